@@ -97,7 +97,8 @@ function(espalier_test)
     target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan
   endif()
   if(ESPALIER_SANITIZER OR ARG_WITH_TORCH)
-    espalier_add_shards(${ARG_NAME} ${ARG_LABEL})
+    list(LENGTH ARG_SOURCES sources)
+    espalier_add_shards(${ARG_NAME} ${ARG_LABEL} ${sources})
     return()
   endif()
   if(NOT ESPALIER_UNIT_TESTS STREQUAL "ALL" AND ARG_LABEL STREQUAL "unit" AND NOT ARG_IN_RELEASE)
@@ -109,14 +110,14 @@ function(espalier_test)
 endfunction()
 
 # A program with a sanitizer, or with libtorch, takes longer to start than most tests to run: its tests share four
-# processes.
-function(espalier_add_shards name label)
+# processes. Those of programs with many sources take longer, and begin first: what begins last has the machine for itself.
+function(espalier_add_shards name label cost)
   set(shards 4)
   foreach(shard RANGE 1 ${shards})
     math(EXPR index "${shard} - 1")
     set(test ${name}.${shard}_of_${shards})
     add_test(NAME ${test} COMMAND espalier_${name}_test --gtest_brief=1)
-    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 900
+    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 900 COST ${cost}
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()

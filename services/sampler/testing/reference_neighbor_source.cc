@@ -162,7 +162,7 @@ Result<HopSample> ReferenceNeighborSource::SampleInEdges(const HopQuery& query, 
           const ReferenceEdge& edge = row->second.edges[position];
           if (!query.time_column.empty() && edge.time > relation.times[i]) break;
           const EdgeEnds ends{GlobalNodeId(edge.destination), GlobalNodeId(edge.source)};
-          if (std::find(relation.excluded.begin(), relation.excluded.end(), ends) != relation.excluded.end()) continue;
+          if (std::binary_search(relation.excluded.begin(), relation.excluded.end(), ends)) continue;
           weights.push_back(query.weight_column.empty() ? 1 : edge.weight);
           source_ids.push_back(edge.source);
           kept.push_back(position);

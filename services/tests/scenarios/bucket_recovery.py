@@ -59,7 +59,7 @@ class BucketRecovery(RecoveryScenario):
         process.communicate(timeout=30)
 
         # On "another machine": the folder is a new one, all else is in the bucket.
-        done = self.under_fire("other", [("trainer-1", 70), ("server-0", 100)], environment=self.keys,
+        done = self.under_fire("other", [("trainer-1", 70), ("server-0", 90)], environment=self.keys,
                                document=document, args=["--restart"])
         self.assertEqual(done["parametersDigest"], wanted)
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import random_kills  # noqa: E402
 
 BATCH = 16  # nine steps an epoch: Cora's public split has 140 training nodes
-EPOCHS = 60  # everything happens in the first quarter: who watches the steps may have to wait for a processor
+EPOCHS = 32  # everything happens in the first third: who watches the steps may have to wait for a processor
 
 
 def cora(**changes):
@@ -76,8 +76,8 @@ class RecoveryScenario(Scenario):
 
 class Recovery(RecoveryScenario):
     def test_each_role_is_replaced_and_nothing_changes(self):
-        result = self.under_fire("roles", [("server-1", 20), ("sampler-0", 45), ("trainer-1", 70), ("server-0", 90),
-                                           ("trainer-0", 120)])
+        result = self.under_fire("roles", [("server-1", 15), ("sampler-0", 35), ("trainer-1", 55), ("server-0", 70),
+                                           ("trainer-0", 90)])
         self.assertEqual(result["parametersDigest"], self.digest())
         self.assertEqual(result["restarts"], {"trainers": 2, "services": 3})
         self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", self.log)
