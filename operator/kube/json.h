@@ -16,7 +16,7 @@ using Json = nlohmann::json;  // keys sorted: equal values print the same
 
 constexpr size_t kMaxJsonBytes = 64 << 20;
 constexpr int kMaxJsonDepth = 100;
-constexpr size_t kMaxJsonValues = 8 << 20;  // "[[],[],...": 3 bytes of text are 80 of memory
+constexpr size_t kMaxJsonValues = 2 << 20;  // "[[],[],...": 3 bytes of text are 80 of memory
 
 // metadata.managedFields is half of a pod's memory, and nobody here reads it. kDrop leaves it out while parsing, so
 // that it is never in memory.
