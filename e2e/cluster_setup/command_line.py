@@ -217,9 +217,10 @@ def _parser(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command_name", required=True)
     for name, function in [("check", check), ("packages", packages), ("up", up), ("status", status), ("exec", execute),
-                           ("load-image", load_image), ("kill-node", kill_node), ("start-node", start_node), ("cut-node", cut_node),
-                           ("join-node", join_node), ("cut-between", cut_between), ("join-between", join_between),
-                           ("stop-s3", stop_s3), ("start-s3", start_s3), ("down", down)]:
+                           ("load-image", load_image), ("kill-node", kill_node), ("start-node", start_node),
+                           ("cut-node", cut_node), ("join-node", join_node), ("cut-between", cut_between),
+                           ("join-between", join_between), ("stop-s3", stop_s3), ("start-s3", start_s3),
+                           ("down", down)]:
         command = commands.add_parser(name)
         command.set_defaults(function=function, is_exclusive=name not in ("check", "packages", "status", "exec"),
                              patience=PATIENCE.get(name, 0))

@@ -7,13 +7,14 @@ import os
 import pathlib
 
 from runner import containers
-from runner.commands import attempt, run, wait_for
+from runner.commands import Failure, attempt, run, wait_for
 
 CHART = pathlib.Path(__file__).resolve().parents[2] / "helm/espalier"
 RELEASE, NAMESPACE = "espalier", "espalier-system"  # as docs/operations/install.md has them
 DEFINITION = "disttrainings.espalier.io"
 OPERATOR = "deployment/espalier-operator"
 LEASE = "espalier-operator"
+STORIES = "espalier.io/e2e=scenario"  # label of the namespaces in which stories are told
 
 
 def install(*settings, chart=CHART):
@@ -68,12 +69,23 @@ def is_installed():
 
 def used_by_others():
     """What stories would take away or change on a cluster that has Espalier already, in words; None where it has not."""
-    if is_installed():
-        return f"Helm's release {RELEASE} is in its namespace {NAMESPACE}"
-    jobs = attempt(["kubectl", "get", DEFINITION, "--all-namespaces", "--no-headers", "--output=name"])
-    if jobs.returncode == 0 and jobs.stdout.strip():
-        return f"it has DistTrainings, of which {jobs.stdout.split()[0]} is one"
-    return None
+    if run(["kubectl", "get", "namespace", NAMESPACE, "--ignore-not-found", "--output=name"]):
+        return f"it has a namespace {NAMESPACE}"
+    found = run(["kubectl", "get", "customresourcedefinition", DEFINITION, "--ignore-not-found", "--output=json"])
+    if not found:
+        return None
+    notes = json.loads(found)["metadata"].get("annotations", {})
+    release = tuple(notes.get(f"meta.helm.sh/release-{part}") for part in ("name", "namespace"))
+    if release != (RELEASE, NAMESPACE):
+        return f"its definition of {DEFINITION} is not of the release {RELEASE} in {NAMESPACE}"
+    jobs = _jobs()
+    return f"it has DistTrainings, among them {' '.join(jobs[0])}" if jobs else None
+
+
+def _jobs():
+    """(namespace, name) of all DistTrainings."""
+    listed = json.loads(run(["kubectl", "get", DEFINITION, "--all-namespaces", "--output=json"]))["items"]
+    return [(job["metadata"]["namespace"], job["metadata"]["name"]) for job in listed]
 
 
 def uninstall():
@@ -83,8 +95,13 @@ def uninstall():
 
 
 def remove():
-    """As if it had never been there: the resource's definition goes too, and with it every DistTraining."""
+    """As if it had never been there: the resource's definition goes too, and with it every DistTraining. Those of others
+    are in its way."""
     uninstall()
+    told = run(["kubectl", "get", "namespaces", "--selector", STORIES, "--output=jsonpath={.items[*].metadata.name}"])
+    others = [job for job in _jobs() if job[0] not in told.split()]
+    if others:
+        raise Failure(f"the definition of {DEFINITION} stays, for there is {others[0][1]} in the namespace {others[0][0]}")
     run(["kubectl", "delete", "customresourcedefinition", DEFINITION, "--timeout=60s"], timeout=90)
 
 

@@ -111,6 +111,8 @@ def parsed(argv, description):
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     parser.error = lambda message: (print(f"e2e/run: {message}", file=sys.stderr), sys.exit(USAGE_STATUS))
     arguments = parser.parse_args(argv)
+    if arguments.prepare and arguments.kubeconfig:
+        parser.error("--prepare is for a cluster of e2e/cluster: elsewhere the chart does not stay")
     if arguments.json and not arguments.json.parent.is_dir():
         parser.error(f"argument --json: there is no folder {arguments.json.parent}")
     return parser, arguments
@@ -152,7 +154,7 @@ def main(argv, description):
         run(["kubectl", "get", "--raw", "/readyz"])
         obstacle = None if World.is_own_cluster() else chart.used_by_others()
         if obstacle:
-            raise Failure(f"this cluster has Espalier, and stories install, change and remove it: {obstacle}")
+            raise Failure(f"stories install, change and remove Espalier, and this cluster is not without: {obstacle}")
         bucket.ensure()
         bucket.upload_folder(SOURCE / "services/examples/cora", "cora")
         for graph in {scenario.NEEDS_GRAPH for scenario in scenarios.values() if hasattr(scenario, "NEEDS_GRAPH")}:

@@ -76,10 +76,11 @@ class CommandLineTest(unittest.TestCase):
     def test_a_cluster_of_the_users_own_that_has_espalier_is_left_alone(self):
         self.build(here.PROGRAM, here.PLUGIN)
         self.chart.used_by_others.return_value = "it has DistTrainings"
-        for words in (["happy_path"], ["--prepare"]):
-            status, said = self.main("--kubeconfig", "config", *words)
-            self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
-            self.assertIn("it has DistTrainings", said)
+        status, said = self.main("--kubeconfig", "config", "happy_path")
+        self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
+        self.assertIn("it has DistTrainings", said)
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(SystemExit, "64"):
+            command_line.main(["--kubeconfig", "config", "--prepare"], "")
         self.tell.assert_not_called()
         self.chart.install.assert_not_called()
         os.environ["ESPALIER_E2E_CLUSTER"] = "main"  # on ours the chart stays between runs

@@ -4,11 +4,11 @@ import contextlib
 import json
 import string
 
-from runner import containers, here
+from runner import chart, containers, here
 from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
-LABEL = "espalier.io/e2e=scenario"
+LABEL = chart.STORIES
 # What cora.yaml leaves open, unless a story says otherwise. So many epochs take about 40 s on two processors. What
 # happens to a job begins after the first ten, and all of it is over by the hundredth or so: trainers wait meanwhile, or
 # have a few checkpoints to write. The rest is for machines that are faster, or slow to bring back a pod.

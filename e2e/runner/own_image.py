@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 
-from runner.commands import Failure, run
+from runner.commands import Failure, attempt, run
 from runner.here import SOURCE
 from runner.machines import CLUSTER
 
@@ -32,6 +32,8 @@ def make(program, reference):
     """Builds it of the trainer image under test and of a program that is compiled already, and puts it on the nodes of a
     cluster of e2e/cluster."""
     trainer = pathlib.Path(os.environ["ESPALIER_E2E_ARCHIVES"]) / "espalier-trainer.tar"
+    if not trainer.exists():
+        raise Failure(f"there is no {trainer} any more: two builds are kept; e2e/cluster up makes it")
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-image-") as temporary:
         folder = pathlib.Path(temporary)
         (folder / COMPILED).mkdir(parents=True)
@@ -44,5 +46,5 @@ def make(program, reference):
                 env=BUILDAH)
             run([*buildah, "push", reference, f"oci-archive:{archive}:{reference}"], timeout=300, env=BUILDAH)
         finally:
-            run([*buildah, "rmi", "--all", "--force"], env=BUILDAH)
+            attempt([*buildah, "rmi", "--all", "--force"], env=BUILDAH)  # what has failed before is what matters
         run([CLUSTER, "load-image", "--name", os.environ["ESPALIER_E2E_CLUSTER"], archive], timeout=300)

@@ -135,13 +135,13 @@ class World:
         same accuracy."""
         wanted = self._undisturbed_run()
         if self.is_own_cluster():
-            found = self.namespace.models(job)
-            is_as_wanted = found == wanted["models"]
+            found, expected = self.namespace.models(job), wanted["models"]
+            is_as_wanted = found == expected
         else:
-            found = self.namespace.result(job)["testAccuracy"]
-            is_as_wanted = abs(found - wanted["testAccuracy"]) <= NEAR
+            found, expected = self.namespace.result(job)["testAccuracy"], wanted["testAccuracy"]
+            is_as_wanted = abs(found - expected) <= NEAR
         if not is_as_wanted:
-            raise Failure(f"{job} ended with {found}, expected as of the undisturbed {wanted}")
+            raise Failure(f"{job} ended with {found}, expected {expected}, as of the undisturbed one")
 
     def expect_as_here(self, there, here, same, near):
         """That two results of a job, on the cluster and on this machine, have the `same` fields where both have one kind of
@@ -149,7 +149,8 @@ class World:
         if self.is_own_cluster():
             different = {field: (there[field], here[field]) for field in (*same, near) if there[field] != here[field]}
         else:
-            different = {near: (there[near], here[near])} if abs(there[near] - here[near]) > NEAR else {}
+            is_near = abs(there[near] - here[near]) <= NEAR  # which NaN is not
+            different = {} if is_near else {near: (there[near], here[near])}
         if different:
             raise Failure(f"not the same there and here: {different}")
 

@@ -52,7 +52,10 @@ Status ForCallers(Status status) {
 
 Result<Json> ParseObject(const HttpResponse& response) {
   Result<Json> object = kube::ParseJson(response.body, kube::ManagedFields::kDrop);
-  if (!object.ok()) return Internal("HTTP " + std::to_string(response.code) + ", but " + object.status().message());
+  if (!object.ok()) {
+    const std::string text = "HTTP " + std::to_string(response.code) + ", but " + object.status().message();
+    return object.status().code() == StatusCode::kResourceExhausted ? ResourceExhausted(text) : Internal(text);
+  }
   if (!object->is_object()) return Internal("HTTP " + std::to_string(response.code) + ", but no object");
   return object;
 }
@@ -132,13 +135,15 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
   const EitherStop either(stop_.get_token(), stop);
   kube::ListOptions next = options;
   bool has_restarted = false;
+  // The transport says so of an answer over its cap, and the parser of one with too many values; a 429 is an answer
+  // with a code. The same page comes in parts; the token does not mind.
+  const auto comes_in_parts = [&next](const Status& status) {
+    return status.code() == StatusCode::kResourceExhausted && (next.limit = SmallerLimit(next.limit)) > 0;
+  };
   for (;;) {
     Result<HttpResponse> response = Call(kube::ListRequest(resource, next), either.token());
     if (!response.ok()) {
-      // The transport says so of an answer over its cap, and only then: a 429 is an answer with a code. The same page
-      // comes in parts; the token does not mind.
-      const bool is_too_large = response.status().code() == StatusCode::kResourceExhausted;
-      if (is_too_large && (next.limit = SmallerLimit(next.limit)) > 0) continue;
+      if (comes_in_parts(response.status())) continue;
       return std::move(response).status().While(doing);
     }
     if (!IsSuccess(response->code)) {
@@ -152,7 +157,10 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
       continue;
     }
     Result<Page> parsed = ParsePage(resource, *response);
-    if (!parsed.ok()) return std::move(parsed).status().While(doing);
+    if (!parsed.ok()) {
+      if (comes_in_parts(parsed.status())) continue;
+      return std::move(parsed).status().While(doing);
+    }
     response->body = std::string();  // not both in memory while the page is looked at
     if (!page(std::move(parsed->items))) return Cancelled(doing + ": its reader has enough");
     if (parsed->continue_token.empty()) return parsed->resource_version;

@@ -192,6 +192,15 @@ TEST_F(ApiClientTest, AListThatMayNotHavePagesGetsThemWhereItIsTooLarge) {
   EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=500");
 }
 
+TEST_F(ApiClientTest, AnAnswerOfTooManyValuesIsAskedForInSmallerPages) {
+  std::string body = R"({"items":[0)";
+  for (size_t i = 0; i < kube::kMaxJsonValues; ++i) body += ",0";
+  transport_.Then(200, body + "]}");
+  transport_.Then(200, PageOf({"a"}, ""));
+  ASSERT_TRUE(client_.List(kPods, {}).ok());
+  EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=250");
+}
+
 TEST_F(ApiClientTest, AnObjectThatIsTooLargeAloneIsAnError) {
   for (int i = 0; i < 20; ++i) transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
   EXPECT_EQ(client_.List(kPods, {}).status().code(), StatusCode::kResourceExhausted);

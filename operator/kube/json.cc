@@ -13,6 +13,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
 
   Json Root() && { return std::move(root_); }
   const std::string& error() const { return error_; }
+  bool has_too_many() const { return num_values_ > kMaxJsonValues; }
 
   bool null() override { return AddScalar(nullptr); }
   bool boolean(bool value) override { return AddScalar(value); }
@@ -116,7 +117,9 @@ Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields) {
                            " are read");
   }
   TreeBuilder builder(managed_fields);
-  if (!Json::sax_parse(text.data(), text.data() + text.size(), &builder)) return InvalidArgument(builder.error());
+  if (!Json::sax_parse(text.data(), text.data() + text.size(), &builder)) {
+    return builder.has_too_many() ? ResourceExhausted(builder.error()) : InvalidArgument(builder.error());
+  }
   return std::move(builder).Root();
 }
 

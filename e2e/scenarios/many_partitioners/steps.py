@@ -9,7 +9,7 @@ from runner import here
 
 LEVEL = "full"
 SECONDS = 720
-NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor
+NEEDS_OWN_CLUSTER = True  # no API kills a process
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PARTITIONERS = 3
 # What the marker of a partitioner is called that has looked at its share of the graph, with its rank.

@@ -8,7 +8,7 @@ from runner.programs import said_by_rank_zero
 
 LEVEL = "full"
 SECONDS = 600
-NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor; the program lies beside the command line
+NEEDS_OWN_CLUSTER = True  # no API kills a process, or puts an image on a node
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PROGRAM = "espalier_example_training_loop"
 NEEDS_PROGRAMS = [PROGRAM]

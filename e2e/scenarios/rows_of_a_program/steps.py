@@ -9,7 +9,7 @@ from runner.programs import said_by_rank_zero
 LEVEL = "full"
 SECONDS = 600
 NEEDS_NUMPY = True
-NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor; the program lies beside the command line
+NEEDS_OWN_CLUSTER = True  # no API kills a process
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PROGRAM = "espalier_example_link_embeddings"
 NEEDS_PROGRAMS = [PROGRAM]

@@ -1,6 +1,6 @@
 """Graphs that a scenario makes up with numpy, in the formats that users have.
 
-    python3 graph_folders.py ratings|timed FOLDER       # for who has no numpy
+    build/python/bin/python graph_folders.py ratings|timed FOLDER     # for programs that have no numpy of their own
 """
 
 import gzip
@@ -122,11 +122,9 @@ def write_timed_graph(folder):
         {"when": rng.integers(0, 1000, 20000)})
 
 
+WRITERS = {"ratings": lambda folder: write_labelled_edges(folder, *ratings()), "timed": write_timed_graph}
+
 if __name__ == "__main__":
-    kind, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    if kind == "ratings":
-        write_labelled_edges(folder, *ratings())
-    elif kind == "timed":
-        write_timed_graph(folder)
-    else:
+    if len(sys.argv) != 3 or sys.argv[1] not in WRITERS:
         sys.exit(__doc__)
+    WRITERS[sys.argv[1]](pathlib.Path(sys.argv[2]))

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import random_kills  # noqa: E402
 
 BATCH = 16  # nine steps an epoch: Cora's public split has 140 training nodes
-EPOCHS = 32  # everything happens in the first third: who watches the steps may have to wait for a processor
+EPOCHS = 45  # everything happens in the first quarter: who watches the steps may have to wait for a processor
 
 
 def cora(**changes):

@@ -56,8 +56,9 @@ class TransportSecurity(Scenario):
     def test_kills_while_certificates_are_replaced_change_nothing(self):
         folder = self.dir / "kills"
         folder.mkdir()
+        # Certificates are renewed from the third second on: long enough for a fast machine too.
         args = random_kills.parser().parse_args(["--bin", str(BIN), "--runs", "1", "--seed", "certificates",
-                                                 "--epochs", "60", "--renew-certificates", "1",
+                                                 "--epochs", "120", "--renew-certificates", "1",
                                                  "--output", str(folder)])
         outcomes = random_kills.run_all(args, folder)
         self.assertEqual([outcome.problem for outcome in outcomes], [""])
