@@ -102,7 +102,6 @@ def execute(cluster, arguments):
                    "PATH": ":".join([*settings["tools"], os.environ.get("PATH", "")]),
                    "ESPALIER_E2E_CLUSTER": cluster.name,
                    "ESPALIER_E2E_IMAGES": images.PREFIX, "ESPALIER_E2E_TAG": settings["image_tag"],
-                   "ESPALIER_E2E_ARCHIVES": str(images.folder(settings["image_tag"])),
                    "ESPALIER_E2E_PROMETHEUS": f"http://{GATEWAY}:{PROMETHEUS_PORT}",
                    "AWS_ENDPOINT_URL_S3": f"http://{GATEWAY}:{S3_PORT}", "AWS_REGION": "us-east-1",
                    "AWS_ACCESS_KEY_ID": settings["s3_access_key"],

@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 
+from cluster_setup import images
 from runner.commands import Failure, attempt, run
 from runner.here import SOURCE
 from runner.machines import CLUSTER
@@ -14,8 +15,6 @@ PAGE, HEADING = "docs/programs.md", "### An image of your own"
 PROGRAM = "my-program"  # what the page calls it, in /usr/bin of the image
 # What the page's file copies from, and to what.
 COMPILED, TRAINER_IMAGE = "src/build/release/bin", "espalier-trainer:0.1.0"
-# Without a daemon and without user namespaces, as root.
-BUILDAH = {**os.environ, "STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}
 
 
 def last_stage():
@@ -31,7 +30,7 @@ def last_stage():
 def make(program, reference):
     """Builds it of the trainer image under test and of a program that is compiled already, and puts it on the nodes of a
     cluster of e2e/cluster."""
-    trainer = pathlib.Path(os.environ["ESPALIER_E2E_ARCHIVES"]) / "espalier-trainer.tar"
+    trainer = images.folder(os.environ["ESPALIER_E2E_TAG"]) / "espalier-trainer.tar"
     if not trainer.exists():
         raise Failure(f"there is no {trainer} any more: two builds are kept; e2e/cluster up makes it")
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-image-") as temporary:
@@ -43,8 +42,8 @@ def make(program, reference):
         buildah = ["buildah", "--root", folder / "images", "--runroot", folder / "mounts"]  # nobody else's images
         try:
             run([*buildah, "bud", "--build-context", f"build={folder}", "--tag", reference, folder], timeout=300,
-                env=BUILDAH)
-            run([*buildah, "push", reference, f"oci-archive:{archive}:{reference}"], timeout=300, env=BUILDAH)
+                env=images.BUILDAH)
+            run([*buildah, "push", reference, f"oci-archive:{archive}:{reference}"], timeout=300, env=images.BUILDAH)
         finally:
-            attempt([*buildah, "rmi", "--all", "--force"], env=BUILDAH)  # what has failed before is what matters
+            attempt([*buildah, "rmi", "--all", "--force"], env=images.BUILDAH)  # what has failed before is what matters
         run([CLUSTER, "load-image", "--name", os.environ["ESPALIER_E2E_CLUSTER"], archive], timeout=300)
