@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,7 +32,10 @@ void ParallelFor(int num_threads, int64_t count, int64_t grain,
     }
   };
   std::vector<std::jthread> threads;
-  for (int i = 1; i < workers; ++i) threads.emplace_back(work);
+  try {
+    for (int i = 1; i < workers; ++i) threads.emplace_back(work);
+  } catch (const std::system_error&) {  // the system gives no further thread: those that run, and this one, do it all
+  }
   work();
 }
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <vector>
 
+#include "services/base/testing/no_more_threads.h"
+
 namespace espalier {
 namespace {
 
@@ -16,6 +18,13 @@ TEST(ParallelForTest, VisitsEveryIndexOnceForAnyNumberOfThreads) {
     });
     for (const auto& count : visits) EXPECT_EQ(count.load(), 1);
   }
+}
+
+TEST(ParallelForTest, DoesItAllWithTheThreadsThatThereAre) {
+  const NoMoreThreads none;
+  int64_t visited = 0;
+  ParallelFor(4, 1000, 64, [&](int64_t begin, int64_t end) { visited += end - begin; });
+  EXPECT_EQ(visited, 1000);
 }
 
 TEST(ParallelForTest, DoesNothingForNothing) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -68,7 +69,13 @@ class Downloader {
         MutexLock lock(&mutex_);
         working_ = count;
       }
-      for (int i = 0; i < count; ++i) workers.emplace_back([this] { Work(); });
+      try {
+        for (int i = 0; i < count; ++i) workers.emplace_back([this] { Work(); });
+      } catch (const std::system_error& error) {  // the system gives no further thread
+        MutexLock lock(&mutex_);
+        working_ -= count - static_cast<int>(workers.size());
+        if (workers.empty()) error_ = ResourceExhausted("downloading " + Where() + ": no thread: " + error.what());
+      }
       Watch();
     }
     MutexLock lock(&mutex_);

@@ -15,6 +15,7 @@
 #include "services/base/failpoint.h"
 #include "services/base/hash.h"
 #include "services/base/mutex.h"
+#include "services/base/testing/no_more_threads.h"
 #include "services/base/testing/soon.h"
 #include "services/storage/memory_store.h"
 #include "services/storage/testing/hooked_store.h"
@@ -177,6 +178,14 @@ TEST_P(BlockDownloadTest, EndsAtItsDeadlineAndWhenAskedToStop) {
     return Status();
   });
   EXPECT_EQ(Fetch(waiting, Download()).status().code(), StatusCode::kCancelled);
+}
+
+TEST_P(BlockDownloadTest, SaysThatThereIsNoThread) {
+  const NoMoreThreads none;
+  const auto path = Fetch(memory_, Download());
+  EXPECT_EQ(path.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(path.status().message(), HasSubstr("graph: no thread: "));
+  EXPECT_FALSE(IsThereUnderItsName());
 }
 
 TEST_P(BlockDownloadTest, FetchesNothingOfAnEmptyObject) {

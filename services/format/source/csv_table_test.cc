@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/testing/no_more_threads.h"
 #include "services/format/source/testing/source_files.h"
 
 namespace espalier::format {
@@ -65,6 +66,17 @@ TEST(CsvTableTest, ReadsTheSameWhateverTheBlocksAndThreads) {
   }
   EXPECT_THAT(Outcome(Lines(500, [](int i) { return std::to_string(i * 1.25) + ", 7,-1e30"; }), {.num_rows = 500}),
               HasSubstr("F32 [500, 3]"));
+}
+
+TEST(CsvTableTest, ReadsTheSameWhereThereIsNoThread) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("t.csv", Lines(2000, [](int i) { return std::to_string(i) + ",0.5"; }));
+  const BlockReading reading{.threads = 3, .block_bytes = 100};
+  const Result<Tensor> usual = ReadCsvTable(path, {.num_rows = 2000}, reading);
+  const NoMoreThreads none;
+  const Result<Tensor> table = ReadCsvTable(path, {.num_rows = 2000}, reading);
+  ASSERT_TRUE(usual.ok() && table.ok()) << table.status().ToString();
+  EXPECT_EQ(Bytes(*table), Bytes(*usual));
 }
 
 TEST(CsvTableTest, InfersIntegersFromTheWholeFile) {

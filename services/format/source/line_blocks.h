@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,7 +75,11 @@ Status ForEachBlock(const std::string& path, const BlockReading& reading, const 
     const bool last = !read.ok() || !block->has_value();
     if (!last && most == 0) RETURN_IF_ERROR(merge(parse(**block)));
     if (!last && most > 0) {
-      running.push_back(std::async(std::launch::async, [&parse, text = **std::move(block)] { return parse(text); }));
+      // Deferred, to when the part is asked for, only where the system gives no further thread.
+      const auto parse_block = [&parse, text = std::make_shared<const LineBlock>(**std::move(block))] {
+        return parse(*text);
+      };
+      running.push_back(std::async(std::launch::async | std::launch::deferred, parse_block));
     }
     while (running.size() > (last ? 0 : most - 1)) {
       Part part = running.front().get();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <future>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -75,9 +76,12 @@ class S3Writer final : public ObjectWriter {
     while (in_flight_.size() >= PartSizes::MaxInFlight(buffer_.size())) RETURN_IF_ERROR(FinishOldestPart());
     ++num_parts_;
     total_bytes_ += buffer_.size();
-    in_flight_.push_back(std::async(
-        std::launch::async,
-        [this, number = num_parts_, bytes = std::exchange(buffer_, {})] { return UploadPart(number, bytes); }));
+    // Deferred, to when it is the oldest part, only where the system gives no further thread.
+    const auto upload = [this, number = num_parts_,
+                         bytes = std::make_shared<const std::vector<std::byte>>(std::exchange(buffer_, {}))] {
+      return UploadPart(number, *bytes);
+    };
+    in_flight_.push_back(std::async(std::launch::async | std::launch::deferred, upload));
     return Status();
   }
 
@@ -148,7 +152,7 @@ class S3Writer final : public ObjectWriter {
   }
 
   void Abort() {
-    for (std::future<Result<SentPart>>& part : in_flight_) part.wait();
+    in_flight_.clear();  // waits for those that have a thread
     if (upload_id_.empty()) return;
     // Where the service was out of reach just now, nobody should wait for it once more.
     const bool is_out_of_reach = IsRetryable(failure_.code());

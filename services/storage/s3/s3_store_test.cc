@@ -7,6 +7,7 @@
 
 #include "services/base/failpoint.h"
 #include "services/base/testing/fake_clock.h"
+#include "services/base/testing/no_more_threads.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/testing/fake_s3.h"
 #include "services/storage/testing/faulty_transport.h"
@@ -82,6 +83,16 @@ TEST_F(S3StoreTest, PutsALargeObjectInParts) {
   EXPECT_EQ(service_->num_requests(), 1 + 11 + 1);
   EXPECT_EQ(*store.Get("k"), Digits(1001));
   EXPECT_EQ(service_->num_open_uploads(), 0u);
+}
+
+TEST_F(S3StoreTest, PutsPartsOneAfterAnotherWhereThereIsNoThread) {
+  S3Store store = Store(service_);
+  {
+    const NoMoreThreads none;
+    ASSERT_TRUE(PutText(store, "k", Digits(1001)).ok());
+  }
+  EXPECT_EQ(service_->num_requests(), 1 + 11 + 1);
+  EXPECT_EQ(*store.Get("k"), Digits(1001));
 }
 
 TEST_F(S3StoreTest, AbortsWhatIsNotCommitted) {
