@@ -91,9 +91,9 @@ void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
 
 namespace {
 
-// Split "links": the last edge type's first edges, 200 to train and 50 to validate. Its column "rating" is the same for
-// parallel edges.
-void AddEdgeSplit(graph::SourceGraph& graph) {
+// Split "links": the last edge type's first edges, `num_train` to train and a fourth of that to validate. Its column
+// "rating" is the same for parallel edges.
+void AddEdgeSplit(graph::SourceGraph& graph, int64_t num_train) {
   const size_t type = graph.edges.size() - 1;
   graph::EdgeSet& edges = graph.edges[type];
   std::vector<int64_t> ratings;
@@ -102,8 +102,8 @@ void AddEdgeSplit(graph::SourceGraph& graph) {
   }
   edges.columns["rating"] = Tensor::FromVector(std::move(ratings));
   graph::EdgeSplit& split = graph.edge_splits["links"][static_cast<uint16_t>(type)];
-  for (int64_t i = 0; i < 250; ++i) {
-    graph::EdgePairs& part = i < 200 ? split.train : split.validation;
+  for (int64_t i = 0; i < num_train + num_train / 4; ++i) {
+    graph::EdgePairs& part = i < num_train ? split.train : split.validation;
     part.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(i)));
     part.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(i)));
   }
@@ -117,17 +117,17 @@ double AnsweredCalls(telemetry::MetricRegistry& metrics, const std::string& meth
       .Value();
 }
 
-graph::SourceGraph SmallGraph() {
+graph::SourceGraph SmallGraph(uint64_t num_nodes) {
   graph::PowerLawOptions options;
-  options.num_nodes = 1500;
-  options.num_edges = 20'000;
-  options.community_size = 150;
+  options.num_nodes = num_nodes;
+  options.num_edges = 40 * num_nodes / 3;
+  options.community_size = num_nodes / 10;
   options.features.width = 4;
   options.edge_weights = true;
   options.seed = 5;
   Result<graph::SourceGraph> graph = graph::GeneratePowerLawGraph(options, 1);
   ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  AddEdgeSplit(*graph);
+  AddEdgeSplit(*graph, static_cast<int64_t>(2 * num_nodes / 15));
   return *std::move(graph);
 }
 
@@ -138,7 +138,7 @@ graph::SourceGraph SmallTypedGraph() {
   options.seed = 6;
   Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
   ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  AddEdgeSplit(*graph);
+  AddEdgeSplit(*graph, 200);
   return *std::move(graph);
 }
 

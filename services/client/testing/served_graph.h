@@ -77,9 +77,9 @@ class ServedGraph {
 // How many calls of a method ("GatherRows") servers with these metrics have answered with OK.
 double AnsweredCalls(telemetry::MetricRegistry& metrics, const std::string& method);
 
-// A few thousand edges, weights, 4 features; and papers with authors. Both have a split "links" of edges of one type,
-// which has a column "rating".
-graph::SourceGraph SmallGraph();
+// 20'000 edges, weights, 4 features, 150 nodes to train; and papers with authors. Both have a split "links" of edges of
+// one type, 200 to train, which has a column "rating". With fewer nodes the first has as much less of all.
+graph::SourceGraph SmallGraph(uint64_t num_nodes = 1500);
 graph::SourceGraph SmallTypedGraph();
 
 // Waits for an asynchronous answer: Await<Tensor>([&](auto done) { access.InDegrees(..., done); }).
