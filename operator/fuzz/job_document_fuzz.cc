@@ -6,6 +6,7 @@
 #include "operator/kube/json.h"
 #include "services/base/check.h"
 #include "services/job/parse.h"
+#include "services/job/without_defaults.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace espalier::job;  // NOLINT: one function
@@ -22,6 +23,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto before = espalier::ctl::kube::ParseJson(parsed->effective_json);
     const auto after = espalier::ctl::kube::ParseJson(again->effective_json);
     ESPALIER_CHECK(before.ok() && after.ok() && *before == *after);  // in whatever order
+    // And so is what is written with none.
+    const auto shortest = ParseJob("job.json", WithoutDefaults(parsed->effective_json), {}, runs_on);
+    ESPALIER_CHECK(shortest.ok()) << shortest.status().ToString();
+    const auto back = espalier::ctl::kube::ParseJson(shortest->effective_json);
+    ESPALIER_CHECK(back.ok() && *back == *before);
   }
   return 0;
 }

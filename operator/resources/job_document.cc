@@ -1,8 +1,22 @@
 #include "operator/resources/job_document.h"
 
+#include "services/base/check.h"
+#include "services/job/without_defaults.h"
+
 namespace espalier::ctl::resources {
 
 using kube::Json;
+
+namespace {
+
+// As a program of the version that the job's images are pinned to reads it, whatever this one's defaults are.
+Json Shortened(const Json& document) {
+  Result<Json> shortened = kube::ParseJson(job::WithoutDefaults(kube::Print(document)));
+  ESPALIER_CHECK(shortened.ok()) << shortened.status().ToString();
+  return *std::move(shortened);
+}
+
+}  // namespace
 
 Json JobDocument(const api::DistTraining& training, std::optional<int64_t> trainers) {
   const Json& document = training.spec->document;
@@ -15,12 +29,12 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
     if (const Json* const value = kube::Find(document, {"spec", part})) spec[part] = *value;
   }
   spec["trainers"]["threads"] = training.spec->job.trainer_threads;
-  if (!trainers) return job;
+  if (!trainers) return Shortened(job);
   spec["trainers"]["replicas"] = *trainers;
   if (const Json* const program = kube::Find(document, {"spec", "trainers", "program"})) {
     spec["trainers"]["program"] = *program;
   }
-  return job;
+  return Shortened(job);
 }
 
 int64_t TrainersOf(const Context& context) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "services/job/check_scalars.h"
+#include "services/job/field_tree.h"
 #include "services/job/scalars.h"
 #include "services/job/suggestion.h"
 
@@ -11,43 +12,6 @@ namespace espalier::job {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The table as a tree: an object's fields are found by name.
-struct TableNode {
-  const FieldSpec* spec = nullptr;
-  std::string name;
-  std::vector<TableNode> fields;
-
-  const TableNode* Find(const std::string& field) const {
-    const auto found = std::find_if(fields.begin(), fields.end(), [&](const TableNode& f) { return f.name == field; });
-    return found == fields.end() ? nullptr : &*found;
-  }
-};
-
-void Insert(TableNode* root, const FieldSpec& field) {
-  TableNode* parent = root;
-  std::string rest = field.path;
-  for (size_t dot = rest.find('.'); dot != std::string::npos; dot = rest.find('.')) {
-    std::string name = rest.substr(0, dot);
-    if (name.ends_with("[]")) name.resize(name.size() - 2);
-    rest = rest.substr(dot + 1);
-    const auto found =
-        std::find_if(parent->fields.begin(), parent->fields.end(), [&](const TableNode& f) { return f.name == name; });
-    ESPALIER_CHECK(found != parent->fields.end()) << field.path << " stands before its object";
-    parent = &*found;
-  }
-  parent->fields.push_back({&field, rest, {}});
-}
-
-const TableNode& TableTree() {
-  static const TableNode* const tree = [] {
-    static const FieldSpec document;  // an object without a path
-    auto* root = new TableNode{&document, "", {}};
-    for (const FieldSpec& field : FieldTable()) Insert(root, field);
-    return root;
-  }();
-  return *tree;
-}
 
 std::string Joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
@@ -122,7 +86,7 @@ class Checker {
       // So that 0 and 0.0 do not make two effective documents of one.
       if (spec.type == FieldType::kNumber) value = value.get<double>();
       (*object)[field.name] = std::move(value);
-    } else if (HasDefaults(field)) {
+    } else if (StandsForDefaults(field, [this](const FieldSpec& one) { return HasDefault(one); })) {
       (*object)[field.name] = Object(field, nullptr, field_path);
     }
   }
@@ -145,17 +109,6 @@ class Checker {
   bool HasDefault(const FieldSpec& spec) const {
     return !spec.default_json.empty() &&
            (runs_on_ == RunsOn::kCluster || spec.availability != Availability::kClusterOnly);
-  }
-
-  // An object that stands for its fields' defaults where it is left out. One with a required field does not.
-  bool HasDefaults(const TableNode& table) const {
-    if (table.spec->type != FieldType::kObject || table.spec->is_list) return false;
-    bool any = false;
-    for (const TableNode& field : table.fields) {
-      if (field.spec->required) return false;
-      any = any || HasDefault(*field.spec) || HasDefaults(field);
-    }
-    return any;
   }
 
   // Discarded after a violation.
