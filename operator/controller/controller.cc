@@ -126,7 +126,11 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   }
   runtime::ReconcileOutcome outcome;
   outcome.requeue_after = plan.requeue_after;
-  if (applied.is_refused) outcome.requeue_after = std::min(kTryAgain, plan.requeue_after.value_or(kTryAgain));
+  if (applied.is_refused) {
+    // What should have followed at once did not: actions end at the refusal.
+    const auto wanted = plan.requeue_after.value_or(kTryAgain);
+    outcome.requeue_after = wanted > std::chrono::nanoseconds(0) ? std::min(kTryAgain, wanted) : kTryAgain;
+  }
   if (applied.has_news) outcome.requeue_after = std::chrono::nanoseconds(0);
   return outcome;
 }

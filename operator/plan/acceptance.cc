@@ -96,6 +96,10 @@ bool IsAccepted(const api::DistTraining& training, const Observed& seen) {
   return WasAcceptedAsItIs(training) || (HasDryRun(training, seen) && !IsRefused(training, *seen.dry_run));
 }
 
+bool AreTemplatesRefused(const api::DistTraining& training, const Observed& seen) {
+  return HasDryRun(training, seen) && IsRefused(training, *seen.dry_run);
+}
+
 bool Accept(Draft& draft) {
   const api::DistTraining& training = draft.training();
   if (!training.spec) {

@@ -192,6 +192,21 @@ TEST(SuspensionTest, ANewerOperatorsDefaultsAndOtherChangesAreNone) {
   EXPECT_THAT(Described(plan.actions), IsEmpty());
 }
 
+TEST(SuspensionTest, TemplatesThatTheServerRefusesKeepNoServerRunning) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().set_template_error("servers.template: unknown field \"spec.nodeSelektor\"");
+  scene.Suspend();  // of a document that has the error too
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+  EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
+  EXPECT_THAT(scene.cluster().Now().stateful_sets, IsEmpty());
+  scene.cluster().set_template_error({});
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
 TEST(SuspensionTest, AJobThatCannotBeResumedStaysSuspended) {
   Scene scene;
   scene.Training();

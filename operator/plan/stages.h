@@ -11,6 +11,8 @@ namespace espalier::ctl::plan {
 bool Accept(Draft& draft);
 // Accepted for this generation, or about to be by what has been seen.
 bool IsAccepted(const api::DistTraining& training, const Observed& seen);
+// Whether the API server was asked about this generation's templates, and refuses them.
+bool AreTemplatesRefused(const api::DistTraining& training, const Observed& seen);
 
 // troubles.cc -----------------------------------------------------------------------------------------------------
 // Missing Secrets and refused objects, before anything else.

@@ -31,8 +31,9 @@ void Shrink(Draft& draft, const kube::StatefulSet& set, kube::Json object) {
 }
 
 void ScaleToZero(Draft& draft) {
-  // Nothing can be rendered without a valid document; with one they are made again.
-  if (!draft.training().spec) return DeleteSets(draft);
+  // Nothing can be rendered without a valid document, and the API server would not take what it refuses as a template;
+  // with good ones they are made again.
+  if (!draft.training().spec || AreTemplatesRefused(draft.training(), draft.seen())) return DeleteSets(draft);
   const resources::Context context = draft.context();
   for (const kube::StatefulSet* set : draft.world().server_sets()) {
     const auto replica = NumberOf(set->meta.key.name, draft.name(), resources::ServerSetName);

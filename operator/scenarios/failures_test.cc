@@ -179,7 +179,8 @@ TEST(FailuresTest, AQuotaOnPodsShowsAndItsEndIsNoticed) {
   world.cluster.RefusePods("pods \"cora-partition-1-0\" is forbidden: exceeded quota");
   world.Create("cora");
   const auto says_quota = [&] {
-    const api::Condition* partitioned = api::FindCondition(world.StatusOf("cora"), api::kPartitioned);
+    const api::Status status = world.StatusOf("cora");
+    const api::Condition* partitioned = api::FindCondition(status, api::kPartitioned);
     return partitioned != nullptr && partitioned->message.find("exceeded quota") != std::string::npos;
   };
   ASSERT_TRUE(world.RunUntil(says_quota, std::chrono::seconds(10)));

@@ -188,7 +188,8 @@ TEST(FaultsTest, ATemplateThatIsRefusedShowsItsPathAndRecovers) {
   world.Create("cora");
   ASSERT_TRUE(world.RunUntil(
       [&] {
-        const api::Condition* accepted = api::FindCondition(world.StatusOf("cora"), api::kAccepted);
+        const api::Status status = world.StatusOf("cora");
+        const api::Condition* accepted = api::FindCondition(status, api::kAccepted);
         return accepted != nullptr && accepted->status == api::ConditionStatus::kFalse;
       },
       std::chrono::seconds(10)));
@@ -211,7 +212,8 @@ TEST(FaultsTest, AQuotaInTheWayOfTheDryRunIsNotBlamedOnTheTemplate) {
   world.Create("cora");
   ASSERT_TRUE(world.RunUntil(
       [&] {
-        const api::Condition* accepted = api::FindCondition(world.StatusOf("cora"), api::kAccepted);
+        const api::Status status = world.StatusOf("cora");
+        const api::Condition* accepted = api::FindCondition(status, api::kAccepted);
         return accepted != nullptr && accepted->reason == "Refused";
       },
       std::chrono::seconds(10)));
