@@ -9,7 +9,7 @@
 
 {{- define "espalier.selector" -}}
 app.kubernetes.io/name: espalier
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
