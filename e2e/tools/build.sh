@@ -141,6 +141,8 @@ if [ ! -d "$folder" ]; then
   find_go || exit 1
   staging="$(mktemp -d "$cache/$1-build-XXXXXX")"
   trap 'rm -rf "$staging"' EXIT
+  # Compilers that collect their garbage later, in 0.7 instead of 0.5 GB, take a fifth less time.
+  export GOGC="${GOGC:-400}"
   export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -mod=readonly"
   for module in "${modules[@]}"; do
     echo "== building $module (into $folder)" >&2
