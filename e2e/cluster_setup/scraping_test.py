@@ -91,7 +91,7 @@ class ScrapingTest(unittest.TestCase):
         self.assertIn("{port: metrics, ", service_monitor)
         self.assertIn("{name: metrics, port: 9090, targetPort: admin}", MONITORS)
         selector = re.search(r'define "espalier.selector" -\}\}\n(.*?)\{\{', HELPERS.replace(
-            "{{ .Release.Name }}", chart.RELEASE), re.DOTALL).group(1)
+            "{{ .Release.Name | quote }}", chart.RELEASE), re.DOTALL).group(1)
         self.assertEqual(dict(line.split(": ") for line in selector.splitlines()),
                          {name: value for name, value in OPERATOR.items() if "managed-by" not in name})
         self.assertEqual((scraping.RELEASE, scraping.NAMESPACE), (chart.RELEASE, chart.NAMESPACE))
