@@ -138,7 +138,7 @@ class RandomJob {
 uint64_t NumSeeds(uint64_t otherwise) {
   if (const char* text = std::getenv("ESPALIER_PLAN_SEEDS")) return std::strtoull(text, nullptr, 10);
 #if defined(ESPALIER_ADDRESS_SANITIZER) || defined(ESPALIER_THREAD_SANITIZER)
-  return otherwise / 5;
+  return otherwise / 15;
 #else
   return otherwise;
 #endif
