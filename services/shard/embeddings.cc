@@ -19,6 +19,10 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
          a.first_version == b.first_version && a.incarnation == b.incarnation && a.id.creation == b.id.creation;
 }
 
+Status TooManyWait(const sampler::TensorId& embedding) {
+  return Unavailable("learnable rows '" + embedding.name + "' are being made or dropped");
+}
+
 }  // namespace
 
 Embeddings::Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits)
@@ -34,24 +38,32 @@ Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId&
 
 void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) {
   if (const Status valid = sampler::CheckEmbedding(spec); !valid.ok()) return done(valid);
+  const bool is_taken_on = InTurn(KeyOf(spec.id), [this, spec, deadline, done] { done(CreateAlone(spec, deadline)); });
+  if (!is_taken_on) done(TooManyWait(spec.id));
+}
+
+bool Embeddings::InTurn(const Key& key, std::function<void()> work) {
   {
     MutexLock lock(&mutex_);
-    const auto [making, is_first] = making_.try_emplace(KeyOf(spec.id));
-    if (!is_first && making->second.size() < kMaxParked) {
-      making->second.push_back({spec, deadline, std::move(done)});
-      return;
+    const auto [turn, is_free] = turns_.try_emplace(key);
+    if (!is_free && turn->second.size() == kMaxWaiting) return false;
+    if (!is_free) {
+      turn->second.push_back(std::move(work));
+      return true;
     }
-    if (!is_first) return done(Unavailable("learnable rows '" + spec.id.name + "' are being made"));
   }
-  done(CreateAlone(spec, deadline));
-  std::vector<Parked> parked;
-  {
+  for (;;) {
+    work();
+    work = nullptr;  // what it holds goes without the lock
     MutexLock lock(&mutex_);
-    const auto made = making_.find(KeyOf(spec.id));
-    parked = std::move(made->second);
-    making_.erase(made);
+    const auto turn = turns_.find(key);
+    if (turn->second.empty()) {
+      turns_.erase(turn);
+      return true;
+    }
+    work = std::move(turn->second.front());
+    turn->second.pop_front();
   }
-  for (Parked& next : parked) Create(next.spec, next.deadline, std::move(next.done));
 }
 
 Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) {
@@ -165,17 +177,23 @@ void Embeddings::Push(const sampler::TensorId& embedding, sampler::GradientPiece
 }
 
 void Embeddings::Drop(const sampler::TensorId& embedding, Deadline, sampler::DoneStatus done) {
+  const bool is_taken_on = InTurn(KeyOf(embedding), [this, embedding, done] {
+    DropAlone(embedding);
+    done(Status());
+  });
+  if (!is_taken_on) done(TooManyWait(embedding));
+}
+
+void Embeddings::DropAlone(const sampler::TensorId& embedding) {
   std::shared_ptr<EmbeddingRows> dropped;  // let go without the lock: its waiting reads are answered
   {
     MutexLock lock(&mutex_);
     const auto found = rows_.find(KeyOf(embedding));
-    if (found != rows_.end() && found->second->spec().id.creation == embedding.creation) {
-      dropped = std::move(found->second);
-      rows_.erase(found);
-    }
+    if (found == rows_.end() || found->second->spec().id.creation != embedding.creation) return;
+    dropped = std::move(found->second);
+    rows_.erase(found);
   }
-  if (dropped != nullptr) Drop(std::move(dropped));
-  done(Status());
+  Drop(std::move(dropped));
 }
 
 void Embeddings::Drop(std::shared_ptr<EmbeddingRows> embedding) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,7 +26,7 @@ struct EmbeddingLimits {
 };
 
 // Thread-safe. Answers on the asking thread, before the call returns, but for what waits: reads for a version, pushes
-// for other trainers', and Create for one of the same name that is under way. None of it holds a thread.
+// for other trainers', and Create and Drop for one of the same name that is under way. None of it holds a thread.
 class Embeddings final : public sampler::PartitionEmbeddings {
  public:
   // `tensors` outlives this.
@@ -44,16 +46,13 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   using Key = std::tuple<std::string, sampler::RowSpace, std::string>;
   static Key KeyOf(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
 
-  // A Create that waits for one of the same name.
-  struct Parked {
-    sampler::EmbeddingSpec spec;
-    Deadline deadline;
-    sampler::DoneStatus done;
-  };
-  static constexpr size_t kMaxParked = 4096;  // of one name
-
-  // One at a time for each name; others go on meanwhile.
+  // Rows of one name are made and dropped one after the other; those of others meanwhile. `work` is done before this
+  // returns, or by the thread whose turn it is. False, and nothing is done: too many wait.
+  bool InTurn(const Key& key, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  static constexpr size_t kMaxWaiting = 4096;  // of one name
   Status CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  void DropAlone(const sampler::TensorId& embedding) ABSL_LOCKS_EXCLUDED(mutex_);
+
   Status CheckRoomFor(const sampler::EmbeddingSpec& spec) const ABSL_LOCKS_EXCLUDED(mutex_);
   Status CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // The job's rows of incarnations before that of `spec`, whose tensors are dropped already.
@@ -72,7 +71,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   // Of rows that are no run's; in a register of their own. Atomic, because several may be made at once.
   std::atomic<uint64_t> next_creation_ = Hash64("embeddings");
   mutable Mutex mutex_;
-  std::map<Key, std::vector<Parked>> making_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, std::deque<std::function<void()>>> turns_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, std::shared_ptr<EmbeddingRows>> rows_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -285,6 +285,27 @@ TEST_F(EmbeddingsTest, CreatedAtOnceTheyAreMadeOnce) {
   for (const Status& status : created) EXPECT_EQ(status.ToString(), "OK");
 }
 
+// A run ends in the moment in which the next one begins.
+TEST_F(EmbeddingsTest, ADropIsInNobodysWayWhoCreatesTheSameMeanwhile) {
+  const auto of_run = [](uint64_t run) {
+    EmbeddingSpec spec = Descent(1);
+    spec.id.creation = run << 32;
+    return spec;
+  };
+  ASSERT_TRUE(Create(of_run(1)).ok());
+  for (uint64_t run = 1; run < 200; ++run) {
+    std::promise<Status> dropped, created;
+    {
+      std::jthread ending([&] {
+        embeddings().Drop(of_run(run).id, Soon(), [&](Status status) { dropped.set_value(std::move(status)); });
+      });
+      embeddings().Create(of_run(run + 1), Soon(), [&](Status status) { created.set_value(std::move(status)); });
+    }
+    ASSERT_EQ(dropped.get_future().get().ToString(), "OK");
+    ASSERT_EQ(created.get_future().get().ToString(), "OK") << "run " << run + 1;
+  }
+}
+
 TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   EXPECT_TRUE(Create(Descent(2)).ok()) << "the same again";
