@@ -5,6 +5,7 @@
 #include "operator/controller/dry_run.h"
 #include "operator/controller/job_certificates.h"
 #include "operator/controller/write_progress.h"
+#include "operator/kube/api_error.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
 #include "services/telemetry/log.h"
@@ -27,7 +28,9 @@ std::string Describe(const kube::Resource& resource, const kube::ObjectKey& key)
 }
 
 // Empty for errors that are no refusals. AlreadyExists is ours: something that is not the job's has the name.
-std::string RefusalReason(StatusCode code) {
+std::string RefusalReason(const Status& status) {
+  if (kube::IsOfAWebhookOutOfReach(status)) return "WebhookOutOfReach";
+  const StatusCode code = status.code();
   if (code == StatusCode::kPermissionDenied) return "Forbidden";
   if (code == StatusCode::kAlreadyExists) return "NameTaken";
   return code == StatusCode::kInvalidArgument ? "Invalid" : "";
@@ -78,7 +81,7 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
   for (const runtime::EventNote& event : plan.events) events_.Record(kube::kDistTrainings, training.meta, event);
 
   const Status status = DoAll(round);
-  const std::string reason = RefusalReason(status.code());
+  const std::string reason = RefusalReason(status);
   if (!status.ok() && reason.empty()) return status;
   std::optional<plan::Observed::Refusal> refusal;
   if (!status.ok()) refusal = {round.doing, reason, status.message()};
@@ -253,7 +256,7 @@ Status Applier::Do(Round& round, const plan::WriteProgress& action) {
     return Status();
   }
   // Pods that should go must not stay for the sake of what they said.
-  if (RefusalReason(written.status().code()).empty()) return written.status().While("writing the final progress");
+  if (RefusalReason(written.status()).empty()) return written.status().While("writing the final progress");
   telemetry::Log(telemetry::Level::kWarning, "final progress refused",
                  {{"job", kube::ToString(meta.key)}, {"error", written.status()}});
   return Status();
@@ -261,7 +264,7 @@ Status Applier::Do(Round& round, const plan::WriteProgress& action) {
 
 Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
   const kube::ObjectMeta& meta = round.training.meta;
-  ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, meta.generation, kFieldManager));
+  ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, round.training, kFieldManager));
   std::optional<std::chrono::seconds> lifetime;
   if (!answer.error.empty()) lifetime = kRefusalLifetime;
   memory_.RememberDryRun(meta.key, meta.uid, std::move(answer), lifetime);

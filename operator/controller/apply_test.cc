@@ -14,6 +14,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ServerAnswer = std::optional<Result<client::HttpResponse>>;
 
+constexpr char kWebhookOutOfReach[] =
+    "Internal error occurred: failed calling webhook \"policy.example.org\": failed to call webhook: Post "
+    "\"https://policy.policies.svc:443/\": dial tcp 10.96.7.7:443: connect: connection refused";
+
 class ApplyTest : public ::testing::Test {
  protected:
   ApplyTest() { plan.status = training.status; }
@@ -42,12 +46,14 @@ class ApplyTest : public ::testing::Test {
   std::optional<kube::Json> Stored() const { return job.server.Find(kube::kConfigMaps, {"ml", "cora-config"}); }
   std::string UidOfStored() const { return kube::StringAt(*Stored(), {"metadata", "uid"}); }
   plan::DeleteChild Deletion(const std::string& uid) const { return {&kube::kConfigMaps, {"ml", "cora-config"}, uid}; }
-  void Refuse(const std::string& method, const std::string& part, int code, const std::string& reason) {
+  void Refuse(const std::string& method, const std::string& part, int code, const std::string& reason,
+              const std::string& message = "no") {
     job.server.SetInterceptor([=](const kube::HttpRequest& request, bool) -> ServerAnswer {
       if (request.method != method || request.target.find(part) == std::string::npos) return std::nullopt;
       return Result<client::HttpResponse>(client::HttpResponse{
           .code = code,
-          .body = kube::Print({{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", "no: " + reason}})});
+          .body = kube::Print(
+              {{"apiVersion", "v1"}, {"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}})});
     });
   }
   bool IsFresh() {
@@ -201,6 +207,57 @@ TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
   applied = Apply();
   EXPECT_TRUE(applied.ok() && !applied->is_refused && applied->has_news);
   EXPECT_FALSE(job.memory.RefusalOf(job.key, training.meta.uid).has_value());
+}
+
+// It may stay so until somebody looks after the webhook; a queue's backoff would tell nobody.
+TEST_F(ApplyTest, TellsOfAWebhookThatIsOutOfReach) {
+  plan.actions = {ConfigMap()};
+  Refuse("POST", "/configmaps", 500, "InternalError", kWebhookOutOfReach);
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_TRUE(applied->is_refused && applied->has_news);
+  EXPECT_THAT(job.memory.RefusalOf(job.key, training.meta.uid)->message, HasSubstr("policy.example.org"));
+
+  Refuse("POST", "/configmaps", 500, "InternalError");
+  EXPECT_EQ(Apply().status().code(), StatusCode::kUnavailable) << "any other fault of the server's is tried again";
+}
+
+// The templates' dry run, as the only action of a plan.
+class TemplatesTest : public ApplyTest {
+ protected:
+  TemplatesTest() {
+    kube::Json trainers = {{"apiVersion", "batch/v1"}, {"kind", "Job"}};
+    trainers["metadata"] = {{"name", "cora-trainer-1"}, {"namespace", "ml"}};
+    trainers["metadata"]["labels"] = {{"app.kubernetes.io/component", "trainer"}};
+    plan.actions = {plan::DryRunTemplates{{{&kube::kJobs, trainers}}}};
+  }
+  plan::Observed::DryRun Answer() {
+    const Result<Applied> applied = Apply();
+    EXPECT_TRUE(applied.ok()) << applied.status().ToString();
+    return job.memory.DryRunOf(job.key, training.meta.uid).value_or(plan::Observed::DryRun());
+  }
+};
+
+TEST_F(TemplatesTest, AreToBlameForWhatTheServerRefuses) {
+  Refuse("PATCH", "/jobs", 422, "Invalid", ".spec.template.spec.foo: no such field");
+  const plan::Observed::DryRun answer = Answer();
+  EXPECT_EQ(answer.error, "spec.trainers.template.spec.foo: no such field");
+  EXPECT_FALSE(answer.is_forbidden);
+}
+
+TEST_F(TemplatesTest, AreNotToBlameForAnothersName) {
+  job.PutObject(kube::kJobs, "cora-trainer-1", /*is_ours=*/false);
+  Refuse("PATCH", "/jobs", 422, "Invalid", ".spec.template: field is immutable");
+  EXPECT_EQ(Answer().error, "");
+}
+
+TEST_F(TemplatesTest, AreNotToBlameForWebhooks) {
+  Refuse("PATCH", "/jobs", 400, "BadRequest", "admission webhook \"x\" does not support dry run");
+  EXPECT_EQ(Answer().error, "");
+  Refuse("PATCH", "/jobs", 500, "InternalError", kWebhookOutOfReach);
+  const plan::Observed::DryRun answer = Answer();
+  EXPECT_THAT(answer.error, HasSubstr("policy.example.org"));
+  EXPECT_TRUE(answer.is_forbidden);
 }
 
 TEST_F(ApplyTest, TheFinalProgressStopsNothingWhereItIsRefused) {

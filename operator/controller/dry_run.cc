@@ -2,12 +2,15 @@
 
 #include <cctype>
 
+#include "operator/kube/api_error.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::controller {
 namespace {
 
 constexpr std::string_view kTemplate = "spec.template";
+// admission webhook "x" does not support dry run: one with side effects (sideEffects: Some, Unknown).
+constexpr const char* kNoDryRun = "does not support dry run";
 
 bool IsOfPath(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-[]=/").find(c) != std::string_view::npos;
@@ -34,6 +37,17 @@ std::string FieldOfRole(const kube::Json& child) {
   return "";
 }
 
+// What cannot be changed of another's object was not refused for what we would make.
+Result<bool> HasAnothersName(client::ApiClient& client, const plan::ApplyChild& child,
+                             const api::DistTraining& training) {
+  const kube::ObjectKey key{training.meta.key.name_space, kube::StringAt(child.object, {"metadata", "name"})};
+  const Result<kube::Json> there = client.Get(*child.resource, key);
+  if (there.status().code() == StatusCode::kNotFound) return false;
+  if (!there.ok()) return there.status().While("trying the templates");
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*there));
+  return !plan::IsOurs(meta, training);
+}
+
 }  // namespace
 
 std::string InTermsOfDocument(const kube::Json& child, const std::string& message) {
@@ -50,7 +64,8 @@ std::string InTermsOfDocument(const kube::Json& child, const std::string& messag
 }
 
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
-                                      int64_t generation, const std::string& field_manager) {
+                                      const api::DistTraining& training, const std::string& field_manager) {
+  const int64_t generation = training.meta.generation;
   kube::ApplyOptions options;
   options.field_manager = field_manager;
   options.dry_run = true;
@@ -58,9 +73,12 @@ Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::Dry
     const Status status = client.Apply(*child.resource, child.object, options).status();
     if (status.ok()) continue;
     plan::Observed::DryRun answer{.generation = generation, .error = status.message()};
-    answer.is_forbidden = status.code() == StatusCode::kPermissionDenied;
+    answer.is_forbidden = status.code() == StatusCode::kPermissionDenied || kube::IsOfAWebhookOutOfReach(status);
     if (answer.is_forbidden) return answer;
     if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
+    if (status.message().find(kNoDryRun) != std::string::npos) continue;
+    ASSIGN_OR_RETURN(const bool is_others, HasAnothersName(client, child, training));
+    if (is_others) continue;
     answer.error = InTermsOfDocument(child.object, status.message());
     return answer;
   }

@@ -9,10 +9,12 @@
 
 namespace espalier::ctl::controller {
 
-// The first refusal of templates of the DistTraining's `generation`: in terms of the document, unless it is forbidden,
-// which need not be the document's fault. An error where the API server could not be asked.
+// The first refusal of the templates of `training`: in terms of the document, unless it is forbidden, which need not be
+// the document's fault. Nothing is said of a child whose name is another object's, as of a job that had this name and
+// is about to be gone, or which an admission webhook knows no dry run for. An error where the API server could not be
+// asked.
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
-                                      int64_t generation, const std::string& field_manager);
+                                      const api::DistTraining& training, const std::string& field_manager);
 
 // The API server's words about `child`, with the path in the DistTraining in front where they name one of the template:
 // "...: .spec.template.spec.foo: field not declared in schema" of trainers' Job

@@ -151,4 +151,9 @@ Status ToStatus(const ApiError& error) {
   return Status(StatusCodeOf(error), std::move(message));
 }
 
+bool IsOfAWebhookOutOfReach(const Status& status) {
+  return status.code() == StatusCode::kUnavailable &&
+         status.message().find("failed calling webhook") != std::string::npos;
+}
+
 }  // namespace espalier::ctl::kube

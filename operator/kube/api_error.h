@@ -39,4 +39,8 @@ ApiError ApiErrorOfStatusObject(const Json& status_object);
 //   429 -> kResourceExhausted  408, 500, 502, 503, 504 -> kUnavailable   others -> kUnknown
 Status ToStatus(const ApiError& error);
 
+// The kUnavailable of a write for which an admission webhook has to be asked that does not answer. It may stay so until
+// somebody looks after the webhook, so people should be told.
+bool IsOfAWebhookOutOfReach(const Status& status);
+
 }  // namespace espalier::ctl::kube

@@ -50,7 +50,8 @@ struct Observed {
   // again before each plan. The plan waits until the name is free.
   std::vector<Child> in_the_way;
   // What the API server said to the last action, where it failed in a way that repeating alone does not mend (403: a
-  // quota on objects, a missing permission; 422). Shown to people; the action is planned again all the same.
+  // quota on objects, a missing permission; 422; an admission webhook that is out of reach). Shown to people; the
+  // action is planned again all the same.
   struct Refusal {
     std::string child;    // "Job cora-partition-1"
     std::string reason;   // "Forbidden", "Invalid"
@@ -62,7 +63,7 @@ struct Observed {
     int64_t generation = 0;
     bool is_due = false;        // to be asked again: what was refused then may be accepted now
     std::string error;          // "spec.trainers.template.spec.foo: unknown field"; empty: accepted
-    bool is_forbidden = false;  // by a quota, a policy or a missing permission, whatever the template says
+    bool is_forbidden = false;  // by a quota, policy, permission or webhook, whatever the template says
   };
   std::optional<DryRun> dry_run;
 };

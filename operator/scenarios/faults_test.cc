@@ -223,6 +223,53 @@ TEST(FaultsTest, AQuotaInTheWayOfTheDryRunIsNotBlamedOnTheTemplate) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
 }
 
+// Nobody's fault but the webhook's: said in conditions, and noticed when it answers again.
+TEST(FaultsTest, AWebhookThatDoesNotAnswerShowsAndItsReturnIsNoticed) {
+  OperatorWorld world;
+  enum class Stage { kDryRuns, kWrites, kNothing } is_down_for = Stage::kDryRuns;
+  world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+    const bool is_dry_run = request.target.find("dryRun=All") != std::string::npos;
+    if (answer != nullptr || request.method == "GET" || request.target.find("/jobs") == std::string::npos) {
+      return std::nullopt;
+    }
+    if (is_down_for != (is_dry_run ? Stage::kDryRuns : Stage::kWrites)) return std::nullopt;
+    return Result<HttpResponse>(ErrorAnswer(
+        500, "InternalError", "Internal error occurred: failed calling webhook \"policy.example.org\": refused"));
+  });
+  world.Create("cora");
+  const auto shows = [&](const char* type) {
+    const api::Status status = world.StatusOf("cora");
+    const api::Condition* condition = api::FindCondition(status, type);
+    return condition != nullptr && condition->reason == "Refused" &&
+           condition->message.find("policy.example.org") != std::string::npos;
+  };
+  ASSERT_TRUE(world.RunUntil([&] { return shows(api::kAccepted); }, std::chrono::seconds(10)));
+  is_down_for = Stage::kWrites;
+  ASSERT_TRUE(world.RunUntil([&] { return shows(api::kPartitioned); }, std::chrono::seconds(60)));
+  is_down_for = Stage::kNothing;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
+}
+
+// The suspension's dry run and its deletion are asked for in the same rounds.
+TEST(FaultsTest, ADeletionThatIsRefusedIsTriedAgainNowAndThen) {
+  OperatorWorld world;
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  int refusals = 0;
+  bool refuses = true;
+  world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+    if (answer != nullptr || !refuses || request.method != "DELETE") return std::nullopt;
+    ++refusals;
+    return Result<HttpResponse>(ErrorAnswer(403, "Forbidden", "jobs may not be deleted"));
+  });
+  world.Edit("cora", {{"runPolicy", {{"suspend", true}}}});
+  world.RunFor(std::chrono::seconds(60));
+  EXPECT_GE(refusals, 3);
+  EXPECT_LE(refusals, 20);
+  refuses = false;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Suspended", std::chrono::seconds(120)));
+}
+
 // Two processes, one lease: the second works only when the first has not renewed for the lease's duration, and goes on
 // where it was.
 TEST(FaultsTest, ASecondOperatorTakesOverWhereTheFirstStopped) {
