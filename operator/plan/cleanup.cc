@@ -7,10 +7,11 @@ using api::CleanPodPolicy;
 
 bool JobHasEnded(const kube::Job& job) { return job.complete || job.has_failed || job.failure_target; }
 
-// Under kRunning, Jobs that have ended keep their pods, whose logs people read.
+// Unless all shall go, Jobs that have ended keep their pods, whose logs people read. One that still runs goes whatever
+// the policy: a job that has run out of its time, or whose document is void by now, trains no further.
 void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
-    if (run.job == nullptr || (policy == CleanPodPolicy::kRunning && JobHasEnded(*run.job))) continue;
+    if (run.job == nullptr || (policy != CleanPodPolicy::kAll && JobHasEnded(*run.job))) continue;
     if (HasLastWordsToCome(draft, run)) continue;  // the pod's next event brings the next round
     draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
   }
@@ -30,6 +31,20 @@ kube::WallTime ShouldBeGoneBy(const kube::Pod& pod) {
   const kube::WallTime asked = *pod.meta.deletion_requested_at;
   const bool is_of_a_dead_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenEvicted(pod);
   return is_of_a_dead_node ? asked : asked + pod.meta.deletion_grace;
+}
+
+void ForceDeleteLost(Draft& draft, const std::vector<const kube::Pod*>& pods) {
+  for (const kube::Pod* pod : pods) {
+    const std::optional<kube::WallTime> given_up_at = GivenUpAt(draft, *pod);
+    if (!given_up_at) continue;
+    if (draft.now() < *given_up_at) {
+      draft.WakeAt(*given_up_at);
+      continue;
+    }
+    draft.Do(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});
+    draft.Note(runtime::EventType::kWarning, "PodForceDeleted", "ForceDelete",
+               "pod " + pod->meta.key.name + " on node " + pod->node + " did not go away");
+  }
 }
 
 void DeleteAfterTtl(Draft& draft) {
@@ -52,11 +67,9 @@ void CleanUp(Draft& draft) {
   status.observed_generation = draft.training().meta.generation;
   if (!status.finished_at) status.finished_at = draft.stamp();
   const CleanPodPolicy policy = draft.run_policy().clean_pod_policy;
-  if (policy != CleanPodPolicy::kNone) {
-    DeleteJobs(draft, draft.world().trainer_runs(), policy);
-    DeleteJobs(draft, draft.world().partition_runs(), policy);
-    DeleteSets(draft);
-  }
+  DeleteJobs(draft, draft.world().trainer_runs(), policy);
+  DeleteJobs(draft, draft.world().partition_runs(), policy);
+  if (policy != CleanPodPolicy::kNone) DeleteSets(draft);
   DeleteAfterTtl(draft);
 }
 
@@ -66,19 +79,8 @@ std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod
 }
 
 void ForceDeleteLostPods(Draft& draft) {
-  for (const api::Role role : api::kRoles) {
-    for (const kube::Pod* pod : draft.world().pods(role)) {
-      const std::optional<kube::WallTime> given_up_at = GivenUpAt(draft, *pod);
-      if (!given_up_at) continue;
-      if (draft.now() < *given_up_at) {
-        draft.WakeAt(*given_up_at);
-        continue;
-      }
-      draft.Do(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});
-      draft.Note(runtime::EventType::kWarning, "PodForceDeleted", "ForceDelete",
-                 "pod " + pod->meta.key.name + " on node " + pod->node + " did not go away");
-    }
-  }
+  for (const api::Role role : api::kRoles) ForceDeleteLost(draft, draft.world().pods(role));
+  ForceDeleteLost(draft, draft.world().leftovers());
 }
 
 }  // namespace espalier::ctl::plan

@@ -85,7 +85,7 @@ void CleanUp(Draft& draft);     // of a job that has ended: cleanPodPolicy and t
 void DeleteSets(Draft& draft);  // servers and samplers
 // When a pod that was asked to end counts as lost with its node; nullopt: it was not asked.
 std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod);
-void ForceDeleteLostPods(Draft& draft);
+void ForceDeleteLostPods(Draft& draft);  // of this job, and of one before it whose pods keep names from ours
 
 // make_status.cc --------------------------------------------------------------------------------------------------
 void Summarize(Draft& draft);  // phase, replicas, children

@@ -68,18 +68,30 @@ void World::Sort(const kube::StatefulSet& set) {
   }
 }
 
-bool World::BelongsToUs(const kube::Pod& pod) const {
+World::Belonging World::BelongingOf(const kube::Pod& pod) const {
   const std::string& uid = pod.meta.controller->uid;
   const auto has_uid = [&uid](const Child& child) { return child.meta.uid == uid; };
-  if (std::any_of(children_.begin(), children_.end(), has_uid)) return true;
-  if (std::any_of(strangers_.begin(), strangers_.end(), has_uid)) return false;
-  return pod.meta.created_at >= training_.meta.created_at;
+  if (std::any_of(children_.begin(), children_.end(), has_uid)) return Belonging::kOurs;
+  if (std::any_of(strangers_.begin(), strangers_.end(), has_uid)) return Belonging::kOthers;
+  return pod.meta.created_at >= training_.meta.created_at ? Belonging::kOurs : Belonging::kLeftOver;
+}
+
+std::optional<Role> World::RoleOfSet(const std::string& name) const {
+  const std::string& job = training_.meta.key.name;
+  if (name == resources::SamplerSetName(job)) return Role::kSampler;
+  return NumberOf(name, job, resources::ServerSetName) ? std::optional(Role::kServer) : std::nullopt;
 }
 
 void World::Sort(const kube::Pod& pod) {
-  if (!pod.meta.controller || !BelongsToUs(pod)) return;
+  if (!pod.meta.controller) return;
+  const Belonging belonging = BelongingOf(pod);
+  if (belonging == Belonging::kOthers) return;
   const std::string& job = training_.meta.key.name;
   const kube::OwnerReference& controller = *pod.meta.controller;
+  if (belonging == Belonging::kLeftOver) {
+    if (controller.kind == kube::kStatefulSets.kind && RoleOfSet(controller.name)) leftovers_.push_back(&pod);
+    return;
+  }
   std::optional<Role> role;
   if (controller.kind == kube::kJobs.kind) {
     if (const auto attempt = NumberOf(controller.name, job, resources::PartitionJobName)) {
@@ -90,8 +102,7 @@ void World::Sort(const kube::Pod& pod) {
       role = Role::kTrainer;
     }
   } else if (controller.kind == kube::kStatefulSets.kind) {
-    if (controller.name == resources::SamplerSetName(job)) role = Role::kSampler;
-    if (NumberOf(controller.name, job, resources::ServerSetName)) role = Role::kServer;
+    role = RoleOfSet(controller.name);
   }
   if (role) pods_[static_cast<size_t>(*role)].push_back(&pod);
 }

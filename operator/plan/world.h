@@ -3,7 +3,8 @@
 //
 // A pod belongs to the job when its controller is a Job or StatefulSet of the job. One whose controller is gone
 // (deleted by somebody, in the background) counts as well if it has the name of one of ours and the pod is no older
-// than the job: names are unique, so nobody else can have made it.
+// than the job: names are unique, so nobody else can have made it. An older one is left over from a job before this
+// one that had its name.
 #pragma once
 
 #include <map>
@@ -35,6 +36,8 @@ class World {
   const kube::StatefulSet* sampler_set() const { return sampler_set_; }
   const std::vector<const kube::Pod*>& pods(api::Role role) const { return pods_[static_cast<size_t>(role)]; }
   bool has_pods() const;
+  // Servers and samplers of a job before this one: ours cannot have their names before they are gone.
+  const std::vector<const kube::Pod*>& leftovers() const { return leftovers_; }
 
   // The child of ours with this name; null.
   const kube::ObjectMeta* Find(const kube::Resource& resource, std::string_view name) const;
@@ -50,13 +53,16 @@ class World {
   void Sort(const kube::StatefulSet& set);
   void Sort(const kube::Pod& pod);
   bool Keep(const kube::Resource& resource, const kube::ObjectMeta& meta);
-  bool BelongsToUs(const kube::Pod& pod) const;
+  enum class Belonging { kOurs, kOthers, kLeftOver };
+  Belonging BelongingOf(const kube::Pod& pod) const;
+  std::optional<api::Role> RoleOfSet(const std::string& name) const;
 
   const api::DistTraining& training_;
   std::map<int64_t, JobRun> partitions_, trainers_;
   std::vector<const kube::StatefulSet*> server_sets_;
   const kube::StatefulSet* sampler_set_ = nullptr;
   std::vector<const kube::Pod*> pods_[api::kRoles.size()];
+  std::vector<const kube::Pod*> leftovers_;
   std::vector<Child> children_;
   std::vector<Child> strangers_;
 };

@@ -67,6 +67,25 @@ TEST(WorldTest, APodOlderThanTheJobIsItsNamesakes) {
   EXPECT_FALSE(World(training, seen).has_pods());
 }
 
+TEST(WorldTest, PodsThatKeepNamesFromOursAreLeftovers) {
+  const api::DistTraining training = ATraining();
+  Observed seen;
+  seen.pods = {PodOf("StatefulSet", "cora-server-0", "uid-of-the-set-before", training),
+               PodOf("StatefulSet", "cora-sampler", "uid-of-the-set-before", training),
+               PodOf("Job", "cora-trainer-1", "uid-of-the-job-before", training),  // no other pod has its name
+               PodOf("StatefulSet", "cora-server-x", "uid-of-another-set", training)};
+  for (auto& pod : seen.pods) {
+    auto older = std::make_shared<kube::Pod>(*pod);
+    older->meta.created_at = training.meta.created_at - std::chrono::seconds(1);
+    pod = older;
+  }
+  const World world(training, seen);
+  EXPECT_FALSE(world.has_pods());
+  ASSERT_THAT(world.leftovers(), SizeIs(2));
+  EXPECT_EQ(world.leftovers()[0]->meta.controller->name, "cora-server-0");
+  EXPECT_EQ(world.leftovers()[1]->meta.controller->name, "cora-sampler");
+}
+
 TEST(WorldTest, OnlyNamesThatWeWouldGiveAreRead) {
   const auto number = [](const char* name) { return NumberOf(name, "cora", resources::TrainerJobName); };
   EXPECT_EQ(number("cora-trainer-12"), 12);

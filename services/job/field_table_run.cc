@@ -90,8 +90,9 @@ std::vector<FieldSpec> RunFields() {
        .values = {"All", "Running", "None"},
        .availability = kClusterOnly,
        .meaning =
-           "pods deleted at the end. All: all; Running: graph servers, samplers and what still runs, so that logs "
-           "of pods that have ended stay; None: nothing, graph servers and samplers stay with their memory"},
+           "pods deleted at the end, besides trainers and partitioners that still run. All: all; Running: graph "
+           "servers and samplers, so that logs of pods that have ended stay; None: none, graph servers and samplers "
+           "stay with their memory"},
       {.path = "spec.runPolicy.ttlSecondsAfterFinished",
        .type = kInteger,
        .minimum_integer = 0,
