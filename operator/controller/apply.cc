@@ -86,7 +86,14 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
   std::optional<plan::Observed::Refusal> refusal;
   if (!status.ok()) refusal = {round.doing, reason, status.message()};
   round.applied.is_refused = refusal.has_value();
-  if (memory_.RememberRefusal(round.job(), training.meta.uid, std::move(refusal))) round.applied.has_news = true;
+  if (memory_.RememberRefusal(round.job(), training.meta.uid, std::move(refusal))) {
+    round.applied.has_news = true;
+    // A job that is suspended or has ended has no condition for it.
+    if (!status.ok()) {
+      telemetry::Log(telemetry::Level::kWarning, "refused, tried again every 10 s",
+                     {{"job", kube::ToString(round.job())}, {"child", round.doing}, {"error", status}});
+    }
+  }
   return round.applied;
 }
 
@@ -255,8 +262,9 @@ Status Applier::Do(Round& round, const plan::WriteProgress& action) {
     Note(round, kube::kDistTrainings, *written);
     return Status();
   }
-  // Pods that should go must not stay for the sake of what they said.
-  if (RefusalReason(written.status()).empty()) return written.status().While("writing the final progress");
+  // Pods that should go must not stay for the sake of what they said, but for a while.
+  const bool is_for_a_while = RefusalReason(written.status()).empty() || kube::IsOfAWebhookOutOfReach(written.status());
+  if (is_for_a_while) return written.status().While("writing the final progress");
   telemetry::Log(telemetry::Level::kWarning, "final progress refused",
                  {{"job", kube::ToString(meta.key)}, {"error", written.status()}});
   return Status();
@@ -266,7 +274,7 @@ Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
   const kube::ObjectMeta& meta = round.training.meta;
   ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, round.training, kFieldManager));
   std::optional<std::chrono::seconds> lifetime;
-  if (!answer.error.empty()) lifetime = kRefusalLifetime;
+  if (answer.refusal != plan::Observed::DryRun::Refusal::kNone) lifetime = kRefusalLifetime;
   memory_.RememberDryRun(meta.key, meta.uid, std::move(answer), lifetime);
   round.applied.has_news = true;
   return Status();

@@ -32,8 +32,9 @@ class Applier {
   Applier(client::ApiClient& client, runtime::StaleGuard& guard, runtime::EventRecorder& events, JobMemory& memory,
           ControllerMetrics& metrics, std::string cluster_domain);
 
-  // Aborted where the plan was made for a world that is not any more: read again. Refusals (403, 422) and names that
-  // are taken are kept in the memory for the next plan, and are no errors; others are as the API server's.
+  // Aborted where the plan was made for a world that is not any more: read again. Refusals (403, 422, webhooks out of
+  // reach) and names that are taken are kept in the memory for the next plan, and are no errors; others are as the API
+  // server's.
   Result<Applied> Apply(const api::DistTraining& training, const plan::Plan& plan);
 
  private:

@@ -12,7 +12,14 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using Refusal = plan::Observed::DryRun::Refusal;
 using ServerAnswer = std::optional<Result<client::HttpResponse>>;
+
+Result<client::HttpResponse> RefusalOf(int code, const std::string& reason, const std::string& message) {
+  const kube::Json status = {
+      {"apiVersion", "v1"}, {"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}};
+  return client::HttpResponse{.code = code, .body = kube::Print(status)};
+}
 
 constexpr char kWebhookOutOfReach[] =
     "Internal error occurred: failed calling webhook \"policy.example.org\": failed to call webhook: Post "
@@ -50,10 +57,7 @@ class ApplyTest : public ::testing::Test {
               const std::string& message = "no") {
     job.server.SetInterceptor([=](const kube::HttpRequest& request, bool) -> ServerAnswer {
       if (request.method != method || request.target.find(part) == std::string::npos) return std::nullopt;
-      return Result<client::HttpResponse>(client::HttpResponse{
-          .code = code,
-          .body = kube::Print(
-              {{"apiVersion", "v1"}, {"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}})});
+      return RefusalOf(code, reason, message);
     });
   }
   bool IsFresh() {
@@ -242,22 +246,35 @@ TEST_F(TemplatesTest, AreToBlameForWhatTheServerRefuses) {
   Refuse("PATCH", "/jobs", 422, "Invalid", ".spec.template.spec.foo: no such field");
   const plan::Observed::DryRun answer = Answer();
   EXPECT_EQ(answer.error, "spec.trainers.template.spec.foo: no such field");
-  EXPECT_FALSE(answer.is_forbidden);
+  EXPECT_EQ(answer.refusal, Refusal::kTemplate);
 }
 
 TEST_F(TemplatesTest, AreNotToBlameForAnothersName) {
   job.PutObject(kube::kJobs, "cora-trainer-1", /*is_ours=*/false);
   Refuse("PATCH", "/jobs", 422, "Invalid", ".spec.template: field is immutable");
-  EXPECT_EQ(Answer().error, "");
+  EXPECT_EQ(Answer().refusal, Refusal::kName);
+  EXPECT_EQ(Answer().error, "Job cora-trainer-1 exists and is not this job's");
+}
+
+// As where the job of the same name that was deleted is gone at last.
+TEST_F(TemplatesTest, AreAskedAboutAgainWhereTheOthersNameHasJustBecomeFree) {
+  int asked = 0;
+  job.server.SetInterceptor([&](const kube::HttpRequest& request, bool is_done) -> ServerAnswer {
+    const bool is_of_jobs = request.method == "PATCH" && request.target.find("/jobs") != std::string::npos;
+    if (is_done || !is_of_jobs || asked++ > 0) return std::nullopt;
+    return RefusalOf(422, "Invalid", ".spec.template: field is immutable");
+  });
+  EXPECT_EQ(Answer().refusal, Refusal::kNone);
+  EXPECT_EQ(asked, 2);
 }
 
 TEST_F(TemplatesTest, AreNotToBlameForWebhooks) {
   Refuse("PATCH", "/jobs", 400, "BadRequest", "admission webhook \"x\" does not support dry run");
-  EXPECT_EQ(Answer().error, "");
+  EXPECT_EQ(Answer().refusal, Refusal::kNone);
+  EXPECT_THAT(Answer().error, HasSubstr("does not support dry run"));
   Refuse("PATCH", "/jobs", 500, "InternalError", kWebhookOutOfReach);
-  const plan::Observed::DryRun answer = Answer();
-  EXPECT_THAT(answer.error, HasSubstr("policy.example.org"));
-  EXPECT_TRUE(answer.is_forbidden);
+  EXPECT_EQ(Answer().refusal, Refusal::kWebhook);
+  EXPECT_THAT(Answer().error, HasSubstr("policy.example.org"));
 }
 
 TEST_F(ApplyTest, TheFinalProgressStopsNothingWhereItIsRefused) {

@@ -1,12 +1,15 @@
 #include "operator/controller/dry_run.h"
 
 #include <cctype>
+#include <utility>
 
 #include "operator/kube/api_error.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::controller {
 namespace {
+
+using Refusal = plan::Observed::DryRun::Refusal;
 
 constexpr std::string_view kTemplate = "spec.template";
 // admission webhook "x" does not support dry run: one with side effects (sideEffects: Some, Unknown).
@@ -37,16 +40,48 @@ std::string FieldOfRole(const kube::Json& child) {
   return "";
 }
 
-// What cannot be changed of another's object was not refused for what we would make.
-Result<bool> HasAnothersName(client::ApiClient& client, const plan::ApplyChild& child,
-                             const api::DistTraining& training) {
-  const kube::ObjectKey key{training.meta.key.name_space, kube::StringAt(child.object, {"metadata", "name"})};
-  const Result<kube::Json> there = client.Get(*child.resource, key);
-  if (there.status().code() == StatusCode::kNotFound) return false;
-  if (!there.ok()) return there.status().While("trying the templates");
-  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*there));
-  return !plan::IsOurs(meta, training);
-}
+class Attempt {
+ public:
+  Attempt(client::ApiClient& client, const api::DistTraining& training, const std::string& field_manager)
+      : client_(client), training_(training) {
+    options_.field_manager = field_manager;
+    options_.dry_run = true;
+  }
+
+  // What keeps the child from being made, or what says nothing of it.
+  Result<plan::Observed::DryRun> Of(const plan::ApplyChild& child) {
+    ASSIGN_OR_RETURN(plan::Observed::DryRun answer, Ask(child));
+    if (answer.refusal != Refusal::kTemplate) return answer;
+    // What cannot be changed of another's object was not refused for what we would make.
+    const kube::ObjectKey key{training_.meta.key.name_space, kube::StringAt(child.object, {"metadata", "name"})};
+    const Result<kube::Json> there = client_.Get(*child.resource, key);
+    // It may have been another's that has just gone.
+    if (there.status().code() == StatusCode::kNotFound) return Ask(child);
+    if (!there.ok()) return there.status().While("trying the templates");
+    ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*there));
+    if (plan::IsOurs(meta, training_)) return answer;
+    return Answer(Refusal::kName, std::string(child.resource->kind) + " " + key.name + " exists and is not this job's");
+  }
+
+ private:
+  plan::Observed::DryRun Answer(Refusal refusal, std::string error) const {
+    return {.generation = training_.meta.generation, .refusal = refusal, .error = std::move(error)};
+  }
+
+  Result<plan::Observed::DryRun> Ask(const plan::ApplyChild& child) {
+    const Status status = client_.Apply(*child.resource, child.object, options_).status();
+    if (status.ok()) return Answer(Refusal::kNone, "");
+    if (status.code() == StatusCode::kPermissionDenied) return Answer(Refusal::kForbidden, status.message());
+    if (kube::IsOfAWebhookOutOfReach(status)) return Answer(Refusal::kWebhook, status.message());
+    if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
+    if (status.message().find(kNoDryRun) != std::string::npos) return Answer(Refusal::kNone, status.message());
+    return Answer(Refusal::kTemplate, InTermsOfDocument(child.object, status.message()));
+  }
+
+  client::ApiClient& client_;
+  const api::DistTraining& training_;
+  kube::ApplyOptions options_;
+};
 
 }  // namespace
 
@@ -65,24 +100,14 @@ std::string InTermsOfDocument(const kube::Json& child, const std::string& messag
 
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
                                       const api::DistTraining& training, const std::string& field_manager) {
-  const int64_t generation = training.meta.generation;
-  kube::ApplyOptions options;
-  options.field_manager = field_manager;
-  options.dry_run = true;
+  Attempt attempt(client, training, field_manager);
+  plan::Observed::DryRun all{.generation = training.meta.generation};
   for (const plan::ApplyChild& child : action.children) {
-    const Status status = client.Apply(*child.resource, child.object, options).status();
-    if (status.ok()) continue;
-    plan::Observed::DryRun answer{.generation = generation, .error = status.message()};
-    answer.is_forbidden = status.code() == StatusCode::kPermissionDenied || kube::IsOfAWebhookOutOfReach(status);
-    if (answer.is_forbidden) return answer;
-    if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
-    if (status.message().find(kNoDryRun) != std::string::npos) continue;
-    ASSIGN_OR_RETURN(const bool is_others, HasAnothersName(client, child, training));
-    if (is_others) continue;
-    answer.error = InTermsOfDocument(child.object, status.message());
-    return answer;
+    ASSIGN_OR_RETURN(plan::Observed::DryRun answer, attempt.Of(child));
+    if (answer.refusal != Refusal::kNone) return answer;
+    if (!answer.error.empty()) all.error = std::move(answer.error);
   }
-  return plan::Observed::DryRun{.generation = generation};
+  return all;
 }
 
 }  // namespace espalier::ctl::controller

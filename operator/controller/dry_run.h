@@ -9,9 +9,8 @@
 
 namespace espalier::ctl::controller {
 
-// The first refusal of the templates of `training`: in terms of the document, unless it is forbidden, which need not be
-// the document's fault. Nothing is said of a child whose name is another object's, as of a job that had this name and
-// is about to be gone, or which an admission webhook knows no dry run for. An error where the API server could not be
+// The first refusal of the templates of `training`; one by what the document says is in terms of the document. Where an
+// admission webhook takes no dry runs, `error` says so without a refusal. An error where the API server could not be
 // asked.
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
                                       const api::DistTraining& training, const std::string& field_manager);

@@ -21,6 +21,7 @@ Result<Job> ParseJob(const Json& object) {
           .succeeded = CountAt(object, {"status", "succeeded"}),
           .failed = CountAt(object, {"status", "failed"}),
           .complete = IsConditionTrue(object, "Complete"),
+          .success_criteria_met = IsConditionTrue(object, "SuccessCriteriaMet"),
           .completed_at = TimeAt(object, {"status", "completionTime"})};
   // FailureTarget comes first and has the same reason; Failed only follows when the last pod has ended.
   for (const char* const type : {"FailureTarget", "Failed"}) {

@@ -16,9 +16,10 @@ struct Job {
   int64_t ready = 0;
   int64_t succeeded = 0;
   int64_t failed = 0;
-  bool complete = false;        // condition Complete=True
-  bool failure_target = false;  // condition FailureTarget=True: it is going to fail, pods still end
-  bool has_failed = false;      // condition Failed=True
+  bool complete = false;              // condition Complete=True
+  bool success_criteria_met = false;  // condition SuccessCriteriaMet=True: about to be complete
+  bool failure_target = false;        // condition FailureTarget=True: it is going to fail, pods still end
+  bool has_failed = false;            // condition Failed=True
   std::string failure_reason;
   std::string failure_message;
   std::optional<WallTime> completed_at;

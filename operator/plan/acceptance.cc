@@ -8,6 +8,7 @@ namespace {
 
 using api::ConditionStatus;
 using api::Role;
+using Refusal = Observed::DryRun::Refusal;
 
 constexpr std::chrono::seconds kTryTemplatesAgain{10};
 
@@ -84,9 +85,16 @@ void PlanDryRun(Draft& draft) {
 }
 
 // Of a job that has begun, a quota that is full says nothing about the templates: what it counts may be what is about
-// to be replaced. Where it stays in the way, the refusal of the child itself tells.
+// to be replaced. Where it stays in the way, the refusal of the child itself tells. (A webhook or a name that is in the
+// way would be in the way of what replaces it too.)
 bool IsRefused(const api::DistTraining& training, const Observed::DryRun& dry_run) {
-  return !dry_run.error.empty() && !(dry_run.is_forbidden && training.status.started_at);
+  const bool is_of_what_goes = dry_run.refusal == Refusal::kForbidden && training.status.started_at;
+  return dry_run.refusal != Refusal::kNone && !is_of_what_goes;
+}
+
+const char* ReasonOf(Refusal refusal) {
+  if (refusal == Refusal::kTemplate) return kInvalidTemplate;
+  return refusal == Refusal::kName ? kNameTaken : kRefused;
 }
 
 }  // namespace
@@ -119,7 +127,7 @@ bool Accept(Draft& draft) {
   draft.status().observed_generation = training.meta.generation;
   const Observed::DryRun& dry_run = *draft.seen().dry_run;
   if (IsRefused(training, dry_run)) {
-    const char* const reason = dry_run.is_forbidden ? kRefused : kInvalidTemplate;
+    const char* const reason = ReasonOf(dry_run.refusal);
     draft.Set(api::kAccepted, ConditionStatus::kFalse, reason, dry_run.error);
     if (dry_run.is_due) PlanDryRun(draft);
     draft.WakeAfter(kTryTemplatesAgain);

@@ -5,7 +5,9 @@ namespace {
 
 using api::CleanPodPolicy;
 
-bool JobHasEnded(const kube::Job& job) { return job.complete || job.has_failed || job.failure_target; }
+bool JobHasEnded(const kube::Job& job) {
+  return job.complete || job.has_failed || job.failure_target || job.success_criteria_met;
+}
 
 // Unless all shall go, Jobs that have ended keep their pods, whose logs people read. One that still runs goes whatever
 // the policy: a job that has run out of its time, or whose document is void by now, trains no further.
@@ -67,8 +69,11 @@ void CleanUp(Draft& draft) {
   status.observed_generation = draft.training().meta.generation;
   if (!status.finished_at) status.finished_at = draft.stamp();
   const CleanPodPolicy policy = draft.run_policy().clean_pod_policy;
-  DeleteJobs(draft, draft.world().trainer_runs(), policy);
-  DeleteJobs(draft, draft.world().partition_runs(), policy);
+  // (Of a job that has succeeded no Job runs, whatever a cache that is behind shows.)
+  if (policy != CleanPodPolicy::kNone || api::IsTrue(status, api::kFailed)) {
+    DeleteJobs(draft, draft.world().trainer_runs(), policy);
+    DeleteJobs(draft, draft.world().partition_runs(), policy);
+  }
   if (policy != CleanPodPolicy::kNone) DeleteSets(draft);
   DeleteAfterTtl(draft);
 }

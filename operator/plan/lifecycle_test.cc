@@ -3,24 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "operator/plan/reasons.h"
 #include "operator/plan/testing/scene.h"
 
 namespace espalier::ctl::plan {
 namespace {
 
-using api::ConditionStatus;
 using api::Phase;
 using std::chrono::seconds;
-using ::testing::Contains;
 using testing::Described;
 using ::testing::ElementsAre;
-using testing::Ending;
 using ::testing::IsEmpty;
 using testing::kSoon;
-using ::testing::Not;
 using testing::PartitionEnding;
 using testing::Scene;
 

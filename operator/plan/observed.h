@@ -54,16 +54,24 @@ struct Observed {
   // action is planned again all the same.
   struct Refusal {
     std::string child;    // "Job cora-partition-1"
-    std::string reason;   // "Forbidden", "Invalid"
+    std::string reason;   // "Forbidden", "Invalid", "NameTaken", "WebhookOutOfReach"
     std::string message;  // the server's
   };
   std::optional<Refusal> refusal;
-  // What the dry run of the templates said, for this generation: empty: fine or not asked yet.
+  // What the dry run of the templates said, for this generation.
   struct DryRun {
+    enum class Refusal {
+      kNone,
+      kTemplate,   // by what the document says
+      kForbidden,  // by a quota, policy or permission, whatever the template says
+      kWebhook,    // an admission webhook is out of reach
+      kName,       // another object has the name: nothing is known of the template
+    };
     int64_t generation = 0;
-    bool is_due = false;        // to be asked again: what was refused then may be accepted now
-    std::string error;          // "spec.trainers.template.spec.foo: unknown field"; empty: accepted
-    bool is_forbidden = false;  // by a quota, policy, permission or webhook, whatever the template says
+    bool is_due = false;  // to be asked again: what was refused then may be accepted now
+    Refusal refusal = Refusal::kNone;
+    // "spec.trainers.template.spec.foo: unknown field". Without a refusal: why some could not be tried.
+    std::string error;
   };
   std::optional<DryRun> dry_run;
 };

@@ -68,43 +68,48 @@ void World::Sort(const kube::StatefulSet& set) {
   }
 }
 
-World::Belonging World::BelongingOf(const kube::Pod& pod) const {
+bool World::BelongsToUs(const kube::Pod& pod) const {
   const std::string& uid = pod.meta.controller->uid;
   const auto has_uid = [&uid](const Child& child) { return child.meta.uid == uid; };
-  if (std::any_of(children_.begin(), children_.end(), has_uid)) return Belonging::kOurs;
-  if (std::any_of(strangers_.begin(), strangers_.end(), has_uid)) return Belonging::kOthers;
-  return pod.meta.created_at >= training_.meta.created_at ? Belonging::kOurs : Belonging::kLeftOver;
+  if (std::any_of(children_.begin(), children_.end(), has_uid)) return true;
+  if (std::any_of(strangers_.begin(), strangers_.end(), has_uid)) return false;
+  return pod.meta.created_at >= training_.meta.created_at;
 }
 
-std::optional<Role> World::RoleOfSet(const std::string& name) const {
-  const std::string& job = training_.meta.key.name;
-  if (name == resources::SamplerSetName(job)) return Role::kSampler;
-  return NumberOf(name, job, resources::ServerSetName) ? std::optional(Role::kServer) : std::nullopt;
+// Its controller is gone, or goes once its pods have gone.
+bool World::IsLeftOver(const kube::Pod& pod) const {
+  const auto stays = [&pod](const Child& child) {
+    return child.meta.uid == pod.meta.controller->uid && !child.meta.deletion_requested_at;
+  };
+  return pod.meta.created_at < training_.meta.created_at && std::none_of(strangers_.begin(), strangers_.end(), stays);
 }
 
 void World::Sort(const kube::Pod& pod) {
   if (!pod.meta.controller) return;
-  const Belonging belonging = BelongingOf(pod);
-  if (belonging == Belonging::kOthers) return;
   const std::string& job = training_.meta.key.name;
   const kube::OwnerReference& controller = *pod.meta.controller;
-  if (belonging == Belonging::kLeftOver) {
-    if (controller.kind == kube::kStatefulSets.kind && RoleOfSet(controller.name)) leftovers_.push_back(&pod);
-    return;
-  }
+  std::map<int64_t, JobRun>* runs = nullptr;
+  std::optional<int64_t> number;
   std::optional<Role> role;
   if (controller.kind == kube::kJobs.kind) {
-    if (const auto attempt = NumberOf(controller.name, job, resources::PartitionJobName)) {
-      partitions_[*attempt].pods.push_back(&pod);
+    if ((number = NumberOf(controller.name, job, resources::PartitionJobName))) {
+      runs = &partitions_;
       role = Role::kPartitioner;
-    } else if (const auto incarnation = NumberOf(controller.name, job, resources::TrainerJobName)) {
-      trainers_[*incarnation].pods.push_back(&pod);
+    } else if ((number = NumberOf(controller.name, job, resources::TrainerJobName))) {
+      runs = &trainers_;
       role = Role::kTrainer;
     }
   } else if (controller.kind == kube::kStatefulSets.kind) {
-    role = RoleOfSet(controller.name);
+    if (controller.name == resources::SamplerSetName(job)) role = Role::kSampler;
+    if (NumberOf(controller.name, job, resources::ServerSetName)) role = Role::kServer;
   }
-  if (role) pods_[static_cast<size_t>(*role)].push_back(&pod);
+  if (!role) return;
+  if (!BelongsToUs(pod)) {
+    if (IsLeftOver(pod)) leftovers_.push_back(&pod);
+    return;
+  }
+  if (runs != nullptr) (*runs)[*number].pods.push_back(&pod);
+  pods_[static_cast<size_t>(*role)].push_back(&pod);
 }
 
 const JobRun& World::RunOf(const std::map<int64_t, JobRun>& runs, int64_t number) {

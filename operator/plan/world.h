@@ -4,7 +4,7 @@
 // A pod belongs to the job when its controller is a Job or StatefulSet of the job. One whose controller is gone
 // (deleted by somebody, in the background) counts as well if it has the name of one of ours and the pod is no older
 // than the job: names are unique, so nobody else can have made it. An older one is left over from a job before this
-// one that had its name.
+// one that had its name, also while its controller waits for it to be gone.
 #pragma once
 
 #include <map>
@@ -36,7 +36,7 @@ class World {
   const kube::StatefulSet* sampler_set() const { return sampler_set_; }
   const std::vector<const kube::Pod*>& pods(api::Role role) const { return pods_[static_cast<size_t>(role)]; }
   bool has_pods() const;
-  // Servers and samplers of a job before this one: ours cannot have their names before they are gone.
+  // Of a job before this one: ours cannot have their names, or those of their Jobs, before they are gone.
   const std::vector<const kube::Pod*>& leftovers() const { return leftovers_; }
 
   // The child of ours with this name; null.
@@ -53,9 +53,8 @@ class World {
   void Sort(const kube::StatefulSet& set);
   void Sort(const kube::Pod& pod);
   bool Keep(const kube::Resource& resource, const kube::ObjectMeta& meta);
-  enum class Belonging { kOurs, kOthers, kLeftOver };
-  Belonging BelongingOf(const kube::Pod& pod) const;
-  std::optional<api::Role> RoleOfSet(const std::string& name) const;
+  bool BelongsToUs(const kube::Pod& pod) const;
+  bool IsLeftOver(const kube::Pod& pod) const;
 
   const api::DistTraining& training_;
   std::map<int64_t, JobRun> partitions_, trainers_;

@@ -70,9 +70,12 @@ TEST(WorldTest, APodOlderThanTheJobIsItsNamesakes) {
 TEST(WorldTest, PodsThatKeepNamesFromOursAreLeftovers) {
   const api::DistTraining training = ATraining();
   Observed seen;
-  seen.pods = {PodOf("StatefulSet", "cora-server-0", "uid-of-the-set-before", training),
-               PodOf("StatefulSet", "cora-sampler", "uid-of-the-set-before", training),
-               PodOf("Job", "cora-trainer-1", "uid-of-the-job-before", training),  // no other pod has its name
+  const auto going = JobNamed("cora-trainer-1", "uid-of-the-cora-before");  // deleted in the foreground
+  going->meta.deletion_requested_at = training.meta.created_at;
+  seen.jobs = {going, JobNamed("cora-trainer-2", "uid-of-somebody")};
+  seen.pods = {PodOf("StatefulSet", "cora-server-0", "uid-of-a-set-that-is-gone", training),
+               PodOf("Job", "cora-trainer-1", "uid-of-cora-trainer-1", training),
+               PodOf("Job", "cora-trainer-2", "uid-of-cora-trainer-2", training),  // whose Job stays
                PodOf("StatefulSet", "cora-server-x", "uid-of-another-set", training)};
   for (auto& pod : seen.pods) {
     auto older = std::make_shared<kube::Pod>(*pod);
@@ -83,7 +86,7 @@ TEST(WorldTest, PodsThatKeepNamesFromOursAreLeftovers) {
   EXPECT_FALSE(world.has_pods());
   ASSERT_THAT(world.leftovers(), SizeIs(2));
   EXPECT_EQ(world.leftovers()[0]->meta.controller->name, "cora-server-0");
-  EXPECT_EQ(world.leftovers()[1]->meta.controller->name, "cora-sampler");
+  EXPECT_EQ(world.leftovers()[1]->meta.controller->name, "cora-trainer-1");
 }
 
 TEST(WorldTest, OnlyNamesThatWeWouldGiveAreRead) {

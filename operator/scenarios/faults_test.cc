@@ -247,7 +247,17 @@ TEST(FaultsTest, AWebhookThatDoesNotAnswerShowsAndItsReturnIsNoticed) {
   is_down_for = Stage::kWrites;
   ASSERT_TRUE(world.RunUntil([&] { return shows(api::kPartitioned); }, std::chrono::seconds(60)));
   is_down_for = Stage::kNothing;
-  EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
+
+  // Nobody ends a group for one that could not be made.
+  is_down_for = Stage::kDryRuns;
+  world.Edit("cora", {{"trainers", {{"replicas", 3}}}});
+  world.RunFor(std::chrono::seconds(60));
+  EXPECT_TRUE(shows(api::kAccepted));
+  EXPECT_EQ(world.PhaseOf("cora"), "Training");
+  EXPECT_EQ(world.StatusOf("cora").incarnation, 1);
+  is_down_for = Stage::kNothing;
+  EXPECT_TRUE(world.RunUntil([&] { return world.StatusOf("cora").trainer_replicas == 3; }, std::chrono::seconds(60)));
 }
 
 // The suspension's dry run and its deletion are asked for in the same rounds.

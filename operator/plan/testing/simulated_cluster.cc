@@ -48,7 +48,10 @@ Observed SimulatedCluster::Now() const {
   seen.leaves = leaves_;
   seen.missing_secrets = missing_secrets_;
   if (dry_run_generation_) {
-    seen.dry_run = Observed::DryRun{.generation = *dry_run_generation_, .error = template_error_};
+    using Refusal = Observed::DryRun::Refusal;
+    seen.dry_run = Observed::DryRun{.generation = *dry_run_generation_,
+                                    .refusal = template_error_.empty() ? Refusal::kNone : Refusal::kTemplate,
+                                    .error = template_error_};
   }
   for (const api::ChildRef& child : training_.status.child_refs) {
     if (child.kind == kube::kJobs.kind && !jobs_.contains(child.name)) seen.confirmed_gone.push_back(child.name);
