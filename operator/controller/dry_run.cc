@@ -40,6 +40,7 @@ std::string FieldOfRole(const kube::Json& child) {
   return "";
 }
 
+// Asks about one child after the other.
 class Attempt {
  public:
   Attempt(client::ApiClient& client, const api::DistTraining& training, const std::string& field_manager)
