@@ -284,6 +284,15 @@ TEST_F(ApplyTest, TheFinalProgressStopsNothingWhereItIsRefused) {
   ASSERT_TRUE(Apply().ok());
   EXPECT_FALSE(Stored().has_value());
 
+  // For a webhook it waits, and the pods that say it stay.
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  plan.actions[1] = Deletion(UidOfStored());
+  Refuse("PATCH", "/status", 500, "InternalError", kWebhookOutOfReach);
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_TRUE(applied->is_refused) << "tried again";
+  EXPECT_TRUE(Stored().has_value());
+
   job.server.SetInterceptor(nullptr);
   plan.actions = {plan::WriteProgress{{.epoch = 5, .percent = 100}}};
   ASSERT_TRUE(Apply().ok());

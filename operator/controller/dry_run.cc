@@ -49,7 +49,7 @@ class Attempt {
     options_.dry_run = true;
   }
 
-  // What keeps the child from being made, or what says nothing of it.
+  // What keeps the child from being made; Refusal::kName where another's object stands in its place.
   Result<plan::Observed::DryRun> Of(const plan::ApplyChild& child) {
     ASSIGN_OR_RETURN(plan::Observed::DryRun answer, Ask(child));
     if (answer.refusal != Refusal::kTemplate) return answer;

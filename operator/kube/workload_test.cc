@@ -28,7 +28,7 @@ TEST(JobTest, ReadsAJobThatRuns) {
 TEST(JobTest, ReadsHowAJobEnded) {
   const Job complete = Parsed(&ParseJob, R"({"metadata":{"name":"j"},"status":{"completionTime":"2026-01-02T03:04:05Z",
     "conditions":[{"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"True"}]}})");
-  EXPECT_TRUE(complete.complete);
+  EXPECT_TRUE(complete.complete && complete.success_criteria_met);
   EXPECT_EQ(complete.completed_at, *ParseTime("2026-01-02T03:04:05Z"));
 
   const Job failed = Parsed(&ParseJob, R"({"metadata":{"name":"j"},"status":{"failed":1,"conditions":[
@@ -45,6 +45,13 @@ TEST(JobTest, IsGoingToFailBeforeItHas) {
   EXPECT_TRUE(job.failure_target);
   EXPECT_FALSE(job.has_failed);
   EXPECT_EQ(job.failure_reason, "DeadlineExceeded");
+}
+
+TEST(JobTest, IsGoingToBeCompleteBeforeItIs) {
+  const Job job = Parsed(&ParseJob, R"({"metadata":{"name":"j"},"status":{"conditions":[
+    {"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"False"}]}})");
+  EXPECT_TRUE(job.success_criteria_met);
+  EXPECT_FALSE(job.complete);
 }
 
 TEST(JobTest, ReadsSuspend) {

@@ -10,7 +10,7 @@ bool JobHasEnded(const kube::Job& job) {
 }
 
 // Unless all shall go, Jobs that have ended keep their pods, whose logs people read. One that still runs goes whatever
-// the policy: a job that has run out of its time, or whose document is void by now, trains no further.
+// the policy: a job that has run out of its time, or whose servers are beyond help, trains no further.
 void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
     if (run.job == nullptr || (policy != CleanPodPolicy::kAll && JobHasEnded(*run.job))) continue;

@@ -56,6 +56,17 @@ TEST(CleanUpTest, NoPolicyLetsTrainersRunOn) {
   }
 }
 
+// Its pods have ended well, and people read their logs.
+TEST(CleanUpTest, AJobThatIsAboutToBeCompleteHasEnded) {
+  Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
+  scene.Training();
+  scene.cluster().FindJob("cora-trainer-1")->success_criteria_met = true;
+  scene.cluster().Pass(seconds(100));
+  const Plan plan = scene.Look();
+  EXPECT_EQ(plan.status.phase, Phase::kFailed);
+  EXPECT_THAT(Described(plan.actions), Not(Contains("delete Job cora-trainer-1")));
+}
+
 TEST(CleanUpTest, TheResourceIsDeletedWhenItsTimeIsOver) {
   Scene scene = Scene::With({{"runPolicy", {{"ttlSecondsAfterFinished", 60}}}});
   scene.Training();
