@@ -42,8 +42,18 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual([path for path, is_explained, is_group in keys() if not is_explained and not is_group], [])
 
     def test_all_that_can_be_chosen_is_there(self):
-        chosen = set(of_schema(json.loads((CHART / "values.schema.json").read_text()))) - {"global"}  # helm's own
+        # Of helm, and of charts that have this one as an optional part.
+        others = {"global", "enabled"}
+        chosen = set(of_schema(json.loads((CHART / "values.schema.json").read_text()))) - others
         self.assertEqual(sorted(chosen - {path for path, _, _ in keys()}), [])
+
+    def test_what_it_has_from_elsewhere_is_the_same(self):
+        """Files, for links do not come through every way in which charts are brought to a cluster."""
+        for name, origin in {"disttrainings.yaml": "crds/disttrainings.yaml", "role.yaml": "operator/rbac/role.yaml"}.items():
+            copy = CHART / "files" / name
+            self.assertFalse(copy.is_symlink(), name)
+            self.assertEqual(copy.read_text(), (CHART.parents[1] / origin).read_text(),
+                             f"cp {origin} helm/espalier/files/{name}")
 
 
 if __name__ == "__main__":

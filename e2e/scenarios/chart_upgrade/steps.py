@@ -66,7 +66,7 @@ def story(world):
 
 
 def next_version(chart, folder):
-    """A copy of the chart as its next version might be; what it links to in the sources is a file in the copy."""
+    """A copy of the chart as its next version might be."""
     copy = folder / "espalier"
     shutil.copytree(chart, copy)
     of_chart = copy / "Chart.yaml"

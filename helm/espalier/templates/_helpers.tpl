@@ -13,14 +13,25 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
-{{- define "espalier.labels" -}}
+{{- define "espalier.ownLabels" -}}
 {{ include "espalier.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-{{- with .Values.extraLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- end -}}
+
+{{- /* (list CONTEXT LABELS...): the chart's own, then each of LABELS, then extraLabels. Of a key that comes twice the first counts. */ -}}
+{{- define "espalier.labelsWith" -}}
+{{- $context := first . -}}
+{{- $labels := include "espalier.ownLabels" $context | fromYaml -}}
+{{- range rest . -}}
+{{- $labels = merge $labels (default (dict) .) -}}
+{{- end -}}
+{{- merge $labels $context.Values.extraLabels | toYaml -}}
+{{- end -}}
+
+{{- define "espalier.labels" -}}
+{{- include "espalier.labelsWith" (list .) -}}
 {{- end -}}
 
 {{- define "espalier.serviceAccount" -}}
