@@ -27,7 +27,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- range rest . -}}
 {{- $labels = merge $labels (default (dict) .) -}}
 {{- end -}}
-{{- merge $labels $context.Values.extraLabels | toYaml -}}
+{{- merge $labels (default (dict) $context.Values.extraLabels) | toYaml -}}
 {{- end -}}
 
 {{- define "espalier.labels" -}}
