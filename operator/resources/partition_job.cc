@@ -48,6 +48,8 @@ Json PartitionJob(const Context& context) {
       .GracePeriod(kGrace);
   Inputs inputs = InputsOf(context, kRole);
   inputs.Add("attempt", attempt);
+  // Its document lacks the program, whose spec.training need not name what the graph has.
+  if (context.training.spec->job.program) pod.Argument("--trained-by-program");
   if (partitioners > 1) {
     AddGroup(context, partitioners, &pod);
     inputs.Add("partitioners", partitioners);

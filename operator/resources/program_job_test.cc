@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "operator/resources/addresses.h"
 #include "operator/resources/names.h"
 #include "operator/resources/testing/jobs.h"
@@ -11,6 +14,7 @@ namespace espalier::ctl::resources {
 namespace {
 
 using kube::Json;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::Job;
 using testing::JobWith;
@@ -149,6 +153,15 @@ TEST(ProgramJobTest, ItsDocumentSaysWhatRuns) {
   const std::string shared = ConfigMap(job.context())["data"]["job.json"];
   EXPECT_THAT(shared, Not(HasSubstr("my-program")));
   EXPECT_TRUE(job::ParseJob("job.json", shared, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional).ok());
+}
+
+// spec.training is the program's own: it may name what the graph lacks.
+TEST(ProgramJobTest, ThePartitionerIsToldWhoTrains) {
+  const auto arguments = [](const Job& job) {
+    return UsersContainer(PartitionJob(job.context()))["args"].get<std::vector<std::string>>();
+  };
+  EXPECT_THAT(arguments(UsersJob()), Contains("--trained-by-program"));
+  EXPECT_THAT(arguments(JobWith(Json::object())), Not(Contains("--trained-by-program")));
 }
 
 }  // namespace
