@@ -36,7 +36,7 @@ class ControlPlane(ApiServer):
     def _make_nodes(self):
         for i in range(self.num_nodes):
             self.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {
-                "name": f"fake-{i:03d}", "labels": {"kubernetes.io/hostname": f"fake-{i:03d}"}}})
+                "name": f"fake-{i:03d}", "labels": {"kubernetes.io/hostname": f"fake-{i:03d}", "kubernetes.io/arch": "amd64"}}})
         def is_ready(node):
             conditions = node["status"].get("conditions", [])
             return not node["spec"].get("taints") and \

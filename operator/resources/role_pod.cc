@@ -125,9 +125,11 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
                   {"automountServiceAccountToken", false},
                   // Services of the namespace would become variables, some perhaps of our names.
                   {"enableServiceLinks", false},
-                  // A signal that process 1 has no handler for is lost: that process is not ours, which ends of it while
-                  // its libraries are still being loaded, too, and so does a user's program that has no handler.
+                  // A signal that process 1 has no handler for is lost: that process is not ours, which ends of it
+                  // while its libraries are still being loaded, too, and so does a user's program that has no handler.
                   {"shareProcessNamespace", true},
+                  // What the images are built for; the document's nodeSelector comes over it.
+                  {"nodeSelector", {{"kubernetes.io/arch", "amd64"}}},
                   {"tolerations", ToleratingLostNodes()},
                   {"securityContext", PodSecurity()}};
   Json main = {{"name", api::NameOf(role)},
