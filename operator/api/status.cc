@@ -104,6 +104,10 @@ std::string CutMessage(std::string text) {
   return text + "...";
 }
 
+bool IsOurCondition(std::string_view type) {
+  return std::find(kConditionOrder.begin(), kConditionOrder.end(), type) != kConditionOrder.end();
+}
+
 const Condition* FindCondition(const Status& status, std::string_view type) {
   const auto found = std::find_if(status.conditions.begin(), status.conditions.end(),
                                   [&](const Condition& condition) { return condition.type == type; });

@@ -121,6 +121,8 @@ inline constexpr size_t kMaxMetricNameBytes = 63;
 // At most kMaxMessageBytes, not cut within a character.
 std::string CutMessage(std::string text);
 
+// Whether the operator writes conditions of this type. Others may be somebody else's, who shares the list.
+bool IsOurCondition(std::string_view type);
 const Condition* FindCondition(const Status& status, std::string_view type);
 bool IsTrue(const Status& status, std::string_view type);
 // Sets or replaces, in the order of the constants; last_transition is `now` in whole seconds where the status of the

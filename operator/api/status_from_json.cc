@@ -39,7 +39,8 @@ std::vector<Condition> Conditions(const Json& status) {
                         .reason = kube::StringAt(item, {"reason"}),
                         .message = kube::StringAt(item, {"message"}),
                         .observed_generation = CountAt(item, {"observedGeneration"})};
-    if (condition.type.empty() || FindCondition(read, condition.type) != nullptr) continue;
+    // Others' conditions are theirs: what is written back as ours they could not take away again.
+    if (!IsOurCondition(condition.type) || FindCondition(read, condition.type) != nullptr) continue;
     const kube::WallTime changed = TimeAt(item, {"lastTransitionTime"}).value_or(kube::WallTime{});
     SetCondition(&read, std::move(condition), changed);
   }

@@ -60,6 +60,13 @@ TEST(StatusTest, OfTwoConditionsOfATypeTheFirstCounts) {
   EXPECT_TRUE(IsTerminal(status));
 }
 
+// They stay in the list, which is merged by type, for as long as who put them there says so.
+TEST(StatusTest, OthersConditionsAreNotTakenOver) {
+  const Status status = StatusFromJson(*kube::ParseJson(
+      R"({"conditions": [{"type": "QuotaReserved", "status": "True"}, {"type": "Accepted", "status": "True"}]})"));
+  EXPECT_THAT(status.conditions, ElementsAre(Field(&Condition::type, kAccepted)));
+}
+
 TEST(SetConditionTest, KeepsTheTimeUnlessTheStatusChanges) {
   Status status;
   SetCondition(&status, {kServersReady, ConditionStatus::kFalse, "Starting", "0 of 2"}, At(1));

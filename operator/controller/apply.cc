@@ -1,11 +1,13 @@
 #include "operator/controller/apply.h"
 
 #include <utility>
+#include <variant>
 
 #include "operator/controller/dry_run.h"
 #include "operator/controller/job_certificates.h"
 #include "operator/controller/write_progress.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/workload.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
 #include "services/telemetry/log.h"
@@ -34,6 +36,14 @@ std::string RefusalReason(const Status& status) {
   if (code == StatusCode::kPermissionDenied) return "Forbidden";
   if (code == StatusCode::kAlreadyExists) return "NameTaken";
   return code == StatusCode::kInvalidArgument ? "Invalid" : "";
+}
+
+// A trainer Job that is complete, or is about to be. Caches may not know yet.
+bool HasTrained(const kube::Json& object) {
+  const Result<kube::Job> job = kube::ParseJob(object);
+  if (!job.ok() || !(job->complete || job->success_criteria_met)) return false;
+  const auto component = job->meta.labels.find(resources::kComponentLabel);
+  return component != job->meta.labels.end() && component->second == api::NameOf(api::Role::kTrainer);
 }
 
 // Of the labels by which watches (managed-by) and caches (job) find a child, those that it lacks, as they should be.
@@ -98,10 +108,20 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
 }
 
 Status Applier::DoAll(Round& round) {
+  Status refusal;
+  std::string refused;
   for (const plan::Action& action : round.plan.actions) {
-    RETURN_IF_ERROR(std::visit([&](const auto& one) { return Do(round, one); }, action));
+    Status done = std::visit([&](const auto& one) { return Do(round, one); }, action);
+    if (done.ok()) continue;
+    // Nothing else waits for a dead node's pod to go.
+    const auto* const deletion = std::get_if<plan::DeleteChild>(&action);
+    if (deletion == nullptr || !deletion->force || RefusalReason(done).empty()) return done;
+    if (!refusal.ok()) continue;
+    refusal = std::move(done);
+    refused = round.doing;
   }
-  return Status();
+  round.doing = std::move(refused);
+  return refusal;
 }
 
 Status Applier::WriteStatus(const Round& round) {
@@ -238,7 +258,10 @@ Status Applier::Do(Round& round, const plan::DeleteChild& action) {
   if (live.status().code() == StatusCode::kNotFound) return Status();
   if (!live.ok()) return live.status();
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*live));
-  if (meta.uid != action.uid) return Aborted(Describe(*action.resource, action.key) + " is another one by now");
+  if (meta.uid != action.uid) return Aborted(round.doing + " is another one by now");
+  if (HasTrained(*live) && !api::IsTerminal(round.plan.status)) {
+    return Aborted(round.doing + " has done its work by now");
+  }
   kube::DeleteOptions options;
   options.uid = action.uid;
   options.propagation = action.propagation;

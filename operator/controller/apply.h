@@ -1,4 +1,5 @@
-// Does what a plan says, in its order: the status first, then the actions up to the first error.
+// Does what a plan says, in its order: the status first, then the actions up to the first error (a pod of a dead node
+// whose deletion is refused keeps nothing else from being done, and is told at the end).
 //
 // Guarantees: nothing is created or deleted before the status that announces it is stored; an object that is not this
 // job's is never changed; an object that is gone is not made again by an update; nothing is deleted on the word of a

@@ -213,6 +213,41 @@ TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
   EXPECT_FALSE(job.memory.RefusalOf(job.key, training.meta.uid).has_value());
 }
 
+// Of a dead node's pod, which nothing else waits for.
+TEST_F(ApplyTest, ARefusedForcedDeletionIsToldAfterEverythingElse) {
+  job.PutObject(kube::kPods, "cora-server-0-0", /*is_ours=*/true);
+  const std::string uid = kube::StringAt(*job.server.Find(kube::kPods, {"ml", "cora-server-0-0"}), {"metadata", "uid"});
+  plan.actions = {plan::DeleteChild{&kube::kPods, {"ml", "cora-server-0-0"}, uid, /*force=*/true}, ConfigMap()};
+  Refuse("DELETE", "/pods/", 403, "Forbidden", "a policy");
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_TRUE(applied->is_refused);
+  EXPECT_TRUE(Stored().has_value());
+  const auto refusal = job.memory.RefusalOf(job.key, training.meta.uid);
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->child, "Pod cora-server-0-0");
+  EXPECT_THAT(refusal->message, HasSubstr("a policy"));
+}
+
+// The cache that the plan was made from did not know yet.
+TEST_F(ApplyTest, DeletesNoTrainersThatHaveDoneTheirWork) {
+  kube::Json done = Labelled();
+  done["metadata"]["labels"][resources::kComponentLabel] = "trainer";
+  done["status"]["conditions"] = kube::Json::array({{{"type", "SuccessCriteriaMet"}, {"status", "True"}}});
+  job.PutObject(kube::kJobs, "cora-trainer-1", /*is_ours=*/true, done);
+  const auto stored = [this] { return job.server.Find(kube::kJobs, {"ml", "cora-trainer-1"}); };
+  plan.actions = {plan::DeleteChild{
+      &kube::kJobs, {"ml", "cora-trainer-1"}, kube::StringAt(*stored(), {"metadata", "uid"}), /*force=*/false}};
+  EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
+  EXPECT_TRUE(stored().has_value());
+  // What is left of a job that has ended goes.
+  api::SetCondition(&plan.status, {.type = api::kFailed, .status = api::ConditionStatus::kTrue, .reason = "R"},
+                    job.now);
+  const Result<Applied> applied = Apply();
+  EXPECT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_FALSE(stored().has_value());
+}
+
 // It may stay so until somebody looks after the webhook; a queue's backoff would tell nobody.
 TEST_F(ApplyTest, TellsOfAWebhookThatIsOutOfReach) {
   plan.actions = {ConfigMap()};

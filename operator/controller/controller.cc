@@ -14,6 +14,7 @@ namespace {
 
 // Neither quotas nor permissions tell when they change.
 constexpr std::chrono::nanoseconds kTryAgain = std::chrono::seconds(10);
+constexpr std::chrono::seconds kLongestBackoff{30};  // of a round that fails: as long after an outage it goes on
 
 ControllerOptions WithDefaults(ControllerOptions options) {
   if (!options.wall_clock) options.wall_clock = kube::SystemTime;
@@ -37,7 +38,7 @@ class Controller::Impl {
         memory_(options_.wall_clock),
         guard_(std::chrono::seconds(30), clock),
         applier_(client, guard_, events, memory_, metrics_, options_.defaults.cluster_domain),
-        queue_({}, registry, clock),
+        queue_({.max_delay = kLongestBackoff}, registry, clock),
         informers_(client, InformersOptionsOf(options_), caches_, Handlers(), registry, clock),
         workers_(
             queue_, [this](const kube::ObjectKey& key) { return Reconcile(key); }, options_.num_workers, registry),
@@ -107,12 +108,9 @@ class Controller::Impl {
 Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<const TrainingRecord>& record) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const api::DistTraining> read, trainings_.Read(record));
   const api::DistTraining& training = *read;
-  // Its children go with it, by their owner references; making more of them would only delay that.
-  if (training.meta.deletion_requested_at) return runtime::ReconcileOutcome();
-
   const kube::WallTime now = options_.wall_clock();
   plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
-  RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
+  if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
   RETURN_IF_ERROR(Answer(plan::QuestionsOf(training, seen, now), training, client_, memory_, now, &seen));
   const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);
   ASSIGN_OR_RETURN(const Applied applied, applier_.Apply(training, plan));
@@ -127,7 +125,7 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   runtime::ReconcileOutcome outcome;
   outcome.requeue_after = plan.requeue_after;
   if (applied.is_refused) {
-    // What should have followed at once did not: actions end at the refusal.
+    // What should have followed at once did not: actions end at a refusal.
     const auto wanted = plan.requeue_after.value_or(kTryAgain);
     outcome.requeue_after = wanted > std::chrono::nanoseconds(0) ? std::min(kTryAgain, wanted) : kTryAgain;
   }

@@ -1,8 +1,35 @@
 #include "operator/controller/job_memory.h"
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 namespace espalier::ctl::controller {
+
+namespace {
+
+// Without words that hold a digit: ids, counts, times.
+std::string WithoutNumbers(std::string_view text) {
+  const auto is_of_a_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
+  std::string rest, word;
+  const auto end_word = [&] {
+    if (std::none_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; })) rest += word;
+    word.clear();
+  };
+  for (const char c : text) {
+    if (is_of_a_word(c)) {
+      word += c;
+      continue;
+    }
+    end_word();
+    rest += c;
+  }
+  end_word();
+  return rest;
+}
+
+}  // namespace
 
 JobMemory::Entry& JobMemory::EntryOf(const kube::ObjectKey& job, const std::string& uid) {
   Entry& entry = entries_[job];
@@ -89,9 +116,9 @@ bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& u
   if (entry == nullptr && !refusal) return false;
   if (entry == nullptr) entry = &EntryOf(job, uid);
   const auto subject = [](const std::optional<plan::Observed::Refusal>& one) {
-    return one ? one->child + '\n' + one->reason : std::string();
+    return one ? one->child + '\n' + one->reason + '\n' + WithoutNumbers(one->message) : std::string();
   };
-  // Words that differ each time (an admission webhook's request ids) are no news: the first stay.
+  // What differs each time (an admission webhook's request ids) is no news: the first words stay.
   if (subject(entry->refusal) == subject(refusal)) return false;
   entry->refusal = std::move(refusal);
   return true;

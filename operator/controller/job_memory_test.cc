@@ -23,10 +23,13 @@ TEST_F(JobMemoryTest, ARefusedDryRunIsDueAgainAfterItsTime) {
   EXPECT_FALSE(memory.DryRunOf(job, "a")->is_due);
 }
 
-TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsWordsDiffer) {
+TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsNumbersDiffer) {
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 17"}}));
-  EXPECT_FALSE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 18"}}));
+  EXPECT_FALSE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 5e-af"}}));
   EXPECT_EQ(memory.RefusalOf(job, "a")->message, "denied: request 17");
+  // Another policy refuses it by now.
+  EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "exceeded quota: pods=5"}}));
+  EXPECT_EQ(memory.RefusalOf(job, "a")->message, "exceeded quota: pods=5");
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Service cora", "Forbidden", "denied: request 19"}}));
   EXPECT_TRUE(memory.RememberRefusal(job, "a", std::nullopt));
   EXPECT_FALSE(memory.RememberRefusal(job, "a", std::nullopt));

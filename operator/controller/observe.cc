@@ -1,8 +1,11 @@
 #include "operator/controller/observe.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <utility>
 
+#include "operator/kube/pod.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::controller {
@@ -81,6 +84,21 @@ Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const s
   std::vector<std::string> messages;
   for (kube::Event& event : events) messages.push_back(std::move(event.message));
   return messages;
+}
+
+// Of a Job, by the label that the Job controller gives them.
+Result<std::vector<std::shared_ptr<const kube::Pod>>> ReadPodsOf(client::ApiClient& client,
+                                                                 const kube::ObjectKey& job) {
+  kube::ListOptions options;
+  options.name_space = job.name_space;
+  options.label_selector = "batch.kubernetes.io/job-name=" + job.name;
+  ASSIGN_OR_RETURN(const client::ObjectList list, client.List(kube::kPods, options));
+  std::vector<std::shared_ptr<const kube::Pod>> pods;
+  for (const kube::Json& object : list.items) {
+    Result<kube::Pod> pod = kube::ParsePod(object);
+    if (pod.ok()) pods.push_back(std::make_shared<const kube::Pod>(*std::move(pod)));
+  }
+  return pods;
 }
 
 Result<std::vector<std::string>> MessagesOf(client::ApiClient& client, JobMemory& memory,
@@ -173,6 +191,10 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
   for (const std::string& name : questions.vanished_jobs) {
     ASSIGN_OR_RETURN(const auto vanished, GetIfThere(client, kube::kJobs, {job.name_space, name}));
     if (!vanished) seen->confirmed_gone.push_back(name);
+  }
+  for (const std::string& name : questions.unseen_pods_of) {
+    ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const kube::Pod>> pods, ReadPodsOf(client, {job.name_space, name}));
+    std::move(pods.begin(), pods.end(), std::back_inserter(seen->pods));
   }
   for (const std::string& uid : questions.creation_failures_of) {
     ASSIGN_OR_RETURN(seen->creation_failures[uid], MessagesOf(client, memory, training, uid, kCreationFailures, now));

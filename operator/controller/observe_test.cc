@@ -125,6 +125,19 @@ TEST_F(ObserveTest, AVanishedJobIsGoneOnlyWhereTheServerSaysSo) {
               ElementsAre("cora-trainer-2"));
 }
 
+// A watch that is behind shows a Job that has ended and none of its pods.
+TEST_F(ObserveTest, PodsThatTheCacheLacksAreAskedFor) {
+  const auto put = [this](const char* name, const char* of_job) {
+    job.PutObject(kube::kPods, name, /*is_ours=*/true,
+                  {{"metadata", {{"labels", {{"batch.kubernetes.io/job-name", of_job}}}}}});
+  };
+  put("cora-partition-1-x", "cora-partition-1");
+  put("cora-partition-2-y", "cora-partition-2");
+  const plan::Observed seen = Ask({.unseen_pods_of = {"cora-partition-2", "cora-trainer-1"}});
+  ASSERT_THAT(seen.pods, SizeIs(1));
+  EXPECT_EQ(seen.pods[0]->meta.key.name, "cora-partition-2-y");
+}
+
 TEST_F(ObserveTest, AServerThatDoesNotAnswerIsAnErrorAndNoAbsence) {
   job.server.SetInterceptor([](const kube::HttpRequest&, bool) -> std::optional<Result<client::HttpResponse>> {
     return Result<client::HttpResponse>(Unavailable("down"));

@@ -68,7 +68,8 @@ void NoteAttempts(Draft& draft) {
                    std::to_string(after.attempts_counted) + " failures counted");
   }
   if (after.partition_attempt > before.partition_attempt && after.partition_attempt > 1) {
-    draft.Note(EventType::kWarning, "PartitionerRestarted", "Restart",
+    const bool on_purpose = after.restart_reason == kResumed;
+    draft.Note(on_purpose ? EventType::kNormal : EventType::kWarning, "PartitionerRestarted", "Restart",
                after.restart_reason + ": attempt " + std::to_string(after.partition_attempt) + ", " +
                    std::to_string(after.attempts_counted) + " failures counted");
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "operator/plan/reasons.h"
 #include "operator/plan/testing/scene.h"
@@ -56,15 +57,34 @@ TEST(CleanUpTest, NoPolicyLetsTrainersRunOn) {
   }
 }
 
-// Its pods have ended well, and people read their logs.
-TEST(CleanUpTest, AJobThatIsAboutToBeCompleteHasEnded) {
-  Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
-  scene.Training();
-  scene.cluster().FindJob("cora-trainer-1")->success_criteria_met = true;
-  scene.cluster().Pass(seconds(100));
-  const Plan plan = scene.Look();
-  EXPECT_EQ(plan.status.phase, Phase::kFailed);
-  EXPECT_THAT(Described(plan.actions), Not(Contains("delete Job cora-trainer-1")));
+// Its pods have ended well, and the Job controller has not said so yet.
+TEST(CleanUpTest, WhatIsAboutToBeCompleteIsNotTakenBack) {
+  const std::vector<std::function<void(Scene&)>> happenings = {
+      [](Scene& scene) { scene.cluster().Pass(seconds(100)); },  // its deadline
+      [](Scene& scene) { scene.Suspend(); },
+      [](Scene& scene) {
+        scene.Edit({{"trainers", {{"replicas", 3}}}});
+      },
+  };
+  for (const auto& happen : happenings) {
+    for (const bool by_its_pods : {false, true}) {
+      Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
+      scene.Training();
+      kube::Job* const job = scene.cluster().FindJob("cora-trainer-1");
+      if (!by_its_pods) job->success_criteria_met = true;
+      for (const std::string& pod : scene.Pods("cora-trainer-1")) {
+        if (by_its_pods) scene.cluster().FindPod(pod)->phase = kube::PodPhase::kSucceeded;
+      }
+      happen(scene);
+      const Plan plan = scene.Look();
+      EXPECT_EQ(api::FindCondition(plan.status, api::kFailed), nullptr);
+      EXPECT_EQ(plan.status.incarnation, 1);
+      EXPECT_THAT(Described(plan.actions), Not(Contains("delete Job cora-trainer-1")));
+      job->complete = true;
+      scene.Settle();
+      EXPECT_EQ(scene.status().phase, Phase::kSucceeded);
+    }
+  }
 }
 
 TEST(CleanUpTest, TheResourceIsDeletedWhenItsTimeIsOver) {

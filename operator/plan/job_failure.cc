@@ -108,6 +108,17 @@ std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputO
   return WithoutEvidence(*run.job);
 }
 
+std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world) {
+  std::vector<std::string> jobs;
+  const auto look = [&jobs](const JobRun& run) {
+    if (run.job == nullptr || !run.pods.empty() || run.job->meta.deletion_requested_at) return;
+    if (run.job->complete || run.job->failure_target || run.job->has_failed) jobs.push_back(run.job->meta.key.name);
+  };
+  if (!training.status.partition) look(world.partition_run(training.status.partition_attempt));
+  look(world.trainer_run(training.status.incarnation));
+  return jobs;
+}
+
 bool MayRetry(Draft& draft, api::Role role, const Failure& failure) {
   api::Status& status = draft.status();
   status.last_error = LastErrorOf(failure, api::NameOf(role));

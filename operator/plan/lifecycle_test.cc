@@ -86,7 +86,8 @@ TEST(SuspensionTest, APartitionerIsStartedAgainAfterItAndNotCounted) {
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
   EXPECT_EQ(scene.status().attempts_counted, 0);
-  EXPECT_EQ(scene.Pods("cora-partition-1").size(), 1u);
+  EXPECT_EQ(scene.status().partition_attempt, 2) << "another group of partitioners";
+  EXPECT_EQ(scene.Pods("cora-partition-2").size(), 1u);
 }
 
 TEST(SuspensionTest, ImagesMayChangeWhileItLasts) {
@@ -301,6 +302,19 @@ TEST(PartitionStageTest, AResultIsNotLostWhileTheCacheShowsItsPodAtWork) {
   EXPECT_EQ(scene.Look().status.partition_attempt, 2);
 }
 
+TEST(PartitionStageTest, PodsOfAJobThatHasEndedAreAskedForWhereTheCacheShowsNone) {
+  Scene scene;
+  scene.Partitioning();
+  scene.cluster().FindJob("cora-partition-1")->complete = true;
+  Observed seen = scene.cluster().Now();
+  const auto asked = [&] {
+    return QuestionsOf(scene.cluster().training(), seen, scene.cluster().now()).unseen_pods_of;
+  };
+  EXPECT_THAT(asked(), IsEmpty());
+  seen.pods.clear();
+  EXPECT_THAT(asked(), ElementsAre("cora-partition-1"));
+}
+
 kube::Json SeveralPartitioners(int replicas) {
   return {{"partitioner", {{"replicas", replicas}}},
           {"graph", {{"source", {{"format", "NPY"}}}, {"partitions", {{"algorithm", "Streaming"}}}}}};
@@ -337,7 +351,7 @@ TEST(PartitionStageTest, HowManyPartitionersThereAreMayChangeWhileTheJobIsSuspen
   scene.Settle();
   scene.Resume();
   scene.Settle();
-  EXPECT_EQ(scene.Pods("cora-partition-1").size(), 2u);
+  EXPECT_EQ(scene.Pods("cora-partition-2").size(), 2u);
   EXPECT_EQ(scene.status().attempts_counted, 0);
 }
 

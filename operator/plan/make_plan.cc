@@ -4,9 +4,18 @@
 namespace espalier::ctl::plan {
 namespace {
 
-// Another controller's job, and one that is being deleted, are left alone: owner references do the rest.
+// Another controller's job is left alone. Nothing is made for one that is being deleted: owner references do the rest.
 bool IsOurTask(const api::DistTraining& training) {
   return api::IsInOurCharge(training.raw_spec) && !training.meta.deletion_requested_at;
+}
+
+// But where it is deleted in the foreground it waits for its pods, and so for those of dead nodes.
+Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen, const Defaults& defaults,
+                        kube::WallTime now) {
+  const World world(training, seen);
+  Draft draft(training, seen, world, defaults, now);
+  ForceDeleteLostPods(draft);
+  return std::move(draft).Finish();
 }
 
 // A suspension that has begun is carried through, so that what was changed meanwhile (images, templates) holds for
@@ -51,7 +60,10 @@ void Go(Draft& draft) {
 }  // namespace
 
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now) {
-  if (!IsOurTask(training)) return {.status = training.status, .actions = {}, .events = {}, .requeue_after = {}};
+  if (!api::IsInOurCharge(training.raw_spec)) {
+    return {.status = training.status, .actions = {}, .events = {}, .requeue_after = {}};
+  }
+  if (training.meta.deletion_requested_at) return PlanForADeletedJob(training, seen, defaults, now);
   const World world(training, seen);
   Draft draft(training, seen, world, defaults, now);
   if (!api::IsTerminal(draft.status())) Go(draft);
@@ -77,6 +89,7 @@ Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, k
   questions.creation_failures_of = LackingPods(training, world, now);
   questions.mount_failures_of = WaitingForVolumes(training, world, now);
   questions.vanished_jobs = VanishedJobs(training, world);
+  questions.unseen_pods_of = EndedWithoutPods(training, world);
   return questions;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
@@ -12,6 +14,17 @@ const kube::Job* CompleteTrainerJob(const World& world) {
     if (run.job != nullptr && run.job->complete) return run.job;
   }
   return nullptr;
+}
+
+// All its pods have ended well, and the Job controller is about to say so. (That a trainer has ended by itself is not
+// enough: what else is in its pod may run on for ever.)
+bool IsAboutToBeComplete(const JobRun& run) {
+  const kube::Job* const job = run.job;
+  if (job == nullptr || job->failure_target || job->has_failed || job->meta.deletion_requested_at) return false;
+  if (job->success_criteria_met) return true;
+  const int64_t succeeded = std::count_if(
+      run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return pod->phase == kube::PodPhase::kSucceeded; });
+  return job->completions > 0 && std::max(job->succeeded, succeeded) >= job->completions;
 }
 
 void End(Draft& draft, const char* type, const std::string& reason, const std::string& message) {
@@ -38,6 +51,10 @@ bool DecideOutcome(Draft& draft) {
     Succeed(draft);
     return true;
   }
+  // Neither a suspension nor a deadline takes back what is done. The Job's next event brings the next round.
+  const auto& runs = draft.world().trainer_runs();
+  const auto is_about_to_be_complete = [](const auto& run) { return IsAboutToBeComplete(run.second); };
+  if (std::any_of(runs.begin(), runs.end(), is_about_to_be_complete)) return true;
   // The kubelet would restart them for ever, and the same input gives the same answer.
   for (const Role role : {Role::kServer, Role::kSampler}) {
     const std::optional<Failure> failure = HopelessFailure(draft.world().pods(role));

@@ -3,8 +3,9 @@
 //
 // The order of apply (controller/apply.h): the status first, if it differs from the stored one, with the
 // resourceVersion as precondition; only when that is written, the actions in order, deletions first (but what a pod
-// said last is written before the pod goes), up to the first error. So an incarnation is in the status before its
-// children exist (write-ahead), and what a plan has forgotten it finds in the status.
+// said last is written before the pod goes), up to the first error; nothing waits for a forced deletion that is
+// refused. So an incarnation is in the status before its children exist (write-ahead), and what a plan has forgotten it
+// finds in the status.
 #pragma once
 
 #include <chrono>
@@ -61,6 +62,7 @@ struct Questions {
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
   std::vector<std::string> mount_failures_of;     // uids of pods
   std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
+  std::vector<std::string> unseen_pods_of;        // names of Jobs, whose pods are added to Observed::pods
 };
 
 struct Plan {
@@ -77,7 +79,8 @@ struct Defaults {
   resources::ImagePull image_pull = {};
 };
 
-// Of a job that is managed by another controller (runPolicy.managedBy): the stored status, nothing to do.
+// Of a job that is managed by another controller (runPolicy.managedBy): the stored status, nothing to do. Of one that
+// is being deleted: the stored status, and pods of dead nodes are given up.
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now);
 
 // Those whose pods have peers.
@@ -85,8 +88,9 @@ std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
 // The same; all that may be among them where the document cannot be read.
 std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
-// Secrets and events are in no watch: a plan that waits for them wants the next round after this time.
-inline constexpr std::chrono::seconds kAskAgain{5};
+// Secrets and events are in no watch: a plan that waits for them wants the next round after this time, and after more
+// time once pods have been lacking for long.
+inline constexpr std::chrono::seconds kAskAgain{5}, kAskAgainAtLast{60};
 
 // What MakePlan would like to know besides the caches, asked before it.
 Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now);

@@ -36,6 +36,9 @@ inline constexpr std::chrono::seconds kCollect{3};
 // How long at most pods are waited for that are still ending: a grace period and a forced deletion.
 inline constexpr std::chrono::minutes kLongestSilence{10};
 std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputOnTheWayOut bad_input);
+// Names of the Jobs under way that have ended, or are failing, and of which the cache shows no pod: they may be gone,
+// with what they had to say, or the cache is behind.
+std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
 // Counts, and fails the job where it may not be tried again. True: another attempt may follow.
 bool MayRetry(Draft& draft, api::Role role, const Failure& failure);
 // The status says why the next attempt is begun, and from when its delay counts.
@@ -44,7 +47,8 @@ void BeginRestart(Draft& draft, const std::string& reason, const std::string& me
 void EndRestart(Draft& draft, const std::string& message);
 
 // outcome.cc ------------------------------------------------------------------------------------------------------
-// Succeeded by a trainer Job that is complete, Failed by hopeless servers and samplers, or neither yet.
+// Succeeded by a trainer Job that is complete, Failed by hopeless servers and samplers: true. So where a trainer Job is
+// about to be complete, for which nothing is to be done. Else false.
 bool DecideOutcome(Draft& draft);
 // activeDeadlineSeconds since the last start or resume.
 bool HasRunOutOfTime(Draft& draft);

@@ -195,6 +195,24 @@ TEST(StartOrderTest, AnotherControllersJobIsLeftAlone) {
   EXPECT_FALSE(questions.certificates || questions.referenced_secrets);
 }
 
+// In the foreground it waits for all of its pods.
+TEST(StartOrderTest, OfAJobThatIsBeingDeletedPodsOfDeadNodesAreGivenUp) {
+  Scene scene;
+  scene.Training();
+  api::DistTraining training = scene.cluster().training();
+  training.meta.deletion_requested_at = scene.cluster().now();
+  const std::string name = scene.Pods("cora-server-0").front();
+  kube::Pod* const pod = scene.cluster().FindPod(name);
+  pod->meta.deletion_requested_at = scene.cluster().now();
+  pod->meta.deletion_grace = std::chrono::seconds(30);
+  const auto plan_after = [&](std::chrono::seconds after) {
+    return MakePlan(training, scene.cluster().Now(), {}, scene.cluster().now() + after);
+  };
+  EXPECT_THAT(plan_after(std::chrono::seconds(59)).actions, IsEmpty());
+  EXPECT_LE(*plan_after(std::chrono::seconds(59)).requeue_after, std::chrono::nanoseconds(std::chrono::seconds(1)));
+  EXPECT_THAT(Described(plan_after(std::chrono::seconds(60)).actions), ElementsAre("delete Pod " + name + " by force"));
+}
+
 TEST(StartOrderTest, AJobThatIsBeingDeletedIsLeftAlone) {
   Scene scene;
   scene.Training();

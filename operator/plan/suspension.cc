@@ -73,6 +73,8 @@ void StartOrResume(Draft& draft) {
   if (status.incarnation > 0) {
     BeginIncarnation(draft, kResumed, "the job was resumed");
   } else if (status.partition_attempt > 0) {
+    // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
+    if (!status.partition) ++status.partition_attempt;
     status.restart_reason = kResumed;
   }
 }

@@ -118,22 +118,35 @@ struct Lack {
   const kube::ObjectMeta* controller;
   kube::WallTime complete_by;
 };
-std::vector<Lack> LacksOf(const api::DistTraining& training, const World& world) {
+std::vector<Lack> LacksOf(const api::DistTraining& training, const World& world, kube::WallTime now) {
   std::vector<Lack> lacks;
   const kube::WallTime started = training.status.started_at.value_or(kube::WallTime{});
-  const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted) {
+  const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted, const char* condition) {
     if (meta.deletion_requested_at || world.PodsOf(meta.uid) >= wanted) return;
-    lacks.push_back({&meta, std::max(meta.created_at, started) + kPodsMissing});
+    kube::WallTime since = std::max(meta.created_at, started);
+    // One that it had may have gone this moment, long after a quota was in the way of its first ones.
+    if (const api::Condition* ready = api::FindCondition(training.status, condition)) {
+      since = std::max(since, ready->status == api::ConditionStatus::kTrue ? now : ready->last_transition);
+    }
+    lacks.push_back({&meta, since + kPodsMissing});
   };
-  const auto check_job = [&](const JobRun& run) {
+  const auto check_job = [&](const JobRun& run, const char* condition) {
     if (run.job == nullptr || run.job->complete || run.job->failure_target || run.job->has_failed) return;
-    check(run.job->meta, run.job->completions - run.job->succeeded);
+    check(run.job->meta, run.job->completions - run.job->succeeded, condition);
   };
-  check_job(world.partition_run(training.status.partition_attempt));
-  check_job(world.trainer_run(training.status.incarnation));
-  for (const kube::StatefulSet* set : world.server_sets()) check(set->meta, set->wanted);
-  if (world.sampler_set() != nullptr) check(world.sampler_set()->meta, world.sampler_set()->wanted);
+  check_job(world.partition_run(training.status.partition_attempt), api::kPartitioned);
+  check_job(world.trainer_run(training.status.incarnation), api::kTrainersReady);
+  for (const kube::StatefulSet* set : world.server_sets()) check(set->meta, set->wanted, api::kServersReady);
+  if (const kube::StatefulSet* samplers = world.sampler_set()) {
+    check(samplers->meta, samplers->wanted, api::kServersReady);
+  }
   return lacks;
+}
+
+// What is in the way is asked for less often the longer it is there: a full quota may hold hundreds of jobs, and only
+// people wait for the answer. (That the pods are there at last is seen by itself.)
+std::chrono::seconds PauseBeforeAskingAgain(std::chrono::microseconds lacking_for) {
+  return std::clamp(std::chrono::floor<std::chrono::seconds>(lacking_for) / 10, kAskAgain, kAskAgainAtLast);
 }
 
 std::string Joined(const std::vector<std::string>& names) {
@@ -158,7 +171,7 @@ Trouble OfSecrets(const std::vector<Observed::MissingSecret>& missing) {
 
 std::vector<std::string> LackingPods(const api::DistTraining& training, const World& world, kube::WallTime now) {
   std::vector<std::string> uids;
-  for (const Lack& lack : LacksOf(training, world)) {
+  for (const Lack& lack : LacksOf(training, world, now)) {
     if (lack.complete_by <= now) uids.push_back(lack.controller->uid);
   }
   return uids;
@@ -180,8 +193,10 @@ void FindTroubles(Draft& draft) {
     draft.WakeAfter(kAskAgain);
   }
   if (seen.refusal) draft.Report({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
-  const auto ask_from = [&](kube::WallTime due) { draft.WakeAt(due > draft.now() ? due : draft.now() + kAskAgain); };
-  for (const Lack& lack : LacksOf(draft.training(), draft.world())) ask_from(lack.complete_by);
+  const auto ask_from = [&](kube::WallTime due) {
+    draft.WakeAt(due > draft.now() ? due : draft.now() + PauseBeforeAskingAgain(draft.now() - due));
+  };
+  for (const Lack& lack : LacksOf(draft.training(), draft.world(), draft.now())) ask_from(lack.complete_by);
   for (const kube::Pod* pod : PodsWithoutContainers(draft.training(), draft.world())) {
     ask_from(pod->meta.created_at + kPodsMissing);
   }

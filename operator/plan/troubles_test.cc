@@ -103,6 +103,19 @@ TEST(TroublesTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
   EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty());
 }
 
+// Hundreds of jobs may wait for the same quota.
+TEST(TroublesTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
+  Scene scene;
+  scene.cluster().set_creation_error("exceeded quota: pods");
+  scene.Settle();
+  scene.cluster().Pass(seconds(10));
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kAskAgain));
+  scene.cluster().Pass(seconds(200));
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(20)));
+  scene.cluster().Pass(std::chrono::hours(5));
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kAskAgainAtLast));
+}
+
 TEST(TroublesTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {
   Scene scene;
   scene.cluster().set_mount_failure("nobody has said so");
@@ -146,6 +159,21 @@ TEST(TroublesTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
   EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
   EXPECT_FALSE(scene.status().last_error.has_value());
   EXPECT_THAT(Asked(scene).creation_failures_of, IsEmpty());
+}
+
+// Events of an hour are found, of a quota that was full then.
+TEST(TroublesTest, APodThatHasJustGoneIsNotAskedAbout) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().Pass(std::chrono::minutes(40));
+  Observed seen = scene.cluster().Now();
+  std::erase_if(seen.pods, [](const auto& pod) { return pod->meta.controller->name == "cora-server-0"; });
+  const auto asked = [&](kube::WallTime now) {
+    return QuestionsOf(scene.cluster().training(), seen, now).creation_failures_of;
+  };
+  EXPECT_THAT(asked(scene.cluster().now()), IsEmpty());
+  const Plan plan = MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now());
+  EXPECT_LE(*plan.requeue_after, std::chrono::nanoseconds(seconds(3)));
 }
 
 TEST(TroublesTest, WhatAPodWaitsForIsShownAndIsNoFailure) {

@@ -49,9 +49,7 @@ Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const F
   const job::S3Storage& s3 = job.spec->job.s3;
   if (!flags.endpoint.empty()) settings.s3.endpoint = flags.endpoint;
   if (settings.s3.endpoint.empty()) settings.s3.endpoint = s3.endpoint;
-  const bool has_region =
-      !ValueOf(around.environment, "AWS_REGION").empty() || !ValueOf(around.environment, "AWS_DEFAULT_REGION").empty();
-  if (!has_region && !s3.region.empty()) settings.s3.region = s3.region;
+  if (!s3.region.empty()) settings.s3.region = s3.region;  // the bucket's, wherever one stands
   if (flags.use_job_credentials) RETURN_IF_ERROR(UseJobCredentials(job, around, &settings.s3.credentials));
   return settings;
 }
