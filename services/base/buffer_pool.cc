@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
-#include "services/base/check.h"
 #include "services/base/mutex.h"
 
 namespace espalier {
@@ -19,7 +19,7 @@ constexpr size_t kSmallAlignment = 64;
 std::byte* Allocate(size_t capacity) {
   const bool is_large = capacity >= kHugePage;
   void* memory = std::aligned_alloc(is_large ? kHugePage : kSmallAlignment, capacity);
-  ESPALIER_CHECK(memory != nullptr) << "out of memory: " << capacity << " bytes";
+  if (memory == nullptr) throw std::bad_alloc();
   if (is_large) madvise(memory, capacity, MADV_HUGEPAGE);  // advice: without it only speed suffers
   return static_cast<std::byte*>(memory);
 }

@@ -1,6 +1,6 @@
 // Errors as values. `Status` says what went wrong and what the caller may do about it; `Result<T>` is a
-// value or such a status. No exception leaves a function of ours; libraries' exceptions are caught where
-// they are called.
+// value or such a status. No exception leaves a function of ours but std::bad_alloc, which ends the process
+// (telemetry/termination.h) unless somebody expects it; libraries' exceptions are caught where they are called.
 #pragma once
 
 #include <optional>

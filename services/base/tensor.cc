@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+#include <string>
 
 namespace espalier {
 namespace {
@@ -40,6 +42,16 @@ size_t SizeBytesOf(DType dtype, std::span<const int64_t> shape) {
   return static_cast<size_t>(*count) * SizeOf(dtype);
 }
 
+// As of any allocation that fails, with its size.
+class NoRoom : public std::bad_alloc {
+ public:
+  explicit NoRoom(size_t size_bytes) : text_("a tensor of " + std::to_string(size_bytes) + " bytes") {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
 }  // namespace
 
 Tensor Tensor::Zeros(DType dtype, std::vector<int64_t> shape) {
@@ -54,7 +66,7 @@ Tensor Tensor::Uninitialized(DType dtype, std::vector<int64_t> shape) {
 }
 
 Tensor Tensor::Own(void* memory, DType dtype, std::vector<int64_t> shape) {
-  ESPALIER_CHECK(memory != nullptr) << "out of memory: " << SizeBytesOf(dtype, shape) << " bytes";
+  if (memory == nullptr) throw NoRoom(SizeBytesOf(dtype, shape));
   Tensor tensor = Wrap(dtype, std::move(shape), memory, std::shared_ptr<const void>(memory, std::free));
   tensor.writable_ = static_cast<std::byte*>(memory);
   return tensor;

@@ -21,7 +21,8 @@ class Tensor {
  public:
   Tensor() = default;
 
-  // Zero-filled owned memory. The product of `shape` times the element size must not overflow (checked).
+  // Zero-filled owned memory. The product of `shape` times the element size must not overflow (checked). Throws
+  // std::bad_alloc, with the size, where there is no room.
   static Tensor Zeros(DType dtype, std::vector<int64_t> shape);
   // The same with bytes of any value, for who writes them all.
   static Tensor Uninitialized(DType dtype, std::vector<int64_t> shape);

@@ -189,7 +189,6 @@ Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensor
   std::vector<int64_t> shape = {static_cast<int64_t>(changed.size())};
   const std::vector<int64_t>& row_shape = known->description.row_shape;
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  // In a vector, which throws where there is no memory: Tensor::Zeros ends the process.
   const auto* const given = static_cast<const std::byte*>(rows.values);
   const auto bytes_given = std::make_shared<std::vector<std::byte>>(given, given + rows.value_bytes);
   Tensor values = Tensor::Wrap(known->description.dtype, std::move(shape), bytes_given->data(), bytes_given);

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
+#include <new>
 #include <nlohmann/json.hpp>
 
 namespace espalier::telemetry {
@@ -28,7 +30,6 @@ Json DocumentOf(const TerminationMessage& message) {
     const TerminationMessage::Partition& partition = *message.partition;
     document["partition"] = {{"hash", partition.hash}, {"bytes", partition.bytes}, {"cut", partition.cut}};
   }
-  if (!message.checkpoint.empty()) document["checkpoint"] = message.checkpoint;
   for (const Field& field : message.metrics) {
     std::visit([&](const auto& value) { document["metrics"][field.key] = value; }, field.value.variant());
   }
@@ -49,6 +50,22 @@ Status WriteInPlace(const std::string& path, const std::string& text) {
   const int error_number = written < 0 ? errno : ENOSPC;
   close(file);
   return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error_number, "writing " + path);
+}
+
+std::terminate_handler handler_before = nullptr;  // written once, before there are threads
+
+[[noreturn]] void EndOfUncaught() {
+  try {
+    if (const std::exception_ptr uncaught = std::current_exception()) std::rethrow_exception(uncaught);
+  } catch (const std::bad_alloc& error) {
+    // What is too large for the machine says how large it is; of the rest there is the standard's word.
+    std::fprintf(stderr, "out of memory: %s\n", error.what());
+    WriteTermination(ResourceExhausted(std::string("out of memory: ") + error.what()), ExitCode::kUnavailable);
+    _exit(static_cast<int>(ExitCode::kUnavailable));
+  } catch (...) {  // whatever else it is, it is a bug
+  }
+  if (handler_before != nullptr) handler_before();
+  std::abort();
 }
 
 }  // namespace
@@ -87,7 +104,7 @@ void WriteTermination(const TerminationMessage& message) {
 }
 
 void WriteTermination(const Status& status, ExitCode code) {
-  WriteTermination({.code = code, .message = status.ToString(), .partition = {}, .checkpoint = {}, .metrics = {}});
+  WriteTermination({.code = code, .message = status.ToString(), .partition = {}, .metrics = {}});
 }
 
 int EndOfProgram(const Status& status) {
@@ -97,6 +114,8 @@ int EndOfProgram(const Status& status) {
   WriteTermination(status, code);
   return static_cast<int>(code);
 }
+
+void EndByExitCodeWithoutMemory() { handler_before = std::set_terminate(EndOfUncaught); }
 
 std::string ReadTerminationMessage(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -2,7 +2,7 @@
 // file /dev/termination-log), or a file of `espalier run`.
 //
 //   {"reason": "BadInput", "exitCode": 65, "message": "...", "partition": {"hash", "bytes", "cut"},
-//    "checkpoint": "000001-000000000040", "metrics": {"testAccuracy": 0.81}}
+//    "metrics": {"testAccuracy": 0.81}}
 #pragma once
 
 #include <optional>
@@ -26,7 +26,6 @@ struct TerminationMessage {
   ExitCode code = ExitCode::kDone;
   std::string message;
   std::optional<Partition> partition;
-  std::string checkpoint;      // the newest that this process knows; empty: none
   std::vector<Field> metrics;  // final ones
 };
 
@@ -44,6 +43,10 @@ void WriteTermination(const Status& status, ExitCode code);
 // What the main of a user's program ends with, and returns: 0 for ok. An error goes to standard error, and is left as
 // last words, which `espalier run` prints as the reason.
 int EndOfProgram(const Status& status);
+
+// From here on, an allocation that fails and that nobody catches ends the process with kUnavailable, a line on standard
+// error and last words, where the language would abort it as if by a bug. Call once, at the start of main.
+void EndByExitCodeWithoutMemory();
 
 // The "message" of what a process left at `path`; empty where there is none.
 std::string ReadTerminationMessage(const std::string& path);

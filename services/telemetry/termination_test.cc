@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
 
 namespace espalier::telemetry {
 namespace {
@@ -32,7 +36,6 @@ TEST_F(TerminationTest, SaysEverythingInOneObject) {
   const TerminationMessage message{.code = ExitCode::kDone,
                                    .message = "trained",
                                    .partition = TerminationMessage::Partition{"abc", 1 << 20, 0.25},
-                                   .checkpoint = "000001-000000000040",
                                    .metrics = {{"testAccuracy", 0.5}, {"bestEpoch", 7}}};
   const auto json = nlohmann::json::parse(TerminationJson(message));
   EXPECT_EQ(json["reason"], "Done");
@@ -40,7 +43,6 @@ TEST_F(TerminationTest, SaysEverythingInOneObject) {
   EXPECT_EQ(json["partition"]["hash"], "abc");
   EXPECT_EQ(json["partition"]["bytes"], 1 << 20);
   EXPECT_EQ(json["partition"]["cut"], 0.25);
-  EXPECT_EQ(json["checkpoint"], "000001-000000000040");
   EXPECT_EQ(json["metrics"]["testAccuracy"], 0.5);
   EXPECT_EQ(json["metrics"]["bestEpoch"], 7);
 }
@@ -86,6 +88,23 @@ TEST_F(TerminationTest, AFileThatCannotBeWrittenIsNoError) {
   testing::internal::CaptureStderr();
   WriteTermination(Unavailable("x"), ExitCode::kUnavailable);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("/nowhere/at/all"));
+}
+
+TEST_F(TerminationTest, AnAllocationThatFailsIsNoBug) {
+  setenv("ESPALIER_TERMINATION_LOG", path_.c_str(), 1);
+  EXPECT_EXIT(
+      {
+        EndByExitCodeWithoutMemory();
+        std::thread([] { throw std::bad_alloc(); }).join();
+      },
+      testing::ExitedWithCode(74), "out of memory: std::bad_alloc");
+  EXPECT_THAT(ReadTerminationMessage(path_), HasSubstr("out of memory"));
+  EXPECT_EXIT(
+      {
+        EndByExitCodeWithoutMemory();
+        std::thread([] { throw std::runtime_error("another"); }).join();
+      },
+      testing::KilledBySignal(SIGABRT), "another");
 }
 
 TEST_F(TerminationTest, WhatIsNoMessageIsEmpty) {

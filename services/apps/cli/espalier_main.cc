@@ -9,6 +9,7 @@
 #include "services/apps/cli/command.h"
 #include "services/apps/terminal/unknown_command.h"
 #include "services/base/failpoint.h"
+#include "services/telemetry/termination.h"
 
 namespace espalier::cli {
 namespace {
@@ -40,6 +41,7 @@ std::optional<std::vector<std::string>> TakeProgram(int* argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
+  telemetry::EndByExitCodeWithoutMemory();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of a write
   const std::optional<std::vector<std::string>> program = TakeProgram(&argc, argv);
   if (program.has_value() && program->empty()) {

@@ -288,6 +288,7 @@ int Run(const Flags& flags, const CLI::App& app) {
 }
 
 int Main(int argc, char** argv) {
+  telemetry::EndByExitCodeWithoutMemory();
   CLI::App app{"", "espalier-partitioner"};
   Flags flags;
   Declare(&app, &flags);

@@ -124,6 +124,7 @@ ExitCode ServiceProcess::ServeUntilStopped(const std::string& address, const std
 
 int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& options,
                 const std::function<Result<ExitCode>()>& run) {
+  telemetry::EndByExitCodeWithoutMemory();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -241,6 +241,7 @@ int Fail(const Status& status, ExitCode code) {
 }
 
 int Main(int argc, char** argv) {
+  telemetry::EndByExitCodeWithoutMemory();
   CLI::App app{
       "One rank of a job's training. `espalier run` starts it; by hand:\n\n"
       "  espalier-trainer --job job.yaml --servers 127.0.0.1:7000,127.0.0.1:7001 --output results\n"
