@@ -39,6 +39,13 @@ Status CheckNotCommitted(ObjectStore& store, const std::string& folder) {
   return manifest.status().code() == StatusCode::kNotFound ? Status() : manifest.status();
 }
 
+// What does not read back must not be committed: what is too long, or names that are not UTF-8.
+Status CheckReadable(const std::string& manifest) {
+  if (manifest.size() <= kMaxManifestBytes) return CheckpointManifestFromJson(manifest).status();
+  return ResourceExhausted(std::to_string(manifest.size()) + " bytes, at most " + std::to_string(kMaxManifestBytes) +
+                           " are read");
+}
+
 }  // namespace
 
 std::string CheckpointFolderName(const CheckpointId& id) {
@@ -81,10 +88,12 @@ Status CheckpointWrite::Put(const std::string& key, const Safetensors& content) 
 }
 
 Result<CheckpointManifest> CheckpointWrite::Commit(CheckpointManifest manifest) {
-  manifest.files = std::move(files_);
+  manifest.files = files_;
   const std::string text = CheckpointManifestToJson(manifest);
-  // What does not read back must not be committed: names that are not UTF-8, for one.
-  RETURN_IF_ERROR(CheckpointManifestFromJson(text).status().While("the manifest of " + folder_));
+  if (const Status readable = CheckReadable(text).While("the manifest of " + folder_); !readable.ok()) {
+    GiveUp();
+    return readable;
+  }
   RETURN_IF_ERROR(Failpoint("checkpoint.before_manifest"));
   RETURN_IF_ERROR(store_->PutIfAbsent(JoinKey(folder_, kManifestKey), std::as_bytes(std::span<const char>(text))));
   RETURN_IF_ERROR(Failpoint("checkpoint.after_manifest"));

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "services/base/clock.h"
 #include "services/base/failpoint.h"
 #include "services/format/partition_names.h"
 #include "services/storage/object_key.h"
@@ -52,7 +53,10 @@ Result<CheckpointListing> Describe(ObjectStore& store, const std::string& prefix
   for (const auto& [key, size_bytes] : content) listing.stored_bytes += size_bytes;
   if (!content.contains(kManifestKey)) return listing;
   Result<CheckpointManifest> manifest = ReadCheckpointManifest(store, listing.folder);
-  if (!manifest.ok() && manifest.status().code() == StatusCode::kNotFound) return listing;  // removed meanwhile
+  if (!manifest.ok() && manifest.status().code() == StatusCode::kNotFound) {
+    listing.was_removed_meanwhile = true;
+    return listing;
+  }
   if (!manifest.ok() && !IsOfTheCheckpoint(manifest.status().code())) return manifest.status();
   listing.problem = manifest.ok() ? CheckContent(*manifest, id, content) : manifest.status();
   listing.state = listing.problem.ok() ? CheckpointState::kComplete : CheckpointState::kCorrupt;
@@ -131,6 +135,37 @@ Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVer
   return Status();
 }
 
+struct NewestOfList {
+  NewestCheckpoint found;
+  bool lacks_newer = false;  // one was listed, and gone when it was read
+};
+
+Result<NewestOfList> NewestOf(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
+  ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
+  NewestOfList newest;
+  for (auto listing = listings.rbegin(); listing != listings.rend(); ++listing) {
+    if (listing->id.incarnation > up_to_incarnation) continue;
+    newest.lacks_newer = newest.lacks_newer || listing->was_removed_meanwhile;
+    if (listing->state == CheckpointState::kIncomplete) continue;
+    Status problem = listing->problem;
+    if (problem.ok()) {
+      Result<LoadedCheckpoint> loaded = LoadCheckpoint(store, listing->folder);
+      if (loaded.ok()) {
+        newest.found.loaded = *std::move(loaded);
+        return newest;
+      }
+      if (!IsOfTheCheckpoint(loaded.status().code())) return loaded.status();
+      if (loaded.status().code() == StatusCode::kNotFound) {  // all of its files were listed
+        newest.lacks_newer = true;
+        continue;
+      }
+      problem = loaded.status();
+    }
+    newest.found.skipped.push_back({listing->folder, problem});
+  }
+  return newest;
+}
+
 }  // namespace
 
 bool IsOfTheCheckpoint(StatusCode code) {
@@ -153,23 +188,17 @@ Result<std::vector<CheckpointListing>> ListCheckpoints(ObjectStore& store, const
 }
 
 Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
-  ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
-  NewestCheckpoint newest;
-  for (auto listing = listings.rbegin(); listing != listings.rend(); ++listing) {
-    if (listing->id.incarnation > up_to_incarnation || listing->state == CheckpointState::kIncomplete) continue;
-    Status problem = listing->problem;
-    if (problem.ok()) {
-      Result<LoadedCheckpoint> loaded = LoadCheckpoint(store, listing->folder);
-      if (loaded.ok()) {
-        newest.loaded = *std::move(loaded);
-        return newest;
-      }
-      if (!IsOfTheCheckpoint(loaded.status().code())) return loaded.status();
-      problem = loaded.status();
-    }
-    newest.skipped.push_back({listing->folder, problem});
+  // Who removes one has committed a newer one, after the list was made: a process that should be dead and is only cut
+  // off, for one. Other stores list for a while what is not there any more.
+  constexpr int kMostLists = 6;
+  NewestOfList newest;
+  for (int list = 1; list <= kMostLists; ++list) {
+    ASSIGN_OR_RETURN(newest, NewestOf(store, prefix, up_to_incarnation));
+    if (!newest.lacks_newer) return std::move(newest.found);
+    if (list < kMostLists) Clock::Real().SleepFor(std::chrono::milliseconds(50) * (1 << list));
   }
-  return newest;
+  if (newest.found.loaded.has_value()) return std::move(newest.found);
+  return Unavailable("checkpoints in " + store.Describe() + "/" + prefix + " are listed, and gone when they are read");
 }
 
 Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& prefix) {

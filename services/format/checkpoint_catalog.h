@@ -21,9 +21,10 @@ struct CheckpointListing {
   CheckpointId id;
   std::string folder;  // key prefix in the store
   CheckpointState state = CheckpointState::kIncomplete;
-  Status problem;               // of a corrupt one
-  CheckpointManifest manifest;  // of a complete one
-  uint64_t stored_bytes = 0;    // of all objects in its folder
+  Status problem;                      // of a corrupt one
+  CheckpointManifest manifest;         // of a complete one
+  uint64_t stored_bytes = 0;           // of all objects in its folder
+  bool was_removed_meanwhile = false;  // an incomplete one, whose manifest was listed and then not there to be read
 };
 
 // Whether an error of reading a checkpoint is about what is stored (it is corrupt), rather than about reaching it.
@@ -42,7 +43,8 @@ struct NewestCheckpoint {
 };
 
 // The newest checkpoint of an incarnation <= `up_to_incarnation` that loads with all checksums right. Incomplete ones
-// are passed over in silence, corrupt ones end up in `skipped`. An error of the store itself is returned.
+// are passed over in silence, corrupt ones end up in `skipped`. Lists anew, for some seconds, where one is removed
+// before it is read; Unavailable where nothing else is there then. An error of the store itself is returned.
 Result<NewestCheckpoint> NewestGood(storage::ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation);
 
 // What a user's URI means: a checkpoint's own folder, a folder of checkpoints, or a folder with checkpoints/ in it.

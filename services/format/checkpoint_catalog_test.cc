@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "services/base/failpoint.h"
@@ -87,6 +88,23 @@ TEST(CheckpointCatalogTest, FallsBackFromACorruptNewestAndSaysWhy) {
   EXPECT_EQ(newest->skipped[0].folder, FolderOf(1, 2));
   EXPECT_THAT(newest->skipped[0].why.message(), HasSubstr("model.safetensors: block 0"));
   EXPECT_THAT(newest->skipped[1].why.message(), HasSubstr("best.safetensors is missing"));
+}
+
+// A trainer that is cut off commits its next one, and removes the one that was listed as the newest.
+TEST(CheckpointCatalogTest, LooksAgainWhereTheNewestIsRemovedBeforeItIsRead) {
+  storage::MemoryStore memory;
+  ASSERT_TRUE(Put(memory, 1, 1).ok());
+  std::atomic<bool> is_first = true;
+  storage::HookedStore store(memory, [&](const std::string&, storage::ByteRange, std::span<std::byte>) {
+    if (!is_first.exchange(false)) return Status();
+    RETURN_IF_ERROR(Put(memory, 1, 2));
+    return RemoveCheckpoint(memory, FolderOf(1, 1));
+  });
+  const Result<NewestCheckpoint> newest = NewestGood(store, kPrefix, 2);
+  ASSERT_TRUE(newest.ok()) << newest.status().ToString();
+  ASSERT_TRUE(newest->loaded.has_value()) << "training would begin anew";
+  EXPECT_EQ(newest->loaded->folder, FolderOf(1, 2));
+  EXPECT_FALSE(is_first);
 }
 
 TEST(CheckpointCatalogTest, PrunesToTheNewestAndTheBest) {
