@@ -38,7 +38,9 @@ Status BatchStream::TakeRequest() {
   if (started_ == frame.header.has_start()) return InvalidArgument("a stream starts once, with its first message");
   if (!started_) RETURN_IF_ERROR(TakeStart(frame.header.start()));
   credits_ += frame.header.more_credits();
-  if (credits_ - next_to_send_ > service_.context_.limits.max_batches_ahead) {
+  // One that is on its way may have arrived, and been answered with its credit, before its write is done here.
+  const uint64_t num_sent = next_to_send_ + (writing_ ? 1 : 0);
+  if (credits_ > num_sent + service_.context_.limits.max_batches_ahead) {
     return ResourceExhausted("a stream holds at most " + std::to_string(service_.context_.limits.max_batches_ahead) +
                              " credits");
   }
