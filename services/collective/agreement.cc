@@ -25,9 +25,9 @@ bool IsKnownCode(int code) {
 
 }  // namespace
 
-Status AgreeOn(const Status& own, Collective& collective, Deadline deadline) {
+Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanoseconds timeout) {
   if (collective.size() == 1) return own;
-  ASSIGN_OR_RETURN(const std::vector<std::byte> all, collective.AllGather(StatementOf(own), deadline));
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all, collective.AllGather(StatementOf(own), Deadline::After(timeout)));
   for (uint32_t rank = 0; rank < collective.size(); ++rank) {
     const std::byte* statement = all.data() + rank * kStatementBytes;
     const int code = std::to_integer<int>(statement[0]);
@@ -43,7 +43,7 @@ Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collect
                    std::chrono::nanoseconds longest_step) {
   for (;;) {
     const Result<bool> goes_on = collective.rank() == root ? step() : Result<bool>(false);
-    RETURN_IF_ERROR(AgreeOn(goes_on.status(), collective, Deadline::After(longest_step)));
+    RETURN_IF_ERROR(AgreeOn(goes_on.status(), collective, longest_step));
     std::byte flag{static_cast<unsigned char>(*goes_on ? 1 : 0)};
     RETURN_IF_ERROR(collective.Broadcast(std::span(&flag, 1), root, Deadline::After(longest_step)));
     if (flag == std::byte{0}) return Status();

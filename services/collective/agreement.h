@@ -2,6 +2,7 @@
 // of a wait until the deadline.
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 #include "services/collective/collective.h"
@@ -10,8 +11,9 @@ namespace espalier::collective {
 
 // A barrier that carries errors. Every rank brings its own status and gets the error of the lowest rank that has
 // one ("trainer 2: ..."), or ok where nobody has. An error of the group itself is returned as it is. The group stays
-// alive.
-Status AgreeOn(const Status& own, Collective& collective, Deadline deadline);
+// alive. The others are waited for as long as `timeout` from the call on: a duration, because a deadline that stands
+// beside the work in a call may be older than the work.
+Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanoseconds timeout);
 
 // Work that one rank does while the others wait for it, in steps: the ranks meet after each, so that no wait is for
 // more than a step, however many there are. Every rank calls it; `step` is called on `root` alone, until it says that

@@ -21,8 +21,8 @@ TEST(SelfCollectiveTest, LeavesValuesAlone) {
 
 TEST(SelfCollectiveTest, AgreesWithItself) {
   SelfCollective self;
-  EXPECT_TRUE(AgreeOn(Status(), self, Soon()).ok());
-  EXPECT_EQ(AgreeOn(DataLoss("x"), self, Soon()), DataLoss("x"));
+  EXPECT_TRUE(AgreeOn(Status(), self, std::chrono::seconds(60)).ok());
+  EXPECT_EQ(AgreeOn(DataLoss("x"), self, std::chrono::seconds(60)), DataLoss("x"));
 }
 
 }  // namespace

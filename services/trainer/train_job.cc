@@ -57,7 +57,7 @@ class TrainerRun {
     RETURN_IF_ERROR(Train(batches));
     RETURN_IF_ERROR(SaveModels());
     // Only now: a metrics line that could not be written must not cost the models.
-    RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.collective));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
     if (learnable_ != nullptr && !outcome_.stopped()) {
       ASSIGN_OR_RETURN(outcome_.rows_digest, learnable_->Digest(collective_));
@@ -88,7 +88,7 @@ class TrainerRun {
       status = audit.status();
       if (status.ok()) audit_ = *std::move(audit);
     }
-    return collective::AgreeOn(status, collective_, options_.timeouts.ForCollective());
+    return collective::AgreeOn(status, collective_, options_.timeouts.collective);
   }
 
   Status MakeLearnableRows() {
@@ -106,7 +106,7 @@ class TrainerRun {
 
   // When every rank has ended its reads. Rows that stay go with the servers, and must not cost the results.
   Status DropLearnableRows() {
-    RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.collective));
     const Deadline deadline = options_.timeouts.ForData();
     const Status dropped = learnable_->Drop(outcome_.stopped() ? deadline.AtMost(kTimeToDropWhenStopped) : deadline);
     if (!dropped.ok()) telemetry::Log(telemetry::Level::kWarning, "learnable rows not dropped", {{"error", dropped}});
@@ -250,7 +250,7 @@ class TrainerRun {
       is_training_ = true;
       auto ended = RunTrainingLoop(*parts_.model, parts_.data, prefetcher, *evaluator_, collective_, loop);
       is_training_ = false;
-      // Before the prefetcher goes, which may take as long as a mini-batch: the other ranks must not wait for that.
+      // Before the prefetcher goes, which may take as long as a mini-batch's rows: other ranks must not wait for that.
       if (!ended.ok()) collective_.Abandon();
       const bool needs_no_batch = !ended.ok() || ended->end == LoopEnd::kStopRequested;
       if (needs_no_batch && options_.on_saved) options_.on_saved();
@@ -264,15 +264,20 @@ class TrainerRun {
     return Status();
   }
 
-  // Leaves the best parameters in the model.
+  // Leaves the best parameters in the model. The other ranks wait while rank 0 writes, however slow its store is.
   Status SaveModels() {
-    const bool writes = outputs_ != nullptr && Saves(job::OutputKind::kModel);
-    if (writes) RETURN_IF_ERROR(outputs_->WriteModel("last", StateOf(*parts_.model)));
+    RETURN_IF_ERROR(WriteAside([this] { return outputs_->WriteModel("last", StateOf(*parts_.model)); }));
     RETURN_IF_ERROR(LoadState(*parts_.model, outcome_.loop.best_state));
     outcome_.loop.best_state.clear();
-    if (writes) RETURN_IF_ERROR(WriteBestModel());
     outcome_.parameters_digest = ParametersDigest(*parts_.model);
-    return CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective());
+    RETURN_IF_ERROR(CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective()));
+    return WriteAside([this] { return WriteBestModel(); });
+  }
+
+  Status WriteAside(const std::function<Status()>& write) {
+    if (!Saves(job::OutputKind::kModel)) return Status();
+    const auto on_root = [&] { return outputs_ == nullptr ? Status() : write(); };
+    return collective::WorkAside(Rank(0), on_root, collective_, options_.timeouts.collective);
   }
 
   Status WriteBestModel() {

@@ -36,7 +36,8 @@ struct Trainers {
   std::function<void(const RunPosition&, uint32_t rank)> on_step;
   uint32_t failing_rank = UINT32_MAX;  // its source fails at the third mini-batch
   std::string output_dir;
-  std::string model_file;  // to begin with
+  std::string model_file;         // to begin with
+  std::string others_model_file;  // of ranks above 0; empty: the same
 };
 
 std::string AuditPath(const std::string& name, uint32_t rank) {
@@ -72,7 +73,9 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.inference_chunk_nodes = options.scoring_chunk = 128;
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
   if (!trainers.output_dir.empty()) options.output = *storage::OpenStore(trainers.output_dir);
-  if (!trainers.model_file.empty()) options.model = *OpenModelFile(trainers.model_file, {});
+  const bool has_another = rank > 0 && !trainers.others_model_file.empty();
+  const std::string& model_file = has_another ? trainers.others_model_file : trainers.model_file;
+  if (!model_file.empty()) options.model = *OpenModelFile(model_file, {});
   if (!trainers.audit_name.empty()) options.audit_path = AuditPath(trainers.audit_name, rank);
   if (rank == 0) options.stop_requested = trainers.stop;
   options.on_step = [&](const RunPosition& position) {
@@ -373,6 +376,27 @@ TEST(TrainJobTest, AppliesAModelToAGraphWithoutLabelsAndSplits) {
   EXPECT_EQ(ReadFile(inferred + logits), ReadFile(trained + logits));
   EXPECT_THAT(ReadFile(inferred + "/result.json"),
               HasSubstr("the graph has no column '" + std::string(graph::kLabelColumn)));
+}
+
+// The file is replaced while trainers start.
+TEST(TrainJobTest, TrainersThatReadDifferentModelsDoNotBegin) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 1;
+  job.output_save = {job::OutputKind::kModel};
+  std::vector<std::string> models;
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}}) {
+    const std::string dir = FolderOfThisProcess() + "/model-of-seed-" + std::to_string(seed);
+    std::filesystem::remove_all(dir);
+    job.training.seed = seed;
+    Train(job, {.output_dir = dir});
+    models.push_back(dir + "/results/000001/model/best.safetensors");
+  }
+  job.training.model.uri = models[0];
+  const Trainers trainers{.trainers = 2, .model_file = models[0], .others_model_file = models[1]};
+  for (const auto& ended : RunRanks(CommunityGraph(), job, trainers)) {
+    EXPECT_EQ(ended.status().code(), StatusCode::kInvalidArgument) << ended.status().ToString();
+    EXPECT_THAT(ended.status().message(), HasSubstr("trainers read different models from"));
+  }
 }
 
 TEST(TrainJobTest, SaysWhatTheGraphDoesNotHave) {

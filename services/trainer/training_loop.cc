@@ -18,6 +18,14 @@ namespace {
 // What rides behind the gradients.
 enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kSave = 3, kNumExtras = 4 };
 
+constexpr size_t kMostBytesOfBuffers = size_t{16} << 20;
+
+size_t NumBytesOf(const NamedTensors& tensors) {
+  size_t bytes = 0;
+  for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
+  return bytes;
+}
+
 Result<NamedTensors> CopyOf(const NamedTensors& tensors) {
   try {
     NamedTensors copy;
@@ -56,7 +64,8 @@ class Loop {
         options_(options),
         run_length_{options.steps_per_epoch, options.training.epochs},
         gradients_(ParametersOf(model), kNumExtras),
-        optimizer_(options.training.optimizer, ParametersOf(model)) {}
+        optimizer_(options.training.optimizer, ParametersOf(model)),
+        keeps_buffers_(NumBytesOf(BuffersOf(model)) <= kMostBytesOfBuffers) {}
 
   Result<LoopResult> Run() {
     if (options_.start != nullptr) RETURN_IF_ERROR(GoOnFrom(*options_.start));
@@ -113,6 +122,7 @@ class Loop {
     while (next_step_ < options_.steps_per_epoch) {
       const SecondsSplit split_before = report_.seconds;
       RETURN_IF_ERROR(RunStep(epoch_, next_step_));
+      if (is_given_up_) return Stop();
       CountStep(report_.seconds - split_before);
       report_.total_seconds = seconds_before + timer.Seconds();
       if (IsStopping()) return Stop();
@@ -161,7 +171,8 @@ class Loop {
   // The barrier was the step's all-reduce. Nobody leaves before the state is kept.
   Status Stop() {
     result_.end = LoopEnd::kStopRequested;
-    RETURN_IF_ERROR(collective::AgreeOn(SaveLast(), collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(collective::AgreeOn(SaveLast(), collective_, options_.timeouts.collective));
+    if (next_step_ == 0) return Status();  // nothing of this epoch is there to tell
     report_.loss = MeanLoss();
     result_.epochs.push_back(report_);
     if (options_.on_epoch) options_.on_epoch(report_);
@@ -225,7 +236,7 @@ class Loop {
       snapshot.partial = report_;
       snapshot.partial.loss = loss_sum_;
     } else {
-      snapshot.validation = report_.validation;
+      snapshot.validation = result_.epochs.empty() ? std::nullopt : result_.epochs.back().validation;
     }
     snapshot.first_epoch_losses = result_.first_epoch_losses;
     snapshot.best_epoch = result_.best_epoch;
@@ -249,13 +260,15 @@ class Loop {
   Status RunStep(uint32_t epoch, uint32_t step) {
     RETURN_IF_ERROR(Failpoint("trainer.step"));
     const Timer wait_timer;
-    Result<BatchTensors> next = batches_.Next(options_.timeouts.ForData());
+    const Deadline data = options_.timeouts.ForData();  // of all that the step reads: the others wait a little longer
+    Result<BatchTensors> next = batches_.Next(data);
     report_.seconds.wait += wait_timer.Seconds();
     Status own = next.ok() ? Status() : next.status();
     BatchTensors batch = next.ok() ? *std::move(next) : EmptyBatch(options_.relations, data_);
-    if (options_.learnable != nullptr) own = JoinLearnable(own, &batch);
+    if (options_.learnable != nullptr) own = JoinLearnable(own, &batch, data);
 
     gradients_.Clear();
+    RETURN_IF_ERROR(KeepBuffers());
     RETURN_IF_ERROR(ComputeGradients(batch, epoch, step));
     const bool stop = options_.stop_requested != nullptr && options_.stop_requested->load();
     gradients_.extra_values()[kStop] = stop ? 1.0f : 0.0f;
@@ -266,15 +279,34 @@ class Loop {
     RETURN_IF_ERROR(collective_.AllReduceSum(gradients_.values(), options_.timeouts.ForCollective()));
     report_.seconds.communicate += timer.Seconds();
     if (gradients_.extra_values()[kFailed] > 0) {
-      return collective::AgreeOn(own, collective_, options_.timeouts.ForCollective());
+      const Status failed = collective::AgreeOn(own, collective_, options_.timeouts.collective);
+      // Somebody was asked to stop, and gave up a mini-batch that was too long in coming: all but this step is kept.
+      // Learnable rows would have to come from the servers that were given up with it. (Of several errors the lowest
+      // rank's is told: another's is found again by whoever goes on.)
+      const bool can_step_back = keeps_buffers_ && options_.learnable == nullptr;
+      is_given_up_ = failed.code() == StatusCode::kCancelled && IsStopping() && can_step_back;
+      return is_given_up_ ? TakeStepBack() : failed;
     }
     RETURN_IF_ERROR(Update(batch, epoch, step));
     return Failpoint("trainer.after_update");
   }
 
+  Status KeepBuffers() {
+    if (!keeps_buffers_) return Status();
+    ASSIGN_OR_RETURN(buffers_before_, CopyOf(BuffersOf(model_)));
+    return Status();
+  }
+
+  // Parameters change in Update alone, running statistics on the way there.
+  Status TakeStepBack() {
+    NamedTensors state = ParametersOf(model_);
+    state.insert(state.end(), buffers_before_.begin(), buffers_before_.end());
+    return LoadState(model_, state);
+  }
+
   // Learnable rows at this step's version; a rank that cannot have them goes on with an empty share.
-  Status JoinLearnable(const Status& own, BatchTensors* batch) {
-    const Status read = own.ok() ? options_.learnable->Join(batch, options_.timeouts.ForData()) : own;
+  Status JoinLearnable(const Status& own, BatchTensors* batch, Deadline deadline) {
+    const Status read = own.ok() ? options_.learnable->Join(batch, deadline) : own;
     if (read.ok()) return read;
     *batch = EmptyBatch(options_.relations, data_);
     options_.learnable->JoinNothing(batch);
@@ -400,6 +432,11 @@ class Loop {
   EpochReport report_;
   double loss_sum_ = 0;  // over the epoch's seeds so far
   uint32_t step_seeds_ = 0;
+  // Whether each step begins with a copy of the model's buffers: running statistics are small. A user's module may
+  // have whole tables among them; then a step that is given up ends the run as any failure does.
+  const bool keeps_buffers_;
+  NamedTensors buffers_before_;
+  bool is_given_up_ = false;  // the step, which counts as not begun
   int64_t evaluations_since_best_ = 0;
 };
 

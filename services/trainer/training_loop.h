@@ -1,7 +1,8 @@
 // Synchronous data parallelism. Every rank takes its share of each step's global batch, empty ones too; gradients,
 // the loss and three flags are summed over ranks in one buffer; every rank then makes the same update.
 //
-//   flags:  stop    somebody was asked to stop: all stop after this step; in an evaluation, where they next agree
+//   flags:  stop    somebody was asked to stop: all stop after this step, or before it where a mini-batch is given up
+//                   for that (without learnable rows); in an evaluation, where they next agree
 //           save    rank 0 wants the state after this step saved
 //           failed  somebody has no batch: it took part with an empty one so that the ranks' collective operations
 //                   still match, and all end with its error

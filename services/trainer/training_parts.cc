@@ -1,6 +1,7 @@
 #include "services/trainer/training_parts.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "services/collective/agreement.h"
@@ -9,6 +10,7 @@
 #include "services/trainer/evaluation/chunk_nodes.h"
 #include "services/trainer/link_task.h"
 #include "services/trainer/model/model_file.h"
+#include "services/trainer/model/parameters.h"
 #include "services/trainer/outputs.h"
 
 namespace espalier::trainer {
@@ -33,9 +35,25 @@ Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, 
     return std::optional<ModelFile>();
   }
   Result<ModelFile> file = ReadModelFile(options.model);
-  RETURN_IF_ERROR(collective::AgreeOn(file.status(), collective, options.timeouts.ForCollective())
-                      .While("spec.training.model.uri"));
+  RETURN_IF_ERROR(
+      collective::AgreeOn(file.status(), collective, options.timeouts.collective).While("spec.training.model.uri"));
   return std::optional<ModelFile>(*std::move(file));
+}
+
+// A file may be replaced while trainers start: they would train different models, and see it at the end.
+Status BeginWith(const ModelFile& file, const RunFacts& facts, collective::Collective& collective,
+                 const Timeouts& timeouts, Model& model) {
+  const Status loaded = LoadModelFile(file, ModelMetadata(facts), model);
+  RETURN_IF_ERROR(collective::AgreeOn(loaded, collective, timeouts.collective));
+  const std::string own = ParametersDigest(model);
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                   collective.AllGather(std::as_bytes(std::span<const char>(own)), timeouts.ForCollective()));
+  for (size_t at = 0; at < all.size(); at += own.size()) {
+    if (std::memcmp(all.data() + at, own.data(), own.size()) == 0) continue;
+    return InvalidArgument("spec.training.model.uri: trainers read different models from " + file.where +
+                           ", expected one file that nobody writes while a job starts");
+  }
+  return Status();
 }
 
 // A module may have outputs for classes that no node has, but not fewer. Embeddings are as wide as it makes them.
@@ -82,7 +100,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   ASSIGN_OR_RETURN(NodeData data, NodeData::Make(training, graph.schema(), graph.rows));
   ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
   ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
-                   ModuleToRun(training, options.model, collective, options.timeouts.ForCollective()));
+                   ModuleToRun(training, options.model, collective, options.timeouts.collective));
   if (file.has_value()) {
     ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
     RETURN_IF_ERROR(data.SetOutputs(num_outputs));
@@ -126,7 +144,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     facts.num_outputs = parts.data.num_outputs();
     facts.scorer_relations = parts.scorer_relations;
     if (parts.edges.has_value()) facts.num_edge_outputs = parts.edges->target.num_outputs;
-    RETURN_IF_ERROR(LoadModelFile(*file, ModelMetadata(facts), *parts.model));
+    RETURN_IF_ERROR(BeginWith(*file, facts, collective, options.timeouts, *parts.model));
   }
   return parts;
 }

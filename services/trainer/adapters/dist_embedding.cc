@@ -211,7 +211,7 @@ Status DistEmbedding::AwaitSteps() {
 
 Status DistEmbedding::Drop() {
   const Status own = AwaitSteps();
-  RETURN_IF_ERROR(collective::AgreeOn(own, group_, CallDeadline()));
+  RETURN_IF_ERROR(collective::AgreeOn(own, group_, call_timeout_));
   if (group_.rank() != Rank(0)) return Status();
   return store_.DropEmbedding(spec_.id, CallDeadline());
 }

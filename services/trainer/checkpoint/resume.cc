@@ -136,7 +136,7 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
     if (parsed.ok()) parsed = file.status();
     if (file.ok()) choice.checkpoint.files[entry.key] = *std::move(file);
   }
-  RETURN_IF_ERROR(collective::AgreeOn(parsed, collective, timeouts.ForCollective()));
+  RETURN_IF_ERROR(collective::AgreeOn(parsed, collective, timeouts.collective));
   return std::optional(std::move(choice));
 }
 

@@ -116,6 +116,28 @@ TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
   }
 }
 
+// A server that is gone, or slow, must not cost what came before: the step that waits for it counts as not begun.
+TEST(ResumeTest, AStopDuringALongWaitForAMiniBatchLosesNothing) {
+  job::DistTraining with_statistics = TinyJob();
+  with_statistics.training.model.normalization = job::LayerNormalization::kBatch;
+  for (const job::DistTraining& job : {TinyJob(), with_statistics, JobOfAModule()}) {
+    for (const uint32_t trainers : {1u, 2u}) {
+      const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
+      for (const uint64_t steps : {uint64_t{0}, uint64_t{1}, uint64_t{kStepsPerEpoch}, uint64_t{kStepsPerEpoch + 2}}) {
+        const std::string where = std::to_string(trainers) + " trainers, " + std::to_string(steps) + " steps";
+        const Store store = NewStore();
+        const TrainOutcome cut = TrainTiny(job, {.store = store, .trainers = trainers, .give_up_after = steps});
+        EXPECT_TRUE(cut.stopped()) << where;
+        EXPECT_EQ(Checkpoints(store), std::vector{format::CheckpointFolderName({1, steps})}) << where;
+        uint64_t rest = 0;
+        const Attempt again{.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest};
+        ExpectSame(TrainTiny(job, again), whole, where);
+        EXPECT_EQ(rest, 3 * kStepsPerEpoch - steps) << where;
+      }
+    }
+  }
+}
+
 struct Variant {
   std::string name;
   std::function<void(job::Training&)> change;

@@ -33,6 +33,11 @@ BatchPrefetcher::BatchPrefetcher(sampler::MiniBatchSource& source, const NodeDat
 
 BatchPrefetcher::~BatchPrefetcher() {
   ready_.Close();
+  {
+    MutexLock lock(&mutex_);
+    is_closing_ = true;
+    source_.Cancel();  // the thread may be waiting for a mini-batch that is long in coming, and that nobody needs
+  }
   thread_.join();
 }
 
@@ -51,7 +56,11 @@ void BatchPrefetcher::FetchAll() {
 Status BatchPrefetcher::FetchEpoch(uint32_t epoch) {
   const uint32_t first_step = epoch == options_.first_epoch ? options_.first_step : 0;
   if (first_step >= options_.steps_per_epoch) return Status();
-  RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
+  {
+    MutexLock lock(&mutex_);
+    if (is_closing_) return Status();
+    RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
+  }
   for (uint32_t step = first_step; step < options_.steps_per_epoch; ++step) {
     if (is_large_) ready_.AwaitEmpty();
     Result<BatchTensors> batch = FetchOne(epoch, step);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "services/base/bounded_queue.h"
+#include "services/base/mutex.h"
 #include "services/sampler/batches/audit.h"
 #include "services/sampler/batches/mini_batch_source.h"
 #include "services/trainer/data/batch_tensors.h"
@@ -29,7 +30,7 @@ class BatchPrefetcher {
  public:
   // Both outlive this.
   BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options);
-  // Waits for the mini-batch under way, at most its timeout.
+  // Gives up the mini-batch that is being drawn; waits for the rows of one that is drawn, at most its timeout.
   ~BatchPrefetcher();
 
   // The mini-batches of all epochs in order. After an error, the same error again; OutOfRange past the last.
@@ -46,6 +47,8 @@ class BatchPrefetcher {
   bool is_large_ = false;  // the batch that was fetched last; of the thread
   BoundedQueue<Result<BatchTensors>> ready_;
   Status error_;  // of the consumer's side
+  Mutex mutex_;   // between an epoch's start and the end of it all, which the source could not tell apart
+  bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/check.h"
+#include "services/base/mutex.h"
 #include "services/base/testing/call_count.h"
 #include "services/graph/generators.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
@@ -50,6 +51,39 @@ class BatchPrefetcherTest : public ::testing::Test {
                                         *EpochPlanOf(training_, schema_, 1, Rank(0)),
                                         {}};
 };
+
+// Draws nothing, until it is told that nobody waits for it.
+class EndlessSource final : public sampler::MiniBatchSource {
+ public:
+  CallCount& asked() { return asked_; }
+
+  Status StartEpoch(uint32_t, uint32_t) override { return Status(); }
+  Result<sampler::MiniBatch> Next(Deadline deadline) override {
+    asked_.Increment();
+    MutexLock lock(&mutex_);
+    if (!mutex_.AwaitBefore(deadline, [this] { return is_cancelled_; })) return DeadlineExceeded("nobody cancelled");
+    return Cancelled("nobody waits");
+  }
+  void Cancel() override {
+    MutexLock lock(&mutex_);
+    is_cancelled_ = true;
+  }
+
+ private:
+  CallCount asked_;
+  Mutex mutex_;
+  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Or a trainer whose group is gone would stay for as long as a server that is gone, too, may take.
+TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
+  EndlessSource source;
+  {
+    BatchPrefetcher prefetcher(source, data_, {.num_epochs = 2, .steps_per_epoch = 2, .batches_ahead = 2});
+    EXPECT_TRUE(source.asked().Reaches(1));
+  }
+  EXPECT_EQ(source.asked().value(), 1);
+}
 
 // Two batches wait and a third one for its place, which begins another epoch: nobody has asked for any.
 TEST_F(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {

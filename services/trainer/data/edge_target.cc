@@ -81,7 +81,7 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
 Result<SeenLabels> LookTogether(const EdgeTarget& target, const GraphAccess& graph, collective::Collective& collective,
                                 const Timeouts& timeouts) {
   const Result<SeenLabels> own = LookAtLabels(target, graph, collective.rank(), collective.size(), timeouts);
-  RETURN_IF_ERROR(collective::AgreeOn(own.status(), collective, timeouts.ForCollective()));
+  RETURN_IF_ERROR(collective::AgreeOn(own.status(), collective, timeouts.collective));
   const int64_t mine[] = {own->largest_class, own->width, own->label_bytes};
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span(mine)), timeouts.ForCollective()));

@@ -201,10 +201,10 @@ Status NodeData::CountOutputs(const std::string& split, sampler::SeedSource& see
     largest = LargestClass(query, seeds, collective.rank(), collective.size(), *largest, timeout);
     if (!largest.ok()) break;
   }
-  const Deadline deadline = Deadline::After(timeout);
-  RETURN_IF_ERROR(collective::AgreeOn(largest.status(), collective, deadline).While("counting classes"));
-  ASSIGN_OR_RETURN(const std::vector<std::byte> all,
-                   collective.AllGather(std::as_bytes(std::span<const int64_t>(&*largest, 1)), deadline));
+  RETURN_IF_ERROR(collective::AgreeOn(largest.status(), collective, timeout).While("counting classes"));
+  ASSIGN_OR_RETURN(
+      const std::vector<std::byte> all,
+      collective.AllGather(std::as_bytes(std::span<const int64_t>(&*largest, 1)), Deadline::After(timeout)));
   int64_t of_all = -1;
   for (size_t at = 0; at < all.size(); at += sizeof(int64_t)) {
     int64_t of_rank;

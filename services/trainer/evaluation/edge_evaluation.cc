@@ -24,8 +24,8 @@ Result<std::optional<double>> EdgeEvaluation::MetricOf(Model& model, FullInferen
                                                        graph::SplitPartName part, const std::string& tensor) {
   RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor));
   MetricAccumulator metric(measure_.metric, measure_.target.num_outputs);
-  const Deadline deadline = measure_.timeouts.ForCollective();
-  RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, metric), collective_, deadline).While("measuring edges"));
+  RETURN_IF_ERROR(
+      collective::AgreeOn(AddPart(part, metric), collective_, measure_.timeouts.collective).While("measuring edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, measure_.timeouts.ForCollective()));
   const Result<double> value = metric.Value();
   if (value.ok()) return std::optional<double>(*value);

@@ -85,7 +85,7 @@ Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body)
   const Status done = body();
   const Status dropped = links_.has_value() ? links_->Drop() : edges_.has_value() ? edges_->Drop() : Status();
   RETURN_IF_ERROR(done);
-  RETURN_IF_ERROR(collective::AgreeOn(dropped, collective_, options_.inference.timeouts.ForCollective()));
+  RETURN_IF_ERROR(collective::AgreeOn(dropped, collective_, options_.inference.timeouts.collective));
   return inference_.DropHidden();
 }
 
@@ -125,7 +125,7 @@ Status Evaluator::AddSampled(Model& model, graph::SplitPartName part, MetricAccu
     }
     return Status();
   };
-  return collective::AgreeOn(compute(), collective_, options_.inference.timeouts.ForCollective());
+  return collective::AgreeOn(compute(), collective_, options_.inference.timeouts.collective);
 }
 
 Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric) {

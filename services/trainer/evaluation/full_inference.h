@@ -72,7 +72,7 @@ class FullInference {
   Result<torch::Tensor> RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline);
   Result<std::vector<GlobalNodeId>> NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline);
   Status Drop(const Tensors& tensors);
-  Status Agree(const Status& own) { return collective::AgreeOn(own, *collective_, options_.timeouts.ForCollective()); }
+  Status Agree(const Status& own) { return collective::AgreeOn(own, *collective_, options_.timeouts.collective); }
   bool IsMine(uint64_t chunk) const { return chunk % collective_->size() == collective_->rank().value; }
   uint64_t NumChunks(uint64_t num_nodes) const { return (num_nodes + options_.chunk_nodes - 1) / options_.chunk_nodes; }
 

@@ -75,13 +75,13 @@ LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collecti
 Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInference& inference, SplitPartName part,
                                                        const std::string& tensor) {
   if (options_.filtered && !knows_edges_) {
-    RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.collective));
     knows_edges_ = true;
   }
   RETURN_IF_ERROR(CheckScores(part));
   MetricAccumulator metric(options_.metric, 1);
   if (stored_.empty()) RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor).While("computing embeddings"));
-  RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, stored_, metric), collective_, options_.timeouts.ForCollective())
+  RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, stored_, metric), collective_, options_.timeouts.collective)
                       .While("ranking edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.timeouts.ForCollective()));
   const Result<double> value = metric.Value();

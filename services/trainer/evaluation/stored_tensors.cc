@@ -19,8 +19,8 @@ Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> ty
     return Status();
   };
   const bool makes = collective.rank() == Rank(0);
-  RETURN_IF_ERROR(collective::AgreeOn(makes ? create() : Status(), collective, timeouts.ForCollective()));
-  return collective::AgreeOn(makes ? Status() : create(), collective, timeouts.ForCollective());
+  RETURN_IF_ERROR(collective::AgreeOn(makes ? create() : Status(), collective, timeouts.collective));
+  return collective::AgreeOn(makes ? Status() : create(), collective, timeouts.collective);
 }
 
 }  // namespace espalier::trainer

@@ -44,11 +44,13 @@ Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file) {
 }
 
 Result<std::shared_ptr<const ModuleFile>> ModuleToRun(const job::Training& training, const storage::StoreLocation& file,
-                                                      collective::Collective& collective, Deadline deadline) {
+                                                      collective::Collective& collective,
+                                                      std::chrono::nanoseconds timeout) {
   if (training.model.type != job::ModelType::kTorchScript) return std::shared_ptr<const ModuleFile>();
   Result<ModuleFile> module = ReadModuleFile(file);
-  RETURN_IF_ERROR(collective::AgreeOn(module.status(), collective, deadline).While("spec.training.model.uri"));
-  RETURN_IF_ERROR(CheckThatAllReadTheSame(*module, collective, deadline).While("spec.training.model.uri"));
+  RETURN_IF_ERROR(collective::AgreeOn(module.status(), collective, timeout).While("spec.training.model.uri"));
+  RETURN_IF_ERROR(
+      CheckThatAllReadTheSame(*module, collective, Deadline::After(timeout)).While("spec.training.model.uri"));
   return std::make_shared<const ModuleFile>(*std::move(module));
 }
 

@@ -1,6 +1,7 @@
 // A user's model as a file: spec.training.model.uri of the type TorchScript.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -20,9 +21,10 @@ struct ModuleFile {
 // looked into.
 Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file);
 
-// The job's module; null for models of ours. Every rank reads it, all or none go on:
-// InvalidArgument on every rank where they did not read the same bytes.
+// The job's module; null for models of ours. Every rank reads it, then waits for the others for `timeout`; all or none
+// go on: InvalidArgument on every rank where they did not read the same bytes.
 Result<std::shared_ptr<const ModuleFile>> ModuleToRun(const job::Training& training, const storage::StoreLocation& file,
-                                                      collective::Collective& collective, Deadline deadline);
+                                                      collective::Collective& collective,
+                                                      std::chrono::nanoseconds timeout);
 
 }  // namespace espalier::trainer

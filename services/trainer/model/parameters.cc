@@ -36,6 +36,12 @@ NamedTensors ParametersOf(const Model& model) {
   return SortedByName(std::move(result));
 }
 
+NamedTensors BuffersOf(const Model& model) {
+  NamedTensors result;
+  Append(result, model.named_buffers());
+  return SortedByName(std::move(result));
+}
+
 NamedTensors StateOf(const Model& model) {
   NamedTensors result;
   Append(result, model.named_parameters());

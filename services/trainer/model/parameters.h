@@ -14,6 +14,8 @@ namespace espalier::trainer {
 
 // Trainable parameters, sorted by name.
 NamedTensors ParametersOf(const Model& model);
+// Running statistics and the like, sorted by name.
+NamedTensors BuffersOf(const Model& model);
 // Parameters and buffers (running statistics), sorted by name: what a model file holds.
 NamedTensors StateOf(const Model& model);
 

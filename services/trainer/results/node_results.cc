@@ -1,6 +1,7 @@
 #include "services/trainer/results/node_results.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace {
 using format::NodeResultsWriter;
 
 constexpr uint64_t kMostRowsPerRead = uint64_t{1} << 16;
+constexpr std::chrono::seconds kPatienceAfterAnError{10};  // with servers, one of which may be gone
 
 // The nodes of a type whose results are wanted: all in the order of their ids, or the chosen ones.
 class WantedNodes {
@@ -231,13 +233,13 @@ Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInferen
   return Status();
 }
 
-// Every rank calls it. An error of one type does not keep the others'.
-Status DropOutputs(const NodeResultsContext& context, const std::string& tensor) {
+// Every rank calls it. An error of one type does not keep the others'. Each has at most `patience`.
+Status DropOutputs(const NodeResultsContext& context, const std::string& tensor, std::chrono::seconds patience) {
   const std::vector<NodeTypeId>& types = context.data.seed_types();
   size_t next = 0;
   Status first_error;
   const auto drop = [&]() -> Result<bool> {
-    const Status dropped = context.graph.tensors.DropTensor(types[next], tensor, context.timeouts.ForData());
+    const Status dropped = context.graph.tensors.DropTensor(types[next], tensor, Deadline::After(patience));
     if (first_error.ok()) first_error = dropped;
     if (++next < types.size()) return true;
     RETURN_IF_ERROR(first_error);
@@ -297,10 +299,14 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   const bool outputs_as_embeddings = request.embeddings && request.embeddings_are_outputs;
   if (!request.predictions && !outputs_as_embeddings) return written;
   const std::string what = outputs_as_embeddings ? "embeddings" : "predictions";
-  RETURN_IF_ERROR(StoreOutputs(context, model, inference, tensor).While("computing " + what));
-  auto walk = writes ? WalkOfOutputs(context, tensor, request, &written) : nullptr;
-  const Status status = WriteInSteps(context, std::move(walk), what);
-  const Status dropped = DropOutputs(context, tensor);
+  Status status = StoreOutputs(context, model, inference, tensor).While("computing " + what);
+  if (status.ok()) {
+    auto walk = writes ? WalkOfOutputs(context, tensor, request, &written) : nullptr;
+    status = WriteInSteps(context, std::move(walk), what);
+  }
+  // After an error too: the pass may be repeated, under another name.
+  const std::chrono::seconds patience = status.ok() ? context.timeouts.data : kPatienceAfterAnError;
+  const Status dropped = DropOutputs(context, tensor, std::min(context.timeouts.data, patience));
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(dropped.While("dropping " + what));
   return written;

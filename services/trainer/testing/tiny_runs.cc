@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "services/base/mutex.h"
 #include "services/format/checkpoint_catalog.h"
 #include "services/graph/generators.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
@@ -31,6 +32,42 @@ const graph::SourceGraph& GraphOfTinyRuns() {
   return *graph;
 }
 
+// Another source's mini-batches, but for one that is long in coming: until the steps before it are done and its rank
+// has been asked to stop.
+class StalledSource final : public sampler::MiniBatchSource {
+ public:
+  StalledSource(sampler::MiniBatchSource& source, uint64_t num_batches, std::atomic<bool>& stop)
+      : source_(source), num_batches_(num_batches), stop_(stop) {}
+
+  void Did(uint64_t steps) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    steps_done_ = steps;
+  }
+
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override { return source_.StartEpoch(epoch, first_step); }
+  Result<sampler::MiniBatch> Next(Deadline deadline) override {
+    if (num_taken_++ < num_batches_) return source_.Next(deadline);
+    MutexLock lock(&mutex_);
+    mutex_.AwaitBefore(deadline, [this] { return is_cancelled_ || steps_done_ >= num_batches_; });
+    stop_ = true;
+    return Cancelled("asked to stop");
+  }
+  void Cancel() override {
+    source_.Cancel();
+    MutexLock lock(&mutex_);
+    is_cancelled_ = true;
+  }
+
+ private:
+  sampler::MiniBatchSource& source_;
+  const uint64_t num_batches_;
+  std::atomic<bool>& stop_;
+  uint64_t num_taken_ = 0;  // of the thread that calls Next
+  Mutex mutex_;
+  uint64_t steps_done_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
                              collective::Collective& collective, const Attempt& run) {
   const graph::GraphSchema& schema = graph.book().schema();
@@ -38,6 +75,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
   sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
   std::atomic<bool> stop = run.stop_after == 1;
+  StalledSource stalled(source, run.give_up_after, stop);
   uint64_t steps = 0;
   TrainOptions options;
   options.inference_chunk_nodes = options.scoring_chunk = 64;
@@ -49,19 +87,26 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   if (run.store != nullptr) options.checkpoints = {run.store, kCheckpointsOfRuns};
   if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
   // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
-  if (collective.rank().value + 1 == collective.size()) options.stop_requested = &stop;
+  const bool is_asked = collective.rank().value + 1 == collective.size();
+  if (is_asked) options.stop_requested = &stop;
   uint64_t steps_before = 0;
   options.on_resumed = [&](const RunPosition& at) { steps_before = at.epoch * at.steps_per_epoch + at.step + 1; };
   // The evaluation after an epoch's last step would see the request: a stop in the next epoch is asked for behind it.
   options.on_step = [&](const RunPosition& at) {
-    if (++steps + 1 >= run.stop_after && at.step + 1 < at.steps_per_epoch) stop = true;
+    ++steps;
+    if (at.step + 1 == at.steps_per_epoch) return;
+    if (steps + 1 >= run.stop_after) stop = true;
+    stalled.Did(steps);
   };
   options.on_epoch = [&](const EpochReport&) {
     if (steps + 1 >= run.stop_after) stop = true;
+    stalled.Did(steps);
   };
   if (run.stop_in_evaluation) options.on_progress = [&] { stop = true; };
+  sampler::MiniBatchSource* batches = &source;
+  if (is_asked && run.give_up_after != UINT64_MAX) batches = &stalled;
   Result<TrainOutcome> outcome =
-      TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
+      TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *batches, collective, options);
   if (run.num_steps != nullptr && collective.rank() == Rank(0)) *run.num_steps = steps;
   if (run.steps_before != nullptr && collective.rank() == Rank(0)) *run.steps_before = steps_before;
   return outcome;

@@ -29,6 +29,8 @@ struct Attempt {
   uint32_t partitions = 2;
   uint64_t stop_after = UINT64_MAX;  // steps of this incarnation
   bool stop_in_evaluation = false;   // the first one; no checkpoint is due before it
+  // The last rank is asked to stop while it waits for the mini-batch after so many steps, and gives it up.
+  uint64_t give_up_after = UINT64_MAX;
   ResumeMode resume = ResumeMode::kAuto;
   storage::StoreLocation resume_from;
   uint64_t* num_steps = nullptr;     // counts those of this incarnation
