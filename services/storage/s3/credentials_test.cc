@@ -147,6 +147,27 @@ TEST(WebIdentityTest, TradesTheTokenForCredentials) {
   EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kDataLoss);
 }
 
+// A refusal is about credentials (77) or passes (74); never about the data that they are for (65), which ends a job.
+TEST(WebIdentityTest, ToldApartAreWhatPassesAndWhatDoesNot) {
+  const TemporaryFolder folder;
+  ScriptedTransport sts;
+  const auto answer = [&sts](int status, const std::string& code, const std::string& message) {
+    sts.Answer(status, "<ErrorResponse><Error><Code>" + code + "</Code><Message>" + message +
+                           "</Message></Error></ErrorResponse>");
+  };
+  answer(400, "InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider, ...");
+  answer(400, "IDPCommunicationError", "m");
+  answer(503, "ServiceUnavailable", "m");
+  answer(400, "InvalidIdentityToken", "No OpenIDConnect provider found in your account for https://idp.test");
+  answer(400, "ValidationError", "m");
+  answer(403, "AccessDenied", "m");
+  S3Settings settings{.region = "eu-west-1"};
+  settings.credentials.web_identity_token_file = WriteText(folder.path() + "/token", "jwt\n");
+  const std::unique_ptr<CredentialSource> source = WebIdentityCredentials(settings, sts);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kUnavailable) << i;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kPermissionDenied) << i;
+}
+
 const char* const kJson =
     R"({"AccessKeyId":"A","SecretAccessKey":"B","Token":"C","Expiration":"2027-01-02T03:04:05Z"})";
 

@@ -67,11 +67,15 @@ Result<HttpResponse> S3Client::Send(const S3Bucket& bucket, const S3Call& call) 
   Sha256 digest;
   digest.Update(call.request.body());
   Progress progress{.payload_sha256 = digest.HexDigest()};
-  const Deadline end = Deadline::After(silence_.BudgetAt(options_.clock->Now()), *options_.clock);
+  Deadline end = Deadline::After(silence_.BudgetAt(options_.clock->Now()), *options_.clock);
   const int max_attempts = call.max_attempts > 0 ? call.max_attempts : options_.retry.max_attempts;
   for (int attempt = 1;; ++attempt) {
+    const SteadyTime began = options_.clock->Now();
     Outcome outcome = Try(bucket, call, end, progress);
     if (outcome.next == Outcome::Next::kReturn) return std::move(outcome.answer);
+    // A request that took longer than a stall has moved bytes meanwhile: the budget is for what does not move.
+    const nanoseconds moved = options_.clock->Now() - began - std::max(kStallTime, call.extra_time);
+    if (moved.count() > 0) end = Deadline::At(end.time() + moved);
     const milliseconds delay =
         outcome.next == Outcome::Next::kRetryNow
             ? milliseconds(0)

@@ -20,8 +20,8 @@ namespace espalier::storage {
 struct S3ClientOptions {
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // No request of a call starts later than so long after its first one, nor is an answer awaited for longer. While the
-  // service says nothing at all, calls share this time (service_silence.h).
+  // No request of a call starts later than so long after its first one, nor is an answer awaited for longer; time in
+  // which bytes moved does not count. While the service says nothing at all, calls share this time (service_silence.h).
   std::chrono::seconds retry_budget{30};
   Clock* clock = &Clock::Real();  // outlives the client
   WallClock now = SystemTime;

@@ -117,6 +117,20 @@ TEST_F(S3ClientTest, StartsNoRequestAfterItsBudget) {
   EXPECT_LT(clock_.Now() - start, seconds(60));
 }
 
+// A part of 128 MiB at 3 MB/s takes 43 s: what breaks then is no silence.
+TEST_F(S3ClientTest, SendsALongTransferThatBrokeOnceMore) {
+  service_->Add([this](const SentRequest&) -> Result<HttpResponse> {
+    clock_.Advance(seconds(43));
+    return Unavailable("reset");
+  });
+  service_->Answer(200);
+  S3Call call;
+  call.transfer_bytes = uint64_t{128} << 20;
+  const Result<HttpResponse> response = Send(*Client(), std::move(call));
+  EXPECT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_EQ(NumRequests(), 2u);
+}
+
 TEST_F(S3ClientTest, CallsToAServiceThatHangsShareOnePatience) {
   Hang(20);
   const auto client = Client();
