@@ -77,7 +77,7 @@ Status DivideRows(const Tensor& column, const Rows& rows, int threads) {
 Status CheckCanBeNormalized(const Tensor& column) {
   if (IsFloating(column.dtype()) && column.shape().size() >= 2) return {};
   return InvalidArgument("rows of " + column.ToString() +
-                         " cannot be normalised: expected F16, BF16, F32 or F64, two dimensions");
+                         " cannot be normalised: expected F16, BF16, F32 or F64, two or more dimensions");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ constexpr const char* kRunFooter = R"(Examples:
   espalier run -f job.yaml --output out --set training.epochs=3 --set trainers.replicas=4
   espalier run -f job.yaml --output out --audit --access rpc
   espalier run -f job.yaml --output out -- ./my-program --rate 0.1
-  espalier run --set graph.source.uri=my-graph --set trainers.replicas=2 --output out -- ./my-program --rate 0.1
+  espalier run --set graph.source.uri=my-graph --set graph.source.format=NPY --output out -- ./my-program
 
 A program behind -- runs in the place of trainers (docs/programs.md). Processes that die are replaced (docs/recovery.md).
 Ctrl-C saves a checkpoint and ends every process of the run; --resume goes on from there. Exit codes:

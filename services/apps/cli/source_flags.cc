@@ -35,7 +35,7 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
   CLI::Option* normalize =
       command->add_flag("--normalize-features", flags->normalize_features,
-                        "Divide each node's features by their sum: floating columns of two dimensions");
+                        "Divide each node's features by their sum: floating columns of two or more dimensions");
   command
       ->add_option(
           "--label", flags->labels,
