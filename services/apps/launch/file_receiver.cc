@@ -27,7 +27,7 @@ uint64_t BlocksOf(uint64_t bytes) {
 
 }  // namespace
 
-Result<FileReceiver> FileReceiver::Begin(const Message& message) {
+Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::nanoseconds patience) {
   FileReceiver receiver;
   receiver.path_ = message.Text("file");
   receiver.mode_ = static_cast<int>(message.Number("mode")) & kPermissions;
@@ -50,10 +50,13 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message) {
     if (receiver.was_there_) return receiver;
   }
   const std::string part = receiver.path_ + kPartSuffix;
+  // One writer at a time: a file that has its name is never written into by who began earlier.
+  Result<storage::FileLock> lock =
+      storage::FileLock::Acquire(part, storage::LockMode::kExclusive, Deadline::After(patience));
+  if (!lock.ok()) return std::move(lock).status().While("another copy into the same place may be under way");
   receiver.wanted_ = receiver.MissingIn(part);
-  receiver.part_ = open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (receiver.part_ < 0) return FromErrno(errno, "opening " + part);
-  if (ftruncate(receiver.part_, static_cast<off_t>(receiver.entry_.size_bytes)) != 0) {
+  receiver.part_.emplace(*std::move(lock));
+  if (ftruncate(receiver.part_->descriptor(), static_cast<off_t>(receiver.entry_.size_bytes)) != 0) {
     return FromErrno(errno, "making room for " + part);
   }
   return receiver;
@@ -75,18 +78,6 @@ std::set<uint64_t> FileReceiver::MissingIn(const std::string& path) const {
   return missing;
 }
 
-FileReceiver::FileReceiver(FileReceiver&& other) noexcept
-    : path_(std::move(other.path_)),
-      mode_(other.mode_),
-      entry_(std::move(other.entry_)),
-      wanted_(std::move(other.wanted_)),
-      was_there_(other.was_there_),
-      part_(std::exchange(other.part_, -1)) {}
-
-FileReceiver::~FileReceiver() {
-  if (part_ >= 0) close(part_);
-}
-
 Status FileReceiver::Take(uint64_t block, const std::string& bytes) {
   if (!wanted_.contains(block))
     return InvalidArgument("block " + std::to_string(block) + " of " + path_ + " is not wanted");
@@ -94,7 +85,7 @@ Status FileReceiver::Take(uint64_t block, const std::string& bytes) {
   if (bytes.size() != range.length)
     return DataLoss("block " + std::to_string(block) + " of " + path_ + " is too short");
   RETURN_IF_ERROR(format::CheckBlock(entry_, block, BytesOf(bytes), path_));
-  const ssize_t count = pwrite(part_, bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
+  const ssize_t count = pwrite(part_->descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
   if (count != static_cast<ssize_t>(bytes.size())) return FromErrno(count < 0 ? errno : ENOSPC, "writing " + path_);
   wanted_.erase(block);
   return Status();
@@ -107,7 +98,8 @@ Status FileReceiver::Commit() {
                                                                  : FromErrno(errno, "permissions of " + path_);
   }
   const std::string part = path_ + kPartSuffix;
-  if (fchmod(part_, static_cast<mode_t>(mode_)) != 0 || fsync(part_) != 0 || rename(part.c_str(), path_.c_str()) != 0) {
+  const int file = part_->descriptor();
+  if (fchmod(file, static_cast<mode_t>(mode_)) != 0 || fsync(file) != 0 || rename(part.c_str(), path_.c_str()) != 0) {
     return FromErrno(errno, "putting " + path_ + " in its place");
   }
   return Status();

@@ -2,23 +2,24 @@
 // that is there already is left as it is.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
 #include "services/apps/launch/message.h"
 #include "services/format/manifest.h"
+#include "services/storage/file_lock.h"
 
 namespace espalier::launch {
 
 // Owned by one thread. Destroyed without Commit it leaves FILE.espalier-part, where the next try goes on.
 class FileReceiver {
  public:
+  static constexpr std::chrono::seconds kPatience{10};
+
   // From the message `receive`: `file`, an absolute path; `bytes`; `mode`, its permissions; `blocks`, the XXH3-64 of
-  // each 4 MiB. Reads what is there.
-  static Result<FileReceiver> Begin(const Message& message);
-  FileReceiver(FileReceiver&& other) noexcept;
-  FileReceiver& operator=(FileReceiver&&) = delete;
-  ~FileReceiver();
+  // each 4 MiB. Reads what is there. DeadlineExceeded: another copy writes the file for longer than `patience`.
+  static Result<FileReceiver> Begin(const Message& message, std::chrono::nanoseconds patience = kPatience);
 
   const std::set<uint64_t>& wanted() const { return wanted_; }  // blocks that are still missing
   bool was_there() const { return was_there_; }
@@ -36,7 +37,7 @@ class FileReceiver {
   format::FileEntry entry_;
   std::set<uint64_t> wanted_;
   bool was_there_ = false;
-  int part_ = -1;
+  std::optional<storage::FileLock> part_;  // under its provisional name
 };
 
 }  // namespace espalier::launch

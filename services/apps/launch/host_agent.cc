@@ -247,6 +247,7 @@ class HostAgent {
   }
 
   Status Receive(const Message& message) {
+    receiver_.reset();  // what is left of a file that the launcher gave up
     ASSIGN_OR_RETURN(FileReceiver receiver, FileReceiver::Begin(message));
     receiver_.emplace(std::move(receiver));
     RETURN_IF_ERROR(Send({{"is", "wants"}, {"blocks", receiver_->wanted()}}));

@@ -55,8 +55,8 @@ Result<RunFolder> RunFolder::Open(const std::string& path) {
 
   const std::string lock_path = folder / ".lock";
   std::error_code ignored;
-  const bool is_of_a_run = fs::exists(lock_path, ignored);
-  if (!is_of_a_run) RETURN_IF_ERROR(CheckFree(folder));
+  const bool had_lock = fs::exists(lock_path, ignored);
+  if (!had_lock) RETURN_IF_ERROR(CheckFree(folder));
   const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) return FromErrno(errno, "opening " + lock_path);
   std::string text = folder.string();
@@ -66,7 +66,9 @@ Result<RunFolder> RunFolder::Open(const std::string& path) {
     if (errno != EWOULDBLOCK) return FromErrno(errno, "locking " + lock_path);
     return Aborted("another run is using " + result.path() + ": choose another --output, or wait for it");
   }
-
+  // The lock alone makes it no run's: people empty folders of what they see.
+  const bool is_of_a_run = fs::exists(folder / "run", ignored) || fs::exists(folder / "job.json", ignored);
+  if (had_lock && !is_of_a_run) RETURN_IF_ERROR(CheckFree(folder));
   return result;
 }
 
@@ -86,7 +88,8 @@ Status RunFolder::ClearForProgram(bool keep_logs) const {
 Status RunFolder::ClearOf(const std::vector<std::string>& leftovers) const {
   const fs::path folder(path());
   for (const std::string& name : leftovers) RETURN_IF_ERROR(Remove(folder / name));
-  for (const char* name : {"logs", "run"}) RETURN_IF_ERROR(MakeFolder(folder / name));
+  // `run` first, which tells Open whose folder it is.
+  for (const char* name : {"run", "logs"}) RETURN_IF_ERROR(MakeFolder(folder / name));
   std::error_code error;
   for (fs::directory_iterator entry(folder / "run", error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path() != fs::path(StateFile())) RETURN_IF_ERROR(Remove(entry->path()));

@@ -73,5 +73,17 @@ TEST_F(RunFolderTest, BeforeTrainersEarlierOutputsGoAndCheckpointsStay) {
   for (const char* name : {"logs", "run", "audit"}) EXPECT_TRUE(fs::is_directory(root_ / name)) << name;
 }
 
+TEST_F(RunFolderTest, AFolderThatWasEmptiedIsNoRunsAnyMore) {
+  { const RunFolder folder = Used(); }
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    if (!entry.path().filename().string().starts_with('.')) fs::remove_all(entry.path());
+  }
+  EXPECT_TRUE(RunFolder::Open(root_).ok());
+  Write("model/mine");
+  const Result<RunFolder> folder = RunFolder::Open(root_);
+  EXPECT_EQ(folder.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(folder.status().message(), testing::HasSubstr("has model, which is not an earlier run's"));
+}
+
 }  // namespace
 }  // namespace espalier::run

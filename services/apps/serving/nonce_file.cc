@@ -1,17 +1,19 @@
 #include "services/apps/serving/nonce_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "services/base/hash.h"
 
 namespace espalier::serving {
 namespace {
+
+constexpr const char* kPrefix = ".espalier-nonce-";
 
 std::string RandomHex() {
   std::random_device device;
@@ -20,11 +22,24 @@ std::string RandomHex() {
   return hex;
 }
 
+void RemoveAbandoned(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::string> found;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().filename().string().starts_with(kPrefix)) found.push_back(at->path());
+  }
+  for (const std::string& path : found) {
+    const auto lock = storage::FileLock::TryAcquire(path, storage::LockMode::kExclusive);
+    if (lock.ok()) ::unlink(path.c_str());
+  }
+}
+
 }  // namespace
 
-NonceFile::NonceFile(std::string path, std::string nonce) : path_(std::move(path)), nonce_(std::move(nonce)) {}
+NonceFile::NonceFile(std::string path, std::string nonce, storage::FileLock lock)
+    : path_(std::move(path)), nonce_(std::move(nonce)), lock_(std::move(lock)) {}
 NonceFile::NonceFile(NonceFile&& other) noexcept
-    : path_(std::exchange(other.path_, "")), nonce_(std::move(other.nonce_)) {}
+    : path_(std::exchange(other.path_, "")), nonce_(std::move(other.nonce_)), lock_(std::move(other.lock_)) {}
 NonceFile::~NonceFile() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
@@ -33,15 +48,20 @@ Result<NonceFile> NonceFile::Create(const std::string& folder) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
   if (error) return FromErrno(error.value(), "resolving " + folder);
-  const std::string path = (absolute / (".espalier-nonce-" + RandomHex().substr(0, 16))).string();
-  const std::string nonce = RandomHex();
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return FromErrno(errno, "creating " + path);
-  const ssize_t written = ::write(file, nonce.data(), nonce.size());
-  const int write_error = errno;
-  ::close(file);
-  NonceFile created(path, nonce);
-  if (written != static_cast<ssize_t>(nonce.size())) return FromErrno(write_error, "writing " + path);
+  RemoveAbandoned(absolute);
+  // Before it is locked somebody who tidies up may have taken it for an abandoned one.
+  constexpr int kTries = 10;
+  Result<storage::FileLock> lock = Unavailable("never tried");
+  std::string path;
+  for (int i = 0; i < kTries && lock.status().code() == StatusCode::kUnavailable; ++i) {
+    path = (absolute / (kPrefix + RandomHex().substr(0, 16))).string();
+    lock = storage::FileLock::TryAcquire(path, storage::LockMode::kShared);
+  }
+  if (!lock.ok()) return std::move(lock).status().While("making a file in " + absolute.string());
+  NonceFile created(path, RandomHex(), *std::move(lock));
+  const std::string& nonce = created.nonce();
+  const ssize_t written = ::write(created.lock_.descriptor(), nonce.data(), nonce.size());
+  if (written != static_cast<ssize_t>(nonce.size())) return FromErrno(written < 0 ? errno : ENOSPC, "writing " + path);
   return created;
 }
 

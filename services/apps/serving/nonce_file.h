@@ -4,10 +4,12 @@
 #include <string>
 
 #include "services/base/status.h"
+#include "services/storage/file_lock.h"
 
 namespace espalier::serving {
 
-// Holds a random text at a random name, readable by its owner only; removed with this object.
+// Holds a random text at a random name, readable by its owner only; removed with this object. It is locked, so that
+// those that killed processes have left can be told apart: whoever makes one in their folder removes them.
 class NonceFile {
  public:
   static Result<NonceFile> Create(const std::string& folder);
@@ -19,9 +21,10 @@ class NonceFile {
   const std::string& nonce() const { return nonce_; }  // the file's contents
 
  private:
-  NonceFile(std::string path, std::string nonce);
+  NonceFile(std::string path, std::string nonce, storage::FileLock lock);
   std::string path_;
   std::string nonce_;
+  storage::FileLock lock_;
 };
 
 }  // namespace espalier::serving

@@ -297,6 +297,18 @@ TEST(NonceFileTest, IsForItsOwnerAndGoesAway) {
   EXPECT_THAT(NonceFile::Create(folder.path() + "/none").status().message(), HasSubstr("/none"));
 }
 
+TEST(NonceFileTest, TidiesUpAfterServersThatWereKilled) {
+  const TemporaryFolder folder;
+  const std::string left = folder.path() + "/.espalier-nonce-0123456789abcdef";
+  std::ofstream(left) << "a killed server's";
+  const auto first = NonceFile::Create(folder.path());
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  const auto second = NonceFile::Create(folder.path());
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  EXPECT_TRUE(std::filesystem::exists(first->path()));
+}
+
 TEST(JobCheckTest, NamesTheFirstDifference) {
   job::DistTraining job;
   job.name = "cora";
