@@ -69,10 +69,12 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
 std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> OriginalEdgeIdsLater(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options);
 
-// Writes one partition's four files under `<prefix>/<attempt>/part-NNNNN/` and returns their entries.
+// Writes one partition's four files under `<prefix>/<attempt>/part-NNNNN/` and returns their entries. Cancelled,
+// with files left that are complete, once stop_requested (null: never) says true; it is asked for every 8 MiB.
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
                                       const std::string& attempt, const graph::PartitionBook& book,
-                                      const graph::Partition& partition);
+                                      const graph::Partition& partition,
+                                      const std::function<bool()>& stop_requested = nullptr);
 
 // Commits: puts manifest.json where none exists. AlreadyExists: another attempt won, use its manifest.
 Status CommitManifest(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest);

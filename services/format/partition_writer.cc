@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "services/format/checksum.h"
 #include "services/format/partition_files.h"
 #include "services/format/partition_names.h"
@@ -100,8 +102,33 @@ Tensors EdgeIdTensors(const graph::GraphSchema& schema, const graph::Partition& 
   return tensors;
 }
 
+// Passes bytes on in pieces, between which it can be asked to stop: a column may have many gigabytes.
+class StoppableWriter final : public storage::ObjectWriter {
+ public:
+  StoppableWriter(storage::ObjectWriter& to, const std::function<bool()>& stop_requested)
+      : to_(to), stop_requested_(stop_requested) {}
+
+  Status Write(std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      if (stop_requested_ && stop_requested_()) return Cancelled("asked to stop");
+      const std::span<const std::byte> piece = bytes.first(std::min(bytes.size(), kPieceBytes));
+      RETURN_IF_ERROR(to_.Write(piece));
+      bytes = bytes.subspan(piece.size());
+    }
+    return Status();
+  }
+  Status Commit() override { return to_.Commit(); }
+
+ private:
+  static constexpr size_t kPieceBytes = size_t{8} << 20;
+
+  storage::ObjectWriter& to_;                    // outlives this
+  const std::function<bool()>& stop_requested_;  // outlives this
+};
+
 Result<FileEntry> WritePart(storage::ObjectStore& store, const std::string& prefix, const std::string& attempt,
-                            PartitionId partition, const char* part, Tensors tensors) {
+                            PartitionId partition, const char* part, Tensors tensors,
+                            const std::function<bool()>& stop_requested) {
   const std::string key = PartitionFileKey(attempt, partition, part);
   const Safetensors content = {.tensors = std::move(tensors),
                                .metadata = {{"espalier.format", kPartitionFormatName},
@@ -110,8 +137,9 @@ Result<FileEntry> WritePart(storage::ObjectStore& store, const std::string& pref
                                             {"espalier.partition", std::to_string(partition.value)}}};
   ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store.Put(storage::JoinKey(prefix, key)));
   HashingWriter writer(std::move(object));
-  RETURN_IF_ERROR(WriteSafetensors(content, writer));
-  RETURN_IF_ERROR(writer.Commit());
+  StoppableWriter stoppable(writer, stop_requested);
+  RETURN_IF_ERROR(WriteSafetensors(content, stoppable));
+  RETURN_IF_ERROR(stoppable.Commit());
   return writer.Entry(key);
 }
 
@@ -119,10 +147,10 @@ Result<FileEntry> WritePart(storage::ObjectStore& store, const std::string& pref
 
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
                                       const std::string& attempt, const graph::PartitionBook& book,
-                                      const graph::Partition& partition) {
+                                      const graph::Partition& partition, const std::function<bool()>& stop_requested) {
   RETURN_IF_ERROR(CheckStructure(book, partition).While("partition " + std::to_string(partition.id.value)));
   const auto write = [&](const char* part, Tensors tensors) {
-    return WritePart(store, prefix, attempt, partition.id, part, std::move(tensors));
+    return WritePart(store, prefix, attempt, partition.id, part, std::move(tensors), stop_requested);
   };
   const graph::GraphSchema& schema = book.schema();
   PartitionEntry entry;

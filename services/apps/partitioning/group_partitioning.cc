@@ -206,7 +206,8 @@ class Worker {
       RETURN_IF_ERROR(
           NormalizeFeatures(received, work_.writer.build.source_columns, work_.preprocess, &made, threads()));
       if (p == 0) DescribeColumns(made, manifest);
-      ASSIGN_OR_RETURN(built.entry, format::WritePartition(place_.store, place_.prefix, attempt_, layout.book, made)
+      ASSIGN_OR_RETURN(built.entry, format::WritePartition(place_.store, place_.prefix, attempt_, layout.book, made,
+                                                           work_.writer.stop_requested)
                                         .While("writing partition " + std::to_string(p)));
       built.peak_memory_bytes = telemetry::PeakResidentBytes();
       RETURN_IF_ERROR(group_.Publish(BuiltMarker(p), ToJson(built)));

@@ -23,11 +23,24 @@ struct Mapping {
   }
 };
 
+// Original ids of edges are the source's to choose, and index arrays here: beyond this they would be mostly holes.
+uint64_t MostIds(uint64_t num_edges) {
+  constexpr uint64_t kHolesForEach = 64, kAlwaysTaken = uint64_t{1} << 24;
+  return num_edges * kHolesForEach + kAlwaysTaken;
+}
+
 // Row k of `original_ids` is global id `first + k`.
-void Add(const Tensor& original_ids, uint32_t partition, uint64_t first, Mapping* mapping) {
+Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint64_t most_ids, Mapping* mapping) {
   for (int64_t k = 0; k < original_ids.num_rows(); ++k) {
-    mapping->Set(static_cast<uint64_t>(original_ids.ValueAsInt(k)), partition, first + static_cast<uint64_t>(k));
+    const auto original = static_cast<uint64_t>(original_ids.ValueAsInt(k));
+    if (original >= most_ids) {
+      return InvalidArgument("original id " + std::to_string(original) +
+                             ": mappings are arrays by original id, and have room for those below " +
+                             std::to_string(most_ids));
+    }
+    mapping->Set(original, partition, first + static_cast<uint64_t>(k));
   }
+  return Status();
 }
 
 Status Write(Mapping mapping, const std::string& start_of_path) {
@@ -50,10 +63,16 @@ Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, co
     ASSIGN_OR_RETURN(const graph::Partition partition,
                      format::LoadPartition(store, prefix, manifest, PartitionId(p), load));
     for (uint16_t type = 0; type < nodes.size(); ++type) {
-      Add(partition.nodes[type].original_ids, p, book.NodeFirst(NodeTypeId(type))[p], &nodes[type]);
+      const NodeTypeId id(type);
+      RETURN_IF_ERROR(
+          Add(partition.nodes[type].original_ids, p, book.NodeFirst(id)[p], book.num_nodes(id), &nodes[type])
+              .While("exporting node type '" + schema.node_types()[type] + "'"));
     }
     for (uint16_t type = 0; type < edges.size(); ++type) {
-      Add(partition.original_edge_ids[type], p, book.EdgeFirst(EdgeTypeId(type))[p], &edges[type]);
+      const EdgeTypeId id(type);
+      RETURN_IF_ERROR(
+          Add(partition.original_edge_ids[type], p, book.EdgeFirst(id)[p], MostIds(book.num_edges(id)), &edges[type])
+              .While("exporting edge type '" + schema.edge_types()[type].Name() + "'"));
     }
   }
   std::error_code error;

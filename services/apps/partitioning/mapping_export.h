@@ -13,6 +13,8 @@ namespace espalier::partitioning {
 //   nodes.T.global.npy         I64 [nodes]              global id by original id
 //   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge id; -1: no such edge (dropped)
 //   edges.S:R:D.global.npy     I64 [largest id + 1]     global id by original edge id; -1 likewise
+// InvalidArgument: an original edge id, which is the source's to choose, that is more than 64 times the number of edges
+// (and more than 2^24).
 // Reads structure and original edge ids of all partitions, one after another; `load` says how they are reached.
 Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
                       format::LoadOptions load, const std::string& directory);

@@ -154,6 +154,12 @@ class Pipeline {
     return PartitionKey(graph_, context_, input);
   }
 
+  // What the key was made of is what has been cut.
+  Status CheckUnchanged() {
+    RETURN_IF_ERROR(source_->CheckUnchanged());
+    return assignment_ ? assignment_->CheckUnchanged() : Status();
+  }
+
   Result<graph::SourceGraph> Source() {
     RETURN_IF_ERROR(StartPhase("reading"));
     format::SourceReadOptions options = SourceOptions();
@@ -246,6 +252,7 @@ class Pipeline {
                   .source_columns = graph_.partitions.source_columns},
         .num_partitions = graph_.partitions.count,
         .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); },
+        .stop_requested = options_.stop_requested,
         .meter = meter_};
     ASSIGN_OR_RETURN(format::Manifest manifest, WritePartitions(store, prefix, attempt, source, assignment, options));
     if (context_.held_out.has_value()) {
@@ -254,6 +261,7 @@ class Pipeline {
     SayHowMade(key, &manifest);
     manifest.quality = std::move(quality);
     manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
+    RETURN_IF_ERROR(CheckUnchanged());
     files.Keep();  // from here on our manifest may stand, whatever we are told: only who has surely lost deletes
     RETURN_IF_ERROR(Commit(store, prefix, manifest, files));
     DeleteOtherAttempts(store, prefix, attempt);
@@ -304,7 +312,8 @@ class Pipeline {
                                         .time_column = graph_.time_column,
                                         .source_columns = graph_.partitions.source_columns},
                               .num_partitions = graph_.partitions.count,
-                              .before_partition = nullptr},
+                              .before_partition = nullptr,
+                              .stop_requested = options_.stop_requested},
                    .assignment = {},
                    .advance = [this](std::string_view phase, double fraction) {
                      return phase == phase_ ? Advance(fraction) : StartPhase(phase);
@@ -323,6 +332,12 @@ class Pipeline {
       DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &*made);
     }
     SayHowMade(key, &*made);
+    if (Status changed = CheckUnchanged(); !changed.ok()) {
+      // Not all of the attempt: the others are told in its folder.
+      DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/part-");
+      DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
+      return changed;
+    }
     AttemptFiles files(store, prefix, attempt);
     files.Keep();
     RETURN_IF_ERROR(Commit(store, prefix, *made, files));

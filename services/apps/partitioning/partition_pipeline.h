@@ -39,7 +39,8 @@ struct PartitionPipelineOptions {
   // Asked where a phase begins: what counts its bytes, as far as they are known (read of text, passed by Streaming,
   // written), until the next begins or the work ends. None, or null: nobody counts.
   std::function<WorkMeter*(std::string_view phase)> meter_of = nullptr;
-  // Asked between phases and partitions: true ends the work as Cancelled, with nothing left behind.
+  // Asked between phases and partitions, and every 8 MiB while one is written: true ends the work as Cancelled, with
+  // nothing left behind.
   std::function<bool()> stop_requested;
 };
 

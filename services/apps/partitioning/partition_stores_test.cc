@@ -123,7 +123,7 @@ TEST_F(PartitionStoresTest, FindsWhatIsThereWithoutTheSource) {
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_TRUE(again->reused);
   EXPECT_THAT(phases_, ElementsAre("digesting"));
-  EXPECT_FALSE(fs::exists(options_.access.cache.folder + "/sources"));  // not a byte of it was fetched
+  EXPECT_FALSE(fs::exists(options_.access.cache.folder + "/sources"));  // nothing of it was kept
 }
 
 TEST_F(PartitionStoresTest, ReadsAnAssignmentFromTheStore) {

@@ -104,8 +104,9 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
     if (options.before_partition) RETURN_IF_ERROR(options.before_partition(p));
     const graph::Partition built = partition::BuildPartition(graph, layout, PartitionId(p), options.build);
     if (p == 0) DescribeColumns(built, &manifest);
-    ASSIGN_OR_RETURN(format::PartitionEntry entry, format::WritePartition(store, prefix, attempt, layout.book, built)
-                                                       .While("writing partition " + std::to_string(p)));
+    ASSIGN_OR_RETURN(format::PartitionEntry entry,
+                     format::WritePartition(store, prefix, attempt, layout.book, built, options.stop_requested)
+                         .While("writing partition " + std::to_string(p)));
     AddDone(options.meter, entry.size_bytes());
     if (options.meter != nullptr) {  // the others are about as large
       options.meter->ExpectInAll(options.meter->done_bytes() / (p + 1) * options.num_partitions);

@@ -19,7 +19,8 @@ struct PartitionWriterOptions {
   uint32_t num_partitions = 1;
   // Called before each partition with how many are written; an error ends the work.
   std::function<Status(uint32_t written)> before_partition;
-  WorkMeter* meter = nullptr;  // counts the bytes of partitions as they are written, unless null
+  std::function<bool()> stop_requested;  // asked while a partition is written; null: never
+  WorkMeter* meter = nullptr;            // counts the bytes of partitions as they are written, unless null
 };
 
 // The manifest of a graph's partitions before there are any: attempt, name, order of in-edges, book, splits.

@@ -12,6 +12,7 @@ namespace espalier::format {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 18;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8, which some editors put in front
 
 }  // namespace
 
@@ -24,6 +25,13 @@ struct LineReader::State {
   size_t end = 0;
   uint64_t line = 0;
   bool at_end = false;
+
+  // `text` is the line after the last one: what of it is the line's.
+  std::string_view Took(std::string_view text) {
+    if (line++ == 0 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    return text;
+  }
 
   // Appends a chunk behind what is left.
   Status Fill() {
@@ -57,17 +65,14 @@ Result<std::optional<std::string_view>> LineReader::Next() {
     const char* from = s.buffer.data() + s.begin;
     const size_t length = s.end - s.begin;
     if (const void* at = length == searched ? nullptr : std::memchr(from + searched, '\n', length - searched)) {
-      size_t line_length = static_cast<size_t>(static_cast<const char*>(at) - from);
+      const size_t line_length = static_cast<size_t>(static_cast<const char*>(at) - from);
       s.begin += line_length + 1;
-      s.line++;
-      if (line_length > 0 && from[line_length - 1] == '\r') --line_length;
-      return std::optional(std::string_view(from, line_length));
+      return std::optional(s.Took(std::string_view(from, line_length)));
     }
     if (s.at_end) {
       if (length == 0) return std::optional<std::string_view>();
       s.begin = s.end;
-      s.line++;
-      return std::optional(std::string_view(from, length));
+      return std::optional(s.Took(std::string_view(from, length)));
     }
     searched = length;
     RETURN_IF_ERROR(s.Fill());

@@ -6,7 +6,7 @@
 #include "services/base/sha256.h"
 #include "services/format/source/chunked_reader.h"
 #include "services/format/source/npy_folder.h"
-#include "services/format/source/source_files.h"
+#include "services/format/source/source_content.h"
 #include "services/format/source/source_reader.h"
 
 namespace espalier::format {
@@ -22,16 +22,11 @@ struct LocalFile {
 Result<std::vector<LocalFile>> FilesOf(const SourceReadOptions& options) {
   std::error_code error;
   if (fs::is_regular_file(options.path, error)) return std::vector<LocalFile>{{"", options.path}};
+  ASSIGN_OR_RETURN(const FileFilter is_of_graph, FilesOfGraph(options.format, options.path, SourceAccess()));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesBelow(options.path, is_of_graph));
   std::vector<LocalFile> files;
-  fs::recursive_directory_iterator at(options.path, fs::directory_options::follow_directory_symlink, error), end;
-  for (; !error && at != end; at.increment(error)) {
-    if (!at->is_regular_file(error)) continue;
-    const std::string name = at->path().lexically_relative(options.path).generic_string();
-    if (BelongsToSource(options.format, name)) files.push_back({name, at->path().string()});
-  }
-  if (error) return FromErrno(error.value(), "listing " + options.path);
+  for (const std::string& name : names) files.push_back({name, options.path + "/" + name});
   if (files.empty()) return NotFound(options.path + " holds no files of a graph in format " + NameOf(options.format));
-  std::sort(files.begin(), files.end(), [](const LocalFile& a, const LocalFile& b) { return a.name < b.name; });
   return files;
 }
 

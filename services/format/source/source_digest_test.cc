@@ -34,11 +34,40 @@ TEST(SourceDigestTest, DependsOnNamesAndBytesAndNotOnThePlace) {
 
 TEST(SourceDigestTest, BytesThatMoveBetweenFilesChangeIt) {
   const testing::TemporaryFolder a, b;
-  a.Write("x", "12");
-  a.Write("y", "3");
-  b.Write("x", "1");
-  b.Write("y", "23");
-  EXPECT_NE(DigestOf(SourceFormat::kNpy, a.path()), DigestOf(SourceFormat::kNpy, b.path()));
+  a.Write("test.txt", "12");
+  a.Write("train.txt", "3");
+  b.Write("test.txt", "1");
+  b.Write("train.txt", "23");
+  EXPECT_NE(DigestOf(SourceFormat::kTriples, a.path()), DigestOf(SourceFormat::kTriples, b.path()));
+}
+
+// Documents, and runs of them, may lie beside the graph.
+TEST(SourceDigestTest, WhatNobodyReadsIsNotInIt) {
+  const testing::TemporaryFolder npy, triples, chunked;
+  npy.Write("graph.yaml",
+            "version: 1\nnodes: [{type: n, count: 2, columns: {f: ./deep/f.npy}}]\n"
+            "edges: [{type: 'n:e:n', ids: e.npy}]\nsplits: [{name: s, train: {file: s.npz, member: train}}]\n");
+  for (const char* const file : {"deep/f.npy", "e.npy", "s.npz"}) npy.Write(file, "1");
+  triples.Write("train.txt", "a\tb\tc\n");
+  chunked.Write("metadata.json",
+                R"({"graph_name": "g", "node_type": ["n"], "num_nodes_per_chunk": [[2]], "edge_type": ["n:e:n"],
+                    "num_edges_per_chunk": [[1]],
+                    "edges": {"n:e:n": {"format": {"name": "csv", "delimiter": " "}, "data": ["e.txt"]}}})");
+  chunked.Write("e.txt", "0 1\n");
+  for (const auto& [format, folder] : {std::pair(SourceFormat::kNpy, &npy), std::pair(SourceFormat::kTriples, &triples),
+                                       std::pair(SourceFormat::kDglChunked, &chunked)}) {
+    const std::string digest = DigestOf(format, folder->path());
+    EXPECT_EQ(digest.size(), 64u) << digest;
+    folder->Write("job.yaml", "epochs: 3");
+    folder->Write("out/logs/trainer-0.log", "grows");
+    folder->Write("out/embeddings/values.npy", "2");
+    EXPECT_EQ(digest, DigestOf(format, folder->path())) << NameOf(format);
+  }
+  for (const char* const file : {"deep/f.npy", "e.npy", "s.npz"}) {
+    const std::string before = DigestOf(SourceFormat::kNpy, npy.path());
+    npy.Write(file, "2");
+    EXPECT_NE(before, DigestOf(SourceFormat::kNpy, npy.path())) << file;
+  }
 }
 
 TEST(SourceDigestTest, OptionsThatDecideTheGraphAreInIt) {

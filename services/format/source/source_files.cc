@@ -22,6 +22,8 @@ Result<SourceFile> Describe(const std::string& name, const std::string& path, co
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
   SourceFile file{.name = name, .size_bytes = static_cast<uint64_t>(about.st_size), .tag = ""};
+  // No inode: where a bucket is mounted, a file may get another one while it is the same.
+  file.state = std::to_string(about.st_size) + "." + std::to_string(Nanoseconds(about.st_mtim));
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
   const int64_t changed = std::max(Nanoseconds(about.st_mtim), Nanoseconds(about.st_ctim));
@@ -44,15 +46,11 @@ Result<SourceFiles> FindLocal(const std::string& uri, const SourceAccess& access
     found.files.push_back(std::move(file));
     return found;
   }
-  fs::recursive_directory_iterator at(path, fs::directory_options::follow_directory_symlink, error), end;
-  for (; !error && at != end; at.increment(error)) {
-    if (!at->is_regular_file(error)) continue;
-    const std::string name = at->path().lexically_relative(path).generic_string();
-    if (wanted && !wanted(name)) continue;
-    ASSIGN_OR_RETURN(SourceFile file, Describe(name, at->path().string(), access));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesBelow(path, wanted));
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(SourceFile file, Describe(name, path + "/" + name, access));
     found.files.push_back(std::move(file));
   }
-  if (error) return FromErrno(error.value(), "listing " + path);
   return found;
 }
 
@@ -110,7 +108,37 @@ std::string SourceFiles::Fingerprint() const {
 
 // OGB's folders also hold what its Python package derived from the source.
 bool BelongsToSource(SourceFormat format, const std::string& name) {
-  return format != SourceFormat::kOgb || name.starts_with("raw/") || name.starts_with("split/");
+  const std::string plain = name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
+  switch (format) {
+    case SourceFormat::kOgb: return name.starts_with("raw/") || name.starts_with("split/");
+    case SourceFormat::kTriples: return plain == "train.txt" || plain == "valid.txt" || plain == "test.txt";
+    case SourceFormat::kNpy:
+    case SourceFormat::kDglChunked: return true;  // as far as the name tells (source_content.h)
+  }
+  return true;
+}
+
+Result<std::vector<std::string>> FilesBelow(const std::string& folder,
+                                            const std::function<bool(const std::string& name)>& wanted) {
+  std::vector<std::string> names;
+  std::vector<fs::path> folders = {folder};
+  while (!folders.empty()) {  // not by one iterator of them all, which ends with a folder that vanishes
+    const fs::path below = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    fs::directory_iterator at(below, error), end;
+    if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) continue;
+    for (; !error && at != end; at.increment(error)) {
+      std::error_code gone;
+      if (at->is_directory(gone)) folders.push_back(at->path());
+      if (!at->is_regular_file(gone)) continue;
+      std::string name = at->path().lexically_relative(folder).generic_string();
+      if (!wanted || wanted(name)) names.push_back(std::move(name));
+    }
+    if (error) return FromErrno(error.value(), "listing " + below.string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Result<SourceFiles> FindSource(const std::string& uri, const SourceAccess& access, const Wanted& wanted) {

@@ -29,6 +29,7 @@ struct SourceFile {
   uint64_t size_bytes = 0;
   // Another after a change of the bytes: a store's ETag, or a local file's inode and times; "" where nobody knows.
   std::string tag;
+  std::string state = {};  // of a local file: size and time of the last write, however short ago that is
   friend bool operator==(const SourceFile&, const SourceFile&) = default;
 };
 
@@ -42,8 +43,13 @@ struct SourceFiles {
   std::string Fingerprint() const;
 };
 
-// True for names of files that a graph in this format may be read from (OGB: raw/ and split/).
+// True for names of files that a graph in this format may be read from, by the name alone.
 bool BelongsToSource(SourceFormat format, const std::string& name);
+
+// Names of the files below a local folder for which `wanted` holds (null: all), sorted. Links are followed; what
+// vanishes meanwhile is not there.
+Result<std::vector<std::string>> FilesBelow(const std::string& folder,
+                                            const std::function<bool(const std::string& name)>& wanted);
 
 // `wanted`: which files of a folder count; null: all. NotFound: there is nothing. Reads no file.
 Result<SourceFiles> FindSource(const std::string& uri, const SourceAccess& access,

@@ -1,9 +1,11 @@
 #include "services/format/source/source_place.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "services/base/sha256.h"
 #include "services/format/source/digest_cache.h"
+#include "services/format/source/source_content.h"
 
 namespace espalier::format {
 namespace {
@@ -34,6 +36,24 @@ Result<std::string> SourcePlace::Path() {
   return local_->path;
 }
 
+Status SourcePlace::CheckUnchanged() const {
+  if (!files_.is_local) return Status();
+  const auto changed = [this](const std::string& name) {
+    const std::string path = name.empty() ? files_.uri : files_.uri + "/" + name;
+    return Aborted(path + " has changed since it was first looked at: nothing may write to a graph while it is read");
+  };
+  const Result<SourceFiles> now = FindSource(files_.uri, access_, wanted_);
+  if (now.status().code() == StatusCode::kNotFound) return changed("");
+  if (!now.ok()) return now.status();
+  for (size_t i = 0; i < std::max(files_.files.size(), now->files.size()); ++i) {
+    if (i == files_.files.size()) return changed(now->files[i].name);
+    const SourceFile& before = files_.files[i];
+    if (i == now->files.size() || now->files[i].name != before.name) return changed(before.name);
+    if (now->files[i].state != before.state) return changed(before.name);
+  }
+  return Status();
+}
+
 Result<std::string> SourcePlace::Digest(const std::string& what,
                                         const std::function<Result<std::string>(const std::string& path)>& compute) {
   const std::string fingerprint = files_.Fingerprint();
@@ -47,8 +67,8 @@ Result<std::string> SourcePlace::Digest(const std::string& what,
 }
 
 Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access) {
-  Result<SourcePlace> place =
-      SourcePlace::Find(uri, access, [format](const std::string& name) { return BelongsToSource(format, name); });
+  ASSIGN_OR_RETURN(FileFilter is_of_graph, FilesOfGraph(format, uri, access));
+  Result<SourcePlace> place = SourcePlace::Find(uri, access, std::move(is_of_graph));
   if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
   return NotFound(place.status().message() + ": as " + NameOf(format) + " expected " + Expected(format) +
                   "; nothing is downloaded by a data set's name");

@@ -20,6 +20,10 @@ class SourcePlace {
   // A local folder or file with the source's bytes.
   Result<std::string> Path();
 
+  // Aborted, with the first file that differs, where a local source is not what it was when it was found: it is read
+  // where it lies. (Copies of a store's stay as they are.)
+  Status CheckUnchanged() const;
+
   // `compute`'s answer for Path, 64 hexadecimal digits; what it answered for the same `what` and the same files (by
   // URI, sizes and ETags; on this host by path, sizes, times and inodes) is remembered in the cache's folder.
   Result<std::string> Digest(const std::string& what,

@@ -84,6 +84,9 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
     ASSIGN_OR_RETURN(const std::optional<std::string_view> line, reader.Next());
     if (!line) return {};
     if (line->empty()) continue;
+    if (line->find('\0') != std::string_view::npos) {
+      return InvalidArgument(reader.Where() + ": a zero byte, expected text in UTF-8 (is the file in UTF-16?)");
+    }
     const size_t first = line->find('\t');
     const size_t second = first == std::string_view::npos ? first : line->find('\t', first + 1);
     if (second == std::string_view::npos || line->find('\t', second + 1) != std::string_view::npos) {

@@ -117,6 +117,17 @@ TEST(TriplesReaderTest, NamesAreKeptBesideTheImportedFolder) {
   EXPECT_TRUE(ReadSourceGraph({.format = SourceFormat::kNpy, .path = folder.path() + "/npy"}).ok());
 }
 
+TEST(TriplesReaderTest, TakesAByteOrderMarkForNoPartOfAName) {
+  const testing::TemporaryFolder folder;
+  folder.Write("train.txt", "\xEF\xBB\xBFrome\tin\titaly\r\nrome\tin\teurope\r");
+  folder.Write("test.txt", "\xEF\xBB\xBFitaly\tin\teurope\n");
+
+  const Result<TripleGraph> read = ReadTriples(folder.path(), {});
+
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_THAT(read->entity_names, ElementsAre("europe", "italy", "rome"));
+}
+
 TEST(TriplesReaderTest, NamesTheLineThatIsNoTriple) {
   const testing::TemporaryFolder folder;
   const auto message = [&](const std::string& text) {
@@ -125,6 +136,10 @@ TEST(TriplesReaderTest, NamesTheLineThatIsNoTriple) {
   EXPECT_THAT(message("a\tb\tc\na b c\n"), HasSubstr("t.txt:2: expected three fields with tabs"));
   EXPECT_THAT(message("a\tb\tc\td\n"), HasSubstr("t.txt:1: expected three fields"));
   EXPECT_THAT(message("a\t\tc\n"), HasSubstr("t.txt:1: a field is empty"));
+  EXPECT_THAT(message(std::string("\xFF\xFE"
+                                  "a\0\t\0b\0\t\0c\0\n\0",
+                                  14)),
+              HasSubstr("t.txt:1: a zero byte, expected"));
   EXPECT_THAT(ReadTriples(folder.path(), {}).status().message(), HasSubstr("has no train.txt"));
   folder.Write("empty/train.txt", "");
   EXPECT_THAT(ReadSourceGraph({.format = SourceFormat::kTriples, .path = folder.path() + "/empty"}).status().message(),

@@ -1,0 +1,111 @@
+#include "services/format/source/source_content.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "services/format/source/chunked_metadata.h"
+#include "services/format/source/graph_description.h"
+#include "services/storage/file_uri.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::format {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+constexpr uint64_t kMostDescriptionBytes = uint64_t{64} << 20;
+
+// nullopt: it is not there, or nobody would read it.
+Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const std::string& name,
+                                                 const SourceAccess& access) {
+  if (storage::IsLocalUri(uri)) {
+    ASSIGN_OR_RETURN(const std::string path, storage::LocalPathOf(uri));
+    std::error_code error;
+    const uintmax_t size_bytes = fs::file_size(fs::path(path) / name, error);
+    if (error || size_bytes > kMostDescriptionBytes) return std::optional<std::string>();
+    std::ostringstream text;
+    text << std::ifstream(fs::path(path) / name, std::ios::binary).rdbuf();
+    return std::optional(std::move(text).str());
+  }
+  ASSIGN_OR_RETURN(const storage::StoreLocation at, access.open_store(uri));
+  const std::string key = storage::JoinKey(at.prefix, name);
+  const Result<storage::ObjectInfo> about = at.store->Head(key);
+  if (about.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
+  if (!about.ok()) return about.status();
+  if (about->size_bytes > kMostDescriptionBytes) return std::optional<std::string>();
+  ASSIGN_OR_RETURN(std::string text, at.store->Get(key));
+  return std::optional(std::move(text));
+}
+
+// Files are listed by their plain names.
+void Add(const std::string& file, Names* names) { names->insert(fs::path(file).lexically_normal().generic_string()); }
+
+void Add(const std::optional<ArrayFile>& array, Names* names) {
+  if (array) Add(array->file, names);
+}
+
+void Add(const std::map<std::string, ArrayFile>& columns, Names* names) {
+  for (const auto& [name, array] : columns) Add(array.file, names);
+}
+
+Names NamesIn(const GraphDescription& graph) {
+  Names names;
+  for (const NodeDescription& nodes : graph.nodes) Add(nodes.columns, &names);
+  for (const EdgeDescription& edges : graph.edges) {
+    for (const auto* array : {&edges.ids, &edges.sources, &edges.destinations, &edges.original_ids}) {
+      Add(*array, &names);
+    }
+    Add(edges.columns, &names);
+  }
+  for (const SplitDescription& split : graph.splits) {
+    for (const auto* array : {&split.train, &split.validation, &split.test}) Add(*array, &names);
+  }
+  return names;
+}
+
+void Add(const ChunkedArray& array, Names* names) {
+  for (const std::string& file : array.files) Add(file, names);
+}
+
+Names NamesIn(const ChunkedMetadata& graph) {
+  Names names;
+  for (const ChunkedNodes& nodes : graph.nodes) {
+    for (const auto& [name, column] : nodes.columns) Add(column, &names);
+  }
+  for (const ChunkedEdges& edges : graph.edges) {
+    Add(edges.ends, &names);
+    for (const auto& [name, column] : edges.columns) Add(column, &names);
+  }
+  return names;
+}
+
+template <class Parse>
+Result<FileFilter> FilesNamedBy(const std::string& description, Parse parse, const std::string& uri,
+                                const SourceAccess& access) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, DescriptionIn(uri, description, access));
+  auto names = std::make_shared<Names>();
+  if (text) {
+    const auto graph = parse(*text);
+    if (graph.ok()) *names = NamesIn(*graph);
+  }
+  names->insert(description);
+  return FileFilter([names = std::shared_ptr<const Names>(std::move(names))](const std::string& name) {
+    return names->contains(name);
+  });
+}
+
+}  // namespace
+
+Result<FileFilter> FilesOfGraph(SourceFormat format, const std::string& uri, const SourceAccess& access) {
+  if (format == SourceFormat::kNpy) return FilesNamedBy(kDescriptionFile, ParseGraphDescription, uri, access);
+  if (format == SourceFormat::kDglChunked) return FilesNamedBy(kChunkedMetadataFile, ParseChunkedMetadata, uri, access);
+  return FileFilter([format](const std::string& name) { return BelongsToSource(format, name); });
+}
+
+}  // namespace espalier::format
