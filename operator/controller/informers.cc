@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operator/resources/labels.h"
+#include "services/base/check.h"
 
 namespace espalier::ctl::controller {
 namespace {
@@ -45,7 +46,9 @@ std::unique_ptr<runtime::ObjectSink> SinkOfTrainings(Caches& caches, const Chang
         if (before && after && before->meta.resource_version == after->meta.resource_version) return;
         handlers.training_changed(before.get(), after.get());
         if (before && after && before->fingerprint == after->fingerprint) return;  // progress, which changes no plan
-        handlers.wake(after ? after->meta.key : before->meta.key);
+        const auto& known = after ? after : before;
+        ESPALIER_CHECK(known != nullptr);
+        handlers.wake(known->meta.key);
       });
 }
 
@@ -53,16 +56,20 @@ std::unique_ptr<runtime::ObjectSink> SinkOfTrainings(Caches& caches, const Chang
 
 Informers::Informers(client::ApiClient& client, const InformersOptions& options, Caches& caches,
                      ChangeHandlers handlers, telemetry::MetricRegistry& metrics, Clock& clock) {
-  kinds_.push_back({&kube::kDistTrainings, SinkOfTrainings(caches, handlers), nullptr});
-  kinds_.push_back({&kube::kJobs, SinkOfChildren<kube::Job>(caches.jobs, kube::ParseJob, handlers.wake), nullptr});
-  kinds_.push_back({&kube::kStatefulSets,
-                    SinkOfChildren<kube::StatefulSet>(caches.stateful_sets, kube::ParseStatefulSet, handlers.wake),
-                    nullptr});
-  kinds_.push_back({&kube::kPods, SinkOfChildren<kube::Pod>(caches.pods, kube::ParsePod, handlers.wake), nullptr});
+  const auto add = [this](const kube::Resource* resource, std::unique_ptr<runtime::ObjectSink> sink) {
+    Kind& kind = kinds_.emplace_back();
+    kind.resource = resource;
+    kind.sink = std::move(sink);
+  };
+  add(&kube::kDistTrainings, SinkOfTrainings(caches, handlers));
+  add(&kube::kJobs, SinkOfChildren<kube::Job>(caches.jobs, kube::ParseJob, handlers.wake));
+  add(&kube::kStatefulSets,
+      SinkOfChildren<kube::StatefulSet>(caches.stateful_sets, kube::ParseStatefulSet, handlers.wake));
+  add(&kube::kPods, SinkOfChildren<kube::Pod>(caches.pods, kube::ParsePod, handlers.wake));
   for (size_t i = 0; i < kOtherKinds.size(); ++i) {
     const kube::Resource* const resource = kOtherKinds[i];
     auto parse = [resource](const kube::Json& object) { return ParseChild(resource, object); };
-    kinds_.push_back({resource, SinkOfChildren<plan::Child>(*caches.others[i], parse, handlers.wake), nullptr});
+    add(resource, SinkOfChildren<plan::Child>(*caches.others[i], parse, handlers.wake));
   }
   for (size_t i = 0; i < kinds_.size(); ++i) {
     runtime::InformerOptions informer;

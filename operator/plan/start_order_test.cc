@@ -16,7 +16,6 @@ using testing::Described;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using testing::PartitionEnding;
 using testing::Scene;
 

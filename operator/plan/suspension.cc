@@ -10,7 +10,6 @@ namespace espalier::ctl::plan {
 namespace {
 
 using api::ConditionStatus;
-using api::Role;
 
 bool HasLeft(const std::map<int64_t, JobRun>& runs) {
   return std::all_of(runs.begin(), runs.end(),

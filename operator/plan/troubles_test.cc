@@ -18,8 +18,6 @@ using testing::Described;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
-using testing::PartitionEnding;
 using testing::Scene;
 
 Questions Asked(Scene& scene) {

@@ -112,7 +112,7 @@ Json& LookupOrMake(const FieldPaths& paths, Json* object, Id path) {
 
 // And what is empty because of it.
 void Erase(const FieldPaths& paths, Json* object, Id path) {
-  const FieldPaths::Step step = paths.step(path);
+  const FieldPaths::Step& step = paths.step(path);
   Json* const parent = Lookup(paths, object, step.parent);
   if (parent == nullptr) return;
   if (const std::string& key = paths.step(step.parent).list_key; !key.empty() && key == step.name) {
