@@ -159,7 +159,7 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
                            .fanout = relation.fanout,
                            .replace = query.replace,
                            .method = query.method,
-                           .weight_sums = sums == nullptr ? nullptr : sums->data(),
+                           .weight_sums = sums.get(),
                            .want_edge_ids = query.want_edge_ids,
                            .first_edge = book.EdgeFirst(type)[partition.id.value],
                            .wide_edge_ids = !FitsU32(book.num_edges(type)),

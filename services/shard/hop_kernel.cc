@@ -158,9 +158,11 @@ class Drawer {
   void PrepareWords(std::span<const Row> rows) {
     streams_.clear();
     for (const Row& row : rows) {
-      if (!ReadsWords(row)) continue;
-      streams_.push_back(row.stream);
-      if (options_.weight_sums != nullptr) __builtin_prefetch(&SumsOf(row).back());
+      if (options_.weight_sums != nullptr && row.degree > 0) {
+        __builtin_prefetch(&SumsOf(row).back());
+        if (DrawsAllOf(row)) __builtin_prefetch(SumsOf(row).data());
+      }
+      if (ReadsWords(row)) streams_.push_back(row.stream);
     }
     words_.resize(streams_.size() * 4 * blocks_);
     sampler::FillDrawWords(options_.key, streams_, blocks_, words_.data());

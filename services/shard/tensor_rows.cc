@@ -1,39 +1,21 @@
 #include "services/shard/tensor_rows.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 
+#include "services/base/random_access_memory.h"
 #include "services/shard/element_kernels.h"
 #include "services/shard/row_gather.h"
 
 namespace espalier::shard {
-namespace {
-
-constexpr size_t kHugePage = size_t{2} << 20;
-
-// Null where there is no memory. Large tensors ask for huge pages: their rows are read and written at random.
-std::shared_ptr<std::byte> Zeroed(size_t size_bytes) {
-  if (size_bytes < kHugePage) {
-    return {static_cast<std::byte*>(std::calloc(std::max<size_t>(1, size_bytes), 1)), std::free};
-  }
-  void* memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, size_bytes, MADV_HUGEPAGE);  // advice: without it only speed suffers
-  return {static_cast<std::byte*>(memory), [size_bytes](std::byte* mapped) { munmap(mapped, size_bytes); }};
-}
-
-}  // namespace
 
 TensorRows::TensorRows(DType dtype, std::vector<int64_t> row_shape, uint64_t num_rows)
     : dtype_(dtype),
       row_shape_(std::move(row_shape)),
       num_rows_(num_rows),
       row_bytes_(sampler::RowBytes(dtype_, row_shape_)),
-      memory_(Zeroed(num_rows_ * row_bytes_)) {}
+      memory_(AllocateForRandomAccess(num_rows_ * row_bytes_)) {}
 
 Result<std::shared_ptr<TensorRows>> TensorRows::Make(DType dtype, std::vector<int64_t> row_shape, uint64_t num_rows) {
   std::shared_ptr<TensorRows> rows(new TensorRows(dtype, std::move(row_shape), num_rows));

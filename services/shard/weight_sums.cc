@@ -1,7 +1,11 @@
 #include "services/shard/weight_sums.h"
 
+#include <cstddef>
+#include <vector>
+
 #include "services/base/mutex.h"
 #include "services/base/parallel.h"
+#include "services/base/random_access_memory.h"
 #include "services/sampler/draws/weighted_draws.h"
 #include "services/shard/id_array.h"
 
@@ -19,7 +23,7 @@ Result<WeightSums::Sums> WeightSums::Get(EdgeTypeId type, const std::string& col
   if (found != built_.end()) return found->second;
   Result<Sums> sums = Build(type, column);
   // An unknown name is not remembered: names come from outside, and the map must not grow with them.
-  if (sums.ok() || sums.status().code() != StatusCode::kNotFound) built_.emplace(key, sums);
+  if (sums.ok() || sums.status().code() == StatusCode::kInvalidArgument) built_.emplace(key, sums);
   return sums;
 }
 
@@ -39,20 +43,26 @@ Result<WeightSums::Sums> WeightSums::Build(EdgeTypeId type, const std::string& c
 
   const IdArray indptr(partition_.in_edges[type.value].indptr);
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
-  auto sums = std::make_shared<std::vector<uint32_t>>(static_cast<size_t>(weights.num_rows()));
+  const size_t size_bytes = static_cast<size_t>(weights.num_rows()) * sizeof(uint32_t);
+  const std::shared_ptr<std::byte> memory = AllocateForRandomAccess(size_bytes);
+  if (memory == nullptr) {
+    return ResourceExhausted("edge column '" + column + "': out of memory: " + std::to_string(size_bytes) +
+                             " bytes for sums of weights");
+  }
+  auto* const sums = reinterpret_cast<uint32_t*>(memory.get());
   // The first bad weight of the first bad range, so that the message does not depend on threads.
   std::vector<Status> errors(static_cast<size_t>(num_rows / kRowsPerTask + 1));
   ParallelFor(AvailableProcessors(), num_rows, kRowsPerTask, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const auto u = static_cast<uint64_t>(row);
       Status& error = errors[u / kRowsPerTask];
-      if (error.ok()) error = sampler::QuantizeRow(weights, indptr[u], indptr[u + 1], sums->data());
+      if (error.ok()) error = sampler::QuantizeRow(weights, indptr[u], indptr[u + 1], sums);
     }
   });
   for (Status& error : errors) {
     if (!error.ok()) return std::move(error).While("edge column '" + column + "'");
   }
-  return Sums(std::move(sums));
+  return Sums(memory, sums);
 }
 
 }  // namespace espalier::shard

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "services/base/mutex.h"
 #include "services/graph/partition.h"
@@ -15,12 +14,12 @@ namespace espalier::shard {
 // Thread-safe. One build at a time; who asks meanwhile waits for it.
 class WeightSums {
  public:
-  using Sums = std::shared_ptr<const std::vector<uint32_t>>;  // [edges of the type], each row on its own
+  using Sums = std::shared_ptr<const uint32_t[]>;  // [edges of the type], each row on its own
 
   explicit WeightSums(const graph::Partition& partition) : partition_(partition) {}
 
-  // NotFound names the columns that exist; InvalidArgument the first weight that is negative or not finite. Errors are
-  // remembered too.
+  // NotFound names the columns that exist; InvalidArgument the first weight that is negative or not finite;
+  // ResourceExhausted where there is no memory for the sums. What is wrong with a column is remembered too.
   Result<Sums> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

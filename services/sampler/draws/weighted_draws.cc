@@ -7,6 +7,10 @@
 
 #include "services/base/philox.h"
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace espalier::sampler {
 namespace {
 
@@ -84,6 +88,23 @@ uint32_t WeightBefore(std::span<const uint32_t> prefix_sums, uint32_t position) 
   return position == 0 ? 0 : prefix_sums[position - 1];
 }
 
+constexpr uint32_t kSumsAtOnce = 8;
+
+// How many of eight sums are at most `target`; they are the first ones.
+uint32_t CountOfEight(const uint32_t* sums, uint32_t target) {
+#ifdef __AVX2__
+  const __m256i wanted = _mm256_set1_epi32(static_cast<int>(target));
+  const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  const __m256i is_at_most = _mm256_cmpeq_epi32(_mm256_max_epu32(some, wanted), wanted);
+  return static_cast<uint32_t>(
+      std::popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(is_at_most)))));
+#else
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < kSumsAtOnce; ++k) count += static_cast<uint32_t>(sums[k] <= target);
+  return count;
+#endif
+}
+
 // Finds the position whose interval of the prefix sums holds a target: the first with prefix_sums[position] > target.
 // Weights of a row are often alike, so the search looks first where they would put the target, at a window of
 // positions at once; a second window corrects the first; a binary search is left for the rest.
@@ -96,7 +117,7 @@ class PositionFinder {
         positions_per_weight_(PositionsPerWeight(degree_, prefix_sums.back())) {}
 
   uint32_t operator()(uint32_t target) const {
-    if (degree_ <= kWindow) return CountAtMost(0, degree_, target);
+    if (degree_ <= kWindow) return InShortRow(target);
     uint32_t first = WindowAround(static_cast<float>(target) * positions_per_weight_);
     if (Holds(first, target)) return first + CountInWindow(first, target);
     const uint32_t middle = first + kWindow / 2;
@@ -108,6 +129,7 @@ class PositionFinder {
 
  private:
   static constexpr uint32_t kWindow = kSearchWindow;
+  static_assert(kWindow == 2 * kSumsAtOnce);
 
   uint32_t WindowAround(float position) const {
     const auto rounded = static_cast<int64_t>(position) - kWindow / 2;
@@ -118,14 +140,17 @@ class PositionFinder {
     return (first == 0 || sums_[first - 1] <= target) && sums_[first + kWindow - 1] > target;
   }
   uint32_t CountInWindow(uint32_t first, uint32_t target) const {
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < kWindow; ++k) count += static_cast<uint32_t>(sums_[first + k] <= target);
-    return count;
+    return CountOfEight(sums_ + first, target) + CountOfEight(sums_ + first + kSumsAtOnce, target);
   }
-  uint32_t CountAtMost(uint32_t first, uint32_t length, uint32_t target) const {
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < length; ++k) count += static_cast<uint32_t>(sums_[first + k] <= target);
-    return count;
+  uint32_t InShortRow(uint32_t target) const {
+    if (degree_ < kSumsAtOnce) {
+      uint32_t count = 0;
+      for (uint32_t k = 0; k < degree_; ++k) count += static_cast<uint32_t>(sums_[k] <= target);
+      return count;
+    }
+    const uint32_t of_first = CountOfEight(sums_, target);
+    const uint32_t of_last = CountOfEight(sums_ + degree_ - kSumsAtOnce, target);  // some of them are among the first
+    return of_first < kSumsAtOnce ? of_first : degree_ - kSumsAtOnce + of_last;
   }
 
   const uint32_t* sums_;

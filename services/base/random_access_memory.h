@@ -1,0 +1,14 @@
+// Memory that is read and written at random places: in huge pages, where the system has them, an access is a cache miss
+// less, for the address is translated without a walk through page tables.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace espalier {
+
+// Zeroed, aligned for any scalar; of a large array pages come into being when they are first touched. Null where there
+// is no memory.
+std::shared_ptr<std::byte> AllocateForRandomAccess(size_t size_bytes);
+
+}  // namespace espalier
