@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 
+#include "services/base/parallel.h"
+
 namespace espalier {
 
 void KeepFreedMemory() {
@@ -9,5 +11,7 @@ void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, kKeptBytes);
   mallopt(M_TRIM_THRESHOLD, kKeptBytes);
 }
+
+void ShareArenas() { mallopt(M_ARENA_MAX, AvailableProcessors()); }
 
 }  // namespace espalier

@@ -12,6 +12,7 @@
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
 #include "services/base/failpoint.h"
+#include "services/base/heap.h"
 #include "services/client/remote/remote_mini_batch_source.h"
 #include "services/client/session.h"
 #include "services/rpc/address_range.h"
@@ -242,6 +243,7 @@ int Fail(const Status& status, ExitCode code) {
 
 int Main(int argc, char** argv) {
   telemetry::EndByExitCodeWithoutMemory();
+  ShareArenas();
   CLI::App app{
       "One rank of a job's training. `espalier run` starts it; by hand:\n\n"
       "  espalier-trainer --job job.yaml --servers 127.0.0.1:7000,127.0.0.1:7001 --output results\n"
