@@ -1,13 +1,12 @@
 #include "services/format/source/source_content.h"
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
+#include "services/base/file.h"
 #include "services/format/source/chunked_metadata.h"
 #include "services/format/source/graph_description.h"
 #include "services/storage/file_uri.h"
@@ -19,19 +18,15 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
-constexpr uint64_t kMostDescriptionBytes = uint64_t{64} << 20;
+constexpr size_t kMostDescriptionBytes = size_t{64} << 20;
 
 // nullopt: it is not there, or nobody would read it.
 Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const std::string& name,
                                                  const SourceAccess& access) {
   if (storage::IsLocalUri(uri)) {
     ASSIGN_OR_RETURN(const std::string path, storage::LocalPathOf(uri));
-    std::error_code error;
-    const uintmax_t size_bytes = fs::file_size(fs::path(path) / name, error);
-    if (error || size_bytes > kMostDescriptionBytes) return std::optional<std::string>();
-    std::ostringstream text;
-    text << std::ifstream(fs::path(path) / name, std::ios::binary).rdbuf();
-    return std::optional(std::move(text).str());
+    Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMostDescriptionBytes);
+    return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const storage::StoreLocation at, access.open_store(uri));
   const std::string key = storage::JoinKey(at.prefix, name);
