@@ -77,6 +77,9 @@ function(espalier_testing_library)
   set_target_properties(${target} PROPERTIES ESPALIER_LAYER ${ARG_LAYER} EXCLUDE_FROM_ALL TRUE)  # built for its users
 endfunction()
 
+# The executables of all unit tests, which are all that sanitizers' presets build.
+add_custom_target(espalier-unit-tests)
+
 # espalier_test(NAME x LABEL unit SOURCES x_test.cc DEPS ...): the executable espalier_x_test and its ctest entries, one
 # a test; with a sanitizer, several. IN_RELEASE: also where a release build has not ALL of ESPALIER_UNIT_TESTS.
 # WITH_TORCH: they are IN_RELEASE, for no other build has libtorch; it loads in a second, so several share an entry here too.
@@ -95,6 +98,9 @@ function(espalier_test)
     target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
   elseif(ESPALIER_SANITIZER STREQUAL "thread")
     target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan
+  endif()
+  if(ARG_LABEL STREQUAL "unit")
+    add_dependencies(espalier-unit-tests ${target})
   endif()
   if(ESPALIER_SANITIZER OR ARG_WITH_TORCH)
     list(LENGTH ARG_SOURCES sources)
