@@ -2,11 +2,13 @@
 # Installs what is missing (Debian 12, root or sudo), builds, and runs every test: unit tests under the address and
 # undefined-behaviour sanitizers, and on the release build the scenarios and those unit tests whose code is optimised
 # further there (KERNELS, services/cmake/EspalierTargets.cmake) or needs libtorch, which the sanitizers' builds lack.
-#   ./test.sh [--release-only | --with-tsan] [--with-e2e]
+#   ./test.sh [--release-only | --with-tsan] [--with-kubernetes | --with-e2e]
 #     --release-only: no sanitizer, and all unit tests on the release build
 #     --with-tsan: under the thread sanitizer too
-#     --with-e2e: the scenarios of level ci on a real cluster too (e2e/README.md); takes root. Exit status 69 where this
-#       machine cannot host one (e2e/cluster check)
+#     --with-kubernetes: what runs against Kubernetes' own programs and helm too (e2e/tools builds them: minutes): the
+#       operator, kubectl-espalier and the chart on a real API server, its nodes pretended
+#     --with-e2e: all of that, and the scenarios of level ci on a real cluster (e2e/README.md); takes root. Exit status 69
+#       where this machine cannot host one (e2e/cluster check)
 # ESPALIER_TEST_DATA=FOLDER adds the tests on more real graphs (amazon-photo, kg) that lie there.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -15,13 +17,15 @@ source services/cmake/install-test-tools.sh
 
 presets=(asan release)  # the release build's tests close the log
 unit_tests_of_release=IN_RELEASE
+with_kubernetes=""
 e2e_cluster=""
 for option in "$@"; do
   case "$option" in
     --release-only) presets=(release) unit_tests_of_release=ALL ;;
     --with-tsan) presets=(asan tsan release) ;;
-    --with-e2e) e2e_cluster="ci-$(md5sum <<<"$PWD" | cut -c1-8)" ;;  # no other checkout's
-    *) echo "usage: ./test.sh [--release-only | --with-tsan] [--with-e2e]" >&2; exit 64 ;;
+    --with-kubernetes) with_kubernetes=yes ;;
+    --with-e2e) with_kubernetes=yes e2e_cluster="ci-$(md5sum <<<"$PWD" | cut -c1-8)" ;;  # no other checkout's
+    *) echo "usage: ./test.sh [--release-only | --with-tsan] [--with-kubernetes | --with-e2e]" >&2; exit 64 ;;
   esac
 done
 
@@ -31,9 +35,14 @@ if [ -n "$e2e_cluster" ]; then
 fi
 install_ssh_packages
 install_versitygw
-install_kube_tools
-install_helm
 install_prometheus
+KUBE_TOOLS="" HELM_TOOLS=""
+if [ -n "$with_kubernetes" ]; then
+  install_kube_tools
+  install_helm
+else
+  echo "== without --with-kubernetes: leaving out the tests on a real API server, and those of the chart that take helm"
+fi
 if [ -n "$e2e_cluster" ]; then
   if [ -z "$KUBE_TOOLS" ] || [ -z "$HELM_TOOLS" ] || [ -z "$PROMETHEUS_TOOLS" ]; then
     echo "--with-e2e: there is no cluster without the programs that e2e/tools/build.sh could not build (above)" >&2
