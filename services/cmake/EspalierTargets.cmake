@@ -14,6 +14,7 @@ function(espalier_library)
     add_library(${target} STATIC ${ARG_SOURCES})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS} espalier_warnings)
+    espalier_may_share_common_headers(${target})
   else()  # headers only
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
@@ -74,6 +75,7 @@ function(espalier_testing_library)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} GTest::gmock GTest::gtest PRIVATE espalier_warnings)
   espalier_compile_as_test(${target})
+  espalier_may_share_common_headers(${target})
   set_target_properties(${target} PROPERTIES ESPALIER_LAYER ${ARG_LAYER} EXCLUDE_FROM_ALL TRUE)  # built for its users
 endfunction()
 
@@ -92,6 +94,7 @@ function(espalier_test)
   set(target espalier_${ARG_NAME}_test)
   add_executable(${target} ${ARG_SOURCES})
   espalier_compile_as_test(${target})
+  espalier_may_share_common_headers(${target})
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} espalier_test_main GTest::gmock GTest::gtest espalier_warnings)
   if(ESPALIER_SANITIZER STREQUAL "address")
     # Checks of every pointer double the time that EXPECT_... takes to compile; what is tested has them.
@@ -134,6 +137,7 @@ function(espalier_program)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} espalier_warnings)
+  espalier_may_share_common_headers(${ARG_NAME})
 endfunction()
 
 # espalier_plugin_library(NAME espalier_example_degrees SOURCES ... [DEFINITIONS ...]): build/<preset>/bin/<name>.so, a
