@@ -1,5 +1,5 @@
-# What most files include of others, compiled once: a fifth of the compilers' work. Only where files are compiled several
-# at a time: elsewhere (debug) each has to include what it uses.
+# What most files include of others, compiled once: a fifth of what Clang does with sanitizers, and something of what GCC
+# does. Only where files are compiled several at a time: elsewhere (debug) each has to include what it uses.
 
 # What espalier_share_common_headers is for.
 function(espalier_may_share_common_headers target)
@@ -11,9 +11,9 @@ function(espalier_share_common_headers)
   if(NOT CMAKE_UNITY_BUILD)
     return()
   endif()
-  espalier_common_headers(espalier_common_headers)
+  espalier_add_common_headers(espalier_common_headers)
   if(ESPALIER_TESTS)
-    espalier_common_headers(espalier_common_test_headers <gmock/gmock.h> <gtest/gtest.h>)
+    espalier_add_common_headers(espalier_common_test_headers <gmock/gmock.h> <gtest/gtest.h>)
     target_link_libraries(espalier_common_test_headers PRIVATE GTest::gmock GTest::gtest)
     espalier_compile_as_test(espalier_common_test_headers)
   endif()
@@ -33,7 +33,7 @@ function(espalier_share_common_headers)
   endforeach()
 endfunction()
 
-function(espalier_common_headers target)
+function(espalier_add_common_headers target)
   set(source ${CMAKE_BINARY_DIR}/${target}.cc)
   file(CONFIGURE OUTPUT ${source} CONTENT "// A library has a source, also one for the sake of its precompiled header.\n")
   add_library(${target} OBJECT ${source})

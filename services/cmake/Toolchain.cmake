@@ -29,6 +29,9 @@ endif()
 # Results must not depend on which expressions the compiler fuses into multiply-adds.
 add_compile_options(-ffp-contract=off)
 
+# As some libraries ask for, and then everywhere: a precompiled header is for code that was compiled the same way.
+add_compile_options(-pthread)
+
 add_library(espalier_warnings INTERFACE)
 target_compile_options(espalier_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wextra-semi
