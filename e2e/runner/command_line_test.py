@@ -62,7 +62,8 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(levels.kept(self.reports), [])
 
     def test_on_a_cluster_of_the_users_own_stories_that_need_ours_are_left_out(self):
-        self.build(here.PROGRAM, here.PLUGIN, "espalier_example_ask_degrees", "espalier_example_degrees.so")
+        self.build(here.PROGRAM, here.PLUGIN, "espalier_example_ask_degrees", "espalier_example_degrees.so",
+                   "espalier_example_rows.so")
         self.assertEqual(self.main("--kubeconfig", str(self.programs / "config"), "--level", "full"), (0, ""))
         self.assertEqual(os.environ["KUBECONFIG"], str((self.programs / "config").resolve()))
         self.assertNotIn("ESPALIER_E2E_CLUSTER", os.environ)

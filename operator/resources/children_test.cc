@@ -9,7 +9,6 @@
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
 #include "operator/resources/testing/jobs.h"
-#include "services/job/parse.h"
 
 namespace espalier::ctl::resources {
 namespace {
@@ -439,30 +438,6 @@ TEST(InputsTest, DoNotChangeWithRunPolicyAndOtherRoles) {
       JobWith({{"runPolicy", {{"suspend", true}}}, {"trainers", {{"replicas", 4}, {"image", "other:2"}}}}).context(), 0,
       false);
   EXPECT_EQ(before, after);
-}
-
-TEST(JobDocumentTest, IsReadByTheProgramsAsTheDocumentIs) {
-  for (const Job& job : {SmallJob(), FullJob(), JobWith({{"tls", {{"mode", "SecretRef"}, {"secretName", "given"}}}})}) {
-    const std::string text = TrainerConfigMap(job.context())["data"]["job.json"];
-    const Result<job::ParsedJob> parsed = job::ParseJob("job.json", text, {});
-    ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
-    const job::DistTraining& meant = job.training.spec->job;
-    EXPECT_EQ(parsed->training.name, "cora");
-    EXPECT_EQ(parsed->training.trainer_replicas, meant.trainer_replicas);
-    EXPECT_EQ(parsed->training.trainer_threads, meant.trainer_threads);
-    EXPECT_EQ(parsed->training.tls, meant.tls);
-    EXPECT_EQ(parsed->training.graph.partitions.count, meant.graph.partitions.count);
-    EXPECT_EQ(parsed->training.training.batch_size, meant.training.batch_size);
-    EXPECT_EQ(parsed->training.checkpoint.every, meant.checkpoint.every);
-    EXPECT_EQ(parsed->training.output_uri, meant.output_uri);
-  }
-}
-
-TEST(JobDocumentTest, TellsNothingOfPods) {
-  const std::string text = ConfigMap(FullJob().context())["data"]["job.json"];
-  for (const char* const word : {"image", "resources", "template", "env", "replicas", "runPolicy"}) {
-    EXPECT_EQ(text.find("\"" + std::string(word) + "\""), std::string::npos) << word;
-  }
 }
 
 TEST(PlacesTest, AreOfThisVeryJobAndPartitionsAreShared) {

@@ -28,6 +28,10 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
   for (const char* const part : {"storage", "graph", "training", "checkpoint", "output", "tls"}) {
     if (const Json* const value = kube::Find(document, {"spec", part})) spec[part] = *value;
   }
+  // What spec.training may name.
+  if (const Json* const plugins = kube::Find(document, {"spec", "servers", "plugins"})) {
+    spec["servers"]["plugins"] = *plugins;
+  }
   spec["trainers"]["threads"] = training.spec->job.trainer_threads;
   if (!trainers) return Shortened(job);
   spec["trainers"]["replicas"] = *trainers;

@@ -1,4 +1,4 @@
-"""A program asks a plugin in the graph servers: the answers are those of one machine; a plugin that is missing is named."""
+"""Plugins in the graph servers answer a program and begin learnable rows, as on one machine; a missing one is named."""
 
 import json
 import pathlib
@@ -10,8 +10,10 @@ from runner.commands import Failure
 LEVEL = "full"
 SECONDS = 480
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+ROWS_MANIFEST = MANIFEST.with_name("rows.yaml")
 PLUGIN, PROGRAM = "espalier_example_degrees.so", "espalier_example_ask_degrees"
-NEEDS_PROGRAMS = [PLUGIN, PROGRAM]
+ROWS_PLUGIN = "espalier_example_rows.so"
+NEEDS_PROGRAMS = [PLUGIN, PROGRAM, ROWS_PLUGIN]
 FOLDER = "/usr/lib/espalier"  # of plugins in the image
 ANSWERS = ("nodesByInDegree", "largest")
 BAD_INPUT = 65
@@ -23,11 +25,15 @@ def story(world):
         folder = pathlib.Path(temporary)
         here.generate(folder / "graph", "--nodes", "6000", "--edges", "60000", "--features", "4", "--seed", "7")
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
-        ask(world, "ask", f"{FOLDER}/{PLUGIN}")
+        apply(world, MANIFEST, "ask", PLUGIN)
+        apply(world, ROWS_MANIFEST, "rows", ROWS_PLUGIN)
         # Beside it, by one server, which sees all of the graph.
         on_one_machine = here.train(
             MANIFEST, folder, "graph.partitions.count=1", f"trainers.program.command=[{here.beside(PROGRAM)}]",
             name="ask", graph=folder / "graph", plugin=here.beside(PLUGIN))
+        (folder / "rows").mkdir()
+        rows_of_one_machine = here.train(ROWS_MANIFEST, folder / "rows", "graph.partitions.count=1", name="rows",
+                                         graph=folder / "graph", plugin=here.beside(ROWS_PLUGIN))
 
     namespace.wait_for_phase("ask", "Succeeded", 180)
     on_the_cluster = answers(namespace)
@@ -36,15 +42,20 @@ def story(world):
     for field in ANSWERS:
         assert on_the_cluster[field] == on_one_machine[field], (field, on_the_cluster[field], on_one_machine[field])
 
-    ask(world, "wrong", f"{FOLDER}/there-is-none.so")
+    namespace.wait_for_phase("rows", "Succeeded", 180)
+    rows = namespace.result("rows")
+    assert len(rows["learnableRowsDigest"]) > 0, rows
+    world.expect_as_here(rows, rows_of_one_machine, same=("learnableRowsDigest", "parametersDigest"), near="testAccuracy")
+
+    apply(world, MANIFEST, "wrong", "there-is-none.so")
     job = namespace.wait_for_phase("wrong", "Failed", 120, never=("Succeeded",))
     error = job["status"]["lastError"]
     assert error["role"] == "server" and error["exitCode"] == BAD_INPUT, error
     assert f"{FOLDER}/there-is-none.so" in error["message"], error
 
 
-def ask(world, name, plugin):
-    world.namespace.apply(MANIFEST, name=name, plugin=plugin, image=world.chart.trainer_image(),
+def apply(world, manifest, name, plugin):
+    world.namespace.apply(manifest, name=name, plugin=f"{FOLDER}/{plugin}", image=world.chart.trainer_image(),
                           graph=world.bucket.uri(f"{world.namespace.name}/graph"))
 
 

@@ -66,6 +66,15 @@ Json Parsed(const char* text) {
 Job JobWith(const Json& spec) {
   Json object = Parsed(kSmall);
   object["spec"].merge_patch(spec);
+  return JobOf(object);
+}
+
+Job JobOf(const Json& document) {
+  Json object = document;
+  const Json small = Parsed(kSmall);
+  for (const auto& [field, value] : small["metadata"].items()) {
+    if (!object["metadata"].contains(field)) object["metadata"][field] = value;
+  }
   Result<api::DistTraining> training = api::ParseDistTraining(object);
   ESPALIER_CHECK(training.ok()) << training.status().ToString();
   Job job{.training = *std::move(training), .status = {}};

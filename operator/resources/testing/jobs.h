@@ -15,7 +15,8 @@ struct Job {
 
 Job SmallJob();
 Job FullJob();
-Job TwoContainersJob();  // FullJob, whose servers' pods have two containers of the program
+Job TwoContainersJob();               // FullJob, whose servers' pods have two containers of the program
+Job JobOf(const kube::Json& object);  // a valid document; metadata that it lacks is SmallJob's
 // `spec` is merged (RFC 7396) into that of SmallJob.
 Job JobWith(const kube::Json& spec);
 

@@ -1,0 +1,69 @@
+// What a job's programs read is what its author wrote.
+#include <gtest/gtest.h>
+
+#include "operator/resources/builders.h"
+#include "operator/resources/testing/jobs.h"
+#include "operator/schema/testing/documents.h"
+#include "services/job/parse.h"
+
+namespace espalier::ctl::resources {
+namespace {
+
+using testing::FullJob;
+using testing::Job;
+using testing::JobOf;
+using testing::JobWith;
+using testing::SmallJob;
+
+std::string TextOf(const kube::Json& config_map) { return config_map["data"]["job.json"]; }
+
+// As espalier-trainer and espalier-sampler do.
+Result<job::ParsedJob> AsTrainersRead(const Job& job) {
+  return job::ParseJob("job.json", TextOf(TrainerConfigMap(job.context())), {});
+}
+
+TEST(JobDocumentTest, IsReadByTheProgramsAsTheDocumentIs) {
+  for (const Job& job : {SmallJob(), FullJob(), JobWith({{"tls", {{"mode", "SecretRef"}, {"secretName", "given"}}}})}) {
+    const Result<job::ParsedJob> parsed = AsTrainersRead(job);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+    const job::DistTraining& meant = job.training.spec->job;
+    EXPECT_EQ(parsed->training.name, "cora");
+    EXPECT_EQ(parsed->training.trainer_replicas, meant.trainer_replicas);
+    EXPECT_EQ(parsed->training.trainer_threads, meant.trainer_threads);
+    EXPECT_EQ(parsed->training.tls, meant.tls);
+    EXPECT_EQ(parsed->training.graph.partitions.count, meant.graph.partitions.count);
+    EXPECT_EQ(parsed->training.training.batch_size, meant.training.batch_size);
+    EXPECT_EQ(parsed->training.checkpoint.every, meant.checkpoint.every);
+    EXPECT_EQ(parsed->training.output_uri, meant.output_uri);
+  }
+}
+
+TEST(JobDocumentTest, TellsNothingOfPods) {
+  const std::string text = TextOf(ConfigMap(FullJob().context()));
+  for (const char* const word : {"image", "resources", "template", "env", "replicas", "runPolicy"}) {
+    EXPECT_EQ(text.find("\"" + std::string(word) + "\""), std::string::npos) << word;
+  }
+}
+
+// Each program checks the whole of what it is given: a part that another part names must be there.
+TEST(JobDocumentTest, OfEveryValidDocumentIsAcceptedByAllWhoReadIt) {
+  for (const char* const folder : {"crds/examples", "crds/tests/valid"}) {
+    for (const schema::TestDocument& document : schema::DocumentsIn(folder)) {
+      const Job job = JobOf(document.object);
+      const std::string shared = TextOf(ConfigMap(job.context()));
+      const Result<job::ParsedJob> by_partitioner =
+          job::ParseJob("job.json", shared, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+      EXPECT_TRUE(by_partitioner.ok()) << document.name << ": " << by_partitioner.status().ToString();
+      if (job.training.spec->job.sampler_replicas > 0) {
+        const Result<job::ParsedJob> by_sampler = job::ParseJob("job.json", shared, {});
+        EXPECT_TRUE(by_sampler.ok()) << document.name << ": " << by_sampler.status().ToString();
+      }
+      if (job.training.spec->job.program) continue;  // which reads what it likes
+      const Result<job::ParsedJob> by_trainer = AsTrainersRead(job);
+      EXPECT_TRUE(by_trainer.ok()) << document.name << ": " << by_trainer.status().ToString();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::ctl::resources
