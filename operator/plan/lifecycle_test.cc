@@ -364,6 +364,18 @@ TEST(PartitionStageTest, WhatIsKnownIsKnownWithoutItsJob) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+// By somebody: what the group of an attempt has left in the store is none of the next one's.
+TEST(PartitionStageTest, AJobThatIsDeletedIsFollowedByTheNextAttempt) {
+  Scene scene;
+  scene.Partitioning();
+  scene.cluster().DeleteChild(kube::kJobs, "cora-partition-1", kube::Propagation::kBackground);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.Pods("cora-partition-2").size(), 1u);
+  EXPECT_EQ(scene.restart_reason(), kJobDeleted);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
+}
+
 TEST(EndTest, TheDeadlineCountsFromTheLastResume) {
   Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
   scene.Training();

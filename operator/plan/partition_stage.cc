@@ -80,8 +80,15 @@ void ReadResult(Draft& draft, const JobRun& run) {
 }
 
 void FollowAttempt(Draft& draft) {
-  const JobRun& run = draft.world().partition_run(draft.status().partition_attempt);
-  if (run.job == nullptr) return;
+  const int64_t attempt = draft.status().partition_attempt;
+  const JobRun& run = draft.world().partition_run(attempt);
+  if (run.job == nullptr) {
+    // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
+    const std::string job = resources::PartitionJobName(draft.name(), attempt);
+    const std::vector<std::string>& gone = draft.seen().confirmed_gone;
+    if (std::find(gone.begin(), gone.end(), job) == gone.end()) return;
+    return NextAttempt(draft, kJobDeleted, "Job " + job + " was deleted");
+  }
   if (run.job->complete) return ReadResult(draft, run);
   const std::optional<Failure> failure = SettledFailure(draft, run, BadInputOnTheWayOut::kIsBelieved);
   if (failure) return FailAttempt(draft, *failure);

@@ -22,8 +22,10 @@ std::chrono::seconds BackoffAfter(int64_t counted_failures) {
 
 bool IsCountedRestart(const std::string& reason) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
-  return !IsOnPurpose(reason) && reason != kStopped && reason != kDisrupted && reason != kNodeLost &&
-         reason != kJobDeleted;
+  const bool is_not_counted = reason == kStopped || reason == kStoppedSoon || reason == kDisrupted ||
+                              reason == kNodeLost || reason == kServerLost || reason == kHeldBack ||
+                              reason == kJobDeleted;
+  return !IsOnPurpose(reason) && !is_not_counted;
 }
 
 std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::WallTime now) {

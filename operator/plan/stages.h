@@ -25,6 +25,8 @@ std::vector<std::string> LackingPods(const api::DistTraining& training, const Wo
 // Uids of pods whose containers have not been made for kPodsMissing and whose template has volumes that are not ours:
 // one of each role, as what keeps one from them keeps the others too.
 std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now);
+// What may be mended from outside, of pods that cannot be started.
+bool IsInTheWay(const std::string& reason);
 // Writes or clears status.last_error by the troubles met.
 void WriteTrouble(Draft& draft);
 

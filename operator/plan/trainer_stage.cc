@@ -7,17 +7,15 @@
 #include "operator/plan/job_turn.h"
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/stages.h"
+#include "operator/plan/trainer_failure.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
-#include "services/base/exit_code.h"
 
 namespace espalier::ctl::plan {
 namespace {
 
 using api::ConditionStatus;
 using api::Role;
-
-constexpr std::chrono::minutes kSoonAfterItsStart{10};
 
 // As many as before where the document cannot be read.
 int64_t WantedReplicas(const Draft& draft) {
@@ -46,20 +44,6 @@ void Resize(Draft& draft, const JobRun& run) {
                    "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(draft)));
 }
 
-// Of the user's, in the trainers' place.
-bool RunsAProgram(const Draft& draft) { return draft.training().spec && draft.spec().job.program; }
-
-// A program of the user's may mean "try later" by 75 (EX_TEMPFAIL) although nobody asked it to stop, and would go on so
-// for ever: of such ends in a row, each soon after its start, the first alone is not counted. As `espalier run` has it.
-Failure CountedIfItStopsTooOften(const Draft& draft, const kube::Job& job, Failure failure) {
-  if (!RunsAProgram(draft) || failure.exit_code != static_cast<int>(ExitCode::kAskedToStop)) return failure;
-  const bool again = draft.status().restart_reason == failure.reason;
-  if (!again || draft.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
-  failure.retry = Retry::kCounted;
-  failure.message += ", once more and soon after its start: counted";
-  return failure;
-}
-
 void FollowIncarnation(Draft& draft) {
   const api::Status& status = draft.status();
   const JobRun& run = draft.world().trainer_run(status.incarnation);
@@ -67,7 +51,7 @@ void FollowIncarnation(Draft& draft) {
   const BadInputOnTheWayOut bad_input =
       RunsAProgram(draft) ? BadInputOnTheWayOut::kIsAConsequence : BadInputOnTheWayOut::kIsBelieved;
   if (const std::optional<Failure> settled = SettledFailure(draft, run, bad_input)) {
-    const Failure failure = CountedIfItStopsTooOften(draft, *run.job, *settled);
+    const Failure failure = AsItCounts(draft, *run.job, *settled);
     if (MayRetry(draft, Role::kTrainer, failure)) BeginIncarnation(draft, failure.reason, failure.message);
     return;
   }
@@ -139,10 +123,13 @@ void WriteReadiness(Draft& draft, const char* waits_for) {
     EndRestart(draft, "Job " + job + " runs");
     return draft.Set(api::kTrainersReady, ConditionStatus::kTrue, kAllReady, "Job " + job);
   }
-  std::optional<Trouble> trouble;
-  if (waits_for == nullptr) trouble = TroubleOf(draft, Role::kTrainer);
-  if (trouble) return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
   const api::Condition* before = api::FindCondition(draft.training().status, api::kTrainersReady);
+  // What kept it from being complete stays told: why it fails may lie in that (AsItCounts), and its pods are going.
+  const bool fails = run.job != nullptr && (run.job->failure_target || run.job->has_failed);
+  if (fails && before != nullptr && IsInTheWay(before->reason)) return;
+  std::optional<Trouble> trouble;
+  if (waits_for == nullptr && !fails) trouble = TroubleOf(draft, Role::kTrainer);
+  if (trouble) return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
   const bool was_ready = before != nullptr && before->message == "Job " + job &&
                          (before->status == ConditionStatus::kTrue || before->reason == kNotAllReady);
   const char* under_way = was_ready ? kNotAllReady : kStarting;
@@ -165,9 +152,16 @@ void BeginIncarnation(Draft& draft, const std::string& reason, const std::string
 }
 
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world) {
-  const std::string job = resources::TrainerJobName(training.meta.key.name, training.status.incarnation);
-  if (world.trainer_run(training.status.incarnation).job != nullptr || !WasSeenBefore(training, job)) return {};
-  return {job};
+  const api::Status& status = training.status;
+  std::vector<std::string> jobs;
+  const auto look = [&](const JobRun& run, const std::string& job) {
+    if (run.job == nullptr && WasSeenBefore(training, job)) jobs.push_back(job);
+  };
+  const std::string& name = training.meta.key.name;
+  const int64_t attempt = status.partition_attempt;
+  if (!status.partition) look(world.partition_run(attempt), resources::PartitionJobName(name, attempt));
+  look(world.trainer_run(status.incarnation), resources::TrainerJobName(name, status.incarnation));
+  return jobs;
 }
 
 void Train(Draft& draft, bool services_are_ready) {

@@ -18,7 +18,6 @@ using std::chrono::seconds;
 using ::testing::Contains;
 using testing::Described;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kSoon;
 using ::testing::Not;
@@ -217,31 +216,6 @@ TEST(TrainerStageTest, AStopFromOutsideIsRetriedAndNotCounted) {
     EXPECT_EQ(scene.status().incarnation, 1 + stop);
   }
   EXPECT_EQ(scene.status().attempts_counted, 0);
-}
-
-TEST(TrainerStageTest, AProgramThatStopsSoonByItselfIsCountedFromTheSecondTimeOn) {
-  Scene scene = Scene::With({{"training", nullptr},
-                             {"trainers", {{"program", {{"command", {"my-program"}}}}}},
-                             {"runPolicy", {{"backoffLimit", 1}}}});
-  scene.Training();
-  const auto stop = [&scene] {
-    scene.TrainerPodEnded(0, 75);
-    scene.TrainerPodEnded(1, 75);
-    scene.SettleWithin(kSoon);
-  };
-  stop();
-  EXPECT_EQ(scene.status().attempts_counted, 0);
-  stop();
-  EXPECT_EQ(scene.status().attempts_counted, 1);
-  scene.SettleAfter(std::chrono::minutes(11));  // it worked for a while
-  stop();
-  EXPECT_EQ(scene.status().attempts_counted, 1);
-  EXPECT_EQ(scene.status().phase, Phase::kTraining);
-  stop();
-  EXPECT_EQ(scene.status().phase, Phase::kFailed);
-  EXPECT_EQ(scene.status().incarnation, 4);
-  ASSERT_NE(api::FindCondition(scene.status(), api::kFailed), nullptr);
-  EXPECT_THAT(api::FindCondition(scene.status(), api::kFailed)->message, HasSubstr("soon after its start"));
 }
 
 TEST(TrainerStageTest, ALostNodeIsRecoveredFromAndNotCounted) {

@@ -185,6 +185,12 @@ std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, co
   return uids;
 }
 
+bool IsInTheWay(const std::string& reason) {
+  return reason == kSecretMissing || reason == kSecretKeyMissing || reason == kNameTaken || reason == kRefused ||
+         reason == kFailedCreate || reason == kUnschedulable || reason == kFailedMount || reason == kImagePull ||
+         reason == kContainerConfig || reason == kContainerCreation;
+}
+
 void FindTroubles(Draft& draft) {
   if (draft.run_policy().suspend) return;
   const Observed& seen = draft.seen();

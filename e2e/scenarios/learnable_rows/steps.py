@@ -26,6 +26,8 @@ def story(world):
 
     job = namespace.wait_for_phase("shaken", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}")
+    # Pods were replaced, as in a drain.
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
     namespace.wait_for_phase("calm", "Succeeded", 300)
     shaken, undisturbed = namespace.result("shaken"), namespace.result("calm")
     for digest in DIGESTS:

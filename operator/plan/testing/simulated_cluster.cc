@@ -227,6 +227,15 @@ void SimulatedCluster::LoseNode(const std::string& node) {
   }
 }
 
+void SimulatedCluster::Unschedule(const std::string& name, const std::string& reason) {
+  Changed();
+  kube::Pod* const pod = FindPod(name);
+  pod->node.clear();
+  pod->phase = kube::PodPhase::kPending;
+  pod->ready = pod->containers.front().ready = false;
+  pod->unscheduled_reason = reason;
+}
+
 void SimulatedCluster::RestoreNode(const std::string& node) {
   Changed();
   nodes_[node] = false;

@@ -1,0 +1,71 @@
+#include "operator/plan/trainer_failure.h"
+
+#include <algorithm>
+
+#include "operator/plan/stages.h"
+#include "services/base/exit_code.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+constexpr std::chrono::minutes kSoonAfterItsStart{10};
+
+Failure Stopped(const Draft& draft, const kube::Job& job, Failure failure) {
+  if (!RunsAProgram(draft) || draft.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
+  const std::string& before = draft.status().restart_reason;
+  failure.reason = kStoppedSoon;
+  if (before != kStoppedSoon && before != kStoppedAgain) return failure;
+  failure.reason = kStoppedAgain;
+  failure.retry = Retry::kCounted;
+  failure.message += ", once more and soon after its start: counted";
+  return failure;
+}
+
+// A container that is restarted stays in its pod.
+const kube::Pod* ReplacedServer(const World& world, kube::WallTime since) {
+  const std::vector<const kube::Pod*>& servers = world.pods(api::Role::kServer);
+  const auto found =
+      std::find_if(servers.begin(), servers.end(), [&](const kube::Pod* pod) { return pod->meta.created_at > since; });
+  return found == servers.end() ? nullptr : *found;
+}
+
+Failure NotCounted(Failure failure, const char* reason, const std::string& because) {
+  failure.retry = Retry::kNotCounted;
+  failure.reason = reason;
+  failure.message += "; not counted: " + because;
+  return failure;
+}
+
+// A group that trains was complete once: what is in the way of a sidecar, for one, holds nobody back.
+bool HasTrained(const api::Status& status, const kube::Job& job) {
+  return status.progress && status.progress->last_updated >= job.meta.created_at && status.progress->percent > 0;
+}
+
+Failure MissedSomething(const Draft& draft, const kube::Job& job, Failure failure) {
+  const api::Status& before = draft.training().status;
+  // As it was found when their pods were still there (trainer_stage.cc).
+  const api::Condition* const condition = api::FindCondition(before, api::kTrainersReady);
+  if (condition != nullptr && IsInTheWay(condition->reason) && !HasTrained(before, job)) {
+    return NotCounted(std::move(failure), kHeldBack, condition->reason + ": " + condition->message);
+  }
+  if (const kube::Pod* const server = ReplacedServer(draft.world(), job.meta.created_at)) {
+    return NotCounted(std::move(failure), kServerLost, "pod " + server->meta.key.name + " is a new one");
+  }
+  return failure;
+}
+
+}  // namespace
+
+bool RunsAProgram(const Draft& draft) { return draft.training().spec && draft.spec().job.program; }
+
+Failure AsItCounts(const Draft& draft, const kube::Job& job, Failure failure) {
+  static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
+  static const std::string kMissedSomething = telemetry::TerminationReason(ExitCode::kUnavailable);
+  const bool said_itself = failure.exit_code.has_value();  // and was not told
+  if (failure.reason == kStopped && said_itself) return Stopped(draft, job, std::move(failure));
+  if (failure.reason == kMissedSomething) return MissedSomething(draft, job, std::move(failure));
+  return failure;
+}
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,24 @@
+// How the end of a group of trainers counts. Their pods say what each has met (failure.h); what it was due to, others
+// may know.
+#pragma once
+
+#include "operator/plan/draft.h"
+#include "operator/plan/failure.h"
+
+namespace espalier::ctl::plan {
+
+// Whether a program of the user's is in the trainers' place.
+bool RunsAProgram(const Draft& draft);
+
+// The settled `failure` of `job`, the trainers' of the current incarnation, with `retry`, `reason` and `message` set by
+// what else is known:
+//
+//   HeldBack      74, while some of the trainers could not be started. Not counted, as what is in the way is not
+//   ServerLost    74, and a server's pod was replaced since they began (evicted, deleted, gone with its node). Not
+//                 counted, as a trainer's is not; a server that crashes in its pod is
+//   StoppedSoon   75 of a program of the user's within ten minutes of its start. It may mean "try later" by it
+//                 (EX_TEMPFAIL) although nobody asked it to stop, and would go on so for ever. Not counted
+//   StoppedAgain  the same once more: counted, as `espalier run` has it (docs/programs.md)
+Failure AsItCounts(const Draft& draft, const kube::Job& job, Failure failure);
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,167 @@
+// What counts of a group of trainers that has ended, and what does not.
+
+#include "operator/plan/trainer_failure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/plan/reasons.h"
+#include "operator/plan/restart_policy.h"
+#include "operator/plan/testing/scene.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::Phase;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using testing::kSoon;
+using testing::Scene;
+
+Scene WithoutRetries() { return Scene::With({{"runPolicy", {{"backoffLimit", 0}}}}); }
+
+// The trainer that runs waits for one that no node has room for, until its patience ends.
+TEST(TrainerFailureTest, WaitingForATrainerWithoutAPlaceIsNotCounted) {
+  Scene scene = WithoutRetries();
+  scene.Training();
+  for (int incarnation = 1; incarnation <= 3; ++incarnation) {
+    scene.cluster().Unschedule(scene.TrainerPod(1), "0/3 nodes are available: 3 Insufficient memory.");
+    scene.SettleAfter(seconds(1));
+    ASSERT_EQ(scene.ReasonOf(api::kTrainersReady), kUnschedulable);
+    scene.TrainerPodEnded(0, 74);
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.restart_reason(), kHeldBack);
+    EXPECT_EQ(scene.status().incarnation, incarnation + 1);
+    EXPECT_EQ(scene.status().attempts_counted, 0);
+    EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  }
+}
+
+TEST(TrainerFailureTest, WhatATrainerEndsWithElseIsCountedThoughOthersHaveNoPlace) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().Unschedule(scene.TrainerPod(1), "0/3 nodes are available: 3 Insufficient memory.");
+  scene.SettleAfter(seconds(1));
+  scene.TrainerPodEnded(0, 70);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), "Internal");
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+}
+
+// A drain: the new server has lost what trainers had written to it.
+TEST(TrainerFailureTest, TheLossOfAServersPodIsNotCounted) {
+  Scene scene = WithoutRetries();
+  scene.Training();
+  scene.SettleAfter(std::chrono::minutes(1));
+  const std::string server = scene.Pods("cora-server-0").front();
+  scene.cluster().DeletePod(server);
+  scene.SettleWithin(kSoon);
+  ASSERT_NE(scene.cluster().FindPod(server), nullptr);
+  scene.TrainerPodEnded(0, 74);
+  scene.TrainerPodEnded(1, 74);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), kServerLost);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().incarnation, 2);
+  // The server is older than the trainers of now.
+  scene.SettleAfter(std::chrono::minutes(1));
+  scene.TrainerPodEnded(0, 74);
+  scene.TrainerPodEnded(1, 74);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.ReasonOf(api::kFailed), kBackoffLimitExceeded);
+}
+
+// Out of memory once an epoch, for one: it would go on so for ever.
+TEST(TrainerFailureTest, AServerThatCrashesInItsPodIsCounted) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().Kill(scene.Pods("cora-server-0").front());
+  scene.SettleAfter(seconds(5));
+  scene.TrainerPodEnded(0, 74);
+  scene.TrainerPodEnded(1, 74);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), "Unavailable");
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+}
+
+Scene WithAProgram(int64_t backoff_limit) {
+  return Scene::With({{"training", nullptr},
+                      {"trainers", {{"program", {{"command", {"my-program"}}}}}},
+                      {"runPolicy", {{"backoffLimit", backoff_limit}}}});
+}
+
+void Stop(Scene& scene) {
+  scene.TrainerPodEnded(0, 75);
+  scene.TrainerPodEnded(1, 75);
+}
+
+TEST(TrainerFailureTest, AProgramThatStopsSoonByItselfIsCountedFromTheSecondTimeOn) {
+  Scene scene = WithAProgram(1);
+  scene.Training();
+  Stop(scene);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), kStoppedSoon);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  Stop(scene);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), kStoppedAgain);
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  Stop(scene);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.status().phase, Phase::kFailed);
+  EXPECT_EQ(scene.status().incarnation, 3);
+  ASSERT_NE(api::FindCondition(scene.status(), api::kFailed), nullptr);
+  EXPECT_THAT(api::FindCondition(scene.status(), api::kFailed)->message, HasSubstr("soon after its start"));
+}
+
+TEST(TrainerFailureTest, AProgramThatWorkedForAWhileBeginsToBeCountedAnew) {
+  Scene scene = WithAProgram(1);
+  scene.Training();
+  for (int times = 0; times < 3; ++times) {
+    scene.SettleAfter(std::chrono::minutes(11));
+    Stop(scene);
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.restart_reason(), "Stopped");
+    Stop(scene);
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.restart_reason(), kStoppedSoon);
+  }
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(TrainerFailureTest, WhoDeletesAPodOfAProgramDoesNotMakeItSuspect) {
+  Scene scene = WithAProgram(0);
+  scene.Training();
+  for (int rank = 0; rank < 2; ++rank) scene.cluster().FindPod(scene.TrainerPod(rank))->node = "node-that-is-busy";
+  scene.cluster().DeletePod(scene.TrainerPod(0));
+  scene.cluster().RunJobController();
+  scene.cluster().LoseNode("node-that-is-busy");
+  scene.SettleAfter(seconds(1));
+  scene.cluster().RestoreNode("node-that-is-busy");
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), "Stopped");
+  Stop(scene);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), kStoppedSoon);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+// As after any failure, so that what it waits for has time to come.
+TEST(TrainerFailureTest, ACountedStopIsFollowedByTheFullPause) {
+  Scene scene = WithAProgram(3);
+  scene.Training();
+  Stop(scene);
+  scene.SettleWithin(kSoon);
+  Stop(scene);
+  scene.Settle();
+  ASSERT_EQ(scene.restart_reason(), kStoppedAgain);
+  scene.SettleAfter(kShortBackoff + seconds(1));
+  EXPECT_FALSE(scene.cluster().Has(kube::kJobs, "cora-trainer-3"));
+  scene.SettleAfter(kFirstBackoff);
+  EXPECT_TRUE(scene.cluster().Has(kube::kJobs, "cora-trainer-3"));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::plan
