@@ -64,6 +64,11 @@ void DeleteSets(Draft& draft) {
   if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
 }
 
+bool KeepsServers(const api::DistTraining& training, const World& world) {
+  if (api::RunPolicyOf(training).clean_pod_policy != CleanPodPolicy::kNone) return false;
+  return !world.server_sets().empty() || world.sampler_set() != nullptr;
+}
+
 void CleanUp(Draft& draft) {
   api::Status& status = draft.status();
   status.observed_generation = draft.training().meta.generation;
@@ -76,6 +81,7 @@ void CleanUp(Draft& draft) {
   }
   if (policy != CleanPodPolicy::kNone) DeleteSets(draft);
   DeleteAfterTtl(draft);
+  if (KeepsServers(draft.training(), draft.world())) RenewCertificates(draft);
 }
 
 std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod) {

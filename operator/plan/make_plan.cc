@@ -76,9 +76,14 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
 }
 
 Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
-  if (!IsOurTask(training) || api::IsTerminal(training.status) || api::RunPolicyOf(training).suspend) return {};
+  if (!IsOurTask(training)) return {};
   Questions questions;
   questions.certificates = !training.spec || training.spec->tls == api::TlsMode::kManaged;
+  if (api::IsTerminal(training.status)) {
+    questions.certificates = questions.certificates && KeepsServers(training, World(training, seen));
+    return questions;
+  }
+  if (api::RunPolicyOf(training).suspend) return {};
   if (!IsAccepted(training, seen)) {  // what it runs with is kept good all the same
     const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
     questions.certificates = questions.certificates && runs_on;

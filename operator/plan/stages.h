@@ -87,7 +87,9 @@ void TellFinalProgress(Draft& draft);  // of a job that has succeeded
 bool HasLastWordsToCome(const Draft& draft, const JobRun& run);
 
 // cleanup.cc ------------------------------------------------------------------------------------------------------
-void CleanUp(Draft& draft);     // of a job that has ended: cleanPodPolicy and ttl
+void CleanUp(Draft& draft);  // of a job that has ended: cleanPodPolicy and ttl
+// Whether there are any, and stay when the job ends: they serve on, for whoever looks into them.
+bool KeepsServers(const api::DistTraining& training, const World& world);
 void DeleteSets(Draft& draft);  // servers and samplers
 // When a pod that was asked to end counts as lost with its node; nullopt: it was not asked.
 std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod);

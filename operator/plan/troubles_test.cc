@@ -276,6 +276,24 @@ TEST(CertificatesTest, LeavesAreRenewedWhileAChangeOfTheDocumentIsRefused) {
   EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
 }
 
+// Servers that cleanPodPolicy: None leaves serve on.
+TEST(CertificatesTest, LeavesAreRenewedAfterTheEndWhileServersAreKept) {
+  for (const std::string policy : {"None", "Running"}) {
+    Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}, {"runPolicy", {{"cleanPodPolicy", policy}}}});
+    scene.Training();
+    scene.TrainersDone();
+    scene.Settle();
+    ASSERT_EQ(scene.status().phase, api::Phase::kSucceeded);
+    const bool are_kept = policy == "None";
+    EXPECT_EQ(Asked(scene).certificates, are_kept);
+    scene.cluster().Pass(std::chrono::hours(24 * 20));
+    EXPECT_EQ(Described(scene.Look().actions).size(), are_kept ? 2u : 0u);
+    scene.Settle();
+    EXPECT_THAT(scene.Look().actions, IsEmpty());
+    EXPECT_EQ(scene.Look().requeue_after.has_value(), are_kept);
+  }
+}
+
 TEST(CertificatesTest, GivenOrNoCertificatesNeedNoMaking) {
   for (const kube::Json& tls :
        {kube::Json{{"mode", "Disabled"}}, kube::Json{{"mode", "SecretRef"}, {"secretName", "mine"}}}) {
