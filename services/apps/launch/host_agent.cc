@@ -181,7 +181,8 @@ class HostAgent {
     beginning_.reset();
     if (!folder.ok()) return folder.status();
     folder_.emplace(*std::move(folder));
-    RETURN_IF_ERROR(folder_->Clear(/*keep_logs=*/false));
+    RETURN_IF_ERROR(folder_->RemoveRunFiles());
+    RETURN_IF_ERROR(folder_->RemoveResults(/*keep_logs=*/false));
     const json files = message.head.value("files", json::object());
     for (const auto& [name, text] : files.items()) {
       if (!text.is_string()) return InvalidArgument("the contents of " + name + " are no text");

@@ -428,11 +428,14 @@ TEST_F(LaunchTest, AnotherVersionIsRefused) {
 }
 
 TEST_F(LaunchTest, AHostWithoutATrainerIsNamed) {
+  ASSERT_EQ(Quietly().code, ExitCode::kDone);
+  const std::string result = ReadText(root_ / "out/result.json");
   for (const std::string program : {"espalier-trainer-process", "espalier-trainer"}) {
     fs::remove(root_ / "bin" / program);
     const run::RunOutcome outcome = Quietly();
     EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
     EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1 has no " + program + " in "));
+    EXPECT_EQ(ReadText(root_ / "out/result.json"), result) << "nothing goes for a run that cannot be";
   }
 }
 

@@ -1,6 +1,8 @@
 #include "services/apps/run/run.h"
 
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "services/apps/run/job_file.h"
@@ -63,6 +65,7 @@ Status CheckOptions(const RunOptions& options) {
 struct Beginning {
   uint64_t incarnation = 1;
   std::string reason;
+  EarlierRun replaced;  // what goes for it
 };
 
 std::string CheckpointsText(const EarlierRun& earlier) {
@@ -113,19 +116,40 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
                               "' has trained: give this one, '" + job.training.name +
                               "', a place of its own, or replace it with --restart");
   }
-  if (earlier.num_complete() > 0) {
-    progress.Note("removing the earlier run's " + CheckpointsText(earlier) + ": " + job.training.output_uri);
-  }
-  RETURN_IF_ERROR(ForgetEarlierRun(prefix, earlier));
-  const std::string named = NamedStartText(job, stores.open_for_words);
-  if (!named.empty()) progress.Note("going on from " + named);
+  beginning.replaced = earlier;
   return beginning;
 }
 
-// Before anything of this run is there. What a program has saved is not the run's to remove.
-Status ClearFolder(const RunFolder& folder, const RunOptions& options) {
+// A slow store may take longer to remove things than hosts wait for a word.
+Status WhileWatching(Fleet& fleet, const std::function<Status()>& work) {
+  std::future<Status> done = std::async(std::launch::async, work);
+  Status broken;
+  while (done.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+    const FleetEvents events = fleet.Poll();
+    if (broken.ok()) broken = events.broken;
+  }
+  RETURN_IF_ERROR(done.get());
+  return broken;
+}
+
+// Once nothing stands in this run's way any more, and before anything of it is there. What a program has saved is not
+// the run's to remove.
+Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunFolder& folder, const JobStores& stores,
+                        const EarlierRun& earlier, Fleet& fleet, terminal::Progress& progress) {
   const bool keep_logs = options.keep_logs || options.resume;
-  return options.roles.has_program() ? folder.ClearForProgram(keep_logs) : folder.Clear(keep_logs);
+  if (options.roles.has_program()) return folder.RemoveResultOfProgram(keep_logs);
+  if (options.resume) return folder.RemoveResults(keep_logs);
+  if (earlier.num_complete() > 0) {
+    progress.Note("removing the earlier run's " + CheckpointsText(earlier) + ": " + job.training.output_uri);
+  }
+  const auto remove = [&]() -> Status {
+    RETURN_IF_ERROR(ForgetEarlierRun(stores.prefix, earlier));
+    return folder.RemoveResults(keep_logs);
+  };
+  RETURN_IF_ERROR(WhileWatching(fleet, remove));
+  const std::string named = NamedStartText(job, stores.open_for_words);
+  if (!named.empty()) progress.Note("going on from " + named);
+  return Status();
 }
 
 // Rank 0 may have committed its outputs before somebody else failed: only a run that went well has a result.
@@ -261,9 +285,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ExitCodeOf(code), beginning.status().message());
   }
-  if (const Status cleared = ClearFolder(*folder, options); !cleared.ok()) return Failed(cleared);
-  const Status written = telemetry::WriteFileAtomically(folder->JobFile(), job->json);
-  if (!written.ok()) return Failed(written);
+  if (const Status cleared = folder->RemoveRunFiles(); !cleared.ok()) return Failed(cleared);
   std::unique_ptr<TlsFiles> tls;
   if (options.tls || job->training.tls == job::TlsMode::kManaged) {
     Result<std::unique_ptr<TlsFiles>> made = TlsFiles::Make(folder->TlsFolder());
@@ -276,6 +298,10 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const ExitCode code = ExitCodeOf(fleet.status().code());
     return Failed(code == ExitCode::kBadInput ? ExitCode::kBadDocument : code, fleet.status().message());
   }
+  const Status removed = RemoveEarlierRun(options, *job, *folder, *stores, beginning->replaced, **fleet, progress);
+  if (!removed.ok()) return Failed(removed);
+  const Status written = telemetry::WriteFileAtomically(folder->JobFile(), job->json);
+  if (!written.ok()) return Failed(written);
   return RunPlaced({options, *folder, *job, stores->prefix, stores->prefix_for_words, stores->probe, stores->patience,
                     progress, tls.get(), **fleet},
                    *beginning);

@@ -72,29 +72,28 @@ Result<RunFolder> RunFolder::Open(const std::string& path) {
   return result;
 }
 
-Status RunFolder::Clear(bool keep_logs) const {
-  std::vector<std::string> leftovers(std::begin(kLeftovers), std::end(kLeftovers));
-  if (!keep_logs) leftovers.push_back("logs");
-  RETURN_IF_ERROR(ClearOf(leftovers));
+Status RunFolder::RemoveRunFiles() const {
+  const fs::path run = fs::path(path()) / "run";
+  RETURN_IF_ERROR(MakeFolder(run));
+  std::error_code error;
+  for (fs::directory_iterator entry(run, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path() != fs::path(StateFile())) RETURN_IF_ERROR(Remove(entry->path()));
+  }
+  return error ? FromErrno(error.value(), "looking through " + run.string()) : Status();
+}
+
+Status RunFolder::RemoveResults(bool keep_logs) const {
+  RETURN_IF_ERROR(RemoveAll({std::begin(kLeftovers), std::end(kLeftovers)}, keep_logs));
   return MakeFolder(fs::path(path()) / "audit");
 }
 
-Status RunFolder::ClearForProgram(bool keep_logs) const {
-  std::vector<std::string> leftovers = {"result.json"};
-  if (!keep_logs) leftovers.push_back("logs");
-  return ClearOf(leftovers);
-}
+Status RunFolder::RemoveResultOfProgram(bool keep_logs) const { return RemoveAll({"result.json"}, keep_logs); }
 
-Status RunFolder::ClearOf(const std::vector<std::string>& leftovers) const {
+Status RunFolder::RemoveAll(const std::vector<std::string>& leftovers, bool keep_logs) const {
   const fs::path folder(path());
   for (const std::string& name : leftovers) RETURN_IF_ERROR(Remove(folder / name));
-  // `run` first, which tells Open whose folder it is.
-  for (const char* name : {"run", "logs"}) RETURN_IF_ERROR(MakeFolder(folder / name));
-  std::error_code error;
-  for (fs::directory_iterator entry(folder / "run", error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path() != fs::path(StateFile())) RETURN_IF_ERROR(Remove(entry->path()));
-  }
-  return error ? FromErrno(error.value(), "looking through " + (folder / "run").string()) : Status();
+  if (!keep_logs) RETURN_IF_ERROR(Remove(folder / "logs"));
+  return MakeFolder(folder / "logs");
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept : RunPaths(std::move(other)), lock_(std::exchange(other.lock_, -1)) {}

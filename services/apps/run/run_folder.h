@@ -1,4 +1,4 @@
-// The folder of one run: locked, and cleared of what an earlier run left.
+// The folder of one run: locked, and rid of what an earlier run left.
 #pragma once
 
 #include <string>
@@ -20,16 +20,19 @@ class RunFolder : public RunPaths {
   RunFolder& operator=(RunFolder&&) = delete;
   ~RunFolder();
 
-  // Removes what an earlier run left that could be taken for this one's: results, readiness, audit, and the logs
-  // unless `keep_logs`. Its state and its checkpoints stay.
-  Status Clear(bool keep_logs) const;
+  // What an earlier run left that could be taken for this one's. Its state and its checkpoints stay.
+
+  // The files below run/: readiness, keys. The folder itself is made.
+  Status RemoveRunFiles() const;
+  // Results, audit, and the logs unless `keep_logs`.
+  Status RemoveResults(bool keep_logs) const;
   // The same before a user's program, which saves in this folder what and where it likes: only what runs make of
-  // themselves goes (result.json, the files below run/, and the logs unless `keep_logs`).
-  Status ClearForProgram(bool keep_logs) const;
+  // themselves goes (result.json, and the logs unless `keep_logs`).
+  Status RemoveResultOfProgram(bool keep_logs) const;
 
  private:
   RunFolder(std::string path, int lock) : RunPaths(std::move(path)), lock_(lock) {}
-  Status ClearOf(const std::vector<std::string>& leftovers) const;
+  Status RemoveAll(const std::vector<std::string>& leftovers, bool keep_logs) const;
 
   int lock_ = -1;
 };

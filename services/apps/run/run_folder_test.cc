@@ -59,16 +59,20 @@ class RunFolderTest : public testing::Test {
 
 TEST_F(RunFolderTest, BeforeAProgramOnlyWhatRunsMakeOfThemselvesGoes) {
   const RunFolder folder = Used();
-  ASSERT_TRUE(folder.ClearForProgram(/*keep_logs=*/true).ok());
+  ASSERT_TRUE(folder.RemoveRunFiles().ok());
+  ASSERT_TRUE(folder.RemoveResultOfProgram(/*keep_logs=*/true).ok());
   EXPECT_THAT(Files(), UnorderedElementsAreArray(Together(Together(kOfOutputs, kKept), {"logs/server-0.log"})));
-  ASSERT_TRUE(folder.ClearForProgram(/*keep_logs=*/false).ok());
+  ASSERT_TRUE(folder.RemoveResultOfProgram(/*keep_logs=*/false).ok());
   EXPECT_THAT(Files(), UnorderedElementsAreArray(Together(kOfOutputs, kKept)));
   EXPECT_TRUE(fs::is_directory(root_ / "logs"));
 }
 
 TEST_F(RunFolderTest, BeforeTrainersEarlierOutputsGoAndCheckpointsStay) {
   const RunFolder folder = Used();
-  ASSERT_TRUE(folder.Clear(/*keep_logs=*/false).ok());
+  ASSERT_TRUE(folder.RemoveRunFiles().ok());
+  EXPECT_THAT(Files(),
+              UnorderedElementsAreArray(Together(Together(kOfOutputs, kKept), {"result.json", "logs/server-0.log"})));
+  ASSERT_TRUE(folder.RemoveResults(/*keep_logs=*/false).ok());
   EXPECT_THAT(Files(), UnorderedElementsAreArray(Together(kKept, {"checkpoints/1"})));
   for (const char* name : {"logs", "run", "audit"}) EXPECT_TRUE(fs::is_directory(root_ / name)) << name;
 }
