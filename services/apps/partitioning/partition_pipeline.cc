@@ -189,6 +189,7 @@ class Pipeline {
     const std::string split = options.held_out->split;
     if (!options_.needs_split && !HasSplit(source, *options.held_out, options.add_reverse_edges)) {
       options.held_out.reset();
+      context_.held_out.reset();  // nor does the manifest say so; the key has its name all the same
     }
     const graph::GraphSchema schema = source.schema;
     const uint64_t num_before = CountTrainingPairs(source, split, schema);
@@ -303,6 +304,7 @@ class Pipeline {
     if (preprocess.held_out && !options_.needs_split &&
         !HasSplit(source, *preprocess.held_out, preprocess.add_reverse_edges)) {
       preprocess.held_out.reset();
+      context_.held_out.reset();
     }
     GroupWork work{.graph = graph_,
                    .source = source,
@@ -399,7 +401,7 @@ class Pipeline {
   const job::Graph& graph_;                  // outlives this
   const PartitionProgress& progress_;        // outlives this
   const PartitionPipelineOptions& options_;  // outlives this
-  const PartitionContext context_;
+  PartitionContext context_;
   const Timer timer_;
   std::string phase_;
   WorkMeter* meter_ = nullptr;  // of phase_; may be null

@@ -307,49 +307,6 @@ TEST_F(PartitionPipelineTest, LeavesNothingBehindOnBadInput) {
   EXPECT_TRUE(Files().empty());
 }
 
-// Ten citations measure, twenty train, one of which is measured as well.
-TEST_F(PartitionPipelineTest, HoldsOutWhatIsMeasuredAndSaysSo) {
-  const EdgeTypeId cites = *source_.schema.FindEdgeType("cites");
-  graph::EdgeSplit& split = source_.edge_splits["links"][cites.value];
-  const graph::EdgeSet& edges = source_.edges_of(cites);
-  for (int64_t i = 0; i < 30; ++i) {
-    graph::EdgePairs& part = i < 10 ? split.test : split.train;
-    const int64_t edge = i == 29 ? 0 : 20 + i;  // past the parallel ones, but for the last
-    part.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(i == 0 ? 0 : edge)));
-    part.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(i == 0 ? 0 : edge)));
-  }
-  ASSERT_TRUE(format::WriteNpyFolder(source_, folder_ / "links").ok());
-  job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 3);
-  graph.source.uri = (folder_ / "links").string();
-  graph.preprocess.add_reverse_edges = true;
-  const graph::HeldOutEdges held_out{"links", "cites", ""};
-  const Result<PartitionOutcome> outcome = Run(graph, {.held_out = held_out});
-  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
-  const graph::GraphSchema& schema = outcome->manifest.book.schema();
-  size_t num_held_out = 0;
-  for (const format::EdgeSplitEntry& entry : outcome->manifest.edge_splits) {
-    if (!entry.held_out.has_value()) continue;
-    ++num_held_out;
-    EXPECT_EQ(schema.EdgeType(EdgeTypeId(entry.edge_type)).Name(), "paper:cites:paper");
-    ASSERT_TRUE(entry.held_out->reverse.has_value());
-    EXPECT_EQ(schema.EdgeType(EdgeTypeId(*entry.held_out->reverse)).Name(), "paper:rev_cites:paper");
-    EXPECT_EQ(entry.test, 10u);
-    EXPECT_EQ(entry.train, 19u);
-  }
-  EXPECT_EQ(num_held_out, 1u);
-  EXPECT_THAT(outcome->warnings, ElementsAre(HasSubstr("split 'links': 1 of 20 training edges are left out")));
-  EXPECT_THAT(ReportAsJson(*outcome), HasSubstr("\"warnings\":[\"split 'links': 1 of 20"));
-  EXPECT_THAT(ReportAsText(*outcome), HasSubstr("  warning      split 'links': 1 of 20"));
-  const Result<PartitionOutcome> again = Run(graph, {.held_out = held_out});
-  ASSERT_TRUE(again.ok()) << again.status().ToString();
-  EXPECT_TRUE(again->reused);
-  EXPECT_THAT(again->warnings, ElementsAre());
-  const storage::StoreLocation place = *storage::OpenStore(outcome->uri);
-  const auto report = format::VerifyPartitioning(*place.store, place.prefix, {.data_dir = {}});
-  ASSERT_TRUE(report.ok()) << report.status().ToString();
-  EXPECT_THAT(report->violations, ElementsAre());
-}
-
 TEST_F(PartitionPipelineTest, AGraphWithoutTheSplitIsEnoughWhereNothingIsTrained) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
   for (const char* type : {"cites", ""}) {

@@ -164,9 +164,9 @@ graph::IdList IdsOfRow(const Tensor& ids, size_t row) {
 }
 
 // Numbers beside pairs are those of edges with their ends. In a preprocessed graph they may be of edges that it has no
-// more.
+// more; where it has none at all, it says nothing of their numbers either.
 Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
-  if (!edges.original_ids.empty()) return {};
+  if (!edges.original_ids.empty() || edges.num_edges() == 0) return {};
   const std::span<const uint64_t> rows = pairs.edge_ids.ids();
   const std::span<const uint64_t> pair_sources = pairs.sources.ids(), pair_destinations = pairs.destinations.ids();
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "services/base/failpoint.h"
 #include "services/format/source/graph_description.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/source_reader.h"
@@ -75,6 +76,36 @@ TEST(NpyFolderTest, ReadsBackWhatItWrote) {
   }
 }
 
+// Names may have dots and underscores: these say the same of a file, and are longer than a file's name may be.
+TEST(NpyFolderTest, ArraysOfTheSameNameHaveFilesOfTheirOwn) {
+  const std::string long_name(128, 'x');
+  graph::SourceGraph graph;
+  graph.name = "alike";
+  graph.schema = *graph::GraphSchema::Make({"a", "a_", "a_.b", "c", long_name},
+                                           {{"a", "_b", "c"}, {"a_", "b", "c"}, {long_name, long_name, long_name}});
+  for (uint64_t type = 0; type < 5; ++type) {
+    graph::NodeSet& nodes = graph.nodes.emplace_back();
+    nodes.count = 4;
+    nodes.columns[type == 1   ? "b.mean"
+                  : type == 2 ? "mean"
+                              : long_name] = Tensor::FromVector(std::vector<int64_t>(4, static_cast<int64_t>(type)));
+  }
+  for (int64_t type = 0; type < 3; ++type) {
+    graph::EdgeSet& edges = graph.edges.emplace_back();
+    edges.sources = Tensor::FromVector(std::vector<int64_t>{type, 0});
+    edges.destinations = Tensor::FromVector(std::vector<int64_t>{3, type});
+    edges.columns[long_name] = Tensor::FromVector(std::vector<int64_t>{type, type});
+  }
+  graph.splits["s.a_"][2].train = {1};  // split.s.a_.a_.b.train
+  graph.splits["s.a_.a_"][2].train = {2};
+  graph.splits["s"][1].train = {3};
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(WriteNpyFolder(graph, folder.path() + "/g"), Status());
+  const Result<graph::SourceGraph> back = Read(folder.path() + "/g");
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  ExpectSameGraph(graph, *back);
+}
+
 TEST(NpyFolderTest, LeavesWhatIsThereAndNothingHalfWritten) {
   const testing::TemporaryFolder folder;
   folder.Write("graph/precious.txt", "mine");
@@ -83,10 +114,9 @@ TEST(NpyFolderTest, LeavesWhatIsThereAndNothingHalfWritten) {
 
   folder.Write("file", "");
   EXPECT_FALSE(WriteNpyFolder(graph::testing::PathGraph(3), folder.path() + "/file/graph").ok());
-  // A name too long for a file fails in the middle of the work.
-  graph::SourceGraph graph = graph::testing::PathGraph(3);
-  graph.nodes[0].columns[std::string(255, 'x')] = Tensor::FromVector(std::vector<int64_t>{1, 2, 3});
-  EXPECT_FALSE(WriteNpyFolder(graph, folder.path() + "/other").ok());
+  ASSERT_TRUE(ArmFailpoints("graph.before_rename=error:RESOURCE_EXHAUSTED").ok());
+  EXPECT_FALSE(WriteNpyFolder(graph::testing::PathGraph(3), folder.path() + "/other").ok());
+  ASSERT_TRUE(ArmFailpoints("").ok());
   size_t entries = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) entries += entry.exists() ? 1 : 0;
   EXPECT_EQ(entries, 2u);  // graph and file
@@ -269,6 +299,19 @@ TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   const graph::EdgePairs copy = split.train;  // of lists of any length: each process of a group has several
   EXPECT_EQ(copy.sources.begin(), split.train.sources.begin());
   EXPECT_EQ(copy.destinations.begin(), split.train.destinations.begin());
+}
+
+// As where all of them were held out.
+TEST(NpyFolderTest, NumberedSplitsOfATypeWithoutEdgesComeBack) {
+  graph::SourceGraph graph = graph::testing::PathGraph(6);
+  graph.edges[0].sources = graph.edges[0].destinations = Tensor::FromVector(std::vector<int64_t>());
+  graph.edges[0].columns.clear();
+  graph.edge_splits["numbered"][0] = {.train = {}, .validation = {{0, 1}, {1, 2}, {0, 2}}, .test = {}};
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(WriteNpyFolder(graph, folder.path() + "/g"), Status());
+  const Result<graph::SourceGraph> read = Read(folder.path() + "/g");
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->edge_splits.at("numbered").at(0).validation, graph.edge_splits["numbered"][0].validation);
 }
 
 TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {

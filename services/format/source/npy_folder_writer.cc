@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "services/base/failpoint.h"
 #include "services/format/source/graph_description.h"
@@ -15,20 +16,22 @@ namespace {
 namespace fs = std::filesystem;
 using graph::SourceGraph;
 
-// Writes arrays into one folder and remembers nothing: descriptions carry the names.
+// Writes arrays into one folder, each to a file of its own: descriptions carry the names.
 class ArrayWriter {
  public:
   ArrayWriter(std::string directory, WorkMeter* meter) : directory_(std::move(directory)), meter_(meter) {}
 
-  Result<ArrayFile> Write(const std::string& name, const Tensor& tensor) const {
-    ArrayFile file{.file = name + ".npy"};
+  // `name` says what it is. Names of types and columns (CheckName) may have '.' and '_' themselves, so that two arrays
+  // may be called the same, and be longer than a file's name may be.
+  Result<ArrayFile> Write(const std::string& name, const Tensor& tensor) {
+    ArrayFile file{.file = FreeName(name) + ".npy"};
     if (tensor.dtype() == DType::kBF16) file.dtype = DType::kBF16;
     RETURN_IF_ERROR(WriteNpy(directory_ + "/" + file.file, tensor, meter_));
     return file;
   }
 
   Status WriteColumns(const std::string& prefix, const std::map<std::string, Tensor>& columns,
-                      std::map<std::string, ArrayFile>& files) const {
+                      std::map<std::string, ArrayFile>& files) {
     for (const auto& [name, column] : columns) {
       ASSIGN_OR_RETURN(files[name], Write(prefix + "." + name, column));
     }
@@ -36,14 +39,14 @@ class ArrayWriter {
   }
 
   // Parts of splits are small and written only where they hold nodes.
-  Status WritePart(const std::string& name, const std::vector<uint64_t>& ids, std::optional<ArrayFile>& file) const {
+  Status WritePart(const std::string& name, const std::vector<uint64_t>& ids, std::optional<ArrayFile>& file) {
     if (ids.empty()) return {};
     ASSIGN_OR_RETURN(file, Write(name, Tensor::FromVector(ids)));
     return {};
   }
 
   // U64 [2, k]: sources, then destinations; [3, k] with the original ids of the edges that are meant.
-  Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) const {
+  Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) {
     if (pairs.size() == 0) return {};
     std::vector<uint64_t> rows(pairs.sources.begin(), pairs.sources.end());
     rows.insert(rows.end(), pairs.destinations.begin(), pairs.destinations.end());
@@ -55,8 +58,18 @@ class ArrayWriter {
   }
 
  private:
+  // No name has a '~'.
+  std::string FreeName(const std::string& name) {
+    const std::string start = name.substr(0, kLongestStem);
+    std::string free = start;
+    for (int number = 2; !taken_.insert(free).second; ++number) free = start + "~" + std::to_string(number);
+    return free;
+  }
+
+  static constexpr size_t kLongestStem = 200;  // of the 255 bytes of a file's name
   std::string directory_;
   WorkMeter* meter_;
+  std::set<std::string> taken_;
 };
 
 // Of columns and ends of edges; splits are small beside them.
@@ -73,12 +86,11 @@ uint64_t BytesOfArrays(const SourceGraph& graph) {
   return bytes;
 }
 
-// Types and columns are names (CheckName), so joined with ':' replaced they are file names.
 std::string FileStem(const graph::CanonicalEdgeType& type) {
   return "edges." + type.source + "___" + type.relation + "___" + type.destination;
 }
 
-Status WriteNodes(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+Status WriteNodes(const SourceGraph& graph, ArrayWriter& writer, GraphDescription& description) {
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     NodeDescription nodes{.type = graph.schema.node_types()[t], .count = graph.nodes[t].count};
     RETURN_IF_ERROR(writer.WriteColumns("nodes." + nodes.type, graph.nodes[t].columns, nodes.columns));
@@ -87,7 +99,7 @@ Status WriteNodes(const SourceGraph& graph, const ArrayWriter& writer, GraphDesc
   return {};
 }
 
-Status WriteEdges(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+Status WriteEdges(const SourceGraph& graph, ArrayWriter& writer, GraphDescription& description) {
   for (size_t t = 0; t < graph.edges.size(); ++t) {
     const graph::EdgeSet& set = graph.edges[t];
     EdgeDescription edges{.type = graph.schema.edge_types()[t]};
@@ -103,7 +115,7 @@ Status WriteEdges(const SourceGraph& graph, const ArrayWriter& writer, GraphDesc
   return {};
 }
 
-Status WriteSplits(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+Status WriteSplits(const SourceGraph& graph, ArrayWriter& writer, GraphDescription& description) {
   for (const auto& [name, by_type] : graph.splits) {
     for (const auto& [type, parts] : by_type) {
       SplitDescription split{.name = name, .type = graph.schema.node_types()[type]};
@@ -117,7 +129,7 @@ Status WriteSplits(const SourceGraph& graph, const ArrayWriter& writer, GraphDes
   return {};
 }
 
-Status WriteEdgeSplits(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+Status WriteEdgeSplits(const SourceGraph& graph, ArrayWriter& writer, GraphDescription& description) {
   for (const auto& [name, by_type] : graph.edge_splits) {
     for (const auto& [type, parts] : by_type) {
       SplitDescription split{.name = name};
@@ -157,7 +169,7 @@ Status WriteNames(const SourceNames& names, const std::string& directory) {
 
 Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::string& directory, WorkMeter* meter) {
   GraphDescription description{.name = graph.name};
-  const ArrayWriter writer(directory, meter);
+  ArrayWriter writer(directory, meter);
   AddExpected(meter, BytesOfArrays(graph));
   RETURN_IF_ERROR(WriteNodes(graph, writer, description));
   RETURN_IF_ERROR(WriteEdges(graph, writer, description));
