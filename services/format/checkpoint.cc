@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "services/base/failpoint.h"
+#include "services/format/manifest_text.h"
 #include "services/format/partition_names.h"
 #include "services/format/stored_file.h"
 #include "services/format/stored_safetensors.h"
@@ -19,7 +20,6 @@ constexpr size_t kIncarnationDigits = 6;
 constexpr size_t kStepDigits = 12;
 constexpr size_t kPieceDigits = 6;
 constexpr const char* kLearnableFolder = "learnable/";
-constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
 
 std::string Padded(uint64_t number, size_t digits) {
   std::string text = std::to_string(number);
@@ -41,9 +41,8 @@ Status CheckNotCommitted(ObjectStore& store, const std::string& folder) {
 
 // What does not read back must not be committed: what is too long, or names that are not UTF-8.
 Status CheckReadable(const std::string& manifest) {
-  if (manifest.size() <= kMaxManifestBytes) return CheckpointManifestFromJson(manifest).status();
-  return ResourceExhausted(std::to_string(manifest.size()) + " bytes, at most " + std::to_string(kMaxManifestBytes) +
-                           " are read");
+  RETURN_IF_ERROR(CheckManifestSize(manifest));
+  return CheckpointManifestFromJson(manifest).status();
 }
 
 }  // namespace
@@ -118,11 +117,7 @@ Result<CheckpointManifest> WriteCheckpoint(ObjectStore& store, const std::string
 
 Result<CheckpointManifest> ReadCheckpointManifest(ObjectStore& store, const std::string& folder) {
   const std::string key = JoinKey(folder, kManifestKey);
-  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
-  if (info.size_bytes > kMaxManifestBytes) {
-    return InvalidArgument(key + " has " + std::to_string(info.size_bytes) + " bytes, which no manifest has");
-  }
-  ASSIGN_OR_RETURN(const std::string text, store.Get(key));
+  ASSIGN_OR_RETURN(const std::string text, ReadManifestText(store, key));
   return CheckpointManifestFromJson(text).While(key);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "services/format/file_entry_json.h"
+#include "services/format/manifest_text.h"
 #include "services/format/stored_file.h"
 #include "services/format/strict_json.h"
 #include "services/storage/object_key.h"
@@ -135,7 +136,7 @@ bool IsOutputsManifest(const std::string& text) {
 
 Result<OutputsManifest> ReadOutputsManifest(storage::ObjectStore& store, const std::string& prefix) {
   const std::string key = ManifestKey(prefix);
-  ASSIGN_OR_RETURN(const std::string text, store.Get(key));
+  ASSIGN_OR_RETURN(const std::string text, ReadManifestText(store, key));
   return OutputsManifestFromJson(text).While("reading " + store.Describe() + "/" + key);
 }
 

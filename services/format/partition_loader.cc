@@ -3,6 +3,7 @@
 
 #include "services/base/check.h"
 #include "services/format/checksum.h"
+#include "services/format/manifest_text.h"
 #include "services/format/mapped_object.h"
 #include "services/format/partition_copies.h"
 #include "services/format/partition_files.h"
@@ -96,7 +97,7 @@ class PartitionLoader {
 
 Result<Manifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix) {
   const std::string key = storage::JoinKey(prefix, kManifestKey);
-  const Result<std::string> text = store.Get(key);
+  const Result<std::string> text = ReadManifestText(store, key);
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) {
     return NotFound(store.Describe() + ": there is no " + key +
                     ", so there is no partitioning (the manifest is written last)");

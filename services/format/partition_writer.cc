@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "services/format/checksum.h"
+#include "services/format/manifest_text.h"
 #include "services/format/partition_files.h"
 #include "services/format/partition_names.h"
 #include "services/format/safetensors.h"
@@ -164,6 +165,7 @@ Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::st
 Status CommitManifest(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest) {
   const std::string text = ManifestToJson(manifest);
   // What cannot be read back must not be published.
+  RETURN_IF_ERROR(CheckManifestSize(text));
   RETURN_IF_ERROR(ManifestFromJson(text).status().While("the manifest to be written"));
   return store.PutIfAbsent(storage::JoinKey(prefix, kManifestKey), std::as_bytes(std::span(text)));
 }

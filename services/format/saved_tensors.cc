@@ -10,6 +10,7 @@
 #include "services/base/hash.h"
 #include "services/base/parallel.h"
 #include "services/format/file_entry_json.h"
+#include "services/format/manifest_text.h"
 #include "services/format/partition_names.h"
 #include "services/format/stored_safetensors.h"
 #include "services/format/strict_json.h"
@@ -22,7 +23,6 @@ using nlohmann::json;
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxSavedDepth = 8;
-constexpr uint64_t kMaxSavedManifestBytes = uint64_t{256} << 20;
 constexpr uint64_t kBytesOfTheFormat = 256;  // the field and white space around it
 constexpr std::string_view kSaveFolderStart = "save-";
 constexpr int kReadsAtOnce = 8;  // of manifests that are looked at
@@ -239,11 +239,7 @@ Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder
 
 Result<SavedTensorsManifest> ReadSavedTensors(storage::ObjectStore& store, const std::string& folder) {
   const std::string key = storage::JoinKey(folder, kManifestKey);
-  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
-  if (info.size_bytes > kMaxSavedManifestBytes) {
-    return InvalidArgument(key + " has " + std::to_string(info.size_bytes) + " bytes, which no manifest has");
-  }
-  ASSIGN_OR_RETURN(const std::string text, store.Get(key));
+  ASSIGN_OR_RETURN(const std::string text, ReadManifestText(store, key));
   return SavedTensorsFromJson(text).While("reading " + store.Describe() + "/" + key);
 }
 

@@ -111,6 +111,7 @@ class MetisPartitioner final : public Partitioner {
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices}));  // before there are weights of each
     ASSIGN_OR_RETURN(VertexWeights weights, MakeVertexWeights(graph, options));
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices, .num_constraints = weights.num_constraints()}));
+    RETURN_IF_ERROR(TotalsFitMetis(weights.names, weights.totals));
     ASSIGN_OR_RETURN(UndirectedGraph undirected, MakeUndirectedGraph(graph, options.threads, DegreesMayFitMetis));
     uint64_t total_edge_weight = 0;
     for (const uint32_t weight : undirected.weights) total_edge_weight += weight;
@@ -148,6 +149,13 @@ Status FitsMetis(const MetisSize& size) {
   }
   if (size.num_neighbors > kMetisMax) return TooLarge(size.num_neighbors, "neighbours (undirected edges twice)");
   if (size.total_edge_weight > kMetisMax) return TooLarge(size.total_edge_weight, kAllEdges);
+  return Status();
+}
+
+Status TotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals) {
+  for (size_t i = 0; i < totals.size(); ++i) {
+    if (totals[i] > kMetisMax) return TooLarge(totals[i], "to balance as '" + names[i] + "'");
+  }
   return Status();
 }
 

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "services/base/status.h"
 
@@ -17,6 +20,9 @@ struct MetisSize {
 
 // InvalidArgument says what is too large and names the alternative.
 Status FitsMetis(const MetisSize& size);
+
+// The same of what is balanced: METIS adds up each constraint's weights. `names` are theirs.
+Status TotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
 
 // The same of a graph of which only degrees are known, parallel edges counted one by one: their sum, and their greatest
 // common divisor, which every multiplicity divides that all neighbours share. InvalidArgument where FitsMetis would

@@ -320,6 +320,11 @@ TEST(MetisPartitionerTest, NamesTheAlternativeWhereTheGraphIsTooLarge) {
     EXPECT_THAT(refused.message(), HasSubstr("Streaming"));
   }
   EXPECT_TRUE(FitsMetis({.num_vertices = too_many - 1, .num_neighbors = too_many - 1}).ok());
+  const std::vector<uint64_t> totals = {7, too_many};
+  const Status refused = TotalsFitMetis({"nodes", "edges"}, totals);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("Streaming"), HasSubstr("2147483648 to balance as 'edges'")));
+  EXPECT_TRUE(TotalsFitMetis({"nodes"}, {totals.data(), 1}).ok());
 }
 
 TEST(MetisPartitionerTest, RefusesByDegreesAloneWhatCannotFit) {

@@ -1,5 +1,9 @@
 #include "services/apps/partitioning/mapping_export.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
 #include "services/format/partition_files.h"
@@ -43,10 +47,41 @@ Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint6
   return Status();
 }
 
-Status Write(Mapping mapping, const std::string& start_of_path) {
-  RETURN_IF_ERROR(
-      format::WriteNpy(start_of_path + ".partition.npy", Tensor::FromVector(std::move(mapping.partition_of))));
-  return format::WriteNpy(start_of_path + ".global.npy", Tensor::FromVector(std::move(mapping.global_of)));
+// Arrays that get their names together, when all are written: those of an earlier export stand until then.
+class NewFiles {
+ public:
+  explicit NewFiles(const std::string& directory) : start_(directory + "/.partial-" + std::to_string(getpid()) + "-") {}
+  NewFiles(const NewFiles&) = delete;
+  NewFiles& operator=(const NewFiles&) = delete;
+  ~NewFiles() {
+    for (size_t i = 0; i < paths_.size(); ++i) unlink(Unfinished(i).c_str());
+  }
+
+  Status Write(const std::string& path, const Tensor& tensor) {
+    paths_.push_back(path);
+    return format::WriteNpy(Unfinished(paths_.size() - 1), tensor).While("for " + path);
+  }
+  Status Name() {
+    for (; !paths_.empty(); paths_.pop_back()) {
+      const std::string& path = paths_.back();
+      if (std::rename(Unfinished(paths_.size() - 1).c_str(), path.c_str()) != 0) {
+        return FromErrno(errno, "writing " + path);
+      }
+    }
+    return Status();
+  }
+
+ private:
+  // Short, however long the names of types are.
+  std::string Unfinished(size_t i) const { return start_ + std::to_string(i); }
+
+  const std::string start_;
+  std::vector<std::string> paths_;  // without their names yet
+};
+
+Status Write(Mapping mapping, const std::string& start_of_path, NewFiles* files) {
+  RETURN_IF_ERROR(files->Write(start_of_path + ".partition.npy", Tensor::FromVector(std::move(mapping.partition_of))));
+  return files->Write(start_of_path + ".global.npy", Tensor::FromVector(std::move(mapping.global_of)));
 }
 
 }  // namespace
@@ -78,13 +113,14 @@ Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, co
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return FromErrno(error.value(), "making the folder " + directory);
+  NewFiles files(directory);
   for (uint16_t type = 0; type < nodes.size(); ++type) {
-    RETURN_IF_ERROR(Write(std::move(nodes[type]), directory + "/nodes." + schema.node_types()[type]));
+    RETURN_IF_ERROR(Write(std::move(nodes[type]), directory + "/nodes." + schema.node_types()[type], &files));
   }
   for (uint16_t type = 0; type < edges.size(); ++type) {
-    RETURN_IF_ERROR(Write(std::move(edges[type]), directory + "/edges." + schema.edge_types()[type].Name()));
+    RETURN_IF_ERROR(Write(std::move(edges[type]), directory + "/edges." + schema.edge_types()[type].Name(), &files));
   }
-  return Status();
+  return files.Name();
 }
 
 }  // namespace espalier::partitioning

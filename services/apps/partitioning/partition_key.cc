@@ -63,7 +63,8 @@ std::string PartitionKey(const job::Graph& graph, const PartitionContext& contex
     json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // their order is no matter
                                                   graph.partitions.source_columns.end());
   }
-  return Sha256Hex(json.dump());
+  // A name that is no UTF-8 is refused later, by what it is a name of.
+  return Sha256Hex(json.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace espalier::partitioning

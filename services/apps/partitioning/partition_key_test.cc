@@ -83,6 +83,11 @@ TEST(PartitionKeyTest, LeavesOutWhatDoesNotChangeTheResult) {
             }));
 }
 
+TEST(PartitionKeyTest, IsThereForNamesThatAreNoText) {
+  const auto of = [](const char* name) { return KeyWith(Input(), [&](Input& i) { i.graph.time_column = name; }); };
+  EXPECT_NE(of("gr\xf6sse"), of("year"));
+}
+
 TEST(PartitionKeyTest, SourceColumnsHaveNoOrder) {
   EXPECT_EQ(KeyWith(Input(),
                     [](Input& i) {

@@ -8,6 +8,14 @@
 #include "services/storage/object_key.h"
 
 namespace espalier::partitioning {
+namespace {
+
+Status CheckSize(const std::string& key, uint64_t num_bytes, const format::FileEntry& entry) {
+  if (num_bytes == entry.size_bytes) return Status();
+  return DataLoss(key + " has " + std::to_string(num_bytes) + " bytes, expected " + std::to_string(entry.size_bytes));
+}
+
+}  // namespace
 
 Result<format::FileEntry> WriteBundle(const BundlePlace& place, const std::string& name, TensorBundle tensors) {
   const std::string key = place.folder + "/" + name + ".safetensors";
@@ -27,15 +35,14 @@ Result<TensorBundle> ReadBundle(const BundlePlace& place, const format::FileEntr
     bytes = mapped->bytes();
     owner = mapped;
   } else {
+    ASSIGN_OR_RETURN(const storage::ObjectInfo info, place.store.Head(key));
+    RETURN_IF_ERROR(CheckSize(key, info.size_bytes, entry));  // before there is memory for it
     ASSIGN_OR_RETURN(std::string text, place.store.Get(key));
     const auto held = std::make_shared<const std::string>(std::move(text));
     bytes = std::as_bytes(std::span(*held));
     owner = held;
   }
-  if (bytes.size() != entry.size_bytes) {
-    return DataLoss(key + " has " + std::to_string(bytes.size()) + " bytes, expected " +
-                    std::to_string(entry.size_bytes));
-  }
+  RETURN_IF_ERROR(CheckSize(key, bytes.size(), entry));
   RETURN_IF_ERROR(format::CheckBlocks(entry, bytes, key, /*threads=*/1));
   ASSIGN_OR_RETURN(format::Safetensors content,
                    format::ReadSafetensors(bytes, std::move(owner)).While("reading " + key));

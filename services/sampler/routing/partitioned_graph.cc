@@ -13,6 +13,7 @@
 namespace espalier::sampler {
 namespace {
 
+constexpr size_t kNodesPerLookUp = size_t{1} << 20;  // 8 MiB in a message
 constexpr uint64_t kUnfilled = std::numeric_limits<uint64_t>::max();
 
 Status CheckIds(const Tensor& ids, const std::string& what) {
@@ -217,10 +218,23 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
                   " seeds of step " + std::to_string(query.step));
 }
 
+// In pieces: negatives of a step may be more than a message holds.
 Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                            Deadline deadline) {
+  if (nodes.size() <= kNodesPerLookUp) return LookUpAtOnce(type, nodes, deadline);
+  std::vector<GlobalNodeId> found;
+  found.reserve(nodes.size());
+  for (size_t begin = 0; begin < nodes.size(); begin += kNodesPerLookUp) {
+    const auto piece = nodes.subspan(begin, std::min(kNodesPerLookUp, nodes.size() - begin));
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> of_piece, LookUpAtOnce(type, piece, deadline));
+    found.insert(found.end(), of_piece.begin(), of_piece.end());
+  }
+  return found;
+}
+
+Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUpAtOnce(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                                 Deadline deadline) {
   RETURN_IF_ERROR(state_->CheckNodeType(type));
-  if (nodes.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 nodes or more");
   const uint64_t num_nodes = book().num_nodes(type);
   const std::vector<uint64_t> first = EqualRanges(num_nodes, book().num_partitions());
   auto questions = std::make_shared<std::vector<std::vector<OriginalNodeId>>>(book().num_partitions());

@@ -102,6 +102,10 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override;
 
  private:
+  // kNodesPerLookUp of them at most.
+  Result<std::vector<GlobalNodeId>> LookUpAtOnce(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                 Deadline deadline);
+
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -321,6 +321,28 @@ TEST_F(PartitionedGraphTest, LooksOriginalIdsUpWhereTheirSliceLies) {
   EXPECT_EQ(graph.LookUp(NodeTypeId(0), missing, Soon()).status().code(), StatusCode::kOutOfRange);
 }
 
+TEST_F(PartitionedGraphTest, LooksUpMoreIdsThanAMessageHolds) {
+  static constexpr size_t kMost = size_t{1} << 20;
+  size_t num_questions = 0;
+  for (uint32_t p = 0; p < 2; ++p) {
+    partitions[p]->on_look_up = [&num_questions](std::span<const OriginalNodeId> piece, const Done<Tensor>& done) {
+      ++num_questions;
+      EXPECT_LE(piece.size(), kMost);
+      std::vector<uint32_t> found;
+      for (const OriginalNodeId node : piece) found.push_back(static_cast<uint32_t>(9 - node.value));
+      done(U32(found));
+    };
+  }
+  std::vector<OriginalNodeId> nodes(kMost + 3, OriginalNodeId(2));
+  nodes.back() = OriginalNodeId(7);
+  const Result<std::vector<GlobalNodeId>> found = graph.LookUp(NodeTypeId(0), nodes, Soon());
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  ASSERT_EQ(found->size(), nodes.size());
+  EXPECT_EQ(found->front(), GlobalNodeId(7));
+  EXPECT_EQ(found->back(), GlobalNodeId(2));
+  EXPECT_EQ(num_questions, 3u);
+}
+
 TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
   Tensor written[2];
   std::vector<LocalRowId> written_rows[2];
