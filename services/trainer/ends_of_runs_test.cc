@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,12 +14,15 @@
 
 #include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
+#include "services/format/checkpoint_catalog.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"
 #include "services/storage/testing/faulty_store.h"
+#include "services/storage/testing/hooked_store.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/testing/community.h"
+#include "services/trainer/testing/rank_threads.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -139,6 +145,62 @@ TEST(EndsOfRunsTest, AStoppedRunDoesNotWaitLongForServersToDropItsRows) {
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   ASSERT_EQ(rows.patience().size(), 1u);
   EXPECT_LE(rows.patience()[0], std::chrono::seconds(10));
+}
+
+// By two trainers, with a checkpoint at each step that finds room: rank 0's ends.
+Status RunOneEpoch(const std::shared_ptr<storage::ObjectStore>& store, uint64_t incarnation,
+                   const std::function<void(bool is_over)>& on_progress) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 1;
+  job.checkpoint.every_steps = 1;
+  return RunAsThreads(2,
+                      [&](collective::Collective& collective) -> Result<TrainOutcome> {
+                        ASSIGN_OR_RETURN(sampler::SamplingSpec spec,
+                                         SamplingSpecOf(job.training.sampling, graph.book.schema(), 1));
+                        ASSIGN_OR_RETURN(sampler::EpochPlan plan,
+                                         EpochPlanOf(job.training, graph.book.schema(), 2, collective.rank()));
+                        sampler::LocalMiniBatchSource source(*graph.graph, *graph.graph, spec, plan, {});
+                        bool is_over = false;
+                        TrainOptions options;
+                        options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+                        options.incarnation = incarnation;
+                        options.resume = ResumeMode::kNever;
+                        if (collective.rank() == Rank(0)) options.checkpoints = {store, "checkpoints"};
+                        options.on_epoch = [&](const EpochReport&) { is_over = true; };
+                        options.on_progress = [&] {
+                          if (on_progress && collective.rank() == Rank(0)) on_progress(is_over);
+                        };
+                        return TrainJob(job, {*graph.graph, *graph.graph, *graph.graph, *graph.graph, nullptr}, source,
+                                        collective, options);
+                      })
+      .front()
+      .status();
+}
+
+// A store may take longer for the checkpoint before than ranks wait for each other.
+TEST(EndsOfRunsTest, TheLastCheckpointsTurnIsWaitedForByAllInSteps) {
+  storage::MemoryStore inner;
+  ASSERT_EQ(RunOneEpoch(std::shared_ptr<storage::ObjectStore>(&inner, [](auto*) {}), 1, {}), Status());
+  // Older ones are read before one of them goes: as slow as a store may be.
+  std::promise<void> waits;
+  const std::shared_future<void> is_waited_for = waits.get_future().share();
+  std::atomic<int> in_vain = 0, reads = 0;  // atomic, because the uploading thread reads
+  const auto slow = std::make_shared<storage::HookedStore>(inner, [&](const std::string& key, auto, auto) {
+    if (key.find("/000001-") == std::string::npos) return Status();
+    ++reads;
+    if (is_waited_for.wait_for(std::chrono::seconds(30)) != std::future_status::ready) ++in_vain;
+    return Status();
+  });
+  bool is_told = false;
+  ASSERT_EQ(RunOneEpoch(slow, 2,
+                        [&](bool is_over) {
+                          if (is_over && !std::exchange(is_told, true)) waits.set_value();
+                        }),
+            Status());
+  EXPECT_GT(reads, 0);
+  EXPECT_EQ(in_vain, 0);
+  EXPECT_EQ(format::ListCheckpoints(inner, "checkpoints")->back().id.incarnation, 2u);
 }
 
 TEST(EndsOfRunsTest, ARankThatCannotBeginLeavesTheOthers) {

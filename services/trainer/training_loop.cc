@@ -161,6 +161,9 @@ class Loop {
     if (is_end) {
       ASSIGN_OR_RETURN(const bool wants_end, IsWanted(options_.snapshots != nullptr && options_.snapshots->WantsEnd()));
       save = save || wants_end;
+      // There is no next step that would come before: the others wait here, however long the upload takes. (Learnable
+      // rows' snapshot does so by itself.)
+      if (options_.learnable == nullptr) RETURN_IF_ERROR(AwaitRoom());
     }
     if (save) Save();
     return Status();
@@ -208,7 +211,7 @@ class Loop {
     return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(*std::move(snapshot));
   }
 
-  // Until rank 0 keeps no older rows any more.
+  // Until rank 0 has written the checkpoint before, and keeps no older rows any more.
   Status AwaitRoom() {
     const auto wait = [this]() -> Result<bool> {
       if (options_.on_progress) options_.on_progress();

@@ -62,7 +62,7 @@ bool CheckpointWriter::AwaitRoom(Deadline deadline) {
 }
 
 Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
-  Wait();  // for nothing, except at the end of training
+  Wait();  // for nothing, except where the run was asked to stop: others come once there is room
   const format::CheckpointId id{options_.facts.incarnation,
                                 uint64_t{epoch} * options_.facts.steps_per_epoch + next_step};
   const auto intake = std::make_shared<CheckpointIntake>(options_.most_bytes_of_rows);
