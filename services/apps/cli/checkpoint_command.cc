@@ -201,13 +201,18 @@ Outcome Verify(const CheckpointFlags& flags) {
   return outcome;
 }
 
-void AddSubcommand(CLI::App* parent, const char* name, const char* what, Outcome (*run)(const CheckpointFlags&),
-                   Command* chosen) {
+using Run = Outcome (*)(const CheckpointFlags&);
+
+void AddSubcommand(CLI::App* parent, const char* name, const char* what, Run run, Command* chosen) {
   CLI::App* command = parent->add_subcommand(name, what);
   auto flags = std::make_shared<CheckpointFlags>();
   command->add_option("uri", flags->uri, "A run, its checkpoints, or one checkpoint: path, file: or s3: URI")
       ->required();
-  AddOutputFlags(command, &flags->out);
+  if (run == Verify) {
+    AddOutputFlags(command, &flags->out);
+  } else {  // whose answer is all that they say
+    AddJsonFlag(command, &flags->out.json);
+  }
   command->callback([=] { *chosen = [run, flags] { return run(*flags); }; });
 }
 
