@@ -16,7 +16,7 @@ void AddClusterFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_flag("--cluster-wide", flags->cluster_wide, "run the DistTrainings of all namespaces")
       ->envname("ESPALIER_CLUSTER_WIDE");
   app.add_option("--kubeconfig", flags->kubeconfig,
-                 "kubeconfig files, separated by colons; by default the pod's service account, then $KUBECONFIG")
+                 "A kubeconfig file; by default the pod's service account, then $KUBECONFIG")
       ->envname("ESPALIER_KUBECONFIG");
   app.add_option("--context", flags->context, "a context of the kubeconfig; by default the current one")
       ->envname("ESPALIER_CONTEXT");

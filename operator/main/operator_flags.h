@@ -15,7 +15,7 @@ namespace espalier::ctl::process {
 struct OperatorFlags {
   std::string name_space;  // empty: the pod's own, or the context's
   bool cluster_wide = false;
-  std::string kubeconfig;  // paths, separated by ':'; empty: the pod's account, else $KUBECONFIG, else ~/.kube/config
+  std::string kubeconfig;  // a path; empty: the pod's account, else $KUBECONFIG, else ~/.kube/config
   std::string context;     // empty: current-context
 
   bool leader_elect = true;

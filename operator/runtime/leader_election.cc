@@ -107,7 +107,11 @@ Status LeaderElector::Try() {
     if (status.code() != StatusCode::kAborted && status.code() != StatusCode::kNotFound) return status;
   }
   Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);
-  if (lease.status().code() == StatusCode::kNotFound) return Create();
+  if (lease.status().code() == StatusCode::kNotFound) {
+    // Somebody has deleted it, which who holds it may not know yet: the term that was seen last runs out first.
+    const bool is_free = !known.ok() || MayBeTaken(*known);
+    return is_free ? Create() : Status();
+  }
   if (!lease.ok()) return std::move(lease).status();
   ASSIGN_OR_RETURN(const LeaseRecord record, ParseLease(*lease));
   object_ = *std::move(lease);

@@ -349,6 +349,23 @@ TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsMadeAgain) {
   EXPECT_EQ(a.num_losses, 0);
 }
 
+// The leader leads until it hears of it.
+TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsNotTakenBeforeItsTermIsOver) {
+  ASSERT_TRUE(a.elector->TryOnce());
+  ASSERT_FALSE(b.elector->TryOnce());
+  ASSERT_TRUE(server.Remove(kube::kLeases, kLease).ok());
+  PassForBoth(seconds(2));
+  EXPECT_FALSE(b.elector->TryOnce());
+  EXPECT_EQ(Holder(), "");
+  EXPECT_TRUE(a.elector->is_leader());
+  EXPECT_TRUE(a.elector->TryOnce());
+  EXPECT_EQ(Holder(), "a");
+  ASSERT_TRUE(server.Remove(kube::kLeases, kLease).ok());
+  PassForBoth(seconds(10));  // a is gone
+  EXPECT_TRUE(b.elector->TryOnce());
+  EXPECT_EQ(Holder(), "b");
+}
+
 TEST_F(LeaderElectionTest, AReleasedLeaseIsTakenAtOnce) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
