@@ -50,13 +50,14 @@ Status ForCallers(Status status) {
   return Unavailable("not sent: " + status.message());
 }
 
-Result<Json> ParseObject(const HttpResponse& response) {
-  Result<Json> object = kube::ParseJson(response.body, kube::ManagedFields::kDrop);
+Result<Json> ParseObject(const HttpResponse& response, kube::ObjectsIn objects_in = kube::ObjectsIn::kAnswer) {
+  Result<Json> object = kube::ParseObjects(response.body, objects_in);
   if (!object.ok()) {
     const std::string text = "HTTP " + std::to_string(response.code) + ", but " + object.status().message();
     return object.status().code() == StatusCode::kResourceExhausted ? ResourceExhausted(text) : Internal(text);
   }
   if (!object->is_object()) return Internal("HTTP " + std::to_string(response.code) + ", but no object");
+  if (kube::NestsTooDeep(*object)) return Internal("HTTP " + std::to_string(response.code) + ", but it nests too deep");
   return object;
 }
 
@@ -87,7 +88,7 @@ struct Page {
 };
 
 Result<Page> ParsePage(const Resource& resource, const HttpResponse& response) {
-  ASSIGN_OR_RETURN(Json list, ParseObject(response));
+  ASSIGN_OR_RETURN(Json list, ParseObject(response, kube::ObjectsIn::kList));
   Page page{.resource_version = kube::StringAt(list, {"metadata", "resourceVersion"}),
             .continue_token = kube::StringAt(list, {"metadata", "continue"})};
   const auto items = list.find("items");

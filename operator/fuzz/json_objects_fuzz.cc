@@ -13,6 +13,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace espalier::ctl::kube;  // NOLINT: one function
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const ObjectsIn objects_in : {ObjectsIn::kAnswer, ObjectsIn::kEvent, ObjectsIn::kList}) {
+    const espalier::Result<Json> objects = ParseObjects(text, objects_in);
+    if (objects.ok()) (void)NestsTooDeep(*objects);
+  }
   const espalier::Result<Json> json = ParseJson(text);
   if (!json.ok()) return 0;
   // What is printed reads as the same, for servers that take YAML too.

@@ -1,15 +1,20 @@
 #include "operator/kube/json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace espalier::ctl::kube {
 namespace {
 
+constexpr char kTooDeepMark[] = "espalier.io/nests-too-deep";  // no API server keeps it beside kind and metadata
+
 // Builds the tree from the parser's events, because only there can depth, size and managedFields be seen in time.
 class TreeBuilder final : public nlohmann::json_sax<Json> {
  public:
-  explicit TreeBuilder(ManagedFields managed_fields) : drops_managed_fields_(managed_fields == ManagedFields::kDrop) {}
+  explicit TreeBuilder(ManagedFields managed_fields, std::optional<size_t> object_level = std::nullopt)
+      : drops_managed_fields_(managed_fields == ManagedFields::kDrop), object_level_(object_level) {}
 
   Json Root() && { return std::move(root_); }
   const std::string& error() const { return error_; }
@@ -62,10 +67,11 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   }
 
   bool Open(Json container) {
-    if (static_cast<int>(open_.size()) + dropped_depth_ >= kMaxJsonDepth) {
-      return Fail("nests deeper than " + std::to_string(kMaxJsonDepth) + " levels");
-    }
-    if (dropped_depth_ > 0 || std::exchange(drops_next_, false)) {
+    const bool is_too_deep = static_cast<int>(open_.size()) + dropped_depth_ >= kMaxJsonDepth;
+    if (is_too_deep && !object_level_) return Fail("nests deeper than " + std::to_string(kMaxJsonDepth) + " levels");
+    const bool is_dropped = dropped_depth_ > 0 || std::exchange(drops_next_, false);
+    if (is_dropped || is_too_deep) {
+      if (!is_dropped) MarkObject();
       ++dropped_depth_;
       return true;
     }
@@ -84,6 +90,11 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  void MarkObject() {
+    Json& object = *open_[std::min(*object_level_, open_.size() - 1)].value;
+    if (object.is_object()) object[kTooDeepMark] = true;
+  }
+
   // Where it is now; null after too many. It stays there while it is open: only the last item of an array is ever open.
   Json* Add(Json value) {
     if (++num_values_ > kMaxJsonValues) {
@@ -99,6 +110,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   }
 
   const bool drops_managed_fields_;
+  const std::optional<size_t> object_level_;  // of objects that are marked where they nest too deep
   Json root_;
   std::vector<OpenValue> open_;
   Json* next_ = nullptr;  // of an open object: where the next value goes
@@ -109,19 +121,29 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   std::string error_;
 };
 
-}  // namespace
-
-Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields) {
+Result<Json> Parse(std::string_view text, TreeBuilder builder) {
   if (text.size() > kMaxJsonBytes) {
     return InvalidArgument(std::to_string(text.size()) + " bytes of JSON, at most " + std::to_string(kMaxJsonBytes) +
                            " are read");
   }
-  TreeBuilder builder(managed_fields);
   if (!Json::sax_parse(text.data(), text.data() + text.size(), &builder)) {
     return builder.has_too_many() ? ResourceExhausted(builder.error()) : InvalidArgument(builder.error());
   }
   return std::move(builder).Root();
 }
+
+}  // namespace
+
+Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields) {
+  return Parse(text, TreeBuilder(managed_fields));
+}
+
+Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in) {
+  const size_t level = objects_in == ObjectsIn::kAnswer ? 0 : objects_in == ObjectsIn::kEvent ? 1 : 2;
+  return Parse(text, TreeBuilder(ManagedFields::kDrop, level));
+}
+
+bool NestsTooDeep(const Json& object) { return object.is_object() && object.contains(kTooDeepMark); }
 
 std::string Print(const Json& value) {
   return value.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);

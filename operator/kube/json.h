@@ -27,6 +27,15 @@ enum class ManagedFields { kKeep, kDrop };
 // than kMaxJsonBytes; ResourceExhausted where it has more than kMaxJsonValues values. Of a key that comes twice the
 // last value counts, as in Go. Never throws.
 Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields = ManagedFields::kKeep);
+
+// Where in an answer objects begin: it is one, or has one below "object", or many below "items".
+enum class ObjectsIn { kAnswer, kEvent, kList };
+// As ParseJson, without managedFields; but an object that makes the text nest too deep does not spoil the others: what
+// lies deeper is left out of it, and NestsTooDeep tells. (A resource that keeps unknown fields holds whatever somebody
+// has put there.)
+Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in);
+bool NestsTooDeep(const Json& object);
+
 // One line. Text that is not UTF-8 is printed with replacement characters.
 std::string Print(const Json& value);
 

@@ -50,6 +50,35 @@ TEST(JsonTest, RefusesDeepNestingWithoutRecursion) {
   EXPECT_THAT(ErrorOf(Repeated("{\"a\":", 1'000'000)), HasSubstr("nests deeper than 100 levels"));
 }
 
+// Somebody's object among others', and a million levels, which no parser may follow by recursion.
+TEST(JsonTest, OneObjectThatNestsTooDeepDoesNotSpoilTheOthers) {
+  const auto object_of = [](const std::string& name, const std::string& spec) {
+    return R"({"metadata":{"name":")" + name + R"("},"spec":)" + spec + R"(,"tail":1})";
+  };
+  const auto nested = [](int levels) { return Repeated("{\"a\":[", levels) + Repeated("]}", levels); };
+  for (const int levels : {60, 1'000'000}) {
+    const std::string text = R"({"items":[)" + object_of("a", "{}") + "," + object_of("b", nested(levels)) + "," +
+                             object_of("c", nested(40)) + R"(],"metadata":{"resourceVersion":"7"}})";
+    const Result<Json> list = ParseObjects(text, ObjectsIn::kList);
+    ASSERT_TRUE(list.ok()) << list.status().ToString();
+    EXPECT_EQ(StringAt(*list, {"metadata", "resourceVersion"}), "7");
+    const Json& items = ListAt(*list, {"items"});
+    ASSERT_EQ(items.size(), 3u);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(NestsTooDeep(items[i]), i == 1) << i;
+      EXPECT_EQ(StringAt(items[i], {"metadata", "name"}), std::string(1, static_cast<char>('a' + i)));
+      EXPECT_EQ(IntegerAt(items[i], {"tail"}), 1);
+    }
+    EXPECT_FALSE(NestsTooDeep(*list));
+    const Result<Json> event =
+        ParseObjects(R"({"type":"ADDED","object":)" + object_of("b", nested(levels)) + "}", ObjectsIn::kEvent);
+    ASSERT_TRUE(event.ok()) << event.status().ToString();
+    EXPECT_TRUE(NestsTooDeep((*event)["object"]));
+    EXPECT_TRUE(NestsTooDeep(*ParseObjects(object_of("b", nested(levels)), ObjectsIn::kAnswer)));
+  }
+  EXPECT_TRUE(ParseObjects(Repeated("[", 1000) + Repeated("]", 1000), ObjectsIn::kList).ok()) << "nothing to mark";
+}
+
 TEST(JsonTest, RefusesMoreValuesThanFitInMemory) {
   EXPECT_THAT(ErrorOf("[" + Repeated("0,", 2 << 20) + "0]"), HasSubstr("more than 2097152 values"));
 }

@@ -17,7 +17,7 @@ std::optional<WatchEventType> TypeNamed(std::string_view name) {
 }  // namespace
 
 Result<WatchEvent> ParseWatchEvent(std::string_view line) {
-  Result<Json> json = ParseJson(line, ManagedFields::kDrop);
+  Result<Json> json = ParseObjects(line, ObjectsIn::kEvent);
   if (!json.ok()) return std::move(json).status().While("a watch event");
   const std::optional<WatchEventType> type = TypeNamed(StringAt(*json, {"type"}));
   if (!type.has_value()) return InvalidArgument("a watch event without a known type");

@@ -151,6 +151,7 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
 }
 
 void ListWatch::Put(const kube::Json& object) {
+  if (kube::NestsTooDeep(object)) return PassOver(KeyOf(object), InvalidArgument("it nests too deep"));
   if (const Status status = sink_.OnObject(object); !status.ok()) PassOver(KeyOf(object), status);
 }
 

@@ -197,6 +197,19 @@ TEST_F(ListWatchTest, WhatCannotBeReadIsCountedAndPassedOver) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_undecodable_total{resource=\"pods\"} 5\n"));
 }
 
+// A tenant's, say: a list that fails for it would keep the operator from all others.
+TEST_F(ListWatchTest, AnObjectThatNestsTooDeepIsPassedOver) {
+  kube::Json deep = 1;
+  for (int level = 0; level < 200; ++level) deep = kube::Json{{"a", std::move(deep)}};
+  kube::Json object = ThingJson("deep", "9", "91");
+  object["spec"]["template"] = std::move(deep);
+  ListTo("100", {ThingJson("a", "1", "90"), object, ThingJson("b", "2", "92")});
+  transport.ThenStream({Line("MODIFIED", object), Line("ADDED", ThingJson("c", "3", "103"))});
+  EXPECT_TRUE(list_watch.Turn().ok());
+  EXPECT_THAT(things.told(), ElementsAre("a ->1", "b ->2", "c ->3"));
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_undecodable_total{resource=\"pods\"} 2\n"));
+}
+
 TEST_F(ListWatchTest, AWatchOfNothingThatCanBeReadFailsAndIsListedAnewInTheEnd) {
   ListTo("100", {});
   for (int i = 0; i < kMaxGarbledWatches; ++i) {

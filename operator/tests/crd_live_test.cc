@@ -58,6 +58,30 @@ TEST_F(CrdLiveTest, StoresWhatItWasGivenAndGivesItBack) {
   EXPECT_EQ(server_->Get("stored").body["spec"]["trainers"]["template"], job["spec"]["trainers"]["template"]);
 }
 
+// A template may hold anything. Nobody else's job may suffer from it.
+TEST_F(CrdLiveTest, AJobThatNestsTooDeepIsTheOnlyOneThatCannotBeRead) {
+  Json deep = 1;
+  for (int level = 0; level < 200; ++level) deep = Json{{"a", std::move(deep)}};
+  Json job = MinimalJob("deep");
+  job["spec"]["trainers"]["template"]["spec"]["deep"] = std::move(deep);
+  ASSERT_EQ(server_->Create(MinimalJob("beside")).code, 201);
+  const CrdServer::Answer created = server_->Create(job);
+  ASSERT_EQ(created.code, 201) << created.message();
+  const std::string list = server_->Send(kube::ListRequest(kube::kDistTrainings, {})).message();  // no JSON to us
+  const Result<Json> read = kube::ParseObjects(list, kube::ObjectsIn::kList);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  std::vector<std::string> unreadable;
+  std::string uid;
+  for (const Json& item : kube::ListAt(*read, {"items"})) {
+    if (!kube::NestsTooDeep(item)) continue;
+    unreadable.push_back(kube::StringAt(item, {"metadata", "name"}));
+    uid = kube::StringAt(item, {"metadata", "uid"});
+  }
+  EXPECT_GE(kube::ListAt(*read, {"items"}).size(), 2u);
+  EXPECT_THAT(unreadable, ElementsAre("deep"));
+  EXPECT_EQ(server_->Delete("deep", uid).code, 200);
+}
+
 TEST_F(CrdLiveTest, RefusesEachInvalidDocumentAtItsFieldAndSaysWhy) {
   for (const schema::TestDocument& document : schema::DocumentsIn("crds/tests/invalid")) {
     const CrdServer::Answer answer = server_->DryCreate(document.object);

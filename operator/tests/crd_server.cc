@@ -89,6 +89,10 @@ CrdServer::Answer CrdServer::Get(const std::string& name) {
   return Send(kube::GetRequest(kube::kDistTrainings, {kNamespace, name}));
 }
 
+CrdServer::Answer CrdServer::Delete(const std::string& name, const std::string& uid) {
+  return Send(kube::DeleteRequest(kube::kDistTrainings, {kNamespace, name}, {.uid = uid}));
+}
+
 CrdServer::Answer CrdServer::Patch(const std::string& name, const Json& merge_patch, const std::string& subresource) {
   return Send(kube::MergePatchRequest(kube::kDistTrainings, {kNamespace, name}, merge_patch, "kubectl", subresource));
 }

@@ -26,6 +26,7 @@ class CrdServer {
   Answer DryCreate(const kube::Json& object);
   Answer Create(const kube::Json& object);
   Answer Get(const std::string& name);
+  Answer Delete(const std::string& name, const std::string& uid);
   Answer Patch(const std::string& name, const kube::Json& merge_patch, const std::string& subresource = "");
   Answer ApplyStatus(const std::string& name, const kube::Json& status, const std::string& field_manager);
 
