@@ -57,7 +57,10 @@ Result<Json> ParseObject(const HttpResponse& response, kube::ObjectsIn objects_i
     return object.status().code() == StatusCode::kResourceExhausted ? ResourceExhausted(text) : Internal(text);
   }
   if (!object->is_object()) return Internal("HTTP " + std::to_string(response.code) + ", but no object");
-  if (kube::NestsTooDeep(*object)) return Internal("HTTP " + std::to_string(response.code) + ", but it nests too deep");
+  if (kube::NestsTooDeep(*object)) {
+    return Internal("HTTP " + std::to_string(response.code) + ", but nests deeper than " +
+                    std::to_string(kube::kMaxJsonDepth) + " levels");
+  }
   return object;
 }
 

@@ -8,8 +8,9 @@
 // Guarantees: between the leader's giving up and another's taking over lies at least lease_duration - renew_deadline.
 // `lost` is called once, also while a request hangs, and at once when another holder is seen, before anything that may
 // wait, a line to the log among it; it should end the process (_exit), for there may be writes under way. One request
-// that hangs costs no term: another try fits before renew_deadline (LeaseCallTimeout). Caveat: no fencing; names are
-// deterministic for that reason.
+// that hangs costs no term: another try fits before renew_deadline (LeaseCallTimeout). All of
+// it holds where somebody deletes the Lease too, but for a process that has never seen it, which takes it at once.
+// Caveat: no fencing; names are deterministic for that reason.
 #pragma once
 
 #include <chrono>

@@ -151,7 +151,10 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
 }
 
 void ListWatch::Put(const kube::Json& object) {
-  if (kube::NestsTooDeep(object)) return PassOver(KeyOf(object), InvalidArgument("it nests too deep"));
+  if (kube::NestsTooDeep(object)) {
+    return PassOver(KeyOf(object),
+                    InvalidArgument("it nests deeper than " + std::to_string(kube::kMaxJsonDepth) + " levels"));
+  }
   if (const Status status = sink_.OnObject(object); !status.ok()) PassOver(KeyOf(object), status);
 }
 

@@ -48,6 +48,7 @@ Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint6
 }
 
 // Arrays that get their names together, when all are written: those of an earlier export stand until then.
+// (A storage::TemporaryFile each would hold a descriptor for every type.)
 class NewFiles {
  public:
   explicit NewFiles(const std::string& directory) : start_(directory + "/.partial-" + std::to_string(getpid()) + "-") {}
