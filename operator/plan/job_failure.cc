@@ -2,6 +2,7 @@
 
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/stages.h"
+#include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -67,6 +68,12 @@ void SetRestarting(Draft& draft, const std::string& reason, const std::string& m
   draft.Set(api::kRestarting, ConditionStatus::kTrue, reason, message);
 }
 
+bool WasSeenBefore(const api::DistTraining& training, const std::string& job) {
+  const std::vector<api::ChildRef>& children = training.status.child_refs;
+  return std::find(children.begin(), children.end(), api::ChildRef{std::string(kube::kJobs.kind), job}) !=
+         children.end();
+}
+
 Failure WithoutEvidence(const kube::Job& job) {
   Failure failure;
   failure.retry = Retry::kCounted;
@@ -117,6 +124,24 @@ std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, con
   if (!training.status.partition) look(world.partition_run(training.status.partition_attempt));
   look(world.trainer_run(training.status.incarnation));
   return jobs;
+}
+
+std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world) {
+  const api::Status& status = training.status;
+  std::vector<std::string> jobs;
+  const auto look = [&](const JobRun& run, const std::string& job) {
+    if (run.job == nullptr && WasSeenBefore(training, job)) jobs.push_back(job);
+  };
+  const std::string& name = training.meta.key.name;
+  const int64_t attempt = status.partition_attempt;
+  if (!status.partition) look(world.partition_run(attempt), resources::PartitionJobName(name, attempt));
+  look(world.trainer_run(status.incarnation), resources::TrainerJobName(name, status.incarnation));
+  return jobs;
+}
+
+bool IsGone(const Draft& draft, const std::string& job) {
+  const std::vector<std::string>& gone = draft.seen().confirmed_gone;
+  return std::find(gone.begin(), gone.end(), job) != gone.end();
 }
 
 bool MayRetry(Draft& draft, api::Role role, const Failure& failure) {

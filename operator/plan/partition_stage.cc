@@ -85,9 +85,8 @@ void FollowAttempt(Draft& draft) {
   if (run.job == nullptr) {
     // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
     const std::string job = resources::PartitionJobName(draft.name(), attempt);
-    const std::vector<std::string>& gone = draft.seen().confirmed_gone;
-    if (std::find(gone.begin(), gone.end(), job) == gone.end()) return;
-    return NextAttempt(draft, kJobDeleted, "Job " + job + " was deleted");
+    if (IsGone(draft, job)) NextAttempt(draft, kJobDeleted, "Job " + job + " was deleted");
+    return;
   }
   if (run.job->complete) return ReadResult(draft, run);
   const std::optional<Failure> failure = SettledFailure(draft, run, BadInputOnTheWayOut::kIsBelieved);

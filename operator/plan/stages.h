@@ -41,6 +41,10 @@ std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputO
 // Names of the Jobs under way that have ended, or are failing, and of which the cache shows no pod: they may be gone,
 // with what they had to say, or the cache is behind.
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
+// Names of those that were seen before and that the caches do not show: they may only be behind.
+std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);
+// Whether the API server has said of one of these that it is not there.
+bool IsGone(const Draft& draft, const std::string& job);
 // Counts, and fails the job where it may not be tried again. True: another attempt may follow.
 bool MayRetry(Draft& draft, api::Role role, const Failure& failure);
 // The status says why the next attempt is begun, and from when its delay counts.
@@ -76,8 +80,6 @@ bool Serve(Draft& draft);
 
 // trainer_stage.cc ------------------------------------------------------------------------------------------------
 void Train(Draft& draft, bool services_are_ready);
-// Names of Jobs that were seen before and that the caches do not show: they may only be behind.
-std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);
 // For an incarnation that follows: writes number, replicas and reason ahead.
 void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message);
 

@@ -22,12 +22,6 @@ int64_t WantedReplicas(const Draft& draft) {
   return draft.training().spec ? draft.spec().job.trainer_replicas : draft.status().trainer_replicas;
 }
 
-bool WasSeenBefore(const api::DistTraining& training, const std::string& job) {
-  const std::vector<api::ChildRef>& children = training.status.child_refs;
-  return std::find(children.begin(), children.end(), api::ChildRef{std::string(kube::kJobs.kind), job}) !=
-         children.end();
-}
-
 std::string Replicas(int64_t replicas) { return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers"); }
 
 // The numbers alone: a restart that is waiting for its time waits on.
@@ -55,8 +49,7 @@ void FollowIncarnation(Draft& draft) {
     if (MayRetry(draft, Role::kTrainer, failure)) BeginIncarnation(draft, failure.reason, failure.message);
     return;
   }
-  const std::vector<std::string>& gone = draft.seen().confirmed_gone;
-  if (run.job == nullptr && std::find(gone.begin(), gone.end(), job) != gone.end()) {
+  if (run.job == nullptr && IsGone(draft, job)) {
     return BeginIncarnation(draft, kJobDeleted, "Job " + job + " was deleted");
   }
   // Nobody ends a group that runs for one that could not be made.
@@ -149,19 +142,6 @@ void BeginIncarnation(Draft& draft, const std::string& reason, const std::string
   } else {
     BeginRestart(draft, reason, message);
   }
-}
-
-std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world) {
-  const api::Status& status = training.status;
-  std::vector<std::string> jobs;
-  const auto look = [&](const JobRun& run, const std::string& job) {
-    if (run.job == nullptr && WasSeenBefore(training, job)) jobs.push_back(job);
-  };
-  const std::string& name = training.meta.key.name;
-  const int64_t attempt = status.partition_attempt;
-  if (!status.partition) look(world.partition_run(attempt), resources::PartitionJobName(name, attempt));
-  look(world.trainer_run(status.incarnation), resources::TrainerJobName(name, status.incarnation));
-  return jobs;
 }
 
 void Train(Draft& draft, bool services_are_ready) {
