@@ -157,10 +157,30 @@ void SetLimits(CURL* easy, const SendOptions& options, milliseconds connect_time
   Set(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_timeout.count()));  // NOLINT
 }
 
+// Whether OpenSSL found something else than TLS at the other end. Its words differ between versions.
+bool IsPlainPort(CURLcode code, std::string_view details) {
+  if (code != CURLE_SSL_CONNECT_ERROR) return false;
+  for (const char* words :
+       {"wrong version number", "unknown protocol", "packet length too long", "http request", "record layer failure"}) {
+    if (details.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& origin, const char* details) {
   if (exchange.has_overflown) return Internal(origin + " answers with more bytes than were asked for");
   const std::string message = origin + ": " + (details[0] != '\0' ? details : curl_easy_strerror(code));
+  if (IsPlainPort(code, details)) {
+    return FailedPrecondition(message + "; the port does not speak TLS: use http:// in the endpoint, or another port");
+  }
+  // A TLS port may answer a plain request with a TLS alert, which is no HTTP.
+  if (code == CURLE_UNSUPPORTED_PROTOCOL && origin.starts_with("http://")) {
+    return FailedPrecondition(message + "; the port does not speak HTTP: it may expect https:// in the endpoint");
+  }
   switch (code) {
+    // Some close the connection instead.
+    case CURLE_GOT_NOTHING:
+      return Unavailable(message + (origin.starts_with("http://") ? "; the port may expect https://" : ""));
     case CURLE_OPERATION_TIMEDOUT: return DeadlineExceeded(message);
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:

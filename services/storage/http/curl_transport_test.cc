@@ -72,10 +72,10 @@ class Peer {
       close(connection);
     }
   }
-  // Reads up to the end of a request's head; true where the connection stays.
+  // Reads up to the end of a request's head, or the beginning of a TLS handshake; true where the connection stays.
   bool AnswerOne(int connection, const std::stop_token& stop) const {
     std::string request;
-    while (request.find("\r\n\r\n") == std::string::npos) {
+    while (request.find("\r\n\r\n") == std::string::npos && !request.starts_with('\x16')) {
       if (stop.stop_requested()) return false;
       if (!IsReadable(connection)) continue;
       char bytes[4096];
@@ -191,6 +191,24 @@ TEST(CurlTransportTest, BoundsWhatItTakes) {
 TEST(CurlTransportTest, RefusesWhatIsNoHttp) {
   const Peer peer("\x00\x01nonsense\r\n\r\n", Ending::kClose);
   EXPECT_EQ(Failure(peer).code(), StatusCode::kUnavailable);
+}
+
+TEST(CurlTransportTest, KnowsAPortWithoutTls) {
+  const Peer peer("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", Ending::kClose);
+  CurlTransport transport;
+  HttpRequest request = GetFrom(peer);
+  request.url.insert(4, "s");
+  const Status status = transport.Send(request, Within(seconds(30))).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
+  EXPECT_THAT(status.message(), HasSubstr("use http:// in the endpoint"));
+}
+
+// An OpenSSL server's alert to a plain request: unexpected message.
+TEST(CurlTransportTest, KnowsAPortThatAnswersInTls) {
+  const Peer peer(std::string("\x15\x03\x01\x00\x02\x02\x0a", 7), Ending::kClose);
+  const Status status = Failure(peer);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
+  EXPECT_THAT(status.message(), HasSubstr("may expect https://"));
 }
 
 TEST(CurlTransportTest, CannotReachANobody) {

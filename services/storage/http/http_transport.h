@@ -52,8 +52,8 @@ class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
   // The complete answer, whatever its status. Errors: Unavailable (no connection, reset, cut short),
-  // DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted), Internal (more bytes than there
-  // is room for). Messages name the host, nothing else of the request.
+  // DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted; http:// to a port of TLS, or the
+  // reverse), Internal (more bytes than there is room for). Messages name the host, nothing else of the request.
   virtual Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) = 0;
 };
 
