@@ -1,5 +1,7 @@
 #include "services/storage/store_settings.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace espalier::storage {
@@ -39,6 +41,16 @@ Result<S3Addressing> AddressingOf(const EnvironmentMap& environment) {
   return InvalidArgument("ESPALIER_S3_ADDRESSING is '" + value + "'; expected path or virtual-host");
 }
 
+// AWS's tools accept any case.
+Result<S3Checksums> ParseChecksums(const EnvironmentMap& environment, const char* name) {
+  const std::string given = ValueOf(environment, name);
+  std::string value = given;
+  std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (value.empty() || value == "when_supported") return S3Checksums::kWhenSupported;
+  if (value == "when_required") return S3Checksums::kWhenRequired;
+  return InvalidArgument(std::string(name) + " is '" + given + "'; expected when_supported or when_required");
+}
+
 Result<bool> InstanceMetadataOf(const EnvironmentMap& environment) {
   const std::string value = ValueOf(environment, "ESPALIER_S3_INSTANCE_METADATA");
   if (value.empty() || value == "false") return false;
@@ -72,7 +84,9 @@ S3CredentialSettings CredentialSettingsOf(const EnvironmentMap& environment) {
   settings.shared_file = ValueOf(environment, "AWS_SHARED_CREDENTIALS_FILE");
   if (const std::string home = ValueOf(environment, "HOME"); !home.empty()) {
     settings.default_shared_file = home + "/.aws/credentials";
+    settings.config_file = home + "/.aws/config";
   }
+  if (const std::string file = ValueOf(environment, "AWS_CONFIG_FILE"); !file.empty()) settings.config_file = file;
   if (const std::string profile = ValueOf(environment, "AWS_PROFILE"); !profile.empty()) settings.profile = profile;
   settings.web_identity_token_file = ValueOf(environment, "AWS_WEB_IDENTITY_TOKEN_FILE");
   settings.role_arn = ValueOf(environment, "AWS_ROLE_ARN");
@@ -101,6 +115,8 @@ Result<StoreSettings> StoreSettingsOf(const EnvironmentMap& environment) {
   }
   s3.ca_file = ValueOf(environment, "AWS_CA_BUNDLE");
   ASSIGN_OR_RETURN(s3.addressing, AddressingOf(environment));
+  ASSIGN_OR_RETURN(s3.request_checksums, ParseChecksums(environment, "AWS_REQUEST_CHECKSUM_CALCULATION"));
+  ASSIGN_OR_RETURN(s3.response_checksums, ParseChecksums(environment, "AWS_RESPONSE_CHECKSUM_VALIDATION"));
   s3.credentials = CredentialSettingsOf(environment);
   ASSIGN_OR_RETURN(s3.credentials.instance_metadata, InstanceMetadataOf(environment));
   ASSIGN_OR_RETURN(s3.patience, PatienceOf(environment, s3.patience));

@@ -22,6 +22,8 @@ TEST(StoreSettingsTest, ReadsTheNamesOfAwsTools) {
                                                           {"AWS_PROFILE", "cora"},
                                                           {"HOME", "/home/me"},
                                                           {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x"},
+                                                          {"AWS_REQUEST_CHECKSUM_CALCULATION", "WHEN_REQUIRED"},
+                                                          {"AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required"},
                                                           {"ESPALIER_S3_ADDRESSING", "virtual-host"},
                                                           {"ESPALIER_S3_INSTANCE_METADATA", "true"},
                                                           {"ESPALIER_S3_PATIENCE_SECONDS", "7"}});
@@ -36,6 +38,9 @@ TEST(StoreSettingsTest, ReadsTheNamesOfAwsTools) {
   EXPECT_EQ(s3.credentials.session_token.Reveal(), "token");
   EXPECT_EQ(s3.credentials.profile, "cora");
   EXPECT_EQ(s3.credentials.default_shared_file, "/home/me/.aws/credentials");
+  EXPECT_EQ(s3.credentials.config_file, "/home/me/.aws/config");
+  EXPECT_EQ(s3.request_checksums, S3Checksums::kWhenRequired);
+  EXPECT_EQ(s3.response_checksums, S3Checksums::kWhenRequired);
   EXPECT_EQ(s3.credentials.container_uri, "http://169.254.170.2/v2/x");
   EXPECT_TRUE(s3.credentials.instance_metadata);
   EXPECT_EQ(s3.patience, std::chrono::seconds(7));
@@ -46,6 +51,8 @@ TEST(StoreSettingsTest, HasDefaults) {
   ASSERT_TRUE(settings.ok());
   EXPECT_EQ(settings->s3.region, "us-east-1");
   EXPECT_EQ(settings->s3.endpoint, "");
+  EXPECT_EQ(settings->s3.request_checksums, S3Checksums::kWhenSupported);
+  EXPECT_EQ(settings->s3.response_checksums, S3Checksums::kWhenSupported);
   EXPECT_EQ(settings->s3.addressing, S3Addressing::kPath);
   EXPECT_FALSE(settings->s3.credentials.instance_metadata);
   EXPECT_EQ(settings->s3.patience, std::chrono::seconds(30));
@@ -63,6 +70,8 @@ TEST(StoreSettingsTest, NamesTheVariableThatIsWrong) {
   EXPECT_THAT(message({{"AWS_ACCESS_KEY_ID", "id"}, {"AWS_SECRET_ACCESS_KEY", "hush\n"}}),
               HasSubstr("AWS_SECRET_ACCESS_KEY"));
   EXPECT_THAT(message({{"ESPALIER_S3_ADDRESSING", "dns"}}), HasSubstr("ESPALIER_S3_ADDRESSING is 'dns'"));
+  EXPECT_THAT(message({{"AWS_REQUEST_CHECKSUM_CALCULATION", "never"}}),
+              HasSubstr("AWS_REQUEST_CHECKSUM_CALCULATION is 'never'; expected when_supported or when_required"));
   EXPECT_THAT(message({{"ESPALIER_S3_INSTANCE_METADATA", "yes"}}), HasSubstr("ESPALIER_S3_INSTANCE_METADATA"));
   for (const char* seconds : {"0", "-1", "3601", "40s", "1.5", "99999999999999999999"}) {
     EXPECT_THAT(message({{"ESPALIER_S3_PATIENCE_SECONDS", seconds}}),
@@ -88,7 +97,7 @@ TEST(OpenS3StoreTest, RootsTheStoreAtThePrefix) {
 
 TEST(OpenS3StoreTest, RefusesWhatIsNoBucketPrefixOrSetting) {
   for (const char* uri :
-       {"s3://", "s3:///x", "s3://Graphs/x", "s3://graphs/a//b", "s3://graphs/../x", "s3://graphs//"}) {
+       {"s3://", "s3:///x", "s3://-graphs/x", "s3://graphs/a//b", "s3://graphs/../x", "s3://graphs//"}) {
     const Status status = OpenStore(uri, WithKeys()).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << uri;
     EXPECT_THAT(status.message(), HasSubstr(uri));

@@ -4,9 +4,22 @@
 namespace espalier::storage {
 namespace {
 
-// ~/.aws/credentials is nobody's explicit wish: used only where it has what is asked for.
+// ~/.aws/credentials and ~/.aws/config need not be meant for this process: used only where they have the profile's
+// keys.
 bool HasProfile(const std::string& path, const std::string& profile) {
   return !path.empty() && SharedFileCredentials(path, profile)->Fetch(Deadline::After(std::chrono::seconds(1))).ok();
+}
+
+// Profiles that AWS's own tools can use, and this process cannot: "" where there is none.
+std::string UnsupportedProfile(const S3CredentialSettings& from) {
+  for (const std::string& path : {from.default_shared_file, from.config_file}) {
+    const std::string setting = path.empty() ? "" : UnsupportedProfileSetting(path, from.profile);
+    if (setting.empty()) continue;
+    return ". Profile " + from.profile + " of " + path + " has " + setting +
+           ", which is not supported: give this process the profile's keys by " +
+           "eval \"$(aws configure export-credentials --profile " + from.profile + " --format env)\"";
+  }
+  return "";
 }
 
 Result<std::unique_ptr<CredentialSource>> MakeWebIdentity(const S3Settings& settings, HttpTransport& transport) {
@@ -29,12 +42,14 @@ Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings&
   if (HasProfile(from.default_shared_file, from.profile)) {
     return SharedFileCredentials(from.default_shared_file, from.profile);
   }
+  if (HasProfile(from.config_file, from.profile)) return SharedFileCredentials(from.config_file, from.profile);
   if (!from.web_identity_token_file.empty()) return MakeWebIdentity(settings, transport);
   if (!from.container_uri.empty()) return ContainerCredentials(from, transport);
   if (from.instance_metadata) return InstanceMetadataCredentials(transport);
   return FailedPrecondition(
       "there are no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another source of "
-      "docs/object-storage.md");
+      "docs/object-storage.md" +
+      UnsupportedProfile(from));
 }
 
 }  // namespace espalier::storage

@@ -18,6 +18,9 @@ Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings&
 std::unique_ptr<CredentialSource> FixedCredentials(const S3CredentialSettings& settings);
 // An INI file: aws_access_key_id, aws_secret_access_key and aws_session_token in the section of the profile.
 std::unique_ptr<CredentialSource> SharedFileCredentials(std::string path, std::string profile);
+// Returns why the profile in the INI file has no keys although it is set up: "credential_process", "SSO", "a role to
+// assume". "" where the file cannot be read, or the profile has none of these settings.
+std::string UnsupportedProfileSetting(const std::string& path, const std::string& profile);
 // STS AssumeRoleWithWebIdentity with the token in a file, which is read anew every time: Kubernetes replaces it.
 std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, HttpTransport& transport);
 // The agent of EKS or ECS. InvalidArgument for a plain http address that is neither loopback nor theirs.

@@ -248,6 +248,40 @@ TEST(CredentialOrderTest, TakesTheFirstThatIsSetUp) {
   EXPECT_THAT(SourceFor(all), HasSubstr("FAILED_PRECONDITION: there are no credentials"));
 }
 
+// ~/.aws/config with what AWS's own tools can do and this process cannot.
+TEST(CredentialOrderTest, NamesAProfileThatItCannotUse) {
+  const TemporaryFolder folder;
+  ScriptedTransport transport;
+  S3Settings settings;
+  settings.credentials.default_shared_file = folder.path() + "/credentials";
+  settings.credentials.config_file =
+      WriteText(folder.path() + "/config",
+                "[default]\nregion = eu-west-1\n[profile lab]\nsso_session = lab\n[profile tool]\ncredential_process = "
+                "/bin/keys\n[profile admin]\nrole_arn = arn:x\nsource_profile = lab\n[profile keys]\n"
+                "aws_access_key_id = AK\naws_secret_access_key = SK\n");
+  const auto message = [&](const std::string& profile) {
+    settings.credentials.profile = profile;
+    const auto source = MakeCredentialSource(settings, transport);
+    EXPECT_EQ(source.status().code(), StatusCode::kFailedPrecondition);
+    return source.status().message();
+  };
+  EXPECT_THAT(message("lab"), HasSubstr("Profile lab of " + folder.path() + "/config has SSO, which is not supported"));
+  EXPECT_THAT(message("lab"), HasSubstr("aws configure export-credentials --profile lab --format env"));
+  EXPECT_THAT(message("tool"), HasSubstr("has credential_process"));
+  EXPECT_THAT(message("admin"), HasSubstr("has a role to assume"));
+  EXPECT_THAT(message("default"), Not(HasSubstr("Profile")));
+  EXPECT_THAT(message("nowhere"), Not(HasSubstr("Profile")));
+
+  settings.credentials.profile = "keys";
+  const auto source = MakeCredentialSource(settings, transport);
+  ASSERT_TRUE(source.ok()) << source.status().ToString();
+  EXPECT_EQ((*source)->Fetch(kSoon)->access_key_id, "AK");
+  settings.credentials.shared_file = settings.credentials.config_file;
+  settings.credentials.profile = "tool";
+  const Status chosen = (*MakeCredentialSource(settings, transport))->Fetch(kSoon).status();
+  EXPECT_THAT(chosen.message(), HasSubstr("it has credential_process, which is not supported"));
+}
+
 TEST(CredentialOrderTest, RefusesHalfASetup) {
   EXPECT_THAT(SourceFor({.web_identity_token_file = "/token"}), HasSubstr("AWS_ROLE_ARN"));
   EXPECT_THAT(SourceFor({.web_identity_token_file = "/token", .role_arn = "a", .sts_endpoint = "sts"}),

@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "services/storage/s3/bucket.h"
+
 namespace espalier::storage {
 namespace {
 
@@ -18,6 +20,36 @@ std::string Quoted(std::string_view text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
   return quoted;
+}
+
+std::string ToLower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return text;
+}
+
+// The first line of a text, or the title of an HTML page; "" for what is neither.
+std::string ReasonInBody(const std::string& body) {
+  std::string_view text(body);
+  const std::string lower = ToLower(body.substr(0, 4096));
+  if (const size_t title = lower.find("<title>"); title != std::string::npos) {
+    const size_t begin = title + std::string_view("<title>").size();
+    text = text.substr(begin, std::min(lower.find('<', begin), lower.size()) - begin);
+  } else if (text.starts_with('<') || text.starts_with('{')) {
+    return "";
+  }
+  std::string reason = Quoted(text.substr(0, text.find_first_of("\r\n")));
+  std::replace_if(
+      reason.begin(), reason.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  return reason;
+}
+
+// The region in "the region 'us-east-1' is wrong; expecting 'eu-central-1'", which AWS and MinIO say.
+std::string RegionInMessage(const std::string& message) {
+  static constexpr std::string_view kBefore = "expecting '";
+  const size_t before = message.find(kBefore);
+  if (before == std::string::npos) return "";
+  const size_t begin = before + kBefore.size();
+  return message.substr(begin, message.find('\'', begin) - begin);
 }
 
 bool IsOneOf(const std::string& code, std::initializer_list<const char*> codes) {
@@ -35,33 +67,81 @@ StatusCode CodeOf(const S3Error& error) {
   if (remedy == Remedy::kRetry) {
     return error.http_status == 409 ? StatusCode::kAborted : StatusCode::kUnavailable;
   }
+  // Whether the service accepts the bytes or only its own idea of their checksum: no other try will tell.
+  if (remedy == Remedy::kResend) return StatusCode::kUnimplemented;
+  if (IsOneOf(code,
+              {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName", "XMinioInvalidObjectName"})) {
+    return StatusCode::kInvalidArgument;
+  }
+  // The same request succeeds elsewhere: what is missing is not in the caller's input but in this service, or in what
+  // is configured about it.
+  if (error.http_status >= 300 && error.http_status < 400) return StatusCode::kUnimplemented;
   switch (error.http_status) {
-    case 400: return StatusCode::kInvalidArgument;
+    case 400:
+    case 405:
+    case 501: return StatusCode::kUnimplemented;
     case 401:
     case 403: return StatusCode::kPermissionDenied;
     case 404: return IsAboutTheObject(error) ? StatusCode::kNotFound : StatusCode::kFailedPrecondition;
     case 412: return StatusCode::kFailedPrecondition;
     case 416: return StatusCode::kOutOfRange;
-    case 501: return StatusCode::kUnimplemented;
     case 507: return StatusCode::kResourceExhausted;
     default: return StatusCode::kFailedPrecondition;
   }
 }
 
-// What whoever runs this can do about it; "" where the service's own words say all.
+// The remedy; "" where the service's own words say all.
 std::string HintFor(const S3Error& error) {
-  if (!error.region.empty()) return "; the bucket is in region " + error.region + ": set AWS_REGION";
-  if (error.http_status >= 300 && error.http_status < 400) return "; check the endpoint and the region";
+  static const std::string region_setting = "set spec.storage.s3.region, or AWS_REGION where there is no document";
+  static const std::string endpoint_setting =
+      "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where there is no document";
+  if (!error.region.empty()) return "; the bucket is in region " + error.region + ": " + region_setting;
+  if (!error.endpoint.empty()) {
+    return "; requests for the bucket go to " + error.endpoint + ": check " + endpoint_setting;
+  }
+  if (error.http_status >= 300 && error.http_status < 400) {
+    return "; check the region and the endpoint: spec.storage.s3, or AWS_REGION and AWS_ENDPOINT_URL_S3";
+  }
+  if (error.http_status == 400 && ToLower(error.message).find("https") != std::string::npos) {
+    return "; the port expects https://: check " + endpoint_setting;
+  }
+  if (IsRefusalOfChecksums(error)) {
+    return "; set AWS_REQUEST_CHECKSUM_CALCULATION and AWS_RESPONSE_CHECKSUM_VALIDATION to when_required";
+  }
   if (error.code == "NoSuchBucket") return "; create the bucket first";
   if (error.code == "SignatureDoesNotMatch") return "; check the secret access key and the region";
-  if (error.code.empty() && error.http_status == 403) {
+  if (error.code.empty() && error.message.empty() && error.http_status == 403) {
     return "; check the credentials and their permissions (docs/object-storage.md lists them)";
   }
   if (error.code == "AccessDenied") return "; docs/object-storage.md lists the permissions needed";
   return "";
 }
 
+// AuthorizationHeaderMalformed names the region that was expected, in an element of its own or in words.
+void ReadRegion(const std::string& element, S3Error& error) {
+  if (error.code != "AuthorizationHeaderMalformed") return;
+  const std::string region = element.empty() ? RegionInMessage(error.message) : element;
+  if (IsRegion(region)) error.region = region;
+}
+
+// MinIO says in headers what an answer to HEAD has no body for.
+void ReadHeadersOfMinio(const HttpResponse& response, S3Error& error) {
+  const std::string* const code = response.Header("x-minio-error-code");
+  if (code == nullptr) return;
+  error.code = Quoted(*code);
+  if (const std::string* text = response.Header("x-minio-error-desc"); text != nullptr) error.message = Quoted(*text);
+  ReadRegion("", error);
+}
+
 }  // namespace
+
+bool IsRefusalOfChecksums(const S3Error& error) {
+  if (error.http_status != 400 && error.http_status != 501) return false;
+  if (RemedyFor(error) == Remedy::kResend) return false;
+  const std::string words = ToLower(error.code + " " + error.message);
+  return words.find("checksum") != std::string::npos ||
+         (error.http_status == 501 && words.find("header") != std::string::npos);
+}
 
 bool IsAboutTheObject(const S3Error& error) {
   return error.http_status != 404 ||
@@ -72,18 +152,28 @@ S3Error ErrorOf(const HttpResponse& response) {
   S3Error error{.http_status = response.status};
   if (const std::string* region = response.Header("x-amz-bucket-region"); region != nullptr && response.status != 200) {
     // Says something only where the request went astray.
-    if (response.status == 301 || response.status == 307 || response.status == 400) error.region = Quoted(*region);
+    if (response.status == 301 || response.status == 307 || response.status == 400) {
+      error.region = IsRegion(*region) ? *region : "";
+    }
   }
   if (const std::string* id = response.Header("x-amz-request-id"); id != nullptr) error.request_id = Quoted(*id);
   pugi::xml_document document;
-  if (!document.load_buffer(response.body.data(), response.body.size())) return error;
+  if (!document.load_buffer(response.body.data(), response.body.size())) {
+    ReadHeadersOfMinio(response, error);
+    if (error.code.empty() && error.message.empty()) error.message = ReasonInBody(response.body);
+    return error;
+  }
   const pugi::xml_node root = document.document_element();
   // STS wraps its errors once more.
   const pugi::xml_node node = std::string_view(root.name()) == "ErrorResponse" ? root.child("Error") : root;
-  if (std::string_view(node.name()) != "Error") return error;
+  if (std::string_view(node.name()) != "Error") {
+    error.message = ReasonInBody(response.body);
+    return error;
+  }
   error.code = Quoted(node.child_value("Code"));
   error.message = Quoted(node.child_value("Message"));
-  if (error.code == "AuthorizationHeaderMalformed") error.region = Quoted(node.child_value("Region"));
+  error.endpoint = Quoted(node.child_value("Endpoint"));
+  ReadRegion(node.child_value("Region"), error);
   return error;
 }
 
@@ -91,20 +181,20 @@ Remedy RemedyFor(const S3Error& error) {
   const std::string& code = error.code;
   if (code == "RequestTimeTooSkewed") return Remedy::kSetClock;
   if (IsOneOf(code, {"ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired", "RequestExpired",
-                     "InvalidAccessKeyId", "InvalidClientTokenId", "XAdminUserNotFound"})) {
+                     "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidTokenId", "XAdminUserNotFound"})) {
     return Remedy::kRenew;
   }
   // Answers to HEAD have no body that could tell an expired token from a refusal.
-  if (code.empty() && (error.http_status == 400 || error.http_status == 401 || error.http_status == 403)) {
+  if (code.empty() && error.message.empty() &&
+      (error.http_status == 400 || error.http_status == 401 || error.http_status == 403)) {
     return Remedy::kRenew;
   }
   if (IsOneOf(code, {"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "InternalError", "Throttling",
                      "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "RequestTimeout",
-                     "RequestTimeoutException", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody",
-                     // The body arrived otherwise than it was sent.
-                     "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})) {
+                     "RequestTimeoutException", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody"})) {
     return Remedy::kRetry;
   }
+  if (IsOneOf(code, {"BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})) return Remedy::kResend;
   switch (error.http_status) {
     case 408:
     case 429: return Remedy::kRetry;

@@ -13,10 +13,12 @@ struct S3Error {
   std::string code;        // "SlowDown"; "" where the answer has no body, as with HEAD
   std::string message;     // printable and short
   std::string request_id;  // for the service's operators
-  std::string region;      // where the bucket is, when the service says so
+  std::string region;      // where the bucket is, when the service says so and it is a valid name
+  std::string endpoint;    // where requests for the bucket should go, likewise
 };
 
 // From an answer that is not 2xx, or a 2xx one with an error as its body. Never fails: what cannot be read is left out.
+// Where the body is no S3 error but text or HTML, as of a proxy or a TLS port, `message` is its first line or title.
 S3Error ErrorOf(const HttpResponse& response);
 
 // False for a 404 that says that something else does not exist: the bucket, the access key.
@@ -25,10 +27,14 @@ bool IsAboutTheObject(const S3Error& error);
 enum class Remedy {
   kNone,      // the same request fails again
   kRetry,     // later
+  kResend,    // the body arrived damaged; the same refusal again and again is the service's own
   kRenew,     // with other credentials
   kSetClock,  // with the service's time in the signature
 };
 Remedy RemedyFor(const S3Error& error);
+
+// True where the service refuses the x-amz-checksum-* headers of a request that has them, not the bytes.
+bool IsRefusalOfChecksums(const S3Error& error);
 
 // The status of the error; `doing` is its context, like "reading s3://bucket/key".
 Status StatusOf(const S3Error& error, const std::string& doing);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <future>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,7 @@ class S3Writer final : public ObjectWriter {
     Result<std::string> id = ParseUploadId(response.body);
     if (!id.ok()) return std::move(id).status().While(call.doing);
     upload_id_ = *std::move(id);
+    keeps_object_checksum_ = KeepsObjectChecksum(response);
     return Status();
   }
 
@@ -125,7 +127,8 @@ class S3Writer final : public ObjectWriter {
     if (!buffer_.empty()) RETURN_IF_ERROR(StartPart());
     while (!in_flight_.empty()) RETURN_IF_ERROR(FinishOldestPart());
     RETURN_IF_ERROR(Failpoint("store.commit"));
-    const S3Call call{.request = CompleteMultipartUploadRequest(key_, upload_id_, parts_, crc32_),
+    const auto object_crc32 = keeps_object_checksum_ ? std::optional(crc32_) : std::nullopt;
+    const S3Call call{.request = CompleteMultipartUploadRequest(key_, upload_id_, parts_, object_crc32),
                       .doing = "committing " + uri_,
                       .extra_time = kCompletionTime,
                       .known_statuses = {404},
@@ -173,13 +176,14 @@ class S3Writer final : public ObjectWriter {
   const PartSizes part_sizes_;
   const std::string writer_name_ = NewWriterName();
 
-  std::vector<std::byte> buffer_;    // the part in the making
-  std::string upload_id_;            // "" before the first part; fixed while parts are in flight
-  int num_parts_ = 0;                // sent off
-  uint64_t total_bytes_ = 0;         // in them
-  std::vector<UploadedPart> parts_;  // arrived, in order
-  uint32_t crc32_ = 0;               // of parts_
-  Status failure_;                   // the first, for good
+  std::vector<std::byte> buffer_;       // the part in the making
+  std::string upload_id_;               // "" before the first part; fixed while parts are in flight
+  bool keeps_object_checksum_ = false;  // of the service, for this upload
+  int num_parts_ = 0;                   // sent
+  uint64_t total_bytes_ = 0;            // in them
+  std::vector<UploadedPart> parts_;     // arrived, in order
+  uint32_t crc32_ = 0;                  // of parts_
+  Status failure_;                      // the first, for good
   bool is_committed_ = false;
   std::deque<std::future<Result<SentPart>>> in_flight_;  // in order; last, because they use what is above
 };

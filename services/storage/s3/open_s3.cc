@@ -18,12 +18,27 @@ namespace {
 std::string FingerprintOf(const S3Settings& settings) {
   const S3CredentialSettings& from = settings.credentials;
   std::string fingerprint;
-  for (const std::string& part :
-       {settings.endpoint, settings.region, settings.ca_file, from.access_key_id, from.secret_access_key.Reveal(),
-        from.session_token.Reveal(), from.shared_file, from.default_shared_file, from.profile,
-        from.web_identity_token_file, from.role_arn, from.role_session_name, from.sts_endpoint, from.container_uri,
-        from.container_token_file, from.container_token.Reveal(), std::string(from.instance_metadata ? "1" : "0"),
-        std::to_string(settings.patience.count())}) {
+  for (const std::string& part : {settings.endpoint,
+                                  settings.region,
+                                  settings.ca_file,
+                                  from.access_key_id,
+                                  from.secret_access_key.Reveal(),
+                                  from.session_token.Reveal(),
+                                  from.shared_file,
+                                  from.default_shared_file,
+                                  from.profile,
+                                  from.web_identity_token_file,
+                                  from.role_arn,
+                                  from.role_session_name,
+                                  from.sts_endpoint,
+                                  from.container_uri,
+                                  from.container_token_file,
+                                  from.container_token.Reveal(),
+                                  std::string(from.instance_metadata ? "1" : "0"),
+                                  from.config_file,
+                                  std::to_string(settings.patience.count()),
+                                  std::to_string(static_cast<int>(settings.request_checksums)),
+                                  std::to_string(static_cast<int>(settings.response_checksums))}) {
     fingerprint += std::to_string(part.size()) + ":" + part;
   }
   return fingerprint;
@@ -37,7 +52,10 @@ Result<std::shared_ptr<S3Client>> MakeClient(const S3Settings& settings) {
   auto transport = std::make_shared<CurlTransport>(CurlOptions{.ca_file = settings.ca_file});
   ASSIGN_OR_RETURN(std::unique_ptr<CredentialSource> source, MakeCredentialSource(settings, *transport));
   return std::make_shared<S3Client>(std::move(transport), std::move(source),
-                                    S3ClientOptions{.retry_budget = settings.patience, .metrics = settings.metrics});
+                                    S3ClientOptions{.retry_budget = settings.patience,
+                                                    .request_checksums = settings.request_checksums,
+                                                    .response_checksums = settings.response_checksums,
+                                                    .metrics = settings.metrics});
 }
 
 // The clients in use.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "services/base/check.h"
 
@@ -41,6 +42,10 @@ std::string EscapedXml(std::string_view text) {
     }
   }
   return escaped;
+}
+
+bool IsChecksumHeader(const std::pair<std::string, std::string>& header) {
+  return header.first.starts_with("x-amz-checksum-");
 }
 
 }  // namespace
@@ -124,25 +129,44 @@ S3Request UploadPartRequest(const std::string& key, const std::string& upload_id
 }
 
 S3Request CompleteMultipartUploadRequest(const std::string& key, const std::string& upload_id,
-                                         std::span<const UploadedPart> parts, uint32_t crc32) {
-  std::string xml = std::string("<CompleteMultipartUpload xmlns=\"") + kXmlNamespace + "\">";
-  for (const UploadedPart& part : parts) {
-    xml += "<Part><ChecksumCRC32>" + EncodedCrc32(part.crc32) + "</ChecksumCRC32><ETag>" + EscapedXml(part.etag) +
-           "</ETag><PartNumber>" + std::to_string(part.number) + "</PartNumber></Part>";
+                                         std::span<const UploadedPart> parts, std::optional<uint32_t> object_crc32) {
+  const auto xml = [&](bool with_checksums) {
+    std::string text = std::string("<CompleteMultipartUpload xmlns=\"") + kXmlNamespace + "\">";
+    for (const UploadedPart& part : parts) {
+      text += "<Part>";
+      if (with_checksums) text += "<ChecksumCRC32>" + EncodedCrc32(part.crc32) + "</ChecksumCRC32>";
+      text += "<ETag>" + EscapedXml(part.etag) + "</ETag><PartNumber>" + std::to_string(part.number) +
+              "</PartNumber></Part>";
+    }
+    return text + "</CompleteMultipartUpload>";
+  };
+  S3Request request{.operation = "CompleteMultipartUpload",
+                    .method = "POST",
+                    .key = key,
+                    .query = {{"uploadId", upload_id}},
+                    .headers = {{"content-type", "application/xml"}},
+                    .text = xml(true),
+                    .text_without_checksums = xml(false)};
+  if (object_crc32) {
+    request.headers.emplace_back("x-amz-checksum-crc32", EncodedCrc32(*object_crc32));
+    request.headers.emplace_back("x-amz-checksum-type", "FULL_OBJECT");
   }
-  xml += "</CompleteMultipartUpload>";
-  return {.operation = "CompleteMultipartUpload",
-          .method = "POST",
-          .key = key,
-          .query = {{"uploadId", upload_id}},
-          .headers = {{"content-type", "application/xml"},
-                      {"x-amz-checksum-crc32", EncodedCrc32(crc32)},
-                      {"x-amz-checksum-type", "FULL_OBJECT"}},
-          .text = xml};
+  return request;
 }
 
 S3Request AbortMultipartUploadRequest(const std::string& key, const std::string& upload_id) {
   return {.operation = "AbortMultipartUpload", .method = "DELETE", .key = key, .query = {{"uploadId", upload_id}}};
+}
+
+bool HasChecksums(const S3Request& request) {
+  return request.text_without_checksums.has_value() ||
+         std::any_of(request.headers.begin(), request.headers.end(), IsChecksumHeader);
+}
+
+S3Request WithoutChecksums(S3Request request) {
+  std::erase_if(request.headers, IsChecksumHeader);
+  if (request.text_without_checksums) request.text = *std::exchange(request.text_without_checksums, std::nullopt);
+  return request;
 }
 
 std::string EncodedCrc32(uint32_t crc32) {

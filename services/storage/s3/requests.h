@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +20,10 @@ struct S3Request {
   std::string key;  // "": the bucket itself
   QueryParameters query;
   HttpHeaders headers;
-  std::string text;                 // the body where it is ours (XML), else
-  std::span<const std::byte> data;  // the caller's, which outlives the request
+  std::string text;                 // the body of an XML request, otherwise
+  std::span<const std::byte> data;  // the caller's bytes, which outlive the request
+  // Replaces `text` in WithoutChecksums; nullopt: `text` holds no checksums.
+  std::optional<std::string> text_without_checksums = {};
 
   std::span<const std::byte> body() const { return text.empty() ? data : std::as_bytes(std::span(text)); }
 };
@@ -53,10 +56,17 @@ struct UploadedPart {
 S3Request CreateMultipartUploadRequest(const std::string& key, const std::string& writer);
 S3Request UploadPartRequest(const std::string& key, const std::string& upload_id, int number,
                             std::span<const std::byte> bytes);
-// crc32 is that of the whole object.
+// `object_crc32` is the CRC-32 of the whole object; nullopt: the service does not keep such checksums of objects in
+// parts. It keeps them where its answer to CreateMultipartUpload has "x-amz-checksum-type: FULL_OBJECT". Others take
+// the header for a checksum of the parts' checksums, and refuse the upload (MinIO before 2025).
 S3Request CompleteMultipartUploadRequest(const std::string& key, const std::string& upload_id,
-                                         std::span<const UploadedPart> parts, uint32_t crc32);
+                                         std::span<const UploadedPart> parts, std::optional<uint32_t> object_crc32);
 S3Request AbortMultipartUploadRequest(const std::string& key, const std::string& upload_id);
+
+// True where the request sends checksums beside the signature, or asks for them: x-amz-checksum-* headers.
+bool HasChecksums(const S3Request& request);
+// Returns the request without those. The signature still covers the SHA-256 of the body.
+S3Request WithoutChecksums(S3Request request);
 
 // The four bytes, highest first, in base64: what x-amz-checksum-crc32 holds.
 std::string EncodedCrc32(uint32_t crc32);

@@ -39,6 +39,27 @@ TEST(S3RequestTest, AddressesBucketsByPathAndByHost) {
             "https://graphs.s3.test/?encoding-type=url&list-type=2&prefix=p%2Fq");
 }
 
+TEST(S3RequestTest, KeepsThePathOfAnEndpoint) {
+  const S3Request get = GetObjectRequest("k");
+  EXPECT_EQ(UrlOf(get, BucketWith(S3Addressing::kPath, "https://store.test/storage/v1/s3/")),
+            "https://store.test/storage/v1/s3/graphs/k");
+  EXPECT_EQ(UrlOf(get, BucketWith(S3Addressing::kVirtualHost, "https://store.test/s3")),
+            "https://graphs.store.test/s3/k");
+  EXPECT_THAT(UrlOf(ListObjectsRequest("", ""), BucketWith(S3Addressing::kVirtualHost, "https://store.test/s3")),
+              HasSubstr("https://graphs.store.test/s3?"));
+}
+
+TEST(S3RequestTest, GoesToTheHostOfAnotherRegionOnAwsAlone) {
+  const S3Request get = GetObjectRequest("k");
+  EXPECT_EQ(UrlOf(get, InRegion(BucketWith(S3Addressing::kPath, ""), "eu-central-1")),
+            "https://s3.eu-central-1.amazonaws.com/graphs/k");
+  EXPECT_EQ(UrlOf(get, InRegion(BucketWith(S3Addressing::kVirtualHost, ""), "cn-north-1")),
+            "https://graphs.s3.cn-north-1.amazonaws.com.cn/k");
+  const S3Bucket elsewhere = InRegion(BucketWith(S3Addressing::kPath, "https://s3.test"), "garage");
+  EXPECT_EQ(UrlOf(get, elsewhere), "https://s3.test/graphs/k");
+  EXPECT_EQ(elsewhere.region, "garage");
+}
+
 TEST(S3RequestTest, SignsTheHostThatItGoesTo) {
   const HttpRequest sent = SignedHttpRequest(
       HeadObjectRequest("k"), BucketWith(S3Addressing::kVirtualHost, "http://s3.test:80"),
@@ -49,12 +70,22 @@ TEST(S3RequestTest, SignsTheHostThatItGoesTo) {
 }
 
 TEST(S3RequestTest, RefusesBucketsAndEndpointsThatAreNone) {
-  for (const char* name : {"", "ab", "Graphs", "a_b", "-abc", "abc-", "a..b", "a/b", "\xc3\xa4graphs"}) {
+  for (const std::string& name : {std::string(), std::string("ab"), std::string("-abc"), std::string("abc-"),
+                                  std::string("a..b"), std::string("a/b"), std::string("\xc3\xa4graphs"),
+                                  std::string("a:b"), std::string("a%2fb"), std::string(256, 'a')}) {
     EXPECT_EQ(MakeS3Bucket(name, {}).status().code(), StatusCode::kInvalidArgument) << name;
   }
+  // A host name cannot hold what Ceph allows in a path.
+  for (const std::string& name : {std::string("My_Bucket"), std::string("Graphs"), std::string(64, 'a')}) {
+    EXPECT_TRUE(MakeS3Bucket(name, {}).ok()) << name;
+    EXPECT_EQ(MakeS3Bucket(name, {.addressing = S3Addressing::kVirtualHost}).status().code(),
+              StatusCode::kInvalidArgument)
+        << name;
+  }
   for (const char* endpoint :
-       {"s3.test", "ftp://s3.test", "https://", "https://user:secret@s3.test", "https://s3.test/path",
-        "https://s3.test:0", "https://s3.test:65536", "https://s3.te st", "https://s3.test#x"}) {
+       {"s3.test", "ftp://s3.test", "https://", "https://user:secret@s3.test", "https://s3.test/a//b",
+        "https://s3.test/../a", "https://s3.test/a?b", "https://s3.test/a%2f", "https://s3.test:0",
+        "https://s3.test:65536", "https://s3.te st", "https://s3.test#x"}) {
     const Status status = MakeS3Bucket("graphs", {.endpoint = endpoint}).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << endpoint;
     EXPECT_THAT(status.message(), Not(HasSubstr("secret")));
@@ -89,6 +120,11 @@ TEST(S3RequestTest, NamesThePartsOfAnUpload) {
       "k", "id/1", std::vector<UploadedPart>{{1, "\"x\"", 0xCBF43926}, {2, "\"y\"", 0}}, 7);
   EXPECT_THAT(request.text, HasSubstr("<Part><ChecksumCRC32>y/Q5Jg==</ChecksumCRC32><ETag>&quot;x&quot;</ETag>"
                                       "<PartNumber>1</PartNumber></Part>"));
+  EXPECT_THAT(request.headers, Contains(Header("x-amz-checksum-type", "FULL_OBJECT")));
+  const S3Request composite =
+      CompleteMultipartUploadRequest("k", "id/1", std::vector<UploadedPart>{{1, "\"x\"", 0xCBF43926}}, std::nullopt);
+  EXPECT_THAT(composite.headers, ::testing::SizeIs(1)) << "a store that keeps none of the object takes it for another";
+  EXPECT_THAT(composite.text, HasSubstr("<ChecksumCRC32>y/Q5Jg==</ChecksumCRC32>"));
   EXPECT_THAT(UploadPartRequest("k", "id/1", 2, {}).query, Contains(Header("uploadId", "id/1")));
 }
 

@@ -89,6 +89,11 @@ Result<std::string> ParseUploadId(const std::string& body) {
   return id;
 }
 
+bool KeepsObjectChecksum(const HttpResponse& response) {
+  const std::string* const type = response.Header("x-amz-checksum-type");
+  return type != nullptr && *type == "FULL_OBJECT";
+}
+
 Result<std::string> ETagOf(const HttpResponse& response) {
   const std::string* const etag = response.Header("etag");
   if (etag == nullptr || etag->empty() || etag->size() > 1024) return DataLoss("the service's answer has no ETag");

@@ -30,6 +30,8 @@ struct ListPage {
 Result<ListPage> ParseListPage(const std::string& body);
 
 Result<std::string> ParseUploadId(const std::string& body);
+// True where the answer to CreateMultipartUpload says that the service will keep a checksum of the whole object.
+bool KeepsObjectChecksum(const HttpResponse& response);
 Result<std::string> ETagOf(const HttpResponse& response);
 
 // S3 answers 200 before it knows how a long operation ends: ok only where the body says that it went well.

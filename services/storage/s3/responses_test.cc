@@ -104,10 +104,11 @@ TEST(S3ErrorTest, KnowsTheRemedy) {
   EXPECT_EQ(remedy(529, ""), Remedy::kRetry);  // a gateway's own
   EXPECT_EQ(remedy(501, "NotImplemented"), Remedy::kNone);
   EXPECT_EQ(remedy(400, "RequestTimeout"), Remedy::kRetry);
-  EXPECT_EQ(remedy(400, "BadDigest"), Remedy::kRetry);
+  EXPECT_EQ(remedy(400, "BadDigest"), Remedy::kResend);
   EXPECT_EQ(remedy(409, "ConditionalRequestConflict"), Remedy::kRetry);
   EXPECT_EQ(remedy(200, "InternalError"), Remedy::kRetry);
   EXPECT_EQ(remedy(400, "ExpiredToken"), Remedy::kRenew);
+  EXPECT_EQ(remedy(403, "InvalidTokenId"), Remedy::kRenew);
   EXPECT_EQ(remedy(403, "RequestTimeTooSkewed"), Remedy::kSetClock);
   EXPECT_EQ(remedy(403, "AccessDenied"), Remedy::kNone);
   EXPECT_EQ(remedy(403, "SignatureDoesNotMatch"), Remedy::kNone);
@@ -128,7 +129,8 @@ TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
   EXPECT_EQ(code(403, "QuotaExceeded"), StatusCode::kResourceExhausted);
   EXPECT_EQ(code(416, "InvalidRange"), StatusCode::kOutOfRange);
   EXPECT_EQ(code(400, "KeyTooLongError"), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code(301, "PermanentRedirect"), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code(301, "PermanentRedirect"), StatusCode::kUnimplemented);
+  EXPECT_EQ(code(400, "InvalidArgument"), StatusCode::kUnimplemented) << "of the service, not of the input";
 }
 
 TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
@@ -136,10 +138,33 @@ TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
   response.headers = {{"x-amz-bucket-region", "eu-west-1"}, {"x-amz-request-id", "R1"}};
   const std::string message = StatusOf(ErrorOf(response), "reading s3://b/k").message();
   EXPECT_THAT(message, HasSubstr("reading s3://b/k: the service answered 301 PermanentRedirect: go away x"));
-  EXPECT_THAT(message, HasSubstr("the bucket is in region eu-west-1"));
+  EXPECT_THAT(message, HasSubstr("the bucket is in region eu-west-1: set spec.storage.s3.region"));
   EXPECT_THAT(message, HasSubstr("(request R1)"));
   EXPECT_LT(message.size(), 600u);
   EXPECT_THAT(message, Not(HasSubstr("\n")));
+}
+
+TEST(S3ErrorTest, ReadsWhatMinioSaysInHeaders) {
+  const S3Error error = ErrorOf({400,
+                                 {{"x-minio-error-code", "AuthorizationHeaderMalformed"},
+                                  {"x-minio-error-desc", "\"the region is wrong; expecting 'eu-central-1'\""}},
+                                 "",
+                                 0});
+  EXPECT_EQ(error.code, "AuthorizationHeaderMalformed");
+  EXPECT_EQ(error.region, "eu-central-1");
+}
+
+TEST(S3ErrorTest, TellsRefusedHeadersFromRefusedBytes) {
+  const auto is_of_headers = [](int status, const std::string& code, const std::string& message) {
+    return IsRefusalOfChecksums(ErrorOf(Refusal(status, code, message)));
+  };
+  EXPECT_TRUE(is_of_headers(400, "InvalidArgument", "Unsupported header 'x-amz-checksum-crc32' received"));
+  EXPECT_TRUE(is_of_headers(501, "NotImplemented", "Header 'x-amz-checksum-algorithm' not implemented"));
+  EXPECT_TRUE(is_of_headers(501, "NotImplemented", "A header you provided implies functionality that is not there"));
+  EXPECT_FALSE(is_of_headers(400, "XAmzContentChecksumMismatch", "The x-amz-checksum header does not match"));
+  EXPECT_FALSE(is_of_headers(400, "InvalidArgument", "m"));
+  EXPECT_FALSE(is_of_headers(403, "AccessDenied", "checksum"));
+  EXPECT_FALSE(is_of_headers(503, "SlowDown", "checksum"));
 }
 
 TEST(S3ErrorTest, TellsNothingOfTheRequestThatTheServiceQuotes) {

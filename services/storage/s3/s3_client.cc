@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "services/base/hash.h"
 #include "services/base/sha256.h"
+#include "services/telemetry/log.h"
 
 namespace espalier::storage {
 namespace {
@@ -22,6 +24,8 @@ constexpr seconds kStallTime{15};
 constexpr seconds kShortestCall{5};        // on a service that has been silent for long
 constexpr seconds kMaxRetryAfter{10};      // that a service may ask for
 constexpr seconds kMaxClockSkew{15 * 60};  // that S3 puts up with
+constexpr int kMaxDamagedBodies = 3;       // one after another, refused in the same words
+constexpr size_t kMaxExplanationBytes = 64 << 10;
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -38,13 +42,25 @@ milliseconds RetryAfterOf(const HttpResponse& response) {
   return std::min<milliseconds>(kMaxRetryAfter, seconds(std::min<int64_t>(number, kMaxRetryAfter.count())));
 }
 
+std::string HashBody(const S3Request& request) {
+  Sha256 digest;
+  digest.Update(request.body());
+  return digest.HexDigest();
+}
+
 }  // namespace
 
-// What one call has been through.
+// The state of one call over its requests.
 struct S3Client::Progress {
+  S3Request request;  // as it is sent: the call's, perhaps without checksums
   std::string payload_sha256;
   bool has_renewed = false;
   bool has_set_clock = false;
+  bool has_followed_region = false;
+  bool has_dropped_checksums = false;
+  int num_unusable_answers = 0;
+  int num_damaged_bodies = 0;  // refused one after another, with the words of last_refusal
+  std::string last_refusal;
 };
 
 // What became of one request.
@@ -61,14 +77,14 @@ S3Client::S3Client(std::shared_ptr<HttpTransport> transport, std::unique_ptr<Cre
       transport_(std::move(transport)),
       credentials_(std::move(credentials), options_.now),
       silence_(options_.retry_budget, std::min(kShortestCall, options_.retry_budget)),
+      traits_(options_.request_checksums, options_.response_checksums),
       jitter_seed_(options_.jitter_seed != 0 ? options_.jitter_seed : RandomSeed()) {}
 
 Result<HttpResponse> S3Client::Send(const S3Bucket& bucket, const S3Call& call) {
-  Sha256 digest;
-  digest.Update(call.request.body());
-  Progress progress{.payload_sha256 = digest.HexDigest()};
+  Progress progress{.request =
+                        traits_.AcceptsChecksums(call.request.method) ? call.request : WithoutChecksums(call.request)};
+  progress.payload_sha256 = HashBody(progress.request);
   Deadline end = Deadline::After(silence_.BudgetAt(options_.clock->Now()), *options_.clock);
-  const int max_attempts = call.max_attempts > 0 ? call.max_attempts : options_.retry.max_attempts;
   for (int attempt = 1;; ++attempt) {
     const SteadyTime began = options_.clock->Now();
     Outcome outcome = Try(bucket, call, end, progress);
@@ -76,13 +92,16 @@ Result<HttpResponse> S3Client::Send(const S3Bucket& bucket, const S3Call& call) 
     // A request that took longer than a stall has moved bytes meanwhile: the budget is for what does not move.
     const nanoseconds moved = options_.clock->Now() - began - std::max(kStallTime, call.extra_time);
     if (moved.count() > 0) end = Deadline::At(end.time() + moved);
-    const milliseconds delay =
-        outcome.next == Outcome::Next::kRetryNow
-            ? milliseconds(0)
-            : std::max(DelayBefore(attempt, options_.retry, RandomWord()), outcome.wait_at_least);
-    if (attempt >= max_attempts || delay >= end.Remaining(*options_.clock)) {
-      return GiveUp(outcome.answer.status(), attempt);
+    const nanoseconds left = end.Remaining(*options_.clock);
+    nanoseconds delay(0);
+    if (outcome.next == Outcome::Next::kRetryLater) {
+      // The last request goes at the very end of the budget, so that a service is waited for as long as promised.
+      delay = std::min<nanoseconds>(DelayBefore(attempt, options_.retry, RandomWord()), left);
+      delay = std::max<nanoseconds>(delay, outcome.wait_at_least);
     }
+    const bool has_sent_all = (call.max_attempts > 0 && attempt >= call.max_attempts) ||
+                              progress.num_unusable_answers >= options_.retry.max_attempts;
+    if (has_sent_all || left.count() <= 0 || delay > left) return GiveUp(outcome.answer.status(), attempt);
     if (delay.count() > 0) options_.clock->SleepFor(delay);
   }
 }
@@ -106,17 +125,44 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
     const bool may_pass = IsRetryable(credentials.status().code());
     return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, credentials.status().While(call.doing)};
   }
-  const HttpRequest request = SignedHttpRequest(call.request, bucket, *credentials, Now(), progress.payload_sha256);
+  const S3Bucket located = traits_.Locate(bucket);
+  const HttpRequest request =
+      SignedHttpRequest(progress.request, located, *credentials, Now(), progress.payload_sha256);
   const SendOptions how{
       .deadline = deadline,
       .stall_timeout = std::max(std::min(kStallTime, std::chrono::ceil<seconds>(left)), call.extra_time),
       .max_body_bytes = call.max_body_bytes,
       .into = call.into};
   Result<HttpResponse> response = SendOnce(request, call.request.operation, how);
-  if (response.ok()) return Judge(call, *std::move(response), *credentials, progress);
+  if (response.ok()) {
+    *response = ExplainRefusalOfHead(*std::move(response), located, call, *credentials, how);
+    return Judge(located, call, *std::move(response), *credentials, progress);
+  }
   const bool may_pass = IsRetryable(response.status().code());
   return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn,
           std::move(response).status().While(call.doing)};
+}
+
+// An answer to HEAD has no body, so that a missing bucket looks like a missing object, and a wrong region like an
+// expired token. Asks for a byte of the object where that matters, and returns that refusal in the place of `response`.
+HttpResponse S3Client::ExplainRefusalOfHead(HttpResponse response, const S3Bucket& bucket, const S3Call& call,
+                                            const Credentials& credentials, const SendOptions& how) {
+  if (call.request.method != "HEAD") return response;
+  if (response.status != 400 && (response.status != 404 || traits_.IsKnown(bucket.name))) return response;
+  const S3Error error = ErrorOf(response);
+  const bool is_explained = !error.code.empty() || (!error.region.empty() && error.region != bucket.region);
+  if (is_explained) return response;
+  const S3Request request = GetObjectRangeRequest(call.request.key, {0, 1}, "");
+  const HttpRequest http = SignedHttpRequest(request, bucket, credentials, Now(), HashBody(request));
+  SendOptions options = how;
+  options.max_body_bytes = kMaxExplanationBytes;
+  options.into = {};
+  Result<HttpResponse> explained = SendOnce(http, request.operation, options);
+  if (!explained.ok()) return response;
+  const bool is_refusal = explained->status >= 300 && explained->status != 416;
+  if (is_refusal && (response.status == 400 || !IsAboutTheObject(ErrorOf(*explained)))) return *std::move(explained);
+  traits_.SetKnown(bucket.name);
+  return response;
 }
 
 Result<HttpResponse> S3Client::SendOnce(const HttpRequest& request, const std::string& operation,
@@ -147,30 +193,50 @@ void S3Client::NoteAnswer(const Status& status, SteadyTime sent, seconds stall_t
   if (is_silence) silence_.Unanswered(sent, now, stall_time);
 }
 
-S3Client::Outcome S3Client::Judge(const S3Call& call, HttpResponse response, const Credentials& credentials,
-                                  Progress& progress) {
+S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, HttpResponse response,
+                                  const Credentials& credentials, Progress& progress) {
   const auto& known = call.known_statuses;
   const bool is_known = std::find(known.begin(), known.end(), response.status) != known.end();
-  if (is_known && IsAboutTheObject(ErrorOf(response))) {
-    return {Outcome::Next::kReturn, std::move(response)};
+  if (is_known) {
+    const S3Error error = ErrorOf(response);
+    const bool is_about_checksums = HasChecksums(progress.request) && IsRefusalOfChecksums(error) &&
+                                    (response.status != 501 || error.message.find("hecksum") != std::string::npos);
+    if (IsAboutTheObject(error) && !is_about_checksums) return {Outcome::Next::kReturn, std::move(response)};
   }
-  if (response.status < 200 || response.status >= 300) return JudgeRefusal(call, response, credentials, progress);
+  if (response.status < 200 || response.status >= 300) {
+    return JudgeRefusal(bucket, call, response, credentials, progress);
+  }
+  RememberWorkingRequest(bucket, progress);
   Status checked = call.check ? call.check(response) : Status();
   if (checked.ok()) return {Outcome::Next::kReturn, std::move(response)};
   const bool may_pass = checked.code() == StatusCode::kDataLoss || IsRetryable(checked.code());
+  ++progress.num_unusable_answers;
   return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, std::move(checked).While(call.doing)};
 }
 
-S3Client::Outcome S3Client::JudgeRefusal(const S3Call& call, const HttpResponse& response,
+S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const HttpResponse& response,
                                          const Credentials& credentials, Progress& progress) {
-  const S3Error error = ErrorOf(response);
+  S3Error error = ErrorOf(response);
+  if (error.region == bucket.region) error.region.clear();  // that was not the reason
   const Status status = StatusOf(error, call.doing);
+  if (FollowRegion(bucket, error, progress)) return {Outcome::Next::kRetryNow, status};
+  if (DropChecksums(error, progress)) return {Outcome::Next::kRetryNow, status};
   Remedy remedy = RemedyFor(error);
   // Answers to HEAD have no body that names the clock.
   if (remedy == Remedy::kRenew && error.code.empty() && IsClockWrong(response)) remedy = Remedy::kSetClock;
   switch (remedy) {
     case Remedy::kNone: break;
     case Remedy::kRetry: return {Outcome::Next::kRetryLater, status, RetryAfterOf(response)};
+    case Remedy::kResend: {
+      const std::string refusal = error.code + error.message;
+      progress.num_damaged_bodies = refusal == progress.last_refusal ? progress.num_damaged_bodies + 1 : 1;
+      progress.last_refusal = refusal;
+      if (progress.num_damaged_bodies < kMaxDamagedBodies) return {Outcome::Next::kRetryLater, status};
+      const std::string advice = "; refused in the same words " + std::to_string(kMaxDamagedBodies) +
+                                 " times: the service computes checksums in a way of its own, or something on the "
+                                 "path to it changes what is sent";
+      return {Outcome::Next::kReturn, Status(status.code(), status.message() + advice)};
+    }
     case Remedy::kRenew:
       if (!std::exchange(progress.has_renewed, true) && credentials_.Renew(credentials.access_key_id)) {
         return {Outcome::Next::kRetryNow, status};
@@ -183,6 +249,32 @@ S3Client::Outcome S3Client::JudgeRefusal(const S3Call& call, const HttpResponse&
       break;
   }
   return {Outcome::Next::kReturn, status};
+}
+
+bool S3Client::FollowRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress) {
+  if (error.region.empty() || std::exchange(progress.has_followed_region, true)) return false;
+  if (traits_.SetRegion(bucket.name, error.region)) {
+    telemetry::Log(telemetry::Level::kWarning,
+                   "the bucket is in another region; requests go there, more directly with spec.storage.s3.region (or "
+                   "AWS_REGION) set",
+                   {{"bucket", bucket.name}, {"region", error.region}, {"configured", bucket.region}});
+  }
+  return true;
+}
+
+bool S3Client::DropChecksums(const S3Error& error, Progress& progress) {
+  if (!HasChecksums(progress.request) || !IsRefusalOfChecksums(error)) return false;
+  progress.has_dropped_checksums = true;
+  progress.request = WithoutChecksums(std::move(progress.request));
+  progress.payload_sha256 = HashBody(progress.request);
+  return true;
+}
+
+void S3Client::RememberWorkingRequest(const S3Bucket& bucket, const Progress& progress) {
+  traits_.SetKnown(bucket.name);
+  if (!progress.has_dropped_checksums || !traits_.ForgoChecksums(progress.request.method)) return;
+  telemetry::Log(telemetry::Level::kInfo, "the service refuses x-amz-checksum headers; requests are sent without them",
+                 {{"service", bucket.Origin()}, {"method", progress.request.method}});
 }
 
 bool S3Client::IsClockWrong(const HttpResponse& response) const {

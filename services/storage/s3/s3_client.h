@@ -14,15 +14,19 @@
 #include "services/storage/s3/errors.h"
 #include "services/storage/s3/requests.h"
 #include "services/storage/s3/service_silence.h"
+#include "services/storage/s3/service_traits.h"
 
 namespace espalier::storage {
 
 struct S3ClientOptions {
+  // `max_attempts` is for answers that are unusable (S3Call::check); for what may pass with time there is retry_budget.
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // No request of a call starts later than so long after its first one, nor is an answer awaited for longer; time in
-  // which bytes moved does not count. While the service says nothing at all, calls share this time (service_silence.h).
+  // No request of a call starts later than this after its first one, nor is an answer awaited for longer; time in which
+  // bytes moved does not count. While the service says nothing at all, calls share this time (service_silence.h).
   std::chrono::seconds retry_budget{30};
+  S3Checksums request_checksums = S3Checksums::kWhenSupported;
+  S3Checksums response_checksums = S3Checksums::kWhenSupported;
   Clock* clock = &Clock::Real();  // outlives the client
   WallClock now = SystemTime;
   uint64_t jitter_seed = 0;                 // 0: a random one
@@ -38,7 +42,7 @@ struct S3Call {
   uint64_t transfer_bytes = 0;         // of the bodies: large ones get more time
   std::chrono::seconds extra_time{0};  // that the service may need before it answers
   std::vector<int> known_statuses;     // beside 2xx: handed back as answers, not errors
-  int max_attempts = 0;                // 0: the client's
+  int max_attempts = 0;                // of all requests; 0: retry_budget limits them
   // Looks at a 2xx answer: DataLoss and retryable errors have the request sent again.
   std::function<Status(const HttpResponse&)> check;
 };
@@ -50,9 +54,11 @@ class S3Client {
            S3ClientOptions options = {});
 
   // Requests that fail by 5xx, 429, SlowDown and the like, resets, timeouts or `check` are sent again with growing,
-  // jittered delays; refused credentials are renewed once; a wrong clock is corrected once by the service's own.
-  // Errors: NotFound, PermissionDenied, ..., and the last one's when nothing helped, with the number of requests and
-  // for how long the service has said nothing.
+  // jittered delays. A body that arrives damaged is sent three times in all. Once per call: refused credentials are
+  // renewed, a wrong clock is corrected by the service's own, a request for the wrong region is sent to the region that
+  // the service names, and refused x-amz-checksum-* headers are left out. The last three are remembered for the
+  // service. Errors: NotFound, PermissionDenied, ..., and the last one's when nothing helped, with the number of
+  // requests and the time for which the service has not answered.
   Result<HttpResponse> Send(const S3Bucket& bucket, const S3Call& call);
 
   // Requests sent so far, the repeated ones too.
@@ -62,12 +68,18 @@ class S3Client {
   struct Progress;
   struct Outcome;
   Outcome Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress);
+  HttpResponse ExplainRefusalOfHead(HttpResponse response, const S3Bucket& bucket, const S3Call& call,
+                                    const Credentials& credentials, const SendOptions& how);
   Result<HttpResponse> SendOnce(const HttpRequest& request, const std::string& operation, const SendOptions& options);
   void NoteAnswer(const Status& status, SteadyTime sent, std::chrono::seconds stall_time);
   Status GiveUp(const Status& last, int num_requests) const;
-  Outcome Judge(const S3Call& call, HttpResponse response, const Credentials& credentials, Progress& progress);
-  Outcome JudgeRefusal(const S3Call& call, const HttpResponse& response, const Credentials& credentials,
-                       Progress& progress);
+  Outcome Judge(const S3Bucket& bucket, const S3Call& call, HttpResponse response, const Credentials& credentials,
+                Progress& progress);
+  Outcome JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const HttpResponse& response,
+                       const Credentials& credentials, Progress& progress);
+  bool FollowRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress);
+  bool DropChecksums(const S3Error& error, Progress& progress);
+  void RememberWorkingRequest(const S3Bucket& bucket, const Progress& progress);
   bool SetClockBy(const HttpResponse& response);
   bool IsClockWrong(const HttpResponse& response) const;
   WallTime Now() const;
@@ -77,6 +89,7 @@ class S3Client {
   const std::shared_ptr<HttpTransport> transport_;
   CredentialCache credentials_;
   ServiceSilence silence_;
+  ServiceTraits traits_;
   const uint64_t jitter_seed_;
   // Atomics, because every thread that sends reads and writes them.
   std::atomic<int64_t> clock_offset_seconds_{0};  // the service's clock minus ours

@@ -85,6 +85,50 @@ TEST_F(S3StoreTest, PutsALargeObjectInParts) {
   EXPECT_EQ(service_->num_open_uploads(), 0u);
 }
 
+// As MinIO before 2025: it keeps a checksum of the parts' checksums, and takes one in the completion for that.
+TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
+  std::string completion_checksum = "none sent";
+  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) {
+    if (request.url.ends_with("?uploads=")) response->headers.clear();
+    if (request.method == "POST" && request.url.find("uploadId") != std::string::npos) {
+      for (const auto& [name, value] : request.headers) {
+        if (name == "x-amz-checksum-crc32") completion_checksum = value;
+      }
+    }
+    return response;
+  };
+  S3Store store = Store(network_);
+  EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
+  EXPECT_EQ(completion_checksum, "none sent");
+  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) {
+    for (const auto& [name, value] : request.headers) {
+      if (name == "x-amz-checksum-crc32") completion_checksum = value;
+    }
+    return response;
+  };
+  EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
+  EXPECT_EQ(completion_checksum, EncodedCrc32(Crc32Of(BytesOf(Digits(500)))));
+}
+
+// Some accept the header when an upload begins and refuse it with the parts.
+TEST_F(S3StoreTest, WritesPartsToAServiceWithoutChecksums) {
+  network_->before = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+    for (const auto& [name, value] : request.headers) {
+      if (name != "x-amz-checksum-crc32") continue;
+      return HttpResponse{501,
+                          {},
+                          "<Error><Code>NotImplemented</Code><Message>Header 'x-amz-checksum-crc32' with "
+                          "value 'x' not implemented</Message></Error>",
+                          0};
+    }
+    return std::nullopt;
+  };
+  S3Store store = Store(network_);
+  EXPECT_TRUE(PutText(store, "k", Digits(1001)).ok());
+  EXPECT_EQ(*store.Get("k"), Digits(1001));
+  EXPECT_TRUE(Store(network_).PutIfAbsent("l", BytesOf("x")).ok()) << "501 may be about the condition too";
+}
+
 TEST_F(S3StoreTest, PutsPartsOneAfterAnotherWhereThereIsNoThread) {
   S3Store store = Store(service_);
   {

@@ -1,3 +1,4 @@
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -24,6 +25,42 @@ std::string ProfileOf(const std::string& line) {
   return name;
 }
 
+using ProfileSettings = std::map<std::string, std::string>;
+
+// The settings of the profile's section; nullopt where there is no such section. Of a setting that is repeated the last
+// value counts. Lines below a setting without a value of its own ("s3 =") are indented and belong to it.
+std::optional<ProfileSettings> ReadProfile(const std::string& text, const std::string& profile) {
+  std::optional<ProfileSettings> settings;
+  bool is_in_profile = false;
+  std::istringstream lines(text);
+  for (std::string raw; std::getline(lines, raw);) {
+    const std::string line = WithoutOuterBlanks(raw);
+    if (line.starts_with('#') || line.starts_with(';')) continue;
+    if (line.starts_with('[')) {
+      is_in_profile = ProfileOf(line) == profile;
+      if (is_in_profile && !settings) settings.emplace();
+      continue;
+    }
+    const size_t equals = line.find('=');
+    if (!is_in_profile || equals == std::string::npos) continue;
+    (*settings)[WithoutOuterBlanks(std::string_view(line).substr(0, equals))] =
+        WithoutOuterBlanks(std::string_view(line).substr(equals + 1));
+  }
+  return settings;
+}
+
+std::string ValueIn(const ProfileSettings& settings, const std::string& name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? "" : found->second;
+}
+
+std::string UnsupportedSettingIn(const ProfileSettings& settings) {
+  if (settings.contains("credential_process")) return "credential_process";
+  if (settings.contains("sso_session") || settings.contains("sso_start_url")) return "SSO";
+  if (settings.contains("role_arn")) return "a role to assume";
+  return "";
+}
+
 class FixedSource final : public CredentialSource {
  public:
   explicit FixedSource(Credentials credentials) : credentials_(std::move(credentials)) {}
@@ -39,46 +76,34 @@ class SharedFileSource final : public CredentialSource {
  public:
   SharedFileSource(std::string path, std::string profile) : path_(std::move(path)), profile_(std::move(profile)) {}
   std::string Describe() const override { return "shared file " + path_ + ", profile " + profile_; }
-  bool IsRenewable() const override { return true; }  // by whoever writes the file
+  bool IsRenewable() const override { return true; }  // by the program that writes the file
 
   Result<Credentials> Fetch(Deadline) override {
     ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path_));
-    Credentials credentials;
-    bool is_in_profile = false, was_in_profile = false;
-    std::istringstream lines(text);
-    for (std::string raw; std::getline(lines, raw);) {
-      const std::string line = WithoutOuterBlanks(raw);
-      if (line.starts_with('#') || line.starts_with(';')) continue;
-      if (line.starts_with('[')) {
-        is_in_profile = ProfileOf(line) == profile_;
-        was_in_profile = was_in_profile || is_in_profile;
-      } else if (is_in_profile) {
-        ReadSetting(line, credentials);
-      }
-    }
-    if (!was_in_profile) return FailedPrecondition("there is no section [" + profile_ + "]");
-    if (credentials.access_key_id.empty() || credentials.secret_access_key.empty()) {
-      return FailedPrecondition("section [" + profile_ + "] has not both aws_access_key_id and aws_secret_access_key");
-    }
-    return credentials;
+    const std::optional<ProfileSettings> settings = ReadProfile(text, profile_);
+    if (!settings) return FailedPrecondition("there is no section [" + profile_ + "]");
+    const Credentials credentials{ValueIn(*settings, "aws_access_key_id"),
+                                  Secret(ValueIn(*settings, "aws_secret_access_key")),
+                                  Secret(ValueIn(*settings, "aws_session_token")), std::nullopt};
+    if (!credentials.access_key_id.empty() && !credentials.secret_access_key.empty()) return credentials;
+    const std::string unsupported = UnsupportedSettingIn(*settings);
+    return FailedPrecondition("section [" + profile_ + "] does not have both aws_access_key_id and " +
+                              "aws_secret_access_key" +
+                              (unsupported.empty() ? "" : ": it has " + unsupported + ", which is not supported"));
   }
 
  private:
-  static void ReadSetting(const std::string& line, Credentials& credentials) {
-    const size_t equals = line.find('=');
-    if (equals == std::string::npos) return;
-    const std::string name = WithoutOuterBlanks(std::string_view(line).substr(0, equals));
-    const std::string value = WithoutOuterBlanks(std::string_view(line).substr(equals + 1));
-    if (name == "aws_access_key_id") credentials.access_key_id = value;
-    if (name == "aws_secret_access_key") credentials.secret_access_key = Secret(value);
-    if (name == "aws_session_token") credentials.session_token = Secret(value);
-  }
-
   const std::string path_;
   const std::string profile_;
 };
 
 }  // namespace
+
+std::string UnsupportedProfileSetting(const std::string& path, const std::string& profile) {
+  const Result<std::string> text = ReadSmallFile(path);
+  const std::optional<ProfileSettings> settings = text.ok() ? ReadProfile(*text, profile) : std::nullopt;
+  return settings ? UnsupportedSettingIn(*settings) : "";
+}
 
 std::unique_ptr<CredentialSource> FixedCredentials(const S3CredentialSettings& settings) {
   return std::make_unique<FixedSource>(

@@ -216,7 +216,11 @@ HttpResponse FakeS3::Post(const Request& request) {
   if (request.Asks("uploadId")) return Complete(request);
   const std::string id = "upload/" + std::to_string(next_upload_++) + "=";
   uploads_[id] = {request.key, request.Header(kWriterHeader), {}};
-  return {200, {}, "<InitiateMultipartUploadResult><UploadId>" + id + "</UploadId></InitiateMultipartUploadResult>"};
+  HttpHeaders headers;
+  const std::string type = request.Header("x-amz-checksum-type");
+  if (!type.empty()) headers.emplace_back("x-amz-checksum-type", type);
+  return {200, headers,
+          "<InitiateMultipartUploadResult><UploadId>" + id + "</UploadId></InitiateMultipartUploadResult>"};
 }
 
 HttpResponse FakeS3::Complete(const Request& request) {
@@ -230,14 +234,16 @@ HttpResponse FakeS3::Complete(const Request& request) {
   for (const pugi::xml_node part : document.document_element().children("Part")) {
     const int number = part.child("PartNumber").text().as_int();
     const auto bytes = upload.parts.find(number);
-    if (bytes == upload.parts.end() || part.child_value("ChecksumCRC32") != CrcOf(bytes->second))
-      return Refuse(400, "InvalidPart");
+    if (bytes == upload.parts.end()) return Refuse(400, "InvalidPart");
+    const std::string crc32 = part.child_value("ChecksumCRC32");
+    if (!crc32.empty() && crc32 != CrcOf(bytes->second)) return Refuse(400, "InvalidPart");
     if (number <= last) return Refuse(400, "InvalidPartOrder");
     last = number;
     object.bytes += bytes->second;
   }
   object.crc32 = CrcOf(object.bytes);
-  if (request.Header("x-amz-checksum-crc32") != object.crc32) return Refuse(400, "BadDigest");
+  const std::string crc32 = request.Header("x-amz-checksum-crc32");
+  if (!crc32.empty() && crc32 != object.crc32) return Refuse(400, "BadDigest");
   object.etag = "\"" + HexOf(Hash64(object.bytes)) + "-" + std::to_string(last) + "\"";
   objects_[upload.key] = std::move(object);
   uploads_.erase(found);
