@@ -178,9 +178,6 @@ Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& 
     return FailedPrecondition(message + "; the port does not speak HTTP: it may expect https:// in the endpoint");
   }
   switch (code) {
-    // Some close the connection instead.
-    case CURLE_GOT_NOTHING:
-      return Unavailable(message + (origin.starts_with("http://") ? "; the port may expect https://" : ""));
     case CURLE_OPERATION_TIMEDOUT: return DeadlineExceeded(message);
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
@@ -234,6 +231,19 @@ class CurlTransport::Handle {
     return std::move(exchange.response);
   }
 
+  // Whether the port of an http:// URL speaks TLS, whatever its certificate. Sends nothing after the handshake.
+  bool CompletesTlsHandshake(const HttpRequest& request, const CurlOptions& settings) {
+    const std::string url = "https" + request.url.substr(std::string_view("http").size());
+    const long timeout = static_cast<long>(settings.connect_timeout.count());  // NOLINT: curl's type
+    Set(easy_, CURLOPT_URL, url.c_str());
+    Set(easy_, CURLOPT_CONNECT_ONLY, 1L);
+    Set(easy_, CURLOPT_TIMEOUT_MS, timeout);
+    SetTransport(request, settings);
+    Set(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
+    Set(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
+    return curl_easy_perform(easy_) == CURLE_OK;
+  }
+
  private:
   void SetTransport(const HttpRequest& request, const CurlOptions& settings) {
     Set(easy_, CURLOPT_NOSIGNAL, 1L);
@@ -271,10 +281,22 @@ Result<HttpResponse> CurlTransport::Send(const HttpRequest& request, const SendO
   if (options.deadline.HasPassed()) return DeadlineExceeded("no time is left to send a request");
   std::unique_ptr<Handle> handle = TakeHandle();
   Result<HttpResponse> response = handle->Perform(request, options, options_);
+  if (response.ok()) has_answer_.store(true, std::memory_order_relaxed);
   // One that failed has no connection worth keeping, and may take no options any more: after a name that could not be
   // resolved, libcurl 7.88 refuses CURLOPT_BUFFERSIZE until it is made anew.
-  if (response.ok()) GiveBack(std::move(handle));
+  if (!response.ok()) return ExplainEmptyReply(std::move(response).status(), request);
+  GiveBack(std::move(handle));
   return response;
+}
+
+// A TLS port may close the connection at a plain request without a word, which looks like a failing server. Before the
+// first answer a handshake tells the two apart.
+Status CurlTransport::ExplainEmptyReply(Status status, const HttpRequest& request) {
+  const bool is_empty = status.message().find(curl_easy_strerror(CURLE_GOT_NOTHING)) != std::string::npos ||
+                        status.message().find("Empty reply") != std::string::npos;
+  const bool may_be_tls = is_empty && request.url.starts_with("http://") && !has_answer_.load();
+  if (!may_be_tls || !Handle().CompletesTlsHandshake(request, options_)) return status;
+  return FailedPrecondition(status.message() + "; the port expects https://: use that in the endpoint");
 }
 
 }  // namespace espalier::storage

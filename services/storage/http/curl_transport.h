@@ -2,6 +2,7 @@
 // connections that are kept and used again.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +33,10 @@ class CurlTransport final : public HttpTransport {
   class Handle;  // an easy handle, with its connection
   std::unique_ptr<Handle> TakeHandle();
   void GiveBack(std::unique_ptr<Handle> handle);
+  Status ExplainEmptyReply(Status status, const HttpRequest& request);
 
   const CurlOptions options_;
+  std::atomic<bool> has_answer_{false};  // atomic, because every thread that sends sets it
   Mutex mutex_;
   std::vector<std::unique_ptr<Handle>> idle_ ABSL_GUARDED_BY(mutex_);
 };
