@@ -1,4 +1,4 @@
-#include "services/storage/testing/versitygw.h"
+#include "services/storage/testing/s3_server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,6 +12,8 @@
 
 #include "services/base/clock.h"
 #include "services/storage/http/curl_transport.h"
+#include "services/storage/s3/credential_sources.h"
+#include "services/storage/s3/s3_client.h"
 #include "services/storage/testing/test_certificate.h"
 
 namespace espalier::storage {
@@ -20,7 +22,7 @@ namespace {
 constexpr int kMaxStarts = 5;
 constexpr std::chrono::seconds kStartTime{30};
 
-// One that nobody listens on right now. (Another may take it before we do: Start tries again.)
+// A port that no process listens on now. Another process may take it before the service does: Start tries again.
 Result<int> FreePort() {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (listener < 0) return FromErrno(errno, "making a socket");
@@ -36,63 +38,108 @@ Result<int> FreePort() {
   return static_cast<int>(ntohs(address.sin_port));
 }
 
-}  // namespace
-
-std::string Versitygw::Program() {
-  if (const char* const program = std::getenv("ESPALIER_VERSITYGW"); program != nullptr) return program;
-  return ESPALIER_VERSITYGW_PROGRAM;
+std::string FindProgram(const char* variable, const char* otherwise) {
+  const char* const program = std::getenv(variable);
+  return program != nullptr ? program : otherwise;
 }
 
-Result<std::unique_ptr<Versitygw>> Versitygw::Start(const std::string& program, Tls tls) {
+}  // namespace
+
+std::string S3Server::FindVersitygw() { return FindProgram("ESPALIER_VERSITYGW", ESPALIER_VERSITYGW_PROGRAM); }
+std::string S3Server::FindJava() { return FindProgram("ESPALIER_JAVA", ESPALIER_JAVA_PROGRAM); }
+std::string S3Server::FindS3Proxy() { return FindProgram("ESPALIER_S3PROXY", ESPALIER_S3PROXY_JAR); }
+
+Result<std::unique_ptr<S3Server>> S3Server::StartVersitygw(const std::string& program, Tls tls) {
+  return Start([&](S3Server& server, int port) -> Result<Command> {
+    const std::string folder = server.folder_.path(), address = "127.0.0.1:" + std::to_string(port);
+    // --keep-alive: it would close every connection after a request.
+    Command command{.arguments = {program, "--port", address, "--region", "us-east-1", "--keep-alive"}};
+    if (tls == Tls::kOn) {
+      ASSIGN_OR_RETURN(const TestCertificate certificate, MakeTestCertificate(folder));
+      command.arguments.insert(command.arguments.end(),
+                               {"--cert", certificate.certificate_file, "--key", certificate.key_file});
+      server.settings_.endpoint = "https://" + address;
+      server.settings_.ca_file = certificate.certificate_file;
+    }
+    command.arguments.insert(command.arguments.end(), {"posix", folder + "/data"});
+    const S3CredentialSettings& credentials = server.settings_.credentials;
+    command.environment = {{"ROOT_ACCESS_KEY", credentials.access_key_id},
+                           {"ROOT_SECRET_KEY", credentials.secret_access_key.Reveal()},
+                           {"HOME", folder}};
+    return command;
+  });
+}
+
+Result<std::unique_ptr<S3Server>> S3Server::StartS3Proxy(const std::string& java, const std::string& jar) {
+  return Start([&](S3Server& server, int) -> Result<Command> {
+    const std::string folder = server.folder_.path();
+    std::ofstream(folder + "/s3proxy.conf")
+        << "s3proxy.endpoint=" << server.settings_.endpoint << "\ns3proxy.authorization=aws-v4\n"
+        << "s3proxy.identity=" << server.settings_.credentials.access_key_id << "\n"
+        << "s3proxy.credential=" << server.settings_.credentials.secret_access_key.Reveal() << "\n"
+        << "jclouds.provider=transient-nio2\n";
+    return Command{.arguments = {java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-jar", jar, "--properties",
+                                 folder + "/s3proxy.conf"},
+                   .environment = {{"HOME", folder}, {"LC_ALL", "C.UTF-8"}},
+                   .creates_bucket = true};
+  });
+}
+
+Result<std::unique_ptr<S3Server>> S3Server::StartMock(const std::string& quirks) {
+  return Start([&](S3Server& server, int port) -> Result<Command> {
+    return Command{.arguments = {ESPALIER_PYTHON_PROGRAM, ESPALIER_MOCK_S3, std::to_string(port),
+                                 "bucket=" + server.bucket_ + "," + quirks},
+                   .environment = {{"PYTHONDONTWRITEBYTECODE", "1"}}};
+  });
+}
+
+Result<std::unique_ptr<S3Server>> S3Server::Start(const Prepare& prepare) {
   Status last;
   for (int i = 0; i < kMaxStarts; ++i) {
-    std::unique_ptr<Versitygw> server(new Versitygw);
-    last = server->StartOnce(program, tls);
+    std::unique_ptr<S3Server> server(new S3Server);
+    last = server->StartOnce(prepare);
     if (last.ok()) return server;
   }
   return last;
 }
 
-Status Versitygw::StartOnce(const std::string& program, Tls tls) {
+Status S3Server::StartOnce(const Prepare& prepare) {
   ASSIGN_OR_RETURN(const int port, FreePort());
   std::error_code error;
   std::filesystem::create_directories(folder_.path() + "/data/" + bucket_, error);
   if (error) return FromErrno(error.value(), "making the bucket");
-  const std::string address = "127.0.0.1:" + std::to_string(port);
-  // --keep-alive: it would close every connection after a request.
-  std::vector<std::string> arguments = {program, "--port", address, "--region", "us-east-1", "--keep-alive"};
-  settings_.endpoint = (tls == Tls::kOn ? "https://" : "http://") + address;
+  settings_.endpoint = "http://127.0.0.1:" + std::to_string(port);
   settings_.credentials.access_key_id = "espalier-tests";
   settings_.credentials.secret_access_key = telemetry::Secret("a secret of no worth");
-  if (tls == Tls::kOn) {
-    ASSIGN_OR_RETURN(const TestCertificate certificate, MakeTestCertificate(folder_.path()));
-    arguments.insert(arguments.end(), {"--cert", certificate.certificate_file, "--key", certificate.key_file});
-    settings_.ca_file = certificate.certificate_file;
-  }
-  arguments.insert(arguments.end(), {"posix", folder_.path() + "/data"});
-  const std::map<std::string, std::string> environment = {
-      {"ROOT_ACCESS_KEY", settings_.credentials.access_key_id},
-      {"ROOT_SECRET_KEY", settings_.credentials.secret_access_key.Reveal()},
-      {"HOME", folder_.path()}};
-  ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(arguments, environment, folder_.path() + "/log"));
+  ASSIGN_OR_RETURN(const Command command, prepare(*this, port));
+  ASSIGN_OR_RETURN(ChildProcess process,
+                   ChildProcess::Start(command.arguments, command.environment, folder_.path() + "/log"));
   process_ = std::make_unique<ChildProcess>(std::move(process));
-  return AwaitReady();
+  RETURN_IF_ERROR(AwaitReady());
+  return command.creates_bucket ? CreateBucket() : Status();
 }
 
-Status Versitygw::AwaitReady() const {
+Status S3Server::CreateBucket() const {
+  S3Client client(std::make_shared<CurlTransport>(), FixedCredentials(settings_.credentials));
+  ASSIGN_OR_RETURN(const S3Bucket bucket, MakeS3Bucket(bucket_, settings_));
+  return client.Send(bucket, {.request = {.operation = "CreateBucket", .method = "PUT"}, .doing = "making the bucket"})
+      .status();
+}
+
+Status S3Server::AwaitReady() const {
   CurlTransport transport({.ca_file = settings_.ca_file});
   const Deadline deadline = Deadline::After(kStartTime);
   while (!deadline.HasPassed()) {
-    // Any answer will do; it refuses those without a signature.
+    // Any answer is enough: requests without a signature may be refused.
     const HttpRequest request{.method = "GET", .url = settings_.endpoint + "/", .proxy = ProxyUse::kNone};
     if (transport.Send(request, {.deadline = deadline}).ok()) return Status();
-    if (!process_->IsRunning()) return Unavailable("versitygw has ended: " + Log());
+    if (!process_->IsRunning()) return Unavailable("the service has ended: " + Log());
     Clock::Real().SleepFor(std::chrono::milliseconds(20));  // between looks at another process
   }
-  return DeadlineExceeded("versitygw is not ready: " + Log());
+  return DeadlineExceeded("the service is not ready: " + Log());
 }
 
-std::string Versitygw::Log() const {
+std::string S3Server::Log() const {
   std::ostringstream text;
   text << std::ifstream(folder_.path() + "/log").rdbuf();
   return text.str();

@@ -1,8 +1,11 @@
-// A real S3 service for tests: versitygw (github.com/versity/versitygw) over a temporary folder.
+// Programs that serve S3 to tests, each over a temporary folder: real services, and a mock with a store's quirks.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "services/storage/store_settings.h"
 #include "services/storage/testing/child_process.h"
@@ -10,26 +13,44 @@
 
 namespace espalier::storage {
 
-// Ends with its object.
-class Versitygw {
+// A child process that serves the bucket "tests" on a free port of 127.0.0.1. It is ready when a Start function
+// returns, and ends with this object.
+class S3Server {
  public:
-  // The program: the environment variable ESPALIER_VERSITYGW, or what the build was configured with; "" without.
-  static std::string Program();
-
   enum class Tls { kOff, kOn };
-  // Serves the bucket "tests" on a free port of 127.0.0.1, and is ready when this returns. `program` exists.
-  static Result<std::unique_ptr<Versitygw>> Start(const std::string& program, Tls tls);
+  // github.com/versity/versitygw.
+  static Result<std::unique_ptr<S3Server>> StartVersitygw(const std::string& program, Tls tls);
+  // github.com/gaul/s3proxy; takes a Java of version 17 or later.
+  static Result<std::unique_ptr<S3Server>> StartS3Proxy(const std::string& java, const std::string& jar);
+  // mock_s3.py with these quirks ("no-checksums,region=eu-central-1").
+  static Result<std::unique_ptr<S3Server>> StartMock(const std::string& quirks);
+
+  // Where the programs are: the environment variable of the name (ESPALIER_VERSITYGW, ESPALIER_JAVA, ESPALIER_S3PROXY),
+  // or what the build was configured with; "" without.
+  static std::string FindVersitygw();
+  static std::string FindJava();
+  static std::string FindS3Proxy();
 
   // How to reach it.
   const S3Settings& settings() const { return settings_; }
   const std::string& bucket() const { return bucket_; }
-  // What it printed so far.
+  // What it has printed so far.
   std::string Log() const;
 
  private:
-  Versitygw() = default;
-  Status StartOnce(const std::string& program, Tls tls);
+  struct Command {
+    std::vector<std::string> arguments;
+    std::map<std::string, std::string> environment;
+    bool creates_bucket = false;  // by a request, where a folder is none
+  };
+  // Sets `settings_` and returns the command that serves "127.0.0.1:port".
+  using Prepare = std::function<Result<Command>(S3Server& server, int port)>;
+
+  S3Server() = default;
+  static Result<std::unique_ptr<S3Server>> Start(const Prepare& prepare);
+  Status StartOnce(const Prepare& prepare);
   Status AwaitReady() const;
+  Status CreateBucket() const;
 
   TemporaryFolder folder_;
   S3Settings settings_;
