@@ -35,6 +35,7 @@ if [ -n "$e2e_cluster" ]; then
 fi
 install_ssh_packages
 install_versitygw
+install_s3proxy
 install_prometheus
 KUBE_TOOLS="" HELM_TOOLS=""
 if [ -n "$with_kubernetes" ]; then
@@ -67,7 +68,7 @@ mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
   cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
-    -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
+    -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_S3PROXY="$S3PROXY" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
     -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
     -DESPALIER_UNIT_TESTS="$unit_tests_of_release" \
     >"build/$preset-configure.log" 2>&1 ||

@@ -12,6 +12,17 @@ install_versitygw() {
   fi
 }
 
+# Sets S3PROXY to the jar of a second S3 service, or to nothing.
+install_s3proxy() {
+  local folder
+  S3PROXY=""
+  if command -v java >/dev/null && folder="$(e2e/tools/build.sh s3proxy)"; then
+    S3PROXY="$folder/s3proxy.jar"
+  else
+    echo "!! NOT TESTED against a second S3 service: S3Proxy, which takes java (openjdk-17-jre-headless)" >&2
+  fi
+}
+
 # Sets PROMETHEUS_TOOLS to the folder with prometheus and promtool, or to nothing.
 install_prometheus() {
   if ! PROMETHEUS_TOOLS="$(e2e/tools/build.sh prometheus)"; then
