@@ -319,10 +319,11 @@ std::vector<Rule> EnvironmentRules() {
 
 // As services/job/check_uris.cc, and absolute, as operator/api/check_cluster.cc wants it.
 constexpr char kUriRule[] =
-    R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/[^/]+)*/?$') && )"
+    R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^s3://[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9](/[^/]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)')))";
 constexpr char kEndpointRule[] =
-    R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?/?$'))";
+    R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~-]+)*/?$') && )"
+    R"(!self.matches('/\\.\\.?(/|$)'))";
 // As services/job/cross_checks.cc, and absolute, as operator/api/check_cluster.cc wants it.
 constexpr char kPluginRule[] = R"(self.startsWith('/') && !self.matches('[,[:cntrl:]]'))";
 constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";

@@ -23,12 +23,31 @@ std::string_view TakeUntil(char separator, std::string_view* rest) {
   return part;
 }
 
+bool IsLetterOrDigit(char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z'); }
+
+// As Ceph allows; services/storage/s3/bucket.cc refuses more where the name becomes part of a host name.
 bool IsBucket(std::string_view name) {
-  if (name.size() < 3 || name.size() > 63 || !IsLowerOrDigit(name.front()) || !IsLowerOrDigit(name.back())) {
+  if (name.size() < 3 || name.size() > 255 || !IsLetterOrDigit(name.front()) || !IsLetterOrDigit(name.back())) {
     return false;
   }
-  return name.find("..") == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(), [](char c) { return IsLowerOrDigit(c) || c == '.' || c == '-'; });
+  return name.find("..") == std::string_view::npos && std::all_of(name.begin(), name.end(), [](char c) {
+           return IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_';
+         });
+}
+
+// "", or "/storage/v1/s3".
+bool IsEndpointPath(std::string_view path) {
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view part = path.substr(0, std::min(path.find('/'), path.size()));
+    const bool is_good =
+        !part.empty() && part != "." && part != ".." && std::all_of(part.begin(), part.end(), [](char c) {
+          return IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_' || c == '~';
+        });
+    if (!is_good) return false;
+    path.remove_prefix(part.size());
+  }
+  return true;
 }
 
 std::string LongPrefix(size_t max_prefix) {
@@ -40,7 +59,7 @@ std::string LongPrefix(size_t max_prefix) {
 std::string S3Problem(std::string_view rest, size_t max_prefix) {
   const std::string_view bucket = TakeUntil('/', &rest);
   if (!IsBucket(bucket)) {
-    return "expected s3://bucket/prefix with a bucket of 3 to 63 lower-case letters, digits, '-' and '.', found '" +
+    return "expected s3://bucket/prefix with a bucket of 3 to 255 letters, digits, '-', '_' and '.', found '" +
            std::string(bucket) + "'";
   }
   if (rest.size() > max_prefix) return LongPrefix(max_prefix);
@@ -86,7 +105,7 @@ std::string UriProblem(const std::string& text, size_t max_prefix) {
 }
 
 std::string EndpointProblem(const std::string& text) {
-  const std::string expected = "expected http://host[:port] or https://host[:port]";
+  const std::string expected = "expected http://host[:port][/path] or https://host[:port][/path]";
   std::string_view rest = text;
   if (rest.starts_with("https://")) {
     rest.remove_prefix(8);
@@ -98,6 +117,9 @@ std::string EndpointProblem(const std::string& text) {
   // Not repeated in the message: what stands before '@' could be a password.
   if (rest.find('@') != std::string_view::npos) return "an endpoint has no user or password: " + expected;
   if (rest.ends_with('/')) rest.remove_suffix(1);
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  if (!IsEndpointPath(rest.substr(slash))) return expected;
+  rest = rest.substr(0, slash);
   const size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;  // colons before it are IPv6's own
   if (bracket == std::string_view::npos) return expected;
   const size_t colon = rest.find(':', bracket);

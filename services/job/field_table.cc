@@ -285,7 +285,7 @@ std::string ExpectedOne(const FieldSpec& field) {
     case kPluginItem: return "plugin/name, as in rows/sinusoids";
     case kJobName: return "a name of lower-case letters, digits and '-' that starts with a letter (at most 40)";
     case kUri: return "a path, a file: URI or s3://bucket/prefix";
-    case kEndpoint: return "http://host[:port] or https://host[:port]";
+    case kEndpoint: return "http://host[:port][/path] or https://host[:port][/path]";
     case kObjectName: return "a name of lower-case letters, digits, '-' and '.' (at most 253)";
     case kEnum: return OneOf(field.values);
     case kInteger:

@@ -300,12 +300,14 @@ TEST(ParseJobTest, FreeObjectsAreObjects) {
 }
 
 TEST(ParseJobTest, RefusesPlacesThatAreNone) {
-  EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://Graphs/cora\"")),
-              HasSubstr("job.yaml:7:19: spec.graph.source.uri: expected s3://bucket/prefix with a bucket of 3 to 63"));
+  EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://-graphs/cora\"")),
+              HasSubstr("job.yaml:7:19: spec.graph.source.uri: expected s3://bucket/prefix with a bucket of 3 to 255"));
   EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/results/cora", "uri: gs://results")),
               HasSubstr("spec.output.uri: there is no driver for gs://"));
-  EXPECT_THAT(ErrorOf(ExampleWith("  graph:\n", "  storage: {s3: {endpoint: s3.example.com}}\n  graph:\n")),
-              HasSubstr("job.yaml:6:28: spec.storage.s3.endpoint: expected http://host[:port] or https://host[:port]"));
+  EXPECT_THAT(
+      ErrorOf(ExampleWith("  graph:\n", "  storage: {s3: {endpoint: s3.example.com}}\n  graph:\n")),
+      HasSubstr(
+          "job.yaml:6:28: spec.storage.s3.endpoint: expected http://host[:port][/path] or https://host[:port][/path]"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.keep", "0"}}), HasSubstr("an integer from 1 to 1000"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.every.seconds", "-1"}}), HasSubstr("an integer from 0 to 1000000000"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.resumeFrom", "s3://"}}), HasSubstr("with a bucket"));
