@@ -222,7 +222,10 @@ Status S3Store::Delete(const std::string& key) {
   RETURN_IF_ERROR(Failpoint("store.delete"));
   const S3Call call{
       .request = DeleteObjectRequest(bucket_key), .doing = "deleting " + UriOf(key), .known_statuses = {404}};
-  return client_->Send(bucket_, call).status();
+  const Status deleted = client_->Send(bucket_, call).status();
+  if (deleted.code() != StatusCode::kPermissionDenied) return deleted;
+  // Deleting what does not exist succeeds, and takes no permission.
+  return SendHead(bucket_key, UriOf(key)).status().code() == StatusCode::kNotFound ? Status() : deleted;
 }
 
 Status S3Store::DeleteMany(std::span<const std::string> keys) {

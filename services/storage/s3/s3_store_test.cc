@@ -301,6 +301,17 @@ TEST_F(S3StoreTest, DeletesManyInOneRequest) {
   EXPECT_TRUE(Keys(store).empty());
 }
 
+TEST_F(S3StoreTest, NeedsNoPermissionToDeleteWhatDoesNotExist) {
+  network_->before = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.method != "DELETE") return std::nullopt;
+    return HttpResponse{403, {}, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>", 0};
+  };
+  S3Store store = Store(network_);
+  ASSERT_TRUE(PutText(store, "k", "x").ok());
+  EXPECT_TRUE(store.Delete("nowhere").ok());
+  EXPECT_EQ(store.Delete("k").code(), StatusCode::kPermissionDenied);
+}
+
 TEST_F(S3StoreTest, TellsWhatCouldNotBeDeleted) {
   auto script = std::make_shared<ScriptedTransport>();
   script->Answer(
