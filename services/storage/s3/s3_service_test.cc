@@ -58,6 +58,8 @@ struct Service {
   }
 };
 
+void PrintTo(const Service& service, std::ostream* out) { *out << service.name; }
+
 ServerMaker Mock(const std::string& quirks) {
   return [quirks] { return S3Server::StartMock(quirks); };
 }
