@@ -197,7 +197,7 @@ std::vector<Rule> TrainingRules() {
       {"spec.training.model", "self.type in ['GAT', 'GATv2'] || self.attentionDropout == 0.0", "only for GAT and GATv2",
        "attentionDropout"},
       {"spec.training.model", "!(self.type in ['GAT', 'GATv2']) || self.hiddenSize % self.heads == 0",
-       "is no multiple of heads, which share it equally", "hiddenSize"},
+       "is not divisible by heads: it is the width of all heads together", "hiddenSize"},
       {"spec.training.model", "self.type != 'TorchScript' || has(self.uri)", "TorchScript needs the module's file",
        "uri"},
       {layer, "has(self.fanout) || (has(self.edgeTypes) && size(self.edgeTypes) > 0)",

@@ -240,8 +240,10 @@ class RelationChecker {
     const std::string path = "spec.training.model.";
     if (IsAttention(model.type)) {
       if (model.hidden_size % model.heads != 0) {
-        Add(path + "hiddenSize",
-            "is no multiple of heads (" + std::to_string(model.heads) + "), which share it equally");
+        Add(path + "hiddenSize", "is not divisible by heads: found " + std::to_string(model.hidden_size) + " for " +
+                                     std::to_string(model.heads) +
+                                     " heads, expected the width of all heads together, such as " +
+                                     std::to_string(model.heads * 8) + " for 8 columns a head");
       }
       return;
     }

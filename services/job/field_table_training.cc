@@ -109,7 +109,8 @@ std::vector<FieldSpec> TaskAndModelFields() {
        .default_json = "64",
        .minimum_integer = 1,
        .maximum_integer = 65536,
-       .meaning = "width of the hidden layers"},
+       .meaning = "width of the hidden layers; GAT, GATv2: of all heads together, `hiddenSize / heads` columns each (in DGL "
+                  "`num_hidden` is the width of one head)"},
       {.path = "spec.training.model.dropout",
        .type = kNumber,
        .default_json = "0.5",
@@ -133,7 +134,7 @@ std::vector<FieldSpec> TaskAndModelFields() {
        .default_json = "1",
        .minimum_integer = 1,
        .maximum_integer = 256,
-       .meaning = "GAT, GATv2: attention heads of hidden layers, side by side; `hiddenSize` is a multiple of it"},
+       .meaning = "GAT, GATv2: attention heads of hidden layers, side by side; divides `hiddenSize`"},
       {.path = "spec.training.model.outputHeads",
        .type = kInteger,
        .default_json = "1",

@@ -355,7 +355,8 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
                     HasSubstr("normalization: not for TorchScript")));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.heads", "8"}}), HasSubstr("heads: only for GAT and GATv2"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "GAT"}, {"training.model.heads", "7"}}),
-              HasSubstr("spec.training.model.hiddenSize: is no multiple of heads (7)"));
+              HasSubstr("spec.training.model.hiddenSize: is not divisible by heads: found 64 for 7 heads, expected the "
+                        "width of all heads together, such as 56 for 8 columns a head"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "TorchScript"}}),
               HasSubstr("TorchScript needs the module's file"));
   Overrides resumed = {

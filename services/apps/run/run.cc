@@ -17,6 +17,7 @@
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/shell_word.h"
 #include "services/apps/run/store_probe.h"
+#include "services/job/job_warnings.h"
 #include "services/sampler/batches/audit.h"
 #include "services/telemetry/process.h"
 
@@ -276,6 +277,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   const Result<RunJob> job = PlaceJob(request.document, *folder);
   if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
   for (const std::string& path : job->ignored) progress.Note("ignored: " + path);
+  for (const std::string& warning : job::JobWarnings(job->training)) progress.Note("warning: " + warning);
   const Result<JobStores> stores = OpenStores(options, *job);
   if (!stores.ok()) return Failed(ExitCode::kBadDocument, stores.status().message());
 

@@ -85,6 +85,15 @@ TEST_F(RunMessagesTest, WarningsOfThePartitionerAreSaidOnce) {
   EXPECT_EQ(said.lines.find(warning, at + 1), std::string::npos) << said.lines;
 }
 
+TEST_F(RunMessagesTest, ADocumentThatSurprisesIsWarnedOfOnce) {
+  const Said said = Run({"training.model={type: GAT, hiddenSize: 8, heads: 8}"});
+  ASSERT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
+  const std::string warning = "warning: spec.training.model.hiddenSize: 8 leaves 1 column for each of 8 heads";
+  const size_t at = said.lines.find(warning);
+  ASSERT_NE(at, std::string::npos) << said.lines;
+  EXPECT_EQ(said.lines.find(warning, at + 1), std::string::npos) << said.lines;
+}
+
 TEST_F(RunMessagesTest, ANameThatTheGraphLacksIsAnErrorOfTheUsersDocument) {
   Let("partitioner unknown-name 0");
   const Said said = Run();

@@ -15,6 +15,7 @@
 #include "services/base/heap.h"
 #include "services/client/remote/remote_mini_batch_source.h"
 #include "services/client/session.h"
+#include "services/job/job_warnings.h"
 #include "services/rpc/address_range.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/storage/local_cache.h"
@@ -287,6 +288,8 @@ int Main(int argc, char** argv) {
                                         {"blas_kernel", math->blas_kernel},
                                         {"torch", math->torch_version},
                                         {"cpu_capability", math->cpu_capability}});
+  for (const std::string& warning : job::JobWarnings(training))
+    Log(Level::kWarning, "document", {{"warning", warning}});
   if (const std::string warning = trainer::BlasWarning(*math); !warning.empty()) {
     Log(Level::kWarning, "slow BLAS", {{"warning", warning}});
   }
