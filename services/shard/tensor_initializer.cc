@@ -3,10 +3,10 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <numbers>
 
 #include "services/base/check.h"
 #include "services/base/hash.h"
+#include "services/base/normal_pair.h"
 #include "services/base/philox.h"
 #include "services/base/random_purpose.h"
 #include "services/shard/element_kernels.h"
@@ -25,15 +25,12 @@ ValuesOfBlock UniformValues(const std::array<uint32_t, 4>& words, double low, do
   return values;
 }
 
-// Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958: two uniform numbers become two normal
-// ones. The first is in (0, 1], so that its logarithm is finite; no value is further than 6.7 deviations from the mean.
 ValuesOfBlock NormalValues(const std::array<uint32_t, 4>& words, double mean, double stddev) {
   ValuesOfBlock values;
   for (size_t i = 0; i < 4; i += 2) {
-    const double radius = std::sqrt(-2.0 * std::log((words[i] + 1.0) * 0x1p-32));
-    const double angle = 2.0 * std::numbers::pi * (words[i + 1] * 0x1p-32);
-    values[i] = mean + stddev * (radius * std::cos(angle));
-    values[i + 1] = mean + stddev * (radius * std::sin(angle));
+    const std::array<double, 2> normal = NormalPair(words[i], words[i + 1]);
+    values[i] = mean + stddev * normal[0];
+    values[i + 1] = mean + stddev * normal[1];
   }
   return values;
 }

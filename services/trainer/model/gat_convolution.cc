@@ -1,5 +1,7 @@
 #include "services/trainer/model/gat_convolution.h"
 
+#include <cmath>
+
 #include "services/trainer/model/initialization.h"
 
 namespace espalier::trainer {
@@ -11,14 +13,17 @@ AttentionEdges EdgesOf(const RelationRows& rows) {
   return AttentionEdges(rows.segments, rows.source.size(0), self_edges);
 }
 
+// DGL keeps it as [1, H, C] and calls xavier_normal_, which takes a tensor of three dimensions for a convolution's
+// kernel: fan-in H C, fan-out C.
 torch::Tensor AttentionParameter(const GatOptions& options, const std::string& name) {
   torch::Tensor attention = torch::empty({options.shape.heads, options.shape.columns});
-  FillXavierUniform(attention, kReluGain, options.seed, name);
+  const auto fans = static_cast<double>(options.shape.width() + options.shape.columns);
+  FillNormal(attention, kReluGain * std::sqrt(2.0 / fans), options.seed, name);
   return attention;
 }
 
 Linear Projection(const GatOptions& options, Bias bias, const std::string& name) {
-  return Linear(options.inputs, options.shape.width(), bias, kReluGain, options.seed, name);
+  return Linear(options.inputs, options.shape.width(), bias, kReluGain, options.seed, name, WeightInit::kXavierNormal);
 }
 
 // values f32 [N, H * C], attention f32 [H, C] -> f32 [N, H]: each head's dot product.

@@ -5,7 +5,8 @@
 //
 // as DGL's GATConv and GATv2Conv compute it; as there, W_src and W_dst of GATv2 have biases. Hidden layers put the
 // heads side by side, the last layer takes their mean. In training, elements of a_uv[h] are dropped after the softmax.
-// On a sampled neighbourhood the softmax is over the drawn edges.
+// On a sampled neighborhood the softmax is over the drawn edges. First values are distributed as DGL's: Xavier's normal
+// with the gain of ReLU for all weights, zeros for biases.
 #pragma once
 
 #include <string>

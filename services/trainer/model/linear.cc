@@ -4,10 +4,13 @@
 
 namespace espalier::trainer {
 
-LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, Bias bias, double gain, uint64_t seed,
-                       const std::string& name) {
+LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, Bias bias, double gain, uint64_t seed, const std::string& name,
+                       WeightInit init) {
   torch::Tensor weight = torch::empty({outputs, inputs});
-  FillXavierUniform(weight, gain, seed, name + ".weight");
+  switch (init) {
+    case WeightInit::kXavierUniform: FillXavierUniform(weight, gain, seed, name + ".weight"); break;
+    case WeightInit::kXavierNormal: FillXavierNormal(weight, gain, seed, name + ".weight"); break;
+  }
   weight_ = register_parameter("weight", weight);
   if (bias == Bias::kZeros) bias_ = register_parameter("bias", torch::zeros({outputs}));
 }
