@@ -115,6 +115,20 @@ TEST(EdgeTrainingTest, LearnsClassesOfEdges) {
   EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
 }
 
+TEST(EdgeTrainingTest, CountsWhatItsEvaluationsComputeAndWrites) {
+  job::DistTraining job = RatingJob(job::TaskType::kEdgeClassification, "kind");
+  job.training.epochs = 1;
+  job.output_save = {job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
+  const storage::TemporaryFolder folder;
+  std::vector<PhaseReport> reports;
+  TrainSmall(RatingsOnce(), job, {.output = folder.path() + "/out", .phases = &reports});
+  EXPECT_THAT(PhaseNames(reports), testing::ElementsAre("Training", "Evaluating", "Writing", "Evaluating", "Embedding",
+                                                        "Writing", "Embedding", "Writing"));
+  for (const PhaseReport& report : reports) {
+    if (report.phase == RunPhase::kWriting && report.fraction.has_value()) EXPECT_LE(*report.fraction, 1);
+  }
+}
+
 TEST(EdgeTrainingTest, LearnsValuesOfEdges) {
   job::DistTraining job = RatingJob(job::TaskType::kEdgeRegression, "value");
   job.training.epochs = 40;

@@ -97,6 +97,20 @@ TEST(LinkTrainingTest, LearnsWhichNodesAreNear) {
   EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
 }
 
+// Candidates that are drawn, and all nodes.
+TEST(LinkTrainingTest, CountsWhatItsEvaluationsCompute) {
+  for (const int64_t candidates : {0, 5}) {
+    job::DistTraining job = LinkJob();
+    job.training.epochs = 1;
+    job.training.evaluation.candidates = candidates;
+    std::vector<PhaseReport> reports;
+    TrainSmall(Communities(), job, {.phases = &reports});
+    EXPECT_THAT(PhaseNames(reports), testing::ElementsAre("Training", "Evaluating", "Writing", "Evaluating", "Writing"))
+        << candidates;
+    ExpectExactFractions(reports);
+  }
+}
+
 TEST(LinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
   for (const auto negatives : {job::Negatives::kUniform, job::Negatives::kJoint, job::Negatives::kInBatch,
                                job::Negatives::kInDegree, job::Negatives::kGlobalUniform}) {

@@ -82,7 +82,7 @@ class RestartedServerTest : public ::testing::Test {
                                        .seed_type = data.seed_type(),
                                        .seed = 1});
         auto evaluator = *Evaluator::Make(access, data, collective, options);
-        const Status status = evaluator->RunPass(*model, [&]() -> Status {
+        const Status status = evaluator->RunPass(*model, PassWork{}, [&]() -> Status {
           {
             const std::lock_guard lock(mutex);
             ++outcome.bodies;

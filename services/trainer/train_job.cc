@@ -1,6 +1,7 @@
 #include "services/trainer/train_job.h"
 
 #include <algorithm>
+#include <array>
 
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
@@ -35,21 +36,33 @@ class TrainerRun {
  public:
   TrainerRun(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
              const TrainOptions& options, Parts parts)
-      : job_(job), graph_(graph), collective_(collective), options_(options), parts_(std::move(parts)) {}
+      : job_(job),
+        graph_(graph),
+        collective_(collective),
+        options_(options),
+        parts_(std::move(parts)),
+        phases_(options.on_phase) {}
 
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
-    const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts, [this] { return GoOnEvaluating(); }};
+    const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts, [this] { return GoOnEvaluating(); },
+                                        &phases_};
     EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, inference, options_.incarnation);
     if (parts_.scorer != nullptr) {
       ASSIGN_OR_RETURN(evaluation.links, LinkMeasureOf(job_.training, graph_.schema(), parts_.scorer));
       evaluation.links->options.chunk_nodes = options_.scoring_chunk;
       evaluation.links->options.timeouts = options_.timeouts;
       evaluation.links->options.before_chunk = evaluation.inference.before_chunk;
+      evaluation.links->options.phases = &phases_;
     }
     if (parts_.edges.has_value()) {
-      evaluation.edges = EdgeMeasure{evaluation.metric,      parts_.edges->target, parts_.edges->head,
-                                     options_.scoring_chunk, options_.timeouts,    inference.before_chunk};
+      evaluation.edges = EdgeMeasure{evaluation.metric,
+                                     parts_.edges->target,
+                                     parts_.edges->head,
+                                     options_.scoring_chunk,
+                                     options_.timeouts,
+                                     inference.before_chunk,
+                                     &phases_};
     }
     ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation)));
     RETURN_IF_ERROR(PrepareCheckpoints());
@@ -59,6 +72,7 @@ class TrainerRun {
     // Only now: a metrics line that could not be written must not cost the models.
     RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.collective));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
+    phases_.Begin(RunPhase::kWriting, 0);
     if (learnable_ != nullptr && !outcome_.stopped()) {
       ASSIGN_OR_RETURN(outcome_.rows_digest, learnable_->Digest(collective_));
     }
@@ -234,6 +248,7 @@ class TrainerRun {
     loop.stop_requested = options_.stop_requested;
     loop.on_resumed = options_.on_resumed;
     loop.on_step = options_.on_step;
+    loop.phases = &phases_;
     loop.on_computing = options_.on_computing;
     loop.on_computed = options_.on_computed;
     loop.on_progress = options_.on_progress;
@@ -266,12 +281,16 @@ class TrainerRun {
 
   // Leaves the best parameters in the model. The other ranks wait while rank 0 writes, however slow its store is.
   Status SaveModels() {
+    phases_.Begin(RunPhase::kWriting, Saves(job::OutputKind::kModel) ? 2 : 0);  // last and best
     RETURN_IF_ERROR(WriteAside([this] { return outputs_->WriteModel("last", StateOf(*parts_.model)); }));
+    phases_.Add(1);
     RETURN_IF_ERROR(LoadState(*parts_.model, outcome_.loop.best_state));
     outcome_.loop.best_state.clear();
     outcome_.parameters_digest = ParametersDigest(*parts_.model);
     RETURN_IF_ERROR(CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective()));
-    return WriteAside([this] { return WriteBestModel(); });
+    RETURN_IF_ERROR(WriteAside([this] { return WriteBestModel(); }));
+    phases_.Add(1);
+    return Status();
   }
 
   Status WriteAside(const std::function<Status()>& write) {
@@ -296,13 +315,21 @@ class TrainerRun {
 
   // One pass for everything that is said about the best model.
   Status EvaluateBest() {
-    return evaluator_->RunPass(*parts_.model, [this]() -> Status {
-      if (parts_.unmeasurable.empty()) {
+    const bool measures = parts_.unmeasurable.empty();
+    constexpr std::array kMeasured{SplitPartName::kValidation, SplitPartName::kTest};
+    const PassWork work = measures ? PassWork{RunPhase::kEvaluating, evaluator_->CountRows(kMeasured)}
+                                   : PassWork{RunPhase::kEmbedding, CountHiddenRowsOfPass()};
+    return evaluator_->RunPass(*parts_.model, work, [this, measures]() -> Status {
+      if (measures) {
         ASSIGN_OR_RETURN(outcome_.validation, evaluator_->MetricOf(*parts_.model, SplitPartName::kValidation));
         ASSIGN_OR_RETURN(outcome_.test, evaluator_->MetricOf(*parts_.model, SplitPartName::kTest));
       }
       return WritesOutputs() ? WriteNodeResults() : Status();
     });
+  }
+
+  uint64_t CountHiddenRowsOfPass() const {
+    return evaluator_->has_full_pass() ? evaluator_->inference().CountHiddenRows() : 0;
   }
 
   // May run more than once: the last time counts.
@@ -312,6 +339,7 @@ class TrainerRun {
     if (!request.embeddings && !request.predictions && !of_edges) return Status();
     request.nodes = chosen_nodes_;
     if (!evaluator_->has_full_pass()) {
+      phases_.Begin(RunPhase::kEmbedding, evaluator_->inference().CountHiddenRows());
       RETURN_IF_ERROR(evaluator_->inference().ComputeHidden(*parts_.model, evaluator_->NextTensorPrefix()));
     }
     NodeResultsContext context{graph_,
@@ -320,7 +348,8 @@ class TrainerRun {
                                options_.timeouts,
                                NodeResultAttributes(FactsOf()),
                                /*store=*/nullptr,
-                               {}};
+                               {},
+                               &phases_};
     if (outputs_ != nullptr) {
       context.store = &outputs_->store();
       context.folder = outputs_->folder();
@@ -351,6 +380,7 @@ class TrainerRun {
   collective::Collective& collective_;
   const TrainOptions& options_;
   Parts parts_;
+  PhaseTracker phases_;
   Timer timer_;
   bool is_training_ = false;
   std::unique_ptr<Outputs> outputs_;         // rank 0's

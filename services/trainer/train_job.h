@@ -15,6 +15,7 @@
 #include "services/trainer/checkpoint/resume.h"
 #include "services/trainer/data/graph_access.h"
 #include "services/trainer/epoch_plan.h"
+#include "services/trainer/evaluation/run_phase.h"
 #include "services/trainer/ops/math_setup.h"
 #include "services/trainer/training_loop.h"
 
@@ -40,6 +41,8 @@ struct TrainOptions {
   std::function<void(const RunPosition&)>
       on_resumed;                                   // may be empty; before the first step: the last one of a checkpoint
   std::function<void(const RunPosition&)> on_step;  // may be empty
+  // May be empty. The phase that the run is in and the share of it that is done, at each of its chunks (PhaseTracker).
+  PhaseTracker::Report on_phase;
   // May be empty. Around what a step computes, which takes what it takes and asks no server.
   std::function<void()> on_computing, on_computed;
   // May be empty. Called for each piece of what is long between steps: evaluations, copies of learnable rows.

@@ -112,6 +112,7 @@ class Loop {
 
   Status RunEpoch() {
     const Timer timer;
+    BeginPhase(options_.phases, RunPhase::kTraining, 0);
     if (next_step_ == 0) {
       report_ = EpochReport();
       loss_sum_ = 0;
@@ -159,6 +160,7 @@ class Loop {
     if (options_.on_epoch) options_.on_epoch(report_);
     const bool is_end = epoch_ == num_epochs() || result_.end == LoopEnd::kEarlyStopping;
     if (is_end) {
+      BeginPhase(options_.phases, RunPhase::kWriting, 0);
       ASSIGN_OR_RETURN(const bool wants_end, IsWanted(options_.snapshots != nullptr && options_.snapshots->WantsEnd()));
       save = save || wants_end;
       // There is no next step that would come before: the others wait here, however long the upload takes. (Learnable
@@ -174,6 +176,7 @@ class Loop {
   // The barrier was the step's all-reduce. Nobody leaves before the state is kept.
   Status Stop() {
     result_.end = LoopEnd::kStopRequested;
+    BeginPhase(options_.phases, RunPhase::kWriting, 0);
     RETURN_IF_ERROR(collective::AgreeOn(SaveLast(), collective_, options_.timeouts.collective));
     if (next_step_ == 0) return Status();  // nothing of this epoch is there to tell
     report_.loss = MeanLoss();

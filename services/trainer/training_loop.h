@@ -52,6 +52,7 @@ struct LoopOptions {
   std::function<void(const EpochReport&)> on_epoch;    // may be empty; not for epochs that `start` brings
   std::function<void(const RunPosition&)> on_resumed;  // may be empty; the last of the steps that `start` brings
   std::function<void(const RunPosition&)> on_step;     // may be empty; after each step
+  PhaseTracker* phases = nullptr;                      // outlives the loop; may be null
   std::function<void()> on_computing, on_computed;     // may be empty; around what a step computes
   std::function<void()> on_progress;                   // may be empty; while a snapshot waits for memory
   std::function<void()> on_stopped;                    // may be empty; what the last checkpoint needs is in memory

@@ -49,6 +49,12 @@ TEST(TrainingViewTest, ReadsTheStatusOfATrainer) {
   EXPECT_EQ(status->remaining_seconds, 12);
   EXPECT_EQ(ParseTrainingStatus(R"({"epoch":49,"percent":100,"etaSeconds":0})")->remaining_seconds, std::nullopt);
   EXPECT_EQ(ParseTrainingStatus(R"({"epoch":1,"seedsPerSecond":45120})")->text, "epoch 1  45.1 k seeds/s");
+  const auto embedding = ParseTrainingStatus(
+      R"({"phase":"Embedding","phasePercent":40,"epoch":49,"epochs":50,"percent":100,"etaSeconds":0})");
+  EXPECT_EQ(embedding->phase, "embedding");
+  EXPECT_DOUBLE_EQ(embedding->fraction, 0.4) << "of the phase";
+  EXPECT_EQ(ParseTrainingStatus(R"({"phase":"Writing","epoch":49,"percent":100})")->fraction, -1) << "not known";
+  EXPECT_EQ(ParseTrainingStatus(R"({"phase":"\u001b[2J","epoch":1})")->phase, "training") << "an unknown phase";
   EXPECT_FALSE(ParseTrainingStatus("{}").has_value());
   EXPECT_FALSE(ParseTrainingStatus("nonsense").has_value());
   EXPECT_LT(ParseTrainingStatus("{\"epoch\":0}")->fraction, 0);

@@ -377,7 +377,13 @@ void RunInProgress::Show() {
   const Result<std::string> answer = context_.fleet.StatusOf({Role::kTrainer, 0});
   if (!answer.ok()) return;
   const std::optional<TrainingStatus> status = ParseTrainingStatus(*answer);
-  if (status.has_value()) context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
+  if (!status.has_value()) return;
+  if (!context_.options.roles.has_program()) context_.progress.SwitchTo(status->phase);
+  if (status->phase == "training") {
+    context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
+  } else {
+    context_.progress.Update(status->fraction, status->text);  // with the phase's own remaining time
+  }
 }
 
 // Of the first partitioner, which runs on this machine wherever the others do.

@@ -3,11 +3,16 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "services/apps/terminal/progress.h"
 
 namespace espalier::run {
 namespace {
+
+// A trainer's names of its phases, and how the console shows them.
+constexpr std::pair<const char*, const char*> kPhases[] = {
+    {"Training", "training"}, {"Evaluating", "evaluating"}, {"Embedding", "embedding"}, {"Writing", "writing"}};
 
 std::string NumberText(double value) {
   std::array<char, 32> text{};
@@ -37,9 +42,15 @@ std::optional<TrainingStatus> ParseTrainingStatus(const std::string& json) {
   };
   TrainingStatus status;
   status.epoch = document["epoch"].get<int64_t>();
-  if (const auto percent = number("percent"); percent.has_value()) status.fraction = *percent / 100;
-  // After the last step comes an evaluation, of which nobody knows how long it takes.
-  if (status.fraction < 1) status.remaining_seconds = number("etaSeconds");
+  if (const auto phase = document.find("phase"); phase != document.end() && phase->is_string()) {
+    for (const auto& [name, word] : kPhases) {
+      if (*phase == name) status.phase = word;
+    }
+  }
+  const bool is_training = status.phase == "training";
+  const auto percent = number(is_training ? "percent" : "phasePercent");
+  if (percent.has_value()) status.fraction = *percent / 100;
+  if (is_training && status.fraction < 1) status.remaining_seconds = number("etaSeconds");
   status.text = "epoch " + std::to_string(status.epoch);
   if (const auto epochs = number("epochs"); epochs.has_value()) status.text += " of " + NumberText(*epochs);
   if (const auto metrics = document.find("metrics"); metrics != document.end() && metrics->is_object()) {

@@ -7,8 +7,9 @@
 namespace espalier::run {
 
 struct TrainingStatus {
-  double fraction = -1;                     // of all steps; negative: not known
-  std::optional<double> remaining_seconds;  // until the last step, as the trainer estimates it
+  std::string phase = "training";           // or "evaluating", "embedding", "writing"
+  double fraction = -1;                     // of the phase; negative: not known
+  std::optional<double> remaining_seconds;  // until the last step, as the trainer estimates it; only while training
   int64_t epoch = -1;                       // the latest that began
   std::string text;                         // "epoch 12 of 50  loss 0.51  Accuracy 0.78  45.1 k seeds/s"
 };

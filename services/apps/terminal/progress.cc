@@ -72,6 +72,15 @@ void Progress::Begin(const std::string& phase) {
   if (style_ == ProgressStyle::kBar) Draw(-1, "", std::nullopt);
 }
 
+void Progress::SwitchTo(const std::string& phase) {
+  if (phase == phase_) return;
+  // Lines keep their pace over phases: otherwise none would be printed where each phase is shorter than the pause.
+  if (style_ == ProgressStyle::kLines && !last_drawn_.has_value()) last_drawn_ = phase_start_;
+  if (style_ == ProgressStyle::kBar) last_drawn_.reset();
+  phase_ = phase;
+  phase_start_ = clock_.Now();
+}
+
 void Progress::Update(double fraction, const std::string& detail) {
   const double elapsed = std::chrono::duration<double>(clock_.Now() - phase_start_).count();
   // Early guesses are worse than none.

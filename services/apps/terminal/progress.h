@@ -38,6 +38,9 @@ class Progress {
 
   // Begins a phase: what went before is over.
   void Begin(const std::string& phase);
+  // Begins a phase without a line of its own: for phases that may last no time and come again and again. Does nothing
+  // while `phase` goes on.
+  void SwitchTo(const std::string& phase);
   // `fraction` of the phase is done (negative: nobody knows). Redraws ten times a second, or prints a line every
   // few seconds; the remaining time is the phase's own so far, extended.
   void Update(double fraction, const std::string& detail);

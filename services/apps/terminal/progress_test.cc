@@ -60,6 +60,35 @@ TEST(ProgressTest, PrintsFewPlainLinesWhereNothingCanRedraw) {
             "training\ntraining  50 %  epoch 50  5.0 s left\ntraining 100 %  epoch 100  0.0 s left\ntrained\n");
 }
 
+// An evaluation after each epoch: the phases are shorter than the pause between lines.
+TEST(ProgressTest, PhasesThatComeAgainAndAgainKeepTheLinesApart) {
+  const std::string printed = Printed(ProgressStyle::kLines, [](Progress& progress, FakeClock& clock) {
+    progress.Begin("training");
+    for (int epoch = 1; epoch <= 2; ++epoch) {
+      progress.SwitchTo("training");
+      clock.SleepFor(std::chrono::seconds(1));
+      progress.Update(epoch / 2.0, "", std::nullopt);
+      progress.SwitchTo("evaluating");
+      clock.SleepFor(std::chrono::seconds(4));
+      progress.Update(0.5, "");
+    }
+  });
+
+  EXPECT_EQ(printed, "training\nevaluating  50 %  4.0 s left\nevaluating  50 %  4.0 s left\n");
+}
+
+TEST(ProgressTest, ABarShowsAnotherPhaseAtOnce) {
+  const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock& clock) {
+    progress.Begin("training");
+    progress.Update(1, "", std::nullopt);
+    progress.SwitchTo("writing");
+    progress.Update(-1, "");
+    clock.SleepFor(std::chrono::seconds(1));
+  });
+
+  EXPECT_THAT(printed, HasSubstr("100 %\r\033[Kwriting"));
+}
+
 TEST(ProgressTest, RedrawsItsBarAndClearsIt) {
   const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock& clock) {
     progress.Begin("training");

@@ -215,6 +215,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
     stop.OnStep();
     status.OnStep(position);
   };
+  options.on_phase = [&](trainer::RunPhase phase, std::optional<double> fraction) { status.OnPhase(phase, fraction); };
   options.on_computing = [&] { stop.OnComputing(); };
   options.on_computed = [&] { stop.OnComputed(); };
   options.on_progress = [&] { stop.OnProgress(); };

@@ -43,7 +43,10 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
       compute_seconds_(SecondsCounter(metrics, "compute")),
       communicate_seconds_(SecondsCounter(metrics, "communicate")),
       evaluate_seconds_(SecondsCounter(metrics, "evaluate")) {
-  if (job.training.epochs == 0) progress_.Set(1);  // there are no steps to wait for
+  if (job.training.epochs > 0) return;
+  progress_.Set(1);  // there are no steps to wait for
+  MutexLock lock(&mutex_);
+  position_ = trainer::RunPosition();
 }
 
 void TrainingStatus::OnResumed(const trainer::RunPosition& position) {
@@ -66,8 +69,12 @@ void TrainingStatus::OnStep(const trainer::RunPosition& position) {
   communicate_seconds_.Add(position.seconds.communicate);
   MutexLock lock(&mutex_);
   if (!has_stepped_) timer_ = Timer();
-  if (has_stepped_) timed_seeds_ += position.num_seeds;
   has_stepped_ = true;
+  if (since_step_.has_value()) {
+    timed_seconds_ += since_step_->Seconds();
+    timed_seeds_ += position.num_seeds;
+  }
+  since_step_ = Timer();
   position_ = position;
 }
 
@@ -89,11 +96,31 @@ void TrainingStatus::OnEpoch(const trainer::EpochReport& report) {
   if (report.validation.has_value()) last_validation_ = report.validation;
 }
 
+void TrainingStatus::OnPhase(trainer::RunPhase phase, std::optional<double> fraction) {
+  MutexLock lock(&mutex_);
+  if (phase != trainer::RunPhase::kTraining) {
+    since_step_.reset();
+  } else if (has_stepped_ && !since_step_.has_value()) {
+    since_step_ = Timer();
+  }
+  // The loop writes nothing before its end, which early stopping brings before the last step.
+  if (phase == trainer::RunPhase::kWriting) has_no_more_steps_ = true;
+  phase_ = phase;
+  phase_fraction_ = fraction;
+}
+
 std::string TrainingStatus::Json() const {
   MutexLock lock(&mutex_);
   nlohmann::ordered_json status = {
       {"job", job_name_}, {"rank", rank_}, {"trainers", num_trainers_}, {"incarnation", incarnation_}};
   if (!job_uid_.empty()) status["uid"] = job_uid_;
+  const bool is_training = phase_.value_or(trainer::RunPhase::kTraining) == trainer::RunPhase::kTraining;
+  if (phase_.has_value()) status["phase"] = trainer::NameOf(*phase_);
+  if (is_training && phase_.has_value()) {
+    status["phasePercent"] = position_.has_value() ? 100 * FractionOf(*position_) : 0.0;
+  } else if (phase_fraction_.has_value()) {
+    status["phasePercent"] = 100 * *phase_fraction_;
+  }
   if (position_.has_value()) {
     const double fraction = FractionOf(*position_);
     status["epoch"] = position_->epoch;
@@ -103,8 +130,8 @@ std::string TrainingStatus::Json() const {
     status["percent"] = 100 * fraction;
     // Nothing is known of this incarnation's speed before its first step, and nothing remains after the last.
     if (has_stepped_) status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - brought_);
-    if (fraction == 1) status["etaSeconds"] = 0.0;
-    if (timed_seeds_ > 0) status["seedsPerSecond"] = static_cast<double>(timed_seeds_) / timer_.Seconds();
+    if (fraction == 1 || has_no_more_steps_) status["etaSeconds"] = 0.0;
+    if (is_training && timed_seeds_ > 0) status["seedsPerSecond"] = static_cast<double>(timed_seeds_) / timed_seconds_;
   }
   nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
   if (last_epoch_.has_value()) {

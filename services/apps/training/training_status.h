@@ -21,9 +21,14 @@ class TrainingStatus {
   void OnResumed(const trainer::RunPosition& position);
   void OnStep(const trainer::RunPosition& position);
   void OnEpoch(const trainer::EpochReport& report);
+  // As PhaseTracker::Report.
+  void OnPhase(trainer::RunPhase phase, std::optional<double> fraction);
 
-  // {"job", "uid", "rank", "incarnation", "epoch", "step", "epochs", "percent", "etaSeconds", "seedsPerSecond",
-  // "metrics": {"loss", ...}}; seeds of all trainers, evaluations' time included
+  // Returns {"job", "uid", "rank", "incarnation", "phase", "phasePercent", "epoch", "step", "epochs", "percent",
+  // "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}}.
+  //   percent         of the steps of all epochs, in every phase; etaSeconds: until the last epoch ends
+  //   phasePercent    of the phase; absent where it is not known
+  //   seedsPerSecond  of all trainers, while steps are taken: time of other phases does not count
   std::string Json() const;
 
  private:
@@ -44,7 +49,13 @@ class TrainingStatus {
   bool has_stepped_ ABSL_GUARDED_BY(mutex_) = false;
   double brought_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that an earlier incarnation took
   Timer timer_ ABSL_GUARDED_BY(mutex_);         // since the first step of this one ended
+  // Since the last step, or since the training phase began anew; unset in other phases and before the first step.
+  std::optional<Timer> since_step_ ABSL_GUARDED_BY(mutex_);
+  double timed_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t timed_seeds_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<trainer::RunPhase> phase_ ABSL_GUARDED_BY(mutex_);
+  std::optional<double> phase_fraction_ ABSL_GUARDED_BY(mutex_);
+  bool has_no_more_steps_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<trainer::RunPosition> position_ ABSL_GUARDED_BY(mutex_);
   std::optional<trainer::EpochReport> last_epoch_ ABSL_GUARDED_BY(mutex_);
   std::optional<double> last_validation_ ABSL_GUARDED_BY(mutex_);

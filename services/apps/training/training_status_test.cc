@@ -35,6 +35,7 @@ TEST(TrainingStatusTest, WithoutEpochsAllStepsAreDone) {
   job.training.epochs = 0;
   const TrainingStatus inference(job, "", 0, 1, 1, others);
   EXPECT_THAT(others.Serialize(), testing::HasSubstr("espalier_trainer_progress_ratio 1\n"));
+  EXPECT_EQ(nlohmann::json::parse(inference.Json())["percent"], 100.0);
 }
 
 TEST(TrainingStatusTest, SaysHowFarItIs) {
@@ -90,6 +91,51 @@ TEST(TrainingStatusTest, GoesOnWhereACheckpointEnded) {
   training.OnStep({.epoch = 2, .step = 1, .num_epochs = 4, .steps_per_epoch = 5, .num_seeds = 8});
   EXPECT_GT(nlohmann::json::parse(training.Json())["seedsPerSecond"].get<double>(), 0.0);
   EXPECT_GE(status["etaSeconds"].get<double>(), 0.0);
+}
+
+// Minutes of evaluation used to read as training at 100 % whose rate fell.
+TEST(TrainingStatusTest, SaysWhichPhaseItIsInAndGivesTheRateOfStepsOnlyWhileTraining) {
+  telemetry::MetricRegistry metrics;
+  TrainingStatus training(Job(), "", 0, 1, 1, metrics);
+  const auto status = [&] { return nlohmann::json::parse(training.Json()); };
+  EXPECT_FALSE(status().contains("phase"));
+  training.OnPhase(trainer::RunPhase::kTraining, std::nullopt);
+  EXPECT_EQ(status()["phase"], "Training");
+  EXPECT_EQ(status()["phasePercent"], 0.0);
+  const Timer whole;
+  for (uint32_t step = 0; step < 2; ++step) {
+    training.OnStep({.epoch = 0, .step = step, .num_epochs = 2, .steps_per_epoch = 2, .num_seeds = 8});
+  }
+  EXPECT_EQ(status()["phasePercent"], 50.0);
+  const double rate = status()["seedsPerSecond"].get<double>();
+  EXPECT_GT(rate, 0);
+  EXPECT_EQ(status()["seedsPerSecond"].get<double>(), rate) << "time after the last step is no step's";
+
+  const Timer evaluation;
+  training.OnPhase(trainer::RunPhase::kEvaluating, 0.25);
+  EXPECT_EQ(status()["phase"], "Evaluating");
+  EXPECT_EQ(status()["phasePercent"], 25.0);
+  EXPECT_EQ(status()["percent"], 50.0) << "of all steps, in every phase";
+  EXPECT_FALSE(status().contains("seedsPerSecond"));
+  while (evaluation.Seconds() < 0.02) {
+  }
+  const double evaluation_seconds = evaluation.Seconds();
+  training.OnPhase(trainer::RunPhase::kTraining, std::nullopt);
+  training.OnStep({.epoch = 1, .step = 0, .num_epochs = 2, .steps_per_epoch = 2, .num_seeds = 8});
+  const double timed_seconds = 16 / status()["seedsPerSecond"].get<double>();
+  EXPECT_LE(timed_seconds, whole.Seconds() - evaluation_seconds) << "an evaluation takes no step's time";
+}
+
+TEST(TrainingStatusTest, OnceItWritesNoStepIsLeftWhereverItStopped) {
+  telemetry::MetricRegistry metrics;
+  TrainingStatus training(Job(), "", 0, 1, 1, metrics);
+  training.OnStep({.epoch = 0, .step = 1, .num_epochs = 4, .steps_per_epoch = 2});
+  training.OnPhase(trainer::RunPhase::kWriting, std::nullopt);
+  const auto status = nlohmann::json::parse(training.Json());
+  EXPECT_EQ(status["phase"], "Writing");
+  EXPECT_FALSE(status.contains("phasePercent"));
+  EXPECT_EQ(status["percent"], 25.0);
+  EXPECT_EQ(status["etaSeconds"], 0.0);
 }
 
 TEST(TrainingStatusTest, NothingRemainsOfARunWhoseStepsAreAllTaken) {

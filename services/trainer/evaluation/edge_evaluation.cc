@@ -1,5 +1,6 @@
 #include "services/trainer/evaluation/edge_evaluation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "services/collective/agreement.h"
@@ -42,6 +43,7 @@ Status EdgeEvaluation::AddPart(graph::SplitPartName part, MetricAccumulator& met
                      LabelledEdgesOfChunk(measure_.target, graph_, part, chunk, size, measure_.timeouts));
     ASSIGN_OR_RETURN(const torch::Tensor outputs, OutputsOf(edges.sources, edges.destinations));
     metric.Add(chunk, outputs, edges.labels);
+    AddRows(measure_.phases, std::min(count - chunk * size, collective_.size() * size));
   }
   return Status();
 }

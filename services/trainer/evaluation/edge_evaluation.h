@@ -26,6 +26,7 @@ struct EdgeMeasure {
   uint64_t chunk_edges = 4096;     // results depend on it
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as InferenceOptions
+  PhaseTracker* phases = nullptr;             // likewise: counts edges
 };
 
 // Edges in the user's order and what the model says of them.

@@ -1,5 +1,7 @@
 #include "services/trainer/evaluation/evaluation.h"
 
+#include <algorithm>
+
 #include "services/base/hash.h"
 #include "services/collective/agreement.h"
 #include "services/telemetry/log.h"
@@ -58,19 +60,38 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Make(GraphAccess graph, const Node
 
 Result<std::optional<double>> Evaluator::Evaluate(Model& model, graph::SplitPartName part) {
   std::optional<double> metric;
-  RETURN_IF_ERROR(RunPass(model, [&]() -> Status {
+  const PassWork work{RunPhase::kEvaluating, CountRows(std::span(&part, 1))};
+  RETURN_IF_ERROR(RunPass(model, work, [&]() -> Status {
     ASSIGN_OR_RETURN(metric, MetricOf(model, part));
     return Status();
   }));
   return metric;
 }
 
+uint64_t Evaluator::CountRows(std::span<const graph::SplitPartName> parts) const {
+  uint64_t rows = has_full_pass() ? inference_.CountHiddenRows() : 0;
+  if (links_.has_value() || edges_.has_value()) {  // the last layer is computed for all nodes
+    for (const NodeTypeId type : data_.seed_types()) rows += graph_.neighbors.book().num_nodes(type);
+  }
+  for (const graph::SplitPartName part : parts) {
+    if (links_.has_value()) {
+      rows += links_->CountRows(part);
+      continue;
+    }
+    // A part that cannot be read fails the pass, not the count.
+    const Result<uint64_t> count =
+        edges_.has_value() ? edges_->CountOf(part) : graph_.seeds.CountOf(data_.seed_type(), options_.split, part);
+    if (count.ok()) rows += *count;
+  }
+  return rows;
+}
+
 std::string Evaluator::NextTensorPrefix() { return options_.tensor_prefix + "-pass" + std::to_string(num_passes_++); }
 
-Status Evaluator::RunPass(Model& model, const std::function<Status()>& body) {
+Status Evaluator::RunPass(Model& model, const PassWork& work, const std::function<Status()>& body) {
   Status status;
   for (int attempt = 1; attempt <= kPassAttempts; ++attempt) {
-    status = RunPassOnce(model, body);
+    status = RunPassOnce(model, work, body);
     if (status.code() != StatusCode::kDataLoss) return status;
     telemetry::Log(telemetry::Level::kWarning, "a pass over the graph starts again",
                    {{"attempt", attempt}, {"error", status}});
@@ -80,7 +101,8 @@ Status Evaluator::RunPass(Model& model, const std::function<Status()>& body) {
   return Unavailable(status.message() + "; given up after " + std::to_string(kPassAttempts) + " passes");
 }
 
-Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body) {
+Status Evaluator::RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body) {
+  BeginPhase(options_.inference.phases, work.phase, work.rows);
   if (has_full_pass()) RETURN_IF_ERROR(inference_.ComputeHidden(model, NextTensorPrefix()));
   const Status done = body();
   const Status dropped = links_.has_value() ? links_->Drop() : edges_.has_value() ? edges_->Drop() : Status();
@@ -122,6 +144,7 @@ Status Evaluator::AddSampled(Model& model, graph::SplitPartName part, MetricAccu
     ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(data_.seed_type(), options_.split, part));
     for (uint32_t chunk = collective_.rank().value; chunk * chunk_nodes < count; chunk += collective_.size()) {
       RETURN_IF_ERROR(AddSampledChunk(model, part, chunk, metric));
+      AddRows(options_.inference.phases, std::min(count - chunk * chunk_nodes, collective_.size() * chunk_nodes));
     }
     return Status();
   };

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "services/trainer/evaluation/edge_evaluation.h"
@@ -36,6 +37,12 @@ struct EvaluationOptions {
 EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
                                       const InferenceOptions& inference, uint64_t incarnation);
 
+// The phase that a pass begins with, and the rows that are computed in it.
+struct PassWork {
+  RunPhase phase = RunPhase::kEvaluating;
+  uint64_t rows = 0;  // 0: not known
+};
+
 // Every rank calls the same functions in the same order. Owned by one thread.
 class Evaluator {
  public:
@@ -43,14 +50,18 @@ class Evaluator {
   static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
                                                  collective::Collective& collective, EvaluationOptions options);
 
-  // One part with the model as it is; none where no node of the part is labelled, or it has no edges. The same on every
-  // rank.
+  // One part with the model as it is, as a phase of its own (kEvaluating); none where no node of the part is labelled,
+  // or it has no edges. The same on every rank.
   Result<std::optional<double>> Evaluate(Model& model, graph::SplitPartName part);
+
+  // Returns the number of rows that a pass computes which measures `parts`, as PhaseTracker counts them.
+  uint64_t CountRows(std::span<const graph::SplitPartName> parts) const;
 
   // For passes that want more than one part, or outputs too: what `body` computes of the model, with MetricOf and
   // inference(). Where a graph server was restarted meanwhile and has lost what the pass had stored, everything is
   // done again from the beginning, a few times at most: then `body` runs again. Its status is the same on every rank.
-  Status RunPass(Model& model, const std::function<Status()>& body);
+  // Each attempt begins with the phase of `work`.
+  Status RunPass(Model& model, const PassWork& work, const std::function<Status()>& body);
   Result<std::optional<double>> MetricOf(Model& model, graph::SplitPartName part);
 
   // A pass over full neighbourhoods for outputs, whatever the metrics are computed over: ComputeHidden first, unless
@@ -64,7 +75,7 @@ class Evaluator {
  private:
   Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective, EvaluationOptions options,
             FullInference inference, sampler::FanoutSampler sampler);
-  Status RunPassOnce(Model& model, const std::function<Status()>& body);
+  Status RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body);
   Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
                   MetricAccumulator& metric);
   Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);

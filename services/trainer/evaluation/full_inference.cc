@@ -1,5 +1,7 @@
 #include "services/trainer/evaluation/full_inference.h"
 
+#include <algorithm>
+
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/model_error.h"
@@ -35,6 +37,19 @@ Status FullInference::ComputeHidden(Model& model, const std::string& prefix) {
   return Status();
 }
 
+uint64_t FullInference::CountHiddenRows() const {
+  uint64_t rows = 0;
+  for (size_t layer = 1; layer < samplers_.size(); ++layer) {
+    for (const NodeTypeId type : types_[layer]) rows += graph_.neighbors.book().num_nodes(type);
+  }
+  return rows;
+}
+
+void FullInference::CountChunk(uint64_t chunk, uint64_t num_nodes) const {
+  const uint64_t first = chunk * options_.chunk_nodes;
+  AddRows(options_.phases, std::min(num_nodes - first, options_.chunk_nodes));
+}
+
 Status FullInference::ComputeLayer(Model& model, int layer, const std::string& prefix) {
   Tensors written;
   for (const NodeTypeId type : types_[static_cast<size_t>(layer) + 1]) written[type] = prefix;
@@ -53,6 +68,7 @@ Status FullInference::ComputeChunks(Model& model, int layer, const Tensors& writ
     const uint64_t num_chunks = NumChunks(graph_.neighbors.book().num_nodes(type));
     for (uint64_t chunk = 0; chunk < num_chunks; ++chunk) {
       if (IsMine(first_chunk + chunk)) RETURN_IF_ERROR(ComputeChunk(model, layer, type, chunk, name));
+      CountChunk(chunk, graph_.neighbors.book().num_nodes(type));
     }
     first_chunk += num_chunks;
   }
@@ -115,7 +131,7 @@ Status FullInference::ForSplit(Model& model, const std::string& split, graph::Sp
   const NodeTypeId type = data_->seed_type();
   const auto compute = [&]() -> Status {
     ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(type, split, part));
-    for (uint64_t chunk = 0; chunk < NumChunks(count); ++chunk) {
+    for (uint64_t chunk = 0; chunk < NumChunks(count); CountChunk(chunk++, count)) {
       if (!IsMine(chunk)) continue;
       RETURN_IF_ERROR(options_.BeforeChunk());
       const Deadline deadline = options_.timeouts.ForData();
@@ -137,7 +153,8 @@ Status FullInference::ForSplit(Model& model, const std::string& split, graph::Sp
 
 Status FullInference::ForAllNodes(Model& model, NodeTypeId type, const OnChunk& on_chunk) {
   const auto compute = [&]() -> Status {
-    for (uint64_t chunk = 0; chunk < NumChunks(graph_.neighbors.book().num_nodes(type)); ++chunk) {
+    const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
+    for (uint64_t chunk = 0; chunk < NumChunks(num_nodes); CountChunk(chunk++, num_nodes)) {
       if (!IsMine(chunk)) continue;
       RETURN_IF_ERROR(options_.BeforeChunk());
       const Deadline deadline = options_.timeouts.ForData();

@@ -21,6 +21,7 @@
 #include "services/sampler/batches/fanout_sampler.h"
 #include "services/trainer/data/graph_access.h"
 #include "services/trainer/data/node_data.h"
+#include "services/trainer/evaluation/run_phase.h"
 #include "services/trainer/model/model.h"
 
 namespace espalier::trainer {
@@ -30,6 +31,7 @@ struct InferenceOptions {
   Timeouts timeouts;
   // Before each chunk, and between its parts. May be empty; an error ends the pass of all ranks.
   std::function<Status()> before_chunk = {};
+  PhaseTracker* phases = nullptr;  // counts the nodes of each chunk; outlives the pass; may be null
 
   Status BeforeChunk() const { return before_chunk ? before_chunk() : Status(); }
 };
@@ -54,6 +56,9 @@ class FullInference {
   Status ForAllNodes(Model& model, const OnChunk& on_chunk) { return ForAllNodes(model, data_->seed_type(), on_chunk); }
   Status ForAllNodes(Model& model, NodeTypeId type, const OnChunk& on_chunk);
 
+  // Returns the number of rows that ComputeHidden computes: nodes, summed over layers.
+  uint64_t CountHiddenRows() const;
+
   // Node type -> name of the tensor with the activations that enter the last layer; none for a model of one layer.
   const std::map<NodeTypeId, std::string>& hidden() const { return hidden_; }
   // Drops the stored activations, also those of a pass that failed. Every rank calls it and has ended its reads.
@@ -73,6 +78,8 @@ class FullInference {
   Result<std::vector<GlobalNodeId>> NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline);
   Status Drop(const Tensors& tensors);
   Status Agree(const Status& own) { return collective::AgreeOn(own, *collective_, options_.timeouts.collective); }
+  // Counts a chunk of `num_nodes` nodes as done, whichever rank computes it.
+  void CountChunk(uint64_t chunk, uint64_t num_nodes) const;
   bool IsMine(uint64_t chunk) const { return chunk % collective_->size() == collective_->rank().value; }
   uint64_t NumChunks(uint64_t num_nodes) const { return (num_nodes + options_.chunk_nodes - 1) / options_.chunk_nodes; }
 

@@ -168,7 +168,22 @@ std::vector<NodeTypeId> LinkEvaluation::TypesOfEnds(std::span<const NodeTypeId> 
   return types;
 }
 
-Result<uint64_t> LinkEvaluation::CountEdges(SplitPartName part) {
+// Ranking among all nodes reads every candidate twice for kEdgesPerPass edges together.
+uint64_t LinkEvaluation::RowsPerEdge(uint32_t relation) const {
+  if (options_.num_candidates > 0) return 1 + uint64_t{options_.num_candidates};
+  return 1 + 2 * graph_.neighbors.book().num_nodes(destination_types_[relation]) / kEdgesPerPass;
+}
+
+uint64_t LinkEvaluation::CountRows(SplitPartName part) const {
+  uint64_t rows = 0;
+  for (uint32_t relation = 0; relation < options_.types.size(); ++relation) {
+    const Result<uint64_t> count = graph_.seeds.CountOfEdges(options_.types[relation].edge_type, options_.split, part);
+    if (count.ok()) rows += *count * RowsPerEdge(relation);
+  }
+  return rows;
+}
+
+Result<uint64_t> LinkEvaluation::CountEdges(SplitPartName part) const {
   uint64_t total = 0;
   for (const sampler::LinkType& type : options_.types) {
     ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOfEdges(type.edge_type, options_.split, part));
@@ -256,6 +271,10 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
     } catch (const std::exception& error) {  // torch, out of memory for one
       return StatusOfTorch(error);
     }
+    // The other ranks score a chunk each meanwhile.
+    uint64_t rows = 0;
+    for (const uint32_t relation : edges.relations) rows += RowsPerEdge(relation);
+    AddRows(options_.phases, collective_.size() * rows);
   }
   return Status();
 }

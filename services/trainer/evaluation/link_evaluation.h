@@ -39,6 +39,7 @@ struct LinkEvaluationOptions {
   uint64_t chunk_nodes = 4096;  // of embeddings scored at once
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as InferenceOptions
+  PhaseTracker* phases = nullptr;             // likewise: counts candidates that are scored
 };
 
 // Every rank calls the same functions in the same order. Owned by one thread.
@@ -52,6 +53,8 @@ class LinkEvaluation {
   // those that are there. None where the part is empty.
   Result<std::optional<double>> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
                                          const std::string& tensor);
+  // Returns the number of rows that AddPart counts for `part`; 0 where the part cannot be read.
+  uint64_t CountRows(graph::SplitPartName part) const;
   // At a pass's end, when every rank has ended its reads, or has failed.
   Status Drop();
 
@@ -66,7 +69,9 @@ class LinkEvaluation {
   using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id
 
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
-  Result<uint64_t> CountEdges(graph::SplitPartName part);
+  Result<uint64_t> CountEdges(graph::SplitPartName part) const;
+  // Returns the number of candidate rows that an edge of `relation` is scored against.
+  uint64_t RowsPerEdge(uint32_t relation) const;
   Status CheckScores(graph::SplitPartName part);
   Status AddPart(graph::SplitPartName part, const std::string& tensor, MetricAccumulator& metric);
   Result<Chunk> EdgesOf(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);

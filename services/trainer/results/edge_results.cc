@@ -1,5 +1,6 @@
 #include "services/trainer/results/edge_results.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "services/collective/agreement.h"
@@ -33,6 +34,7 @@ class EdgeResultsWalk {
     if (chunk_ == 0) RETURN_IF_ERROR(Begin(part, count));
     if (chunk_ * edges_.chunk_edges() < count) {
       RETURN_IF_ERROR(WriteChunk(part));
+      AddRows(context_.phases, std::min(count - chunk_ * edges_.chunk_edges(), edges_.chunk_edges()));
       ++chunk_;
     }
     if (chunk_ * edges_.chunk_edges() >= count) {
@@ -40,6 +42,16 @@ class EdgeResultsWalk {
       chunk_ = 0;
     }
     return true;
+  }
+
+  // Returns the number of edges of all parts; 0 where a part cannot be read.
+  uint64_t CountRows() const {
+    uint64_t rows = 0;
+    for (const SplitPartName part : kWrittenParts) {
+      const Result<uint64_t> count = edges_.CountOf(part);
+      if (count.ok()) rows += *count;
+    }
+    return rows;
   }
 
   NodeResultFiles Take() { return std::move(written_); }
@@ -100,9 +112,11 @@ Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Mod
   if (const Status split = edges.CountOf(SplitPartName::kTrain).status(); split.code() == StatusCode::kNotFound) {
     return NodeResultFiles{{}, {{"predictions", split.message()}}};
   }
+  BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));
   RETURN_IF_ERROR(edges.StoreEmbeddings(model, inference, tensor));
   std::optional<EdgeResultsWalk> walk;
   if (context.collective.rank() == Rank(0)) walk.emplace(context, edges);
+  BeginPhase(context.phases, RunPhase::kWriting, walk.has_value() ? walk->CountRows() : 0);
   RETURN_IF_ERROR(collective::WorkInSteps(
                       Rank(0), [&] { return walk->Step(); }, context.collective, context.timeouts.collective)
                       .While("writing predictions"));

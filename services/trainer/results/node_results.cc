@@ -139,6 +139,13 @@ class NodeResultsWalk {
         sink_(std::move(sink)),
         written_(written) {}
 
+  // Returns the number of rows that are left to write, before the first step.
+  uint64_t CountRows() const {
+    uint64_t rows = 0;
+    for (const auto& [type, tensor] : stored_) rows += WantedNodes(context_, request_, type).count();
+    return rows;
+  }
+
   // False when all is written.
   Result<bool> Step() {
     if (stored_.empty()) {
@@ -171,6 +178,7 @@ class NodeResultsWalk {
       return Internal("tensor '" + tensor + "' came back as " + rows->ToString());
     }
     next_row_ += originals.size();
+    AddRows(context_.phases, originals.size());
     return sink_->Append(IdsOf(originals), *rows);
   }
 
@@ -186,6 +194,7 @@ class NodeResultsWalk {
 
 // `walk` is rank 0's; null: nothing is to be written. The others meet it after each read, however many there are.
 Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResultsWalk> walk, const std::string& what) {
+  BeginPhase(context.phases, RunPhase::kWriting, walk == nullptr ? 0 : walk->CountRows());
   const auto step = [&]() -> Result<bool> { return walk == nullptr ? Result<bool>(false) : walk->Step(); };
   return collective::WorkInSteps(Rank(0), step, context.collective, context.timeouts.collective)
       .While("writing " + what);
@@ -222,6 +231,7 @@ std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context,
 // them.
 Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInference& inference,
                     const std::string& tensor) {
+  BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));
   for (const NodeTypeId type : context.data.seed_types()) {
     RETURN_IF_ERROR(CreateOnAllRanks(context.graph, std::span(&type, 1), tensor, context.data.num_outputs(),
                                      context.collective, context.timeouts));
@@ -275,6 +285,12 @@ bool Saves(const job::DistTraining& job, job::OutputKind kind) {
 }
 
 }  // namespace
+
+uint64_t CountSeedTypeNodes(const NodeResultsContext& context) {
+  uint64_t nodes = 0;
+  for (const NodeTypeId type : context.data.seed_types()) nodes += context.graph.neighbors.book().num_nodes(type);
+  return nodes;
+}
 
 NodeResultsRequest NodeResultsOf(const job::DistTraining& job) {
   NodeResultsRequest request;

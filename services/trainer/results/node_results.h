@@ -36,9 +36,13 @@ struct NodeResultsContext {
   std::map<std::string, std::string> attributes;  // for the manifests
   storage::ObjectStore* store = nullptr;          // rank 0's; outlives the call
   std::string folder;                             // a key prefix in the store
+  PhaseTracker* phases = nullptr;                 // outlives the call; may be null
   // Enough for the network, little for rank 0's memory.
   uint64_t bytes_per_read = uint64_t{16} << 20;
 };
+
+// Returns the number of nodes of all seed types.
+uint64_t CountSeedTypeNodes(const NodeResultsContext& context);
 
 // What was written; empty on all ranks but 0.
 struct NodeResultFiles {

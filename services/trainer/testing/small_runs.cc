@@ -31,6 +31,11 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
   options.on_step = [&](const RunPosition&) {
     if (++steps + 1 >= run.stop_after) stop = true;
   };
+  if (run.phases != nullptr && collective.rank() == Rank(0)) {
+    options.on_phase = [&](RunPhase phase, std::optional<double> fraction) {
+      run.phases->push_back({phase, fraction});
+    };
+  }
   if (run.store != nullptr) options.checkpoints = {run.store, "run/checkpoints"};
   if (!run.output.empty()) {
     ASSIGN_OR_RETURN(options.output, storage::OpenStore(run.output));
@@ -49,6 +54,35 @@ Result<TrainOutcome> RunSmall(const graph::SourceGraph& source, const job::DistT
   return RunAsThreads(run.trainers, [&](collective::Collective& collective) {
     return RunSmallRank(job, *graph.graph, collective, run);
   })[0];
+}
+
+void ExpectExactFractions(const std::vector<PhaseReport>& reports) {
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const std::string where = std::string("report ") + std::to_string(i) + ", " + NameOf(reports[i].phase);
+    if (!reports[i].fraction.has_value()) continue;
+    const bool begins = i == 0 || reports[i - 1].phase != reports[i].phase || !reports[i - 1].fraction.has_value() ||
+                        *reports[i].fraction == 0;
+    if (begins) {
+      EXPECT_EQ(*reports[i].fraction, 0) << where;
+    } else {
+      EXPECT_GE(*reports[i].fraction, *reports[i - 1].fraction) << where;
+    }
+    const bool ends = i + 1 == reports.size() || reports[i + 1].phase != reports[i].phase ||
+                      !reports[i + 1].fraction.has_value() || *reports[i + 1].fraction == 0;
+    if (ends) {
+      EXPECT_EQ(*reports[i].fraction, 1) << where;
+    } else {
+      EXPECT_LT(*reports[i].fraction, 1) << where;
+    }
+  }
+}
+
+std::vector<std::string> PhaseNames(const std::vector<PhaseReport>& reports) {
+  std::vector<std::string> names;
+  for (const PhaseReport& report : reports) {
+    if (names.empty() || names.back() != NameOf(report.phase)) names.emplace_back(NameOf(report.phase));
+  }
+  return names;
 }
 
 TrainOutcome TrainSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run) {
