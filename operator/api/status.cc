@@ -168,6 +168,8 @@ Json ProgressToJson(const Progress& progress) {
                {"percent", Finite(progress.percent)},
                {"lastUpdated", kube::FormatTime(progress.last_updated)}};
   if (progress.eta_seconds.has_value()) json["etaSeconds"] = *progress.eta_seconds;
+  if (!progress.phase.empty()) json["phase"] = progress.phase;
+  if (progress.phase_percent.has_value()) json["phasePercent"] = Finite(*progress.phase_percent);
   for (const auto& [name, value] : progress.metrics) {
     if (std::isfinite(value)) json["metrics"][name] = value;
   }

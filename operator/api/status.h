@@ -67,12 +67,17 @@ struct PartitionStatus {
   friend bool operator==(const PartitionStatus&, const PartitionStatus&) = default;
 };
 
+// The phase in which a trainer takes steps.
+inline constexpr char kTrainingPhase[] = "Training";
+
 struct Progress {  // its own field manager writes it
   int64_t epoch = 0;
   double percent = 0;
   std::optional<int64_t> eta_seconds;
   std::map<std::string, double> metrics;
   kube::WallTime last_updated{};
+  std::string phase;                    // of rank 0: kTrainingPhase, "Evaluating", ...; empty: unknown, or ended
+  std::optional<double> phase_percent;  // of that phase
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
@@ -118,6 +123,7 @@ inline constexpr size_t kMaxMessageBytes = 1024;
 inline constexpr size_t kMaxChildRefs = 64;
 inline constexpr size_t kMaxMetrics = 64;
 inline constexpr size_t kMaxMetricNameBytes = 63;
+inline constexpr size_t kMaxProgressPhaseBytes = 63;
 // At most kMaxMessageBytes, not cut within a character.
 std::string CutMessage(std::string text);
 

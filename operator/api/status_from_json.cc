@@ -79,8 +79,12 @@ std::optional<Progress> ReadProgress(const Json& status) {
                     .percent = NumberAt(json, {"percent"}),
                     .eta_seconds = kube::IntegerAt(json, {"etaSeconds"}),
                     .metrics = {},
-                    .last_updated = TimeAt(json, {"lastUpdated"}).value_or(kube::WallTime{})};
+                    .last_updated = TimeAt(json, {"lastUpdated"}).value_or(kube::WallTime{}),
+                    .phase = {},
+                    .phase_percent = {}};
   progress.metrics = MetricsFromJson(ObjectAt(json, {"metrics"}));
+  progress.phase = kube::StringAt(json, {"phase"});
+  if (kube::Find(json, {"phasePercent"}) != nullptr) progress.phase_percent = NumberAt(json, {"phasePercent"});
   return progress;
 }
 

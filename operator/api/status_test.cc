@@ -22,7 +22,7 @@ TEST(StatusTest, ComesBackFromJsonAsItWas) {
 
 TEST(StatusTest, ProgressIsWrittenApartAndReadTogether) {
   Status status = FullStatus();
-  status.progress = Progress{7, 14.5, 90, {{"loss", 0.5}}, At(9)};
+  status.progress = Progress{7, 14.5, 90, {{"loss", 0.5}}, At(9), "Evaluating", 40};
   EXPECT_FALSE(ToJson(status).contains("progress"));
 
   kube::Json json = ToJson(status);
@@ -31,7 +31,7 @@ TEST(StatusTest, ProgressIsWrittenApartAndReadTogether) {
 }
 
 TEST(StatusTest, NumbersThatJsonCannotSayAreLeftOut) {
-  const kube::Json json = ProgressToJson({1, std::nan(""), {}, {{"loss", std::nan("")}, {"lr", 0.1}}, At(0)});
+  const kube::Json json = ProgressToJson({1, std::nan(""), {}, {{"loss", std::nan("")}, {"lr", 0.1}}, At(0), "", {}});
   EXPECT_EQ(json["percent"], 0);
   EXPECT_THAT(json["metrics"], SizeIs(1));
 }

@@ -27,6 +27,14 @@ std::optional<double> NumberAt(const kube::Json& value, kube::JsonPath path) {
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
+double RoundedPercent(double percent) { return std::clamp(std::round(percent * 10) / 10, 0.0, 100.0); }
+
+// One word, as the schema bounds it. Trainers of another version may have phases that are unknown here.
+bool IsPhaseName(const std::string& name) {
+  return name.size() <= api::kMaxProgressPhaseBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+}
+
 bool SayTheSame(api::Progress a, const api::Progress& b) {
   a.last_updated = b.last_updated;
   return a == b;
@@ -52,13 +60,17 @@ Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord&
   if (!percent) return InvalidArgument("a status without progress");  // the first step is still to come
   api::Progress progress;
   progress.epoch = std::max<int64_t>(0, kube::IntegerAt(json, {"epoch"}).value_or(0));
-  progress.percent = std::clamp(std::round(*percent * 10) / 10, 0.0, 100.0);
+  progress.percent = RoundedPercent(*percent);
   if (const auto eta = NumberAt(json, {"etaSeconds"}); eta && *eta >= 0 && *eta < 1e9) {
     progress.eta_seconds = std::llround(*eta);
   }
   if (const kube::Json* const metrics = kube::Find(json, {"metrics"}))
     progress.metrics = api::MetricsFromJson(*metrics);
   progress.last_updated = now;
+  if (const std::string phase = kube::StringAt(json, {"phase"}); IsPhaseName(phase)) progress.phase = phase;
+  if (const auto of_phase = NumberAt(json, {"phasePercent"}); of_phase && !progress.phase.empty()) {
+    progress.phase_percent = RoundedPercent(*of_phase);
+  }
   return progress;
 }
 

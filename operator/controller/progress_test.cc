@@ -32,6 +32,22 @@ TEST(ProgressTest, ReadsWhatATrainerSays) {
   EXPECT_EQ(progress->metrics, (std::map<std::string, double>{{"loss", 0.25}}));
 }
 
+TEST(ProgressTest, ReadsThePhaseThatATrainerIsIn) {
+  EXPECT_EQ(ParseProgress(kGood, Record(), {})->phase, "") << "of an older trainer";
+  const auto parsed = [](const std::string& phase) {
+    return ParseProgress(R"({"uid": "5f1c", "incarnation": 2, "percent": 100, "phasePercent": 33.333, "phase": )" +
+                             kube::Print(phase) + "}",
+                         Record(), {});
+  };
+  EXPECT_EQ(parsed("Embedding")->phase, "Embedding");
+  EXPECT_EQ(parsed("Embedding")->phase_percent, 33.3);
+  EXPECT_EQ(parsed("Embedding")->percent, 100);
+  for (const std::string& phase : {std::string("\033[2J"), std::string(64, 'a')}) {
+    EXPECT_EQ(parsed(phase)->phase, "");
+    EXPECT_FALSE(parsed(phase)->phase_percent.has_value());
+  }
+}
+
 TEST(ProgressTest, RefusesWhatComesFromAnotherJobOrIncarnation) {
   TrainingRecord other = Record();
   other.meta.uid = "77aa";

@@ -27,7 +27,9 @@ std::optional<api::Progress> LastWordsOf(const kube::Pod& pod) {
                          .percent = 100,  // also where it stopped early: nothing is left to do
                          .eta_seconds = std::nullopt,
                          .metrics = said->metrics,
-                         .last_updated = std::chrono::floor<std::chrono::seconds>(container.ended->finished_at)};
+                         .last_updated = std::chrono::floor<std::chrono::seconds>(container.ended->finished_at),
+                         .phase = {},
+                         .phase_percent = std::nullopt};
   }
   return std::nullopt;
 }

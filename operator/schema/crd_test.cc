@@ -69,7 +69,7 @@ void ExpectKnown(const kube::Json& value, const OrderedJson& schema, const std::
 
 TEST(CrdTest, KnowsEveryFieldOfAStatus) {
   kube::Json status = api::ToJson(api::FullStatus());
-  status["progress"] = api::ProgressToJson({7, 14.5, 90, {{"loss", 0.5}}, api::At(9)});
+  status["progress"] = api::ProgressToJson({7, 14.5, 90, {{"loss", 0.5}}, api::At(9), "Evaluating", 40});
   const OrderedJson schema = Version()["schema"]["openAPIV3Schema"]["properties"]["status"];
 
   ExpectKnown(status, schema, "status");

@@ -64,6 +64,10 @@ OrderedJson Progress() {
                 {{"epoch", Count("epochs done")},
                  {"percent", Number("of all epochs")},
                  {"etaSeconds", Count("until the last epoch ends, if all goes on like this")},
+                 {"phase", Text("phase of the first trainer: Training, Evaluating, Embedding or Writing; absent before "
+                                "the first step and after the end",
+                                api::kMaxProgressPhaseBytes)},
+                 {"phasePercent", Number("of that phase; absent where it is not known")},
                  {"metrics", MapOf("the newest values", api::kMaxMetrics, {{"type", "number"}})},
                  {"lastUpdated", Time("when the trainer said so")}});
 }

@@ -149,7 +149,7 @@ TEST_F(CrdUpdatesLiveTest, KeepsEveryFieldOfAStatusFromBothOfItsWriters) {
   api::Status status = api::FullStatus();
   const CrdServer::Answer answer = server_->ApplyStatus(name_, api::ToJson(status), "espalier-operator");
   ASSERT_EQ(answer.code, 200) << answer.message();
-  status.progress = api::Progress{7, 14.5, 90, {{"loss", 0.5}}, api::At(9)};
+  status.progress = api::Progress{7, 14.5, 90, {{"loss", 0.5}}, api::At(9), "Evaluating", 40};
   const Json progress = {{"progress", api::ProgressToJson(*status.progress)}};
   ASSERT_EQ(server_->ApplyStatus(name_, progress, "espalier-progress").code, 200);
 

@@ -1,8 +1,10 @@
 #include "operator/kubectl/view/progress_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
+#include "operator/kubectl/text/printable.h"
 #include "operator/kubectl/view/age.h"
 #include "services/apps/terminal/progress.h"
 
@@ -22,12 +24,21 @@ std::optional<int64_t> EpochsOf(const api::DistTraining& training) {
   return says ? std::optional(training.spec->job.training.epochs) : std::nullopt;
 }
 
+// "embedding 40.0 %"
+std::string PhaseOfProgressText(const api::Progress& progress) {
+  std::string text = text::Printable(progress.phase);
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  return progress.phase_percent ? text + " " + PercentText(*progress.phase_percent) : text;
+}
+
 }  // namespace
 
 void EpochRate::See(const api::DistTraining& training) {
   const std::optional<api::Progress>& progress = training.status.progress;
   const std::optional<int64_t> epochs = EpochsOf(training);
   if (!progress || !epochs) return;
+  if (IsBetweenSteps(*progress)) return;
   const Sample sample{training.status.incarnation, progress->percent, progress->last_updated};
   if (!first_ || sample.incarnation != first_->incarnation || sample.percent < first_->percent) {
     first_ = sample;
@@ -37,6 +48,10 @@ void EpochRate::See(const api::DistTraining& training) {
   const double minutes = std::chrono::duration<double, std::ratio<60>>(sample.at - first_->at).count();
   if (minutes <= 0 || sample.percent <= first_->percent) return;
   rate_ = (sample.percent - first_->percent) / 100 * static_cast<double>(*epochs) / minutes;
+}
+
+bool IsBetweenSteps(const api::Progress& progress) {
+  return !progress.phase.empty() && progress.phase != api::kTrainingPhase;
 }
 
 std::string PercentText(double percent) { return Formatted("%.1f %%", percent); }
@@ -50,10 +65,12 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
   text += PercentText(progress->percent) + "  epoch " + std::to_string(progress->epoch);
   if (const auto epochs = EpochsOf(training)) text += " of " + std::to_string(*epochs);
   if (api::IsTerminal(training.status)) return text;
-  if (progress->eta_seconds) {
+  const bool is_between_steps = IsBetweenSteps(*progress);
+  if (is_between_steps) text += "  " + PhaseOfProgressText(*progress);
+  if (progress->eta_seconds && *progress->eta_seconds > 0) {
     text += "  " + terminal::DurationText(static_cast<double>(*progress->eta_seconds)) + " left";
   }
-  if (epochs_per_minute) text += "  " + Formatted("%.3g", *epochs_per_minute) + " epochs/min";
+  if (epochs_per_minute && !is_between_steps) text += "  " + Formatted("%.3g", *epochs_per_minute) + " epochs/min";
   if (progress->last_updated == kube::WallTime()) return text;  // whoever wrote it did not say
   return text + "  (" + AgeText(progress->last_updated, now) + " ago)";
 }

@@ -13,7 +13,7 @@ namespace espalier::ctl::view {
 class EpochRate {
  public:
   void See(const api::DistTraining& training);
-  // nullopt until it is known; anew for each incarnation.
+  // nullopt until it is known; anew for each incarnation. Does not change outside of training.
   std::optional<double> epochs_per_minute() const { return rate_; }
 
  private:
@@ -29,7 +29,8 @@ class EpochRate {
 // Whether a bar is drawn before it.
 enum class WithBar { kNo, kYes };
 
-// "[=====>    ] 42.0 %  epoch 25 of 60  4 min 10 s left  12.3 epochs/min  5s ago"; empty without progress.
+// "[=====>    ] 42.0 %  epoch 25 of 60  4 min 10 s left  12.3 epochs/min  5s ago"; empty without progress. In other
+// phases than training the phase stands in the place of the rate: "100.0 %  epoch 60 of 60  embedding 40.0 %  5s ago".
 std::string ProgressText(const api::DistTraining& training, WithBar with_bar, std::optional<double> epochs_per_minute,
                          kube::WallTime now);
 
@@ -41,6 +42,9 @@ std::string MetricsText(const api::Progress& progress);
 
 // "server 2/2  trainer 1/2 (1 failed)"; empty before there are any.
 std::string RolesText(const api::Status& status);
+
+// Whether a trainer says that it is in another phase than training.
+bool IsBetweenSteps(const api::Progress& progress);
 
 // The condition that says most about now: why it has failed, what it waits for, that all is well; null: none.
 const api::Condition* LeadingCondition(const api::Status& status);

@@ -28,6 +28,21 @@ TEST(ProgressTextTest, TellsHowFarAndHowLong) {
   EXPECT_EQ(RolesText(training.status), "server 2/2  trainer 2/2");
 }
 
+TEST(ProgressTextTest, AfterTheLastStepTellsThePhaseInsteadOfARate) {
+  api::DistTraining training = testing::Parsed(testing::TrainingJobJson());
+  api::Progress& progress = *training.status.progress;
+  progress.percent = 100;
+  progress.epoch = 10;
+  progress.eta_seconds = 0;
+  progress.phase = "Embedding";
+  progress.phase_percent = 40;
+  EXPECT_EQ(ProgressText(training, WithBar::kNo, 2.5, testing::Now()),
+            "100.0 %  epoch 10 of 10  embedding 40.0 %  (10s ago)");
+  progress.phase = api::kTrainingPhase;
+  EXPECT_EQ(ProgressText(training, WithBar::kNo, 2.5, testing::Now()),
+            "100.0 %  epoch 10 of 10  2.5 epochs/min  (10s ago)");
+}
+
 TEST(ProgressTextTest, OfAJobThatHasEndedNothingIsLeft) {
   EXPECT_EQ(ProgressText(testing::Parsed(testing::SucceededJobJson()), WithBar::kNo, 2.5, testing::Now()),
             "100.0 %  epoch 10 of 10");
@@ -50,6 +65,11 @@ TEST(EpochRateTest, IsMeasuredFromTheFirstWordOfAnIncarnation) {
   EXPECT_DOUBLE_EQ(*rate.epochs_per_minute(), 2.0);  // 10 % of 10 epochs in half a minute
   rate.See(At(40, seconds(60)));
   EXPECT_DOUBLE_EQ(*rate.epochs_per_minute(), 3.0);
+
+  api::DistTraining evaluating = At(40, seconds(75));
+  evaluating.status.progress->phase = "Evaluating";
+  rate.See(evaluating);
+  EXPECT_DOUBLE_EQ(*rate.epochs_per_minute(), 3.0) << "time without steps";
 
   rate.See(At(30, seconds(90), /*incarnation=*/2));
   EXPECT_FALSE(rate.epochs_per_minute().has_value());

@@ -22,7 +22,7 @@ std::string EpochText(const api::DistTraining& training) {
 
 std::string RemainingText(const api::DistTraining& training) {
   const auto& progress = training.status.progress;
-  if (!progress || !progress->eta_seconds || api::IsTerminal(training.status)) return "";
+  if (!progress || progress->eta_seconds.value_or(0) == 0 || api::IsTerminal(training.status)) return "";
   return terminal::DurationText(static_cast<double>(*progress->eta_seconds));
 }
 
