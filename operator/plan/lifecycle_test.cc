@@ -376,6 +376,27 @@ TEST(PartitionStageTest, AJobThatIsDeletedIsFollowedByTheNextAttempt) {
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
 }
 
+// A sidecar that does not end keeps the Job from being complete.
+TEST(EndTest, ADeadlineThatIsSetLateDoesNotFailAJobWhoseTrainersHaveAllEndedWell) {
+  for (const int exit_code_of_the_last : {0, 1}) {
+    Scene scene;
+    scene.Training();
+    for (int rank = 0; rank < 2; ++rank) {
+      kube::Pod* const pod = scene.cluster().FindPod(scene.TrainerPod(rank));
+      pod->containers.front().ended = kube::ContainerEnd{.exit_code = rank == 1 ? exit_code_of_the_last : 0,
+                                                         .signal = 0,
+                                                         .reason = "Completed",
+                                                         .message = {},
+                                                         .finished_at = scene.cluster().now()};
+      pod->containers.push_back({.name = "proxy", .ready = true});
+    }
+    scene.SettleAfter(std::chrono::minutes(5));
+    scene.Edit({{"runPolicy", {{"activeDeadlineSeconds", 60}}}});
+    scene.Settle();
+    EXPECT_EQ(scene.status().phase == Phase::kFailed, exit_code_of_the_last != 0);
+  }
+}
+
 TEST(EndTest, TheDeadlineCountsFromTheLastResume) {
   Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
   scene.Training();

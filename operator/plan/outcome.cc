@@ -27,6 +27,13 @@ bool IsAboutToBeComplete(const JobRun& run) {
   return job->completions > 0 && std::max(job->succeeded, succeeded) >= job->completions;
 }
 
+// The outputs are complete. What else is in the trainers' pods may run on for ever.
+bool AllTrainersAreDone(const Draft& draft) {
+  const JobRun& run = draft.world().trainer_run(draft.status().incarnation);
+  if (run.job == nullptr || run.job->failure_target || run.job->has_failed) return false;
+  return run.job->completions > 0 && TrainersDone(run) >= run.job->completions;
+}
+
 void End(Draft& draft, const char* type, const std::string& reason, const std::string& message) {
   draft.Set(type, ConditionStatus::kTrue, reason, message);
   draft.status().finished_at = draft.stamp();
@@ -74,6 +81,7 @@ bool HasRunOutOfTime(Draft& draft) {
     draft.WakeAt(end);
     return false;
   }
+  if (AllTrainersAreDone(draft)) return false;
   Fail(draft, kDeadlineExceeded,
        "the job was active for longer than " + std::to_string(deadline->count()) + " seconds");
   return true;

@@ -56,7 +56,8 @@ void EndRestart(Draft& draft, const std::string& message);
 // Succeeded by a trainer Job that is complete, Failed by hopeless servers and samplers: true. So where a trainer Job is
 // about to be complete, for which nothing is to be done. Else false.
 bool DecideOutcome(Draft& draft);
-// activeDeadlineSeconds since the last start or resume.
+// Fails the job once activeDeadlineSeconds have passed since the last start or resume; not one whose trainers have all
+// ended well and of which only other containers still run.
 bool HasRunOutOfTime(Draft& draft);
 void Succeed(Draft& draft);
 void Fail(Draft& draft, const std::string& reason, const std::string& message);
@@ -80,6 +81,10 @@ bool Serve(Draft& draft);
 
 // trainer_stage.cc ------------------------------------------------------------------------------------------------
 void Train(Draft& draft, bool services_are_ready);
+// Returns how many trainers of the group have ended well, by the Job or by its pods, whichever says more: the Job
+// controller takes such a pod out of `ready` at once, and counts it as `succeeded` only once its finalizer is gone.
+// `run.job` is not null.
+int64_t TrainersDone(const JobRun& run);
 // For an incarnation that follows: writes number, replicas and reason ahead.
 void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message);
 

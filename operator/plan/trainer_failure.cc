@@ -1,6 +1,7 @@
 #include "operator/plan/trainer_failure.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "operator/plan/stages.h"
 #include "services/base/exit_code.h"
@@ -10,6 +11,8 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::minutes kSoonAfterItsStart{10};
+constexpr char kObstacleBefore[] = "; held up before by ";
+constexpr char kReasonEnd[] = ": ";
 
 Failure Stopped(const Draft& draft, const kube::Job& job, Failure failure) {
   if (!RunsAProgram(draft) || draft.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
@@ -44,10 +47,11 @@ bool HasTrained(const api::Status& status, const kube::Job& job) {
 
 Failure MissedSomething(const Draft& draft, const kube::Job& job, Failure failure) {
   const api::Status& before = draft.training().status;
-  // As it was found when their pods were still there (trainer_stage.cc).
-  const api::Condition* const condition = api::FindCondition(before, api::kTrainersReady);
-  if (condition != nullptr && IsInTheWay(condition->reason) && !HasTrained(before, job)) {
-    return NotCounted(std::move(failure), kHeldBack, condition->reason + ": " + condition->message);
+  // The pods that the obstacle kept from starting are deleted before the Job is seen to fail: only the stored status
+  // still names it.
+  const std::optional<Obstacle> obstacle = ObstacleSeen(before, job.meta.key.name);
+  if (obstacle && !HasTrained(before, job)) {
+    return NotCounted(std::move(failure), kHeldBack, obstacle->reason + kReasonEnd + obstacle->message);
   }
   if (const kube::Pod* const server = ReplacedServer(draft.world(), job.meta.created_at)) {
     return NotCounted(std::move(failure), kServerLost, "pod " + server->meta.key.name + " is a new one");
@@ -56,6 +60,22 @@ Failure MissedSomething(const Draft& draft, const kube::Job& job, Failure failur
 }
 
 }  // namespace
+
+std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job) {
+  const api::Condition* const condition = api::FindCondition(status, api::kTrainersReady);
+  if (condition == nullptr || condition->status == api::ConditionStatus::kTrue) return std::nullopt;
+  if (IsInTheWay(condition->reason)) return Obstacle{condition->reason, condition->message};
+  const std::string prefix = "Job " + job + kObstacleBefore;
+  if (condition->message.rfind(prefix, 0) != 0) return std::nullopt;
+  const size_t reason_end = condition->message.find(kReasonEnd, prefix.size());
+  if (reason_end == std::string::npos) return std::nullopt;
+  return Obstacle{condition->message.substr(prefix.size(), reason_end - prefix.size()),
+                  condition->message.substr(reason_end + std::strlen(kReasonEnd))};
+}
+
+std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle) {
+  return "Job " + job + kObstacleBefore + obstacle.reason + kReasonEnd + obstacle.message;
+}
 
 bool RunsAProgram(const Draft& draft) { return draft.training().spec && draft.spec().job.program; }
 

@@ -10,6 +10,17 @@ namespace espalier::ctl::plan {
 // Whether a program of the user's is in the trainers' place.
 bool RunsAProgram(const Draft& draft);
 
+// What has kept a group of trainers from starting: the reason (plan/reasons.h) and message of the blocker.
+struct Obstacle {
+  std::string reason;
+  std::string message;
+};
+// Returns the obstacle that the stored TrainersReady condition names for Job `job`: one that is there now, or one
+// that was there before and after which not all pods have run yet.
+std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job);
+// Returns the message of TrainersReady for Job `job` by which ObstacleSeen finds `obstacle` again.
+std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle);
+
 // The settled `failure` of `job`, the trainers' of the current incarnation, with `retry`, `reason` and `message` set by
 // what else is known:
 //

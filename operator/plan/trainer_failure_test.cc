@@ -37,6 +37,48 @@ TEST(TrainerFailureTest, WaitingForATrainerWithoutAPlaceIsNotCounted) {
   }
 }
 
+// The Job controller deletes the pod that waits before it says that the Job fails: a round in between sees neither.
+TEST(TrainerFailureTest, AnObstacleIsRememberedWhenItsPodIsDeletedBeforeTheJobFails) {
+  Scene scene = WithoutRetries();
+  scene.Training();
+  const std::string waiting = scene.TrainerPod(1);
+  scene.cluster().Unschedule(waiting, "0/3 nodes are available: 3 Insufficient memory.");
+  scene.SettleAfter(std::chrono::minutes(11));
+  ASSERT_EQ(scene.ReasonOf(api::kTrainersReady), kUnschedulable);
+  scene.TrainerPodEnded(0, 74);
+  scene.cluster().RunJobController();
+  ASSERT_TRUE(scene.cluster().FindPod(waiting)->meta.deletion_requested_at.has_value());
+  ASSERT_FALSE(scene.cluster().FindJob("cora-trainer-1")->failure_target);
+  scene.Act();
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.restart_reason(), kHeldBack);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(TrainerFailureTest, AnObstacleIsRememberedUntilAllTrainersRun) {
+  for (const bool all_run : {false, true}) {
+    Scene scene;
+    scene.Training();
+    scene.cluster().Unschedule(scene.TrainerPod(1), "0/3 nodes are available: 3 Insufficient memory.");
+    scene.SettleAfter(seconds(1));
+    scene.cluster().FindPod(scene.TrainerPod(1))->unscheduled_reason.clear();
+    scene.cluster().set_mount_failure("the pod has a node, and no container yet");
+    scene.Settle();
+    ASSERT_EQ(scene.ReasonOf(api::kTrainersReady), kStarting);
+    EXPECT_THAT(api::FindCondition(scene.status(), api::kTrainersReady)->message, HasSubstr("before by Unschedulable"));
+    if (all_run) {
+      scene.cluster().set_mount_failure({});
+      scene.Settle();
+    }
+    scene.TrainerPodEnded(0, 74);
+    scene.cluster().set_mount_failure({});
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.restart_reason(), all_run ? "Unavailable" : kHeldBack);
+    EXPECT_EQ(scene.status().attempts_counted, all_run ? 1 : 0);
+  }
+}
+
 TEST(TrainerFailureTest, WhatATrainerEndsWithElseIsCountedThoughOthersHaveNoPlace) {
   Scene scene;
   scene.Training();

@@ -94,18 +94,19 @@ bool IsDone(const kube::Pod& pod) {
   });
 }
 
-// As the Job has it or as its pods say: the Job controller takes a pod that is done out of `ready` at once, but counts
-// it among `succeeded` only after its finalizer is gone.
-int64_t Done(const JobRun& run) {
-  const int64_t pods =
-      std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return IsDone(*pod); });
-  return std::max(run.job->succeeded, pods);
-}
-
 bool AllReady(const JobRun& run) {
   const kube::Job* job = run.job;
-  return job != nullptr && job->completions > 0 && job->ready + Done(run) >= job->completions && !job->failure_target &&
-         !job->has_failed && !job->meta.deletion_requested_at;
+  return job != nullptr && job->completions > 0 && job->ready + TrainersDone(run) >= job->completions &&
+         !job->failure_target && !job->has_failed && !job->meta.deletion_requested_at;
+}
+
+// Whether every pod of the group is there and has started its containers: no obstacle is left.
+bool AllRun(const JobRun& run) {
+  const auto running = std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) {
+    return !pod->meta.deletion_requested_at &&
+           (pod->phase == kube::PodPhase::kRunning || pod->phase == kube::PodPhase::kSucceeded);
+  });
+  return running >= run.job->completions;
 }
 
 void WriteReadiness(Draft& draft, const char* waits_for) {
@@ -117,19 +118,27 @@ void WriteReadiness(Draft& draft, const char* waits_for) {
     return draft.Set(api::kTrainersReady, ConditionStatus::kTrue, kAllReady, "Job " + job);
   }
   const api::Condition* before = api::FindCondition(draft.training().status, api::kTrainersReady);
-  // What kept it from being complete stays told: why it fails may lie in that (AsItCounts), and its pods are going.
   const bool fails = run.job != nullptr && (run.job->failure_target || run.job->has_failed);
-  if (fails && before != nullptr && IsInTheWay(before->reason)) return;
+  std::optional<Obstacle> obstacle;  // the cause of a failure may lie in it (AsItCounts)
+  if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(draft.training().status, job);
+  if (fails && obstacle && IsInTheWay(before->reason)) return;
   std::optional<Trouble> trouble;
   if (waits_for == nullptr && !fails) trouble = TroubleOf(draft, Role::kTrainer);
   if (trouble) return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
   const bool was_ready = before != nullptr && before->message == "Job " + job &&
                          (before->status == ConditionStatus::kTrue || before->reason == kNotAllReady);
   const char* under_way = was_ready ? kNotAllReady : kStarting;
-  draft.Set(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way, "Job " + job);
+  draft.Set(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way,
+            waits_for == nullptr && obstacle ? MessageWithObstacle(job, *obstacle) : "Job " + job);
 }
 
 }  // namespace
+
+int64_t TrainersDone(const JobRun& run) {
+  const int64_t pods =
+      std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return IsDone(*pod); });
+  return std::max(run.job->succeeded, pods);
+}
 
 void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message) {
   api::Status& status = draft.status();

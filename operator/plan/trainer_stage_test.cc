@@ -238,7 +238,8 @@ TEST(TrainerStageTest, TheReasonMayArriveAfterTheJobHasBegunToFail) {
   scene.Training();
   scene.TrainerPodEnded(0, 74);  // the peer of one that ran out of memory, whose kubelet is slower
   const std::string other = scene.TrainerPod(1);
-  scene.cluster().RunJobController();
+  scene.cluster().RunJobController();  // asks the other to end
+  scene.cluster().RunJobController();  // says that the Job fails
   scene.Look();
   const Plan plan = scene.Look();
   EXPECT_EQ(plan.status.incarnation, 1);

@@ -2,8 +2,8 @@
 // fill Jobs and StatefulSets with pods, as deterministic steps. No thread, no clock: `Pass` moves the time.
 //
 // It plays what the operator depends on, and its known oddities:
-//   Job controller        backoffLimit 0: one failed pod (a terminating one counts) makes FailureTarget, deletes the
-//                         others, and Failed follows when the last has ended
+//   Job controller        backoffLimit 0: one failed pod (a terminating one counts) makes it delete the others first,
+//                         then write FailureTarget, and Failed when the last has ended
 //   StatefulSet           a name is free again only when the pod that had it is gone
 //   garbage collector     foreground deletion keeps the owner until its pods are gone; background leaves them orphaned
 //                         for a while

@@ -73,15 +73,18 @@ void SimulatedCluster::SyncJob(kube::Job* job) {
     if (*job != before) Changed();
     return;
   }
-  if (job->failed > 0 && !job->failure_target) {
-    job->failure_target = true;
-    job->failure_reason = "BackoffLimitExceeded";
-  }
-  if (job->failure_target) {
+  if (job->failed > 0) {
+    const bool asked_before = std::all_of(pods.begin(), pods.end(), [](const SimulatedPod* pod) {
+      return HasEnded(pod->pod) || pod->pod.meta.deletion_requested_at;
+    });
     for (SimulatedPod* pod : pods) {
       if (!HasEnded(pod->pod)) AskToDelete(pod);
     }
-    job->has_failed = job->active == 0;
+    if (asked_before) {
+      job->failure_target = true;
+      job->failure_reason = "BackoffLimitExceeded";
+      job->has_failed = job->active == 0;
+    }
   } else if (job->succeeded >= job->completions) {
     job->complete = true;
     job->completed_at = std::chrono::floor<std::chrono::seconds>(now_);
