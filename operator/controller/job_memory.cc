@@ -49,13 +49,16 @@ void JobMemory::RememberCertificates(const kube::ObjectKey& job, const std::stri
   MutexLock lock(&mutex_);
   Entry& entry = EntryOf(job, uid);
   entry.certificates = std::move(certificates);
-  entry.certificates_until = wall_clock_() + lifetime;
+  entry.certificates_read_at = wall_clock_();
+  entry.certificates_until = entry.certificates_read_at + lifetime;
 }
 
-std::optional<Certificates> JobMemory::CertificatesOf(const kube::ObjectKey& job, const std::string& uid) {
+std::optional<Certificates> JobMemory::CertificatesOf(const kube::ObjectKey& job, const std::string& uid,
+                                                      std::optional<kube::WallTime> read_since) {
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
   if (entry == nullptr || wall_clock_() >= entry->certificates_until) return std::nullopt;
+  if (read_since && entry->certificates_read_at < *read_since) return std::nullopt;
   return entry->certificates;
 }
 

@@ -34,7 +34,9 @@ class JobMemory {
   // All for `lifetime` from now on.
   void RememberCertificates(const kube::ObjectKey& job, const std::string& uid, Certificates certificates,
                             std::chrono::seconds lifetime);
-  std::optional<Certificates> CertificatesOf(const kube::ObjectKey& job, const std::string& uid);
+  // nullopt also where they were read before `read_since`.
+  std::optional<Certificates> CertificatesOf(const kube::ObjectKey& job, const std::string& uid,
+                                             std::optional<kube::WallTime> read_since = std::nullopt);
   // One that was made since; nothing where the others are not remembered.
   void RememberLeaf(const kube::ObjectKey& job, const std::string& uid, api::Role role,
                     const resources::CertificateFacts& facts);
@@ -73,7 +75,7 @@ class JobMemory {
   struct Entry {
     std::string uid;
     std::optional<Certificates> certificates;
-    kube::WallTime certificates_until;
+    kube::WallTime certificates_read_at, certificates_until;
     std::optional<plan::Observed::DryRun> dry_run;
     std::optional<kube::WallTime> dry_run_until;
     std::optional<plan::Observed::Refusal> refusal;

@@ -174,7 +174,8 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
               JobMemory& memory, kube::WallTime now, plan::Observed* seen) {
   const kube::ObjectKey& job = training.meta.key;
   if (questions.certificates) {
-    std::optional<Certificates> certificates = memory.CertificatesOf(job, training.meta.uid);
+    std::optional<Certificates> certificates =
+        memory.CertificatesOf(job, training.meta.uid, questions.certificates_read_since);
     if (!certificates) {
       ASSIGN_OR_RETURN(certificates, ReadCertificates(client, training));
       memory.RememberCertificates(job, training.meta.uid, *certificates, kCertificatesLifetime);

@@ -76,6 +76,17 @@ TEST_F(ObserveTest, LooksForLeavesOnlyUnderAnAuthorityAndRemembersTheAnswer) {
   EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 2);
 }
 
+TEST_F(ObserveTest, ReadsCertificatesAnewWhereWhatIsRememberedIsTooOld) {
+  Ask({.certificates = true});
+  ASSERT_EQ(job.NumRequests("GET", "/secrets/"), 1);
+  const kube::WallTime read_at = job.now;
+  job.now += std::chrono::seconds(20);
+  Ask({.certificates = true, .certificates_read_since = read_at});
+  EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 1);
+  Ask({.certificates = true, .certificates_read_since = job.now});
+  EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 2);
+}
+
 TEST_F(ObserveTest, TellsTheNewestOfAPodsTroublesWithVolumesAndNoOther) {
   PutEvent("a", "pod-1", "FailedMount", "the old one", "2099-01-01T00:00:00Z");
   PutEvent("b", "pod-1", "FailedAttachVolume", "the new one", "2099-01-01T00:00:09Z");

@@ -1,5 +1,11 @@
 // What all roles' pods need before there are any: name, identity, document, fence, certificates.
+//
+// No watch shows Secrets. They are read every ten minutes, and at once where a pod shows that one is gone or of no use:
+// it cannot mount its volumes, or ends with 77 and words about certificates.
 
+#include <algorithm>
+
+#include "operator/api/program_container.h"
 #include "operator/plan/stages.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
@@ -10,6 +16,12 @@ namespace {
 using api::Role;
 
 constexpr std::chrono::minutes kLookAtCertificates{10};
+// A pod that waits this long for its containers may lack its Secret of certificates; it may also pull a large image,
+// so its Secrets are not read more often than this.
+constexpr std::chrono::seconds kLongWait{15}, kReadAgainWhileWaiting{30};
+constexpr std::chrono::seconds kReadAgainAfterAnEnd{4};
+// How long kubelets may go on to mount what a Secret had before it was replaced.
+constexpr std::chrono::minutes kMountDelay{2};
 
 std::string RenewalAskedFor(const api::DistTraining& training) {
   const auto found = training.meta.annotations.find(resources::kRenewAnnotation);
@@ -21,7 +33,58 @@ bool IsGood(const resources::CertificateFacts& leaf, const resources::Certificat
          draft.now() < resources::RenewalTimeOf(leaf);
 }
 
+bool IsManaged(const api::DistTraining& training) {
+  return training.spec && training.spec->tls == api::TlsMode::kManaged;
+}
+
+std::vector<const kube::Pod*> PodsWithCertificates(const api::DistTraining& training, const World& world) {
+  std::vector<const kube::Pod*> pods;
+  for (const Role role : RolesWithCertificates(training)) {
+    pods.insert(pods.end(), world.pods(role).begin(), world.pods(role).end());
+  }
+  return pods;
+}
+
+// Now, or before the restart that the kubelet is about.
+bool EndedByCertificates(const kube::Pod& pod) {
+  const auto is_meant = [&pod](const kube::ContainerState& container, const std::optional<kube::ContainerEnd>& end) {
+    return end && !end->succeeded() && IsAboutCertificates(FailureOf(pod, container, *end));
+  };
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
+    return !container.ready && (is_meant(container, container.ended) || is_meant(container, container.last_ended));
+  });
+}
+
 }  // namespace
+
+std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& training, const World& world,
+                                                    kube::WallTime now) {
+  if (!IsManaged(training)) return std::nullopt;
+  const std::vector<const kube::Pod*> pods = PodsWithCertificates(training, world);
+  if (std::any_of(pods.begin(), pods.end(), [](const kube::Pod* pod) { return EndedByCertificates(*pod); })) {
+    return now - kReadAgainAfterAnEnd;
+  }
+  const auto waits_for_long = [now](const kube::Pod* pod) {
+    return WaitsForItsContainers(*pod) && pod->meta.created_at + kLongWait <= now;
+  };
+  if (std::any_of(pods.begin(), pods.end(), waits_for_long)) return now - kReadAgainWhileWaiting;
+  return std::nullopt;
+}
+
+bool CertificatesAreReplaced(const Draft& draft, const kube::Job& job) {
+  if (!IsManaged(draft.training())) return false;
+  const Observed& seen = draft.seen();
+  if (!seen.authority || draft.now() >= seen.authority->expires_at) return true;
+  const bool was_begun_for_it = draft.training().status.restart_reason == kCertificatesReplaced;
+  const kube::WallTime replaced_after =
+      job.meta.created_at - (was_begun_for_it ? kMountDelay : std::chrono::minutes(0));
+  const std::vector<Role> roles = RolesWithCertificates(draft.spec());
+  return std::any_of(roles.begin(), roles.end(), [&](Role role) {
+    const auto leaf = seen.leaves.find(role);
+    if (leaf == seen.leaves.end() || draft.now() >= leaf->second.expires_at) return true;
+    return leaf->second.expires_at - resources::kLeafLifetime > replaced_after;
+  });
+}
 
 std::vector<Role> RolesWithCertificates(const api::Spec& spec) {
   if (spec.job.sampler_replicas == 0) return {Role::kServer, Role::kTrainer};
@@ -61,6 +124,11 @@ void MakeCertificates(Draft& draft) {
     }
   }
   draft.WakeAfter(kLookAtCertificates);  // no watch tells of a Secret that is gone
+  for (const kube::Pod* pod : PodsWithCertificates(draft.training(), draft.world())) {
+    if (!WaitsForItsContainers(*pod)) continue;
+    const kube::WallTime due = pod->meta.created_at + kLongWait;
+    draft.WakeAt(due > draft.now() ? due : draft.now() + kReadAgainWhileWaiting);
+  }
 }
 
 // A job that runs on although its document is refused runs for longer than its certificates are good for.

@@ -201,6 +201,13 @@ std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
 
 bool IsAConsequence(const Failure& failure) { return failure.strength <= kPeer; }
 
+bool IsAboutCertificates(const std::string& reason, const std::string& message) {
+  if (reason != ReasonOf(ExitCode::kBadCredentials)) return false;
+  return message.find("certificate") != std::string::npos || message.find(".crt") != std::string::npos;
+}
+
+bool IsAboutCertificates(const Failure& failure) { return IsAboutCertificates(failure.reason, failure.message); }
+
 std::optional<Failure> StrongerOf(std::optional<Failure> a, std::optional<Failure> b) {
   if (IsStronger(b, a)) return b;
   return a;

@@ -47,6 +47,10 @@ std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods);
 // It says only that somebody else had gone away, or that the pod was told to end: whoever was first may say more.
 bool IsAConsequence(const Failure& failure);
 
+// Whether it is 77 and its message speaks of certificates, the process's own or a peer's, and not of a store.
+bool IsAboutCertificates(const Failure& failure);
+bool IsAboutCertificates(const std::string& reason, const std::string& message);
+
 std::optional<Failure> StrongerOf(std::optional<Failure> a, std::optional<Failure> b);
 // Of a pod that is gone, by what is remembered of it: the `reason` of its failure, which was none of kNever.
 Failure FailureOfAGonePod(const std::string& reason);

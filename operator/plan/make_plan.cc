@@ -91,6 +91,7 @@ Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, k
   }
   questions.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
   const World world(training, seen);
+  if (questions.certificates) questions.certificates_read_since = CertificatesReadSince(training, world, now);
   questions.creation_failures_of = LackingPods(training, world, now);
   questions.mount_failures_of = WaitingForVolumes(training, world, now);
   questions.vanished_jobs = VanishedJobs(training, world);

@@ -58,6 +58,7 @@ using Action =
 // What has to be looked up before the next plan, because no cache holds it.
 struct Questions {
   bool certificates = false;  // Observed::authority and leaves; an answer of the last ten minutes will do
+  std::optional<kube::WallTime> certificates_read_since;  // set: only an answer that was read since then will do
   bool referenced_secrets = false;
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
   std::vector<std::string> mount_failures_of;     // uids of pods

@@ -48,8 +48,9 @@ inline constexpr char kResultLost[] = "ResultLost";  // the partition pod is gon
 inline constexpr char kNoEvidence[] = "JobFailed";   // without a pod that tells why
 
 // What a group of trainers ended by, where others know more of it than its pods (trainer_failure.h).
-inline constexpr char kHeldBack[] = "HeldBack";          // some could not be started; not counted
-inline constexpr char kServerLost[] = "ServerLost";      // its pod was replaced; not counted
+inline constexpr char kHeldBack[] = "HeldBack";                          // some could not be started; not counted
+inline constexpr char kServerLost[] = "ServerLost";                      // its pod was replaced; not counted
+inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // 77 because of them; not counted
 inline constexpr char kStoppedSoon[] = "StoppedSoon";    // a program's 75, soon after its start; not counted
 inline constexpr char kStoppedAgain[] = "StoppedAgain";  // once more; counted
 

@@ -24,7 +24,7 @@ bool IsCountedRestart(const std::string& reason) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
   const bool is_not_counted = reason == kStopped || reason == kStoppedSoon || reason == kDisrupted ||
                               reason == kNodeLost || reason == kServerLost || reason == kHeldBack ||
-                              reason == kJobDeleted;
+                              reason == kCertificatesReplaced || reason == kJobDeleted;
   return !IsOnPurpose(reason) && !is_not_counted;
 }
 

@@ -25,6 +25,8 @@ std::vector<std::string> LackingPods(const api::DistTraining& training, const Wo
 // Uids of pods whose containers have not been made for kPodsMissing and whose template has volumes that are not ours:
 // one of each role, as what keeps one from them keeps the others too.
 std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now);
+// Whether the pod is on a node and none of its containers is made yet: it waits for images and volumes.
+bool WaitsForItsContainers(const kube::Pod& pod);
 // What may be mended from outside, of pods that cannot be started.
 bool IsInTheWay(const std::string& reason);
 // Writes or clears status.last_error by the troubles met.
@@ -72,6 +74,13 @@ bool Partition(Draft& draft);  // true: status.partition is known
 
 // certificate_stage.cc --------------------------------------------------------------------------------------------
 void MakeCertificates(Draft& draft);
+// Returns the time since which the operator's certificates must have been read for this plan: pods that cannot mount
+// them, or that end because of them, show that what is remembered is out of date. nullopt: no pod says so.
+std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& training, const World& world,
+                                                    kube::WallTime now);
+// Whether the operator's certificates are being replaced, or were while the pods of `job` ran, or, where `job` was
+// begun for that reason, so shortly before it that kubelets may have mounted the old ones.
+bool CertificatesAreReplaced(const Draft& draft, const kube::Job& job);
 void RenewCertificates(Draft& draft);  // those that are there, whatever the document says by now
 void MakeShared(Draft& draft);         // what all roles' pods need
 

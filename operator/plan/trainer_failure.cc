@@ -84,6 +84,9 @@ Failure AsItCounts(const Draft& draft, const kube::Job& job, Failure failure) {
   static const std::string kMissedSomething = telemetry::TerminationReason(ExitCode::kUnavailable);
   const bool said_itself = failure.exit_code.has_value();  // and was not told
   if (failure.reason == kStopped && said_itself) return Stopped(draft, job, std::move(failure));
+  if (IsAboutCertificates(failure) && CertificatesAreReplaced(draft, job)) {
+    return NotCounted(std::move(failure), kCertificatesReplaced, "the operator has replaced the job's certificates");
+  }
   if (failure.reason == kMissedSomething) return MissedSomething(draft, job, std::move(failure));
   return failure;
 }

@@ -27,6 +27,7 @@ std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle
 //   HeldBack      74, while some of the trainers could not be started. Not counted, as what is in the way is not
 //   ServerLost    74, and a server's pod was replaced since they began (evicted, deleted, gone with its node). Not
 //                 counted, as a trainer's is not; a server that crashes in its pod is
+//   CertificatesReplaced  77 and words about certificates, while the operator replaces its own, or has just done so
 //   StoppedSoon   75 of a program of the user's within ten minutes of its start. It may mean "try later" by it
 //                 (EX_TEMPFAIL) although nobody asked it to stop, and would go on so for ever. Not counted
 //   StoppedAgain  the same once more: counted, as `espalier run` has it (docs/programs.md)

@@ -126,6 +126,75 @@ TEST(TrainerFailureTest, AServerThatCrashesInItsPodIsCounted) {
   EXPECT_EQ(scene.status().attempts_counted, 1);
 }
 
+constexpr char kExpired[] =
+    R"({"reason": "NotPermitted", "exitCode": 77, "message": "tls.crt against ca.crt: certificate has expired"})";
+
+Scene WithManagedCertificates() {
+  return Scene::With({{"runPolicy", {{"backoffLimit", 0}}}, {"tls", {{"mode", "Managed"}}}});
+}
+
+TEST(TrainerFailureTest, ACertificateThatIsReplacedIsNotCounted) {
+  for (const bool expired : {true, false}) {
+    Scene scene = WithManagedCertificates();
+    scene.Training();
+    scene.SettleAfter(std::chrono::minutes(5));
+    if (expired) scene.cluster().ExpireCertificates();
+    scene.cluster().EndPod(scene.TrainerPod(0), {.exit_code = 77, .message = kExpired});
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.ReasonOf(api::kFailed), expired ? "" : kBackoffLimitExceeded);
+    if (!expired) continue;
+    EXPECT_EQ(scene.restart_reason(), kCertificatesReplaced);
+    EXPECT_EQ(scene.status().phase, Phase::kTraining);
+    // Kubelets may still mount the old ones for a while; then it counts.
+    scene.cluster().EndPod(scene.TrainerPod(0), {.exit_code = 77, .message = kExpired});
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.restart_reason(), kCertificatesReplaced);
+    scene.SettleAfter(std::chrono::minutes(5));
+    scene.TrainerPodEnded(1, 70);
+    scene.SettleWithin(kSoon);
+    EXPECT_EQ(scene.ReasonOf(api::kFailed), kBackoffLimitExceeded);
+  }
+}
+
+TEST(TrainerFailureTest, CredentialsThatAStoreRefusesAreCountedThoughCertificatesAreReplaced) {
+  Scene scene = WithManagedCertificates();
+  scene.Training();
+  scene.cluster().ExpireCertificates();
+  scene.cluster().EndPod(scene.TrainerPod(0), {.exit_code = 77, .message = R"({"message": "s3://lab: AccessDenied"})"});
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.ReasonOf(api::kFailed), kBackoffLimitExceeded);
+}
+
+TEST(TrainerFailureTest, PodsSayWhenCertificatesAreToBeReadAnew) {
+  Scene scene = WithManagedCertificates();
+  scene.Training();
+  const auto read_since = [&scene] {
+    return QuestionsOf(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now())
+        .certificates_read_since;
+  };
+  EXPECT_FALSE(read_since().has_value());
+  // A server that is made again cannot mount its Secret.
+  scene.cluster().set_mount_failure("secret \"cora-server-tls\" not found");
+  scene.cluster().DeletePod(scene.Pods("cora-server-0").front());
+  scene.Settle();
+  EXPECT_FALSE(read_since().has_value()) << "it may only pull its image";
+  ASSERT_TRUE(scene.Look().requeue_after.has_value());
+  EXPECT_LE(*scene.Look().requeue_after, seconds(15));
+  scene.SettleAfter(seconds(15));
+  ASSERT_TRUE(read_since().has_value());
+  EXPECT_LE(*scene.Look().requeue_after, seconds(30));
+  scene.cluster().set_mount_failure({});
+  scene.Settle();
+  EXPECT_FALSE(read_since().has_value());
+  // One that the kubelet restarts, until it serves again.
+  scene.cluster().EndPod(scene.Pods("cora-server-0").front(), {.exit_code = 77, .message = kExpired});
+  kube::ContainerState& server = scene.cluster().FindPod(scene.Pods("cora-server-0").front())->containers.front();
+  server.ready = false;
+  EXPECT_TRUE(read_since().has_value());
+  server.ready = true;
+  EXPECT_FALSE(read_since().has_value());
+}
+
 Scene WithAProgram(int64_t backoff_limit) {
   return Scene::With({{"training", nullptr},
                       {"trainers", {{"program", {{"command", {"my-program"}}}}}},

@@ -49,14 +49,6 @@ std::optional<Trouble> TroubleOfPod(const kube::Pod& pod, const Observed& seen) 
   return std::nullopt;
 }
 
-// On a node, and nothing of it is made yet: images and volumes are waited for.
-bool WaitsForItsContainers(const kube::Pod& pod) {
-  if (pod.node.empty() || pod.phase != kube::PodPhase::kPending || pod.meta.deletion_requested_at) return false;
-  return std::all_of(pod.containers.begin(), pod.containers.end(), [](const kube::ContainerState& container) {
-    return container.waiting_reason == "ContainerCreating" || container.waiting_reason == "PodInitializing";
-  });
-}
-
 // All others are made by the operator.
 bool HasVolumesOfTheUsers(const api::Spec& spec, Role role) {
   return spec.tls == api::TlsMode::kSecretRef ||
@@ -168,6 +160,13 @@ Trouble OfSecrets(const std::vector<Observed::MissingSecret>& missing) {
 }
 
 }  // namespace
+
+bool WaitsForItsContainers(const kube::Pod& pod) {
+  if (pod.node.empty() || pod.phase != kube::PodPhase::kPending || pod.meta.deletion_requested_at) return false;
+  return std::all_of(pod.containers.begin(), pod.containers.end(), [](const kube::ContainerState& container) {
+    return container.waiting_reason == "ContainerCreating" || container.waiting_reason == "PodInitializing";
+  });
+}
 
 std::vector<std::string> LackingPods(const api::DistTraining& training, const World& world, kube::WallTime now) {
   std::vector<std::string> uids;

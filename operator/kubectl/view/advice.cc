@@ -6,6 +6,7 @@
 
 #include "operator/kubectl/view/job_pod.h"
 #include "operator/kubectl/view/progress_text.h"
+#include "operator/plan/failure.h"
 #include "operator/plan/reasons.h"
 #include "services/telemetry/termination.h"
 
@@ -13,6 +14,11 @@ namespace espalier::ctl::view {
 namespace {
 
 constexpr int kSignalBase = 128;
+
+constexpr char kAboutCertificates[] =
+    "See the certificate that the message names: expired, or of another authority or job. With spec.tls.mode: Managed "
+    "the operator replaces the job's Secrets by itself (its log says what keeps it from that); with SecretRef renew "
+    "those in the Secret of spec.tls.secretName.";
 
 // "<role>" is replaced by the role's field of the document.
 const std::map<std::string, std::string>& AdviceByReason() {
@@ -40,6 +46,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kNodeLost, "Nothing: the pods are made again on other nodes. See whether the node comes back."},
       {plan::kServerLost, "Nothing: trainers go on from their checkpoint, and this is not counted."},
       {plan::kHeldBack, "Mend what the message names: some of the trainers could not be started. Not counted."},
+      {plan::kCertificatesReplaced, "Nothing: the operator has replaced the certificates, and this is not counted."},
       {plan::kStoppedSoon, "Nothing: the program asks to be tried later. The next time in a row is counted."},
       {plan::kStoppedAgain, "See why the program ends with 75, \"try later\", soon after each start: its log says it."},
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
@@ -91,7 +98,8 @@ std::string ReasonToActOn(const api::Status& status) {
   return leading != nullptr && !AdviceFor(leading->reason, "").empty() ? leading->reason : "";
 }
 
-std::string AdviceFor(const std::string& reason, const std::string& role) {
+std::string AdviceFor(const std::string& reason, const std::string& role, const std::string& message) {
+  if (plan::IsAboutCertificates(reason, message)) return kAboutCertificates;
   const auto found = AdviceByReason().find(reason);
   if (found == AdviceByReason().end()) return "";
   const Result<api::Role> known = RoleNamed(role);

@@ -14,7 +14,8 @@ std::string ExitCodeText(int code);
 // time; of one that is held up, by what. Empty: nothing is wrong.
 std::string ReasonToActOn(const api::Status& status);
 
-// One sentence: what to do about it. Empty for a reason that is none of ours.
-std::string AdviceFor(const std::string& reason, const std::string& role);
+// Returns one sentence that says what to do about `reason`; `message` is what came with it. Empty for a reason that is
+// none of the operator's.
+std::string AdviceFor(const std::string& reason, const std::string& role, const std::string& message = "");
 
 }  // namespace espalier::ctl::view

@@ -13,13 +13,29 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(AdviceTest, KnowsEveryReasonForWhichAJobFailsOrIsHeldUp) {
-  for (const char* reason :
-       {plan::kInvalidSpec,   plan::kInvalidTemplate, plan::kSecretMissing,   plan::kSecretKeyMissing,
-        plan::kFailedMount,   plan::kNameTaken,       plan::kRefused,         plan::kFailedCreate,
-        plan::kUnschedulable, plan::kImagePull,       plan::kContainerConfig, plan::kContainerCreation,
-        plan::kCrashLoop,     plan::kOutOfMemory,     plan::kSignal,          plan::kDisrupted,
-        plan::kNodeLost,      plan::kPodRejected,     plan::kOtherExit,       plan::kResultLost,
-        plan::kNoEvidence,    plan::kDeadlineExceeded}) {
+  for (const char* reason : {plan::kInvalidSpec,
+                             plan::kInvalidTemplate,
+                             plan::kSecretMissing,
+                             plan::kSecretKeyMissing,
+                             plan::kFailedMount,
+                             plan::kNameTaken,
+                             plan::kRefused,
+                             plan::kFailedCreate,
+                             plan::kUnschedulable,
+                             plan::kImagePull,
+                             plan::kContainerConfig,
+                             plan::kContainerCreation,
+                             plan::kCrashLoop,
+                             plan::kOutOfMemory,
+                             plan::kSignal,
+                             plan::kDisrupted,
+                             plan::kNodeLost,
+                             plan::kPodRejected,
+                             plan::kOtherExit,
+                             plan::kResultLost,
+                             plan::kNoEvidence,
+                             plan::kDeadlineExceeded,
+                             plan::kCertificatesReplaced}) {
     EXPECT_NE(AdviceFor(reason, "trainer"), "") << reason;
   }
   for (const ExitCode code : {ExitCode::kBadDocument, ExitCode::kBadInput, ExitCode::kBug, ExitCode::kUnavailable,
@@ -32,6 +48,16 @@ TEST(AdviceTest, KnowsEveryReasonForWhichAJobFailsOrIsHeldUp) {
 TEST(AdviceTest, NamesTheRolesFieldOfTheDocument) {
   EXPECT_THAT(AdviceFor(plan::kOutOfMemory, "server"), HasSubstr("spec.servers.resources.limits.memory"));
   EXPECT_THAT(AdviceFor(plan::kOutOfMemory, ""), HasSubstr("spec.<role>.resources"));
+}
+
+TEST(AdviceTest, FitsWhatWasNotPermitted) {
+  const std::string reason = telemetry::TerminationReason(ExitCode::kBadCredentials);
+  EXPECT_THAT(AdviceFor(reason, "trainer", "GET s3://lab/x: AccessDenied"), HasSubstr("spec.storage.s3.credentials"));
+  for (const char* message : {"/etc/espalier/tls/tls.crt against /etc/espalier/tls/ca.crt: certificate has expired",
+                              "a certificate with 0 URI names, where exactly one is expected"}) {
+    EXPECT_THAT(AdviceFor(reason, "trainer", message), HasSubstr("spec.tls.secretName")) << message;
+    EXPECT_THAT(AdviceFor(reason, "trainer", message), ::testing::Not(HasSubstr("s3"))) << message;
+  }
 }
 
 TEST(AdviceTest, OfAJobThatFailedTooOftenTheLastFailureCounts) {

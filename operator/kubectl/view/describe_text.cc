@@ -153,7 +153,8 @@ std::string WhatToDo(const api::DistTraining& training) {
   const api::Status& status = training.status;
   const std::string reason = ReasonToActOn(status);
   if (reason.empty()) return "nothing: nothing is wrong";
-  const std::string advice = AdviceFor(reason, status.last_error ? status.last_error->role : "");
+  const api::LastError error = status.last_error.value_or(api::LastError());
+  const std::string advice = AdviceFor(reason, error.role, error.reason == reason ? error.message : "");
   std::string text = advice.empty() ? "see the message above" : advice;
   const Result<std::string> outputs = OutputsUri(training);
   if (api::IsTerminal(status) && status.partition && outputs.ok()) {

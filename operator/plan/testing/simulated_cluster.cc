@@ -255,6 +255,10 @@ void SimulatedCluster::DeleteSecrets() {
   leaves_.clear();
 }
 
+void SimulatedCluster::ExpireCertificates() {
+  for (auto& [role, leaf] : leaves_) leaf.expires_at = now_;
+}
+
 void SimulatedCluster::Occupy(const kube::Resource& resource, const std::string& name, bool with_label) {
   Child child{&resource, {}};
   child.meta.key = {training_.meta.key.name_space, name};

@@ -68,6 +68,7 @@ class SimulatedCluster {
   void DeleteChild(const kube::Resource& resource, const std::string& name, kube::Propagation propagation);
   void DeletePod(const std::string& name);
   void DeleteSecrets();
+  void ExpireCertificates();  // of the roles
   // As if no node had ever had room for it, until somebody else makes another.
   void Unschedule(const std::string& name, const std::string& reason);
   // Somebody else's object with a name of ours; without our label it is in no cache.
