@@ -19,10 +19,10 @@ KINDS = {"AddCounter": "counter", "AddGauge": "gauge", "AddTemporaryGauge": "gau
 QUOTED = re.compile(r'"((?:espalier|controller_runtime|workqueue|rest_client|leader_election)_[a-z0-9_]*[a-z0-9])"')
 COMMENT = re.compile(r"//.*")
 # espalier_<where>_<what>_<unit>; of counters the unit, or what is counted, and _total.
-OURS = re.compile(r"espalier_(?:process|admin|tls|trainer|partitioner|rpc|storage|partition|client|operator)_[a-z]+"
+OURS = re.compile(r"espalier_(?:process|build|admin|tls|trainer|partitioner|rpc|storage|partition|client|operator)_[a-z]+"
                   r"(?:_[a-z]+)*")
 UNITS = {"bytes", "count", "files", "ratio", "seconds", "value"}
-WITHOUT_UNIT = {"espalier_operator_job_info",  # always 1: its labels are what it says
+WITHOUT_UNIT = {"espalier_operator_job_info", "espalier_build_info",  # always 1: their labels are what they say
                 "espalier_trainer_checkpoint_last_step"}  # the number of one, and no amount
 # A variable as Grafana's expressions have it, but for the interval that Grafana chooses itself.
 VARIABLE = re.compile(r"\$(?!__)([a-zA-Z_]+)")

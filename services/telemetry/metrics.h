@@ -85,7 +85,7 @@ class MetricRegistry {
   // `upper_bounds` ascending; the bucket +Inf is added.
   Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& upper_bounds,
                          const Labels& labels = {});
-  // Memory and its limit, processor time and open files of this process, read at each scrape (espalier_process_*).
+  // Memory, processor time and open files, read at each scrape (espalier_process_*); version (espalier_build_info).
   void AddProcessMetrics();
   // `refresh` is called at the start of each Serialize, for gauges whose value is only known by looking, until what is
   // returned is destroyed (which waits for a call under way). It calls nothing of this registry but handles. The

@@ -1,5 +1,7 @@
 #include "services/telemetry/metrics.h"
 
+#include <ctime>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,6 +73,32 @@ TEST(MetricsTest, LooksAgainBeforeEachScrapeAsLongAsTheHandleLives) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_age_seconds 2\n"));
   handle.reset();
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_age_seconds 2\n"));
+}
+
+// By the C library's own clock, which counts the same from another side.
+TEST(MetricsTest, ProcessorSecondsAreACounterThatFollowsTheProcess) {
+  MetricRegistry registry;
+  registry.AddProcessMetrics();
+  const auto counted = [&registry] {
+    const std::string text = registry.Serialize();
+    const std::string name = "\nespalier_process_cpu_seconds_total ";
+    const size_t at = text.find(name);
+    EXPECT_NE(at, std::string::npos) << text;
+    return std::stod(text.substr(at + name.size()));
+  };
+  const double before = counted();
+  const std::clock_t start = std::clock();
+  while (std::clock() - start < CLOCKS_PER_SEC / 50) continue;
+  const double after = counted();
+  EXPECT_GE(after - before, 0.02 * 0.5);
+  EXPECT_NEAR(after, static_cast<double>(std::clock()) / CLOCKS_PER_SEC, 0.5);
+  EXPECT_THAT(registry.Serialize(), HasSubstr("# TYPE espalier_process_cpu_seconds_total counter\n"));
+}
+
+TEST(MetricsTest, SaysWhichVersionTheProcessIsOf) {
+  MetricRegistry registry;
+  registry.AddProcessMetrics();
+  EXPECT_THAT(registry.Serialize(), testing::ContainsRegex("\nespalier_build_info\\{version=\"[0-9.]+\"\\} 1\n"));
 }
 
 TEST(MetricsTest, ATemporaryGaugeLeavesWithItsHandle) {

@@ -65,8 +65,12 @@ ProcessMetrics::ProcessMetrics(MetricRegistry& registry)
           registry.AddGauge("espalier_process_unreclaimable_bytes", "Resident memory that is not of mapped files.")),
       peak_resident_bytes_(
           registry.AddGauge("espalier_process_peak_resident_bytes", "Largest resident memory so far.")),
-      cpu_seconds_(registry.AddGauge("espalier_process_cpu_seconds", "Processor time used, user and system.")),
-      open_files_(registry.AddGauge("espalier_process_open_files", "File descriptors open now.")) {}
+      cpu_seconds_(registry.AddCounter("espalier_process_cpu_seconds_total", "Processor time used, user and system.")),
+      open_files_(registry.AddGauge("espalier_process_open_files", "File descriptors open now.")) {
+  registry
+      .AddGauge("espalier_build_info", "1, with the version of Espalier as a label.", {{"version", ESPALIER_VERSION}})
+      .Set(1);
+}
 
 void ProcessMetrics::Refresh() {
   const rusage usage = Usage();
@@ -74,8 +78,16 @@ void ProcessMetrics::Refresh() {
   unreclaimable_bytes_.Set(static_cast<double>(UnreclaimableBytes()));
   SetMemoryLimit(MemoryLimitBytes());
   peak_resident_bytes_.Set(static_cast<double>(usage.ru_maxrss) * 1024);
-  cpu_seconds_.Set(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
+  CountProcessorTime(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
   open_files_.Set(static_cast<double>(OpenFiles()));
+}
+
+// Refreshes that overlap may come here in another order than that in which they looked: the counter never goes down.
+void ProcessMetrics::CountProcessorTime(double seconds_so_far) {
+  MutexLock lock(&mutex_);
+  if (seconds_so_far <= counted_cpu_seconds_) return;
+  cpu_seconds_.Add(seconds_so_far - counted_cpu_seconds_);
+  counted_cpu_seconds_ = seconds_so_far;
 }
 
 // Looked up each time: limits are set, changed and lifted while a process runs.

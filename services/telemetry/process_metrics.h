@@ -1,4 +1,4 @@
-// espalier_process_*: this process as the kernel counts it.
+// espalier_process_*: this process as the kernel counts it; espalier_build_info: what it was built from.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,7 @@ class ProcessMetrics {
 
  private:
   void SetMemoryLimit(std::optional<uint64_t> limit);
+  void CountProcessorTime(double seconds_so_far);
 
   MetricRegistry& registry_;
   Mutex mutex_;
@@ -24,7 +25,8 @@ class ProcessMetrics {
   Gauge resident_bytes_;
   Gauge unreclaimable_bytes_;
   Gauge peak_resident_bytes_;
-  Gauge cpu_seconds_;
+  double counted_cpu_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
+  Counter cpu_seconds_;
   Gauge open_files_;
 };
 

@@ -23,6 +23,8 @@ ORDINARY = {"epochs": ENDLESS, "samplers": "0", "trainers": "1", "trainer_memory
 SERVER_PORT = 7000
 # A question that only somebody asks who has no idea of our messages.
 NONSENSE = "/espalier.graph.v1.GraphStore/InDegrees"
+# Only an operator that overlooks the end of its trainers leads to these; promtool's tests have them.
+OF_THE_OPERATOR = ("EspalierJobNotEnding", "EspalierJobNotRestarting")
 MOST_EVICTIONS = 8  # three in a row do, where they follow each other within two minutes
 # Of what a process uses: more than nine tenths are used then, and the kernel's own share still fits in.
 TIGHT = 1.07
@@ -41,7 +43,7 @@ def story(world):
         alert.wait(360)
     memory_becomes_scarce(world, alerts)
     the_operator_is_away(world, alerts)
-    alerts.check_all_have_fired()
+    alerts.check_all_have_fired(but_for=OF_THE_OPERATOR)
 
 
 def by_operator(world, job):
