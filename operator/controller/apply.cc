@@ -74,13 +74,14 @@ struct Applier::Round {
 };
 
 Applier::Applier(client::ApiClient& client, runtime::StaleGuard& guard, runtime::EventRecorder& events,
-                 JobMemory& memory, ControllerMetrics& metrics, std::string cluster_domain)
+                 JobMemory& memory, ControllerMetrics& metrics, std::string cluster_domain, PodPolicy pod_policy)
     : client_(client),
       guard_(guard),
       events_(events),
       memory_(memory),
       metrics_(metrics),
-      cluster_domain_(std::move(cluster_domain)) {}
+      cluster_domain_(std::move(cluster_domain)),
+      pod_policy_(std::move(pod_policy)) {}
 
 Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Plan& plan) {
   Round round{.training = training, .plan = plan};
@@ -295,7 +296,7 @@ Status Applier::Do(Round& round, const plan::WriteProgress& action) {
 
 Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
   const kube::ObjectMeta& meta = round.training.meta;
-  ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, round.training, kFieldManager));
+  ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, round.training, kFieldManager, pod_policy_));
   std::optional<std::chrono::seconds> lifetime;
   if (answer.refusal != plan::Observed::DryRun::Refusal::kNone) lifetime = kRefusalLifetime;
   memory_.RememberDryRun(meta.key, meta.uid, std::move(answer), lifetime);

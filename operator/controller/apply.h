@@ -12,6 +12,7 @@
 #include "operator/client/api_client.h"
 #include "operator/controller/job_memory.h"
 #include "operator/controller/metrics.h"
+#include "operator/controller/pod_policy.h"
 #include "operator/plan/plan.h"
 #include "operator/runtime/stale_guard.h"
 
@@ -31,7 +32,7 @@ struct Applied {
 class Applier {
  public:
   Applier(client::ApiClient& client, runtime::StaleGuard& guard, runtime::EventRecorder& events, JobMemory& memory,
-          ControllerMetrics& metrics, std::string cluster_domain);
+          ControllerMetrics& metrics, std::string cluster_domain, PodPolicy pod_policy = {});
 
   // Aborted where the plan was made for a world that is not any more: read again. Refusals (403, 422, webhooks out of
   // reach) and names that are taken are kept in the memory for the next plan, and are no errors; others are as the API
@@ -62,6 +63,7 @@ class Applier {
   JobMemory& memory_;
   ControllerMetrics& metrics_;
   const std::string cluster_domain_;
+  const PodPolicy pod_policy_;
 };
 
 }  // namespace espalier::ctl::controller

@@ -37,7 +37,7 @@ class Controller::Impl {
         metrics_(registry),
         memory_(options_.wall_clock),
         guard_(std::chrono::seconds(30), clock),
-        applier_(client, guard_, events, memory_, metrics_, options_.defaults.cluster_domain),
+        applier_(client, guard_, events, memory_, metrics_, options_.defaults.cluster_domain, options_.pod_policy),
         queue_({.max_delay = kLongestBackoff}, registry, clock),
         informers_(client, InformersOptionsOf(options_), caches_, Handlers(), registry, clock),
         workers_(

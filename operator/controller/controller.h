@@ -11,6 +11,7 @@
 
 #include "operator/client/api_client.h"
 #include "operator/controller/caches.h"
+#include "operator/controller/pod_policy.h"
 #include "operator/controller/progress.h"
 #include "operator/plan/plan.h"
 #include "operator/runtime/workers.h"
@@ -20,6 +21,7 @@ namespace espalier::ctl::controller {
 struct ControllerOptions {
   std::string name_space;  // "": all
   plan::Defaults defaults;
+  PodPolicy pod_policy;
   int num_workers = 4;
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};

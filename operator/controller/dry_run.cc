@@ -1,6 +1,8 @@
 #include "operator/controller/dry_run.h"
 
+#include <algorithm>
 #include <cctype>
+#include <optional>
 #include <utility>
 
 #include "operator/kube/api_error.h"
@@ -31,13 +33,45 @@ size_t EndOfPath(const std::string& text, size_t from) {
   return text.size();
 }
 
-// "spec.trainers.template"; "" for a child of no role.
-std::string FieldOfRole(const kube::Json& child) {
+std::optional<api::Role> RoleOfChild(const kube::Json& child) {
   const std::string component = kube::StringAt(child, {"metadata", "labels", resources::kComponentLabel});
   for (const api::Role role : api::kRoles) {
-    if (component == api::NameOf(role)) return std::string("spec.") + api::FieldOf(role) + ".template";
+    if (component == api::NameOf(role)) return role;
   }
-  return "";
+  return std::nullopt;
+}
+
+// "spec.trainers.template"; "" for a child of no role.
+std::string FieldOfRole(const kube::Json& child) {
+  const std::optional<api::Role> role = RoleOfChild(child);
+  return role ? std::string("spec.") + api::FieldOf(*role) + ".template" : "";
+}
+
+// Of all templates at once, so that nobody mends one line after the other.
+Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::DryRunTemplates& action,
+                                        const api::DistTraining& training, const PodPolicy& policy) {
+  const LabelsOfSecret labels_of_secret =
+      [&](const std::string& name) -> Result<std::optional<std::map<std::string, std::string>>> {
+    const Result<kube::Json> secret = client.Get(kube::kSecrets, {training.meta.key.name_space, name});
+    if (secret.status().code() == StatusCode::kNotFound) return std::optional<std::map<std::string, std::string>>();
+    if (!secret.ok()) return secret.status().While("looking at the labels of Secret " + name);
+    ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(*secret));
+    return std::optional(std::move(meta.labels));
+  };
+  std::vector<std::string> lines;  // several roles may use the same
+  for (const plan::ApplyChild& child : action.children) {
+    const std::optional<api::Role> role = RoleOfChild(child.object);
+    const kube::Json* const spec = kube::Find(child.object, {"spec", "template", "spec"});
+    if (!role || spec == nullptr) continue;
+    ASSIGN_OR_RETURN(const std::vector<std::string> violations,
+                     PodPolicyViolations(policy, training.raw_spec, *role, *spec, labels_of_secret));
+    for (const std::string& violation : violations) {
+      if (std::find(lines.begin(), lines.end(), violation) == lines.end()) lines.push_back(violation);
+    }
+  }
+  std::string all;
+  for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
+  return all;
 }
 
 // Asks about one child after the other.
@@ -100,7 +134,13 @@ std::string InTermsOfDocument(const kube::Json& child, const std::string& messag
 }
 
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
-                                      const api::DistTraining& training, const std::string& field_manager) {
+                                      const api::DistTraining& training, const std::string& field_manager,
+                                      const PodPolicy& policy) {
+  ASSIGN_OR_RETURN(std::string forbidden, ForbiddenReferences(client, action, training, policy));
+  if (!forbidden.empty()) {
+    return plan::Observed::DryRun{
+        .generation = training.meta.generation, .refusal = Refusal::kNotAllowed, .error = std::move(forbidden)};
+  }
   Attempt attempt(client, training, field_manager);
   plan::Observed::DryRun all{.generation = training.meta.generation};
   for (const plan::ApplyChild& child : action.children) {

@@ -5,15 +5,17 @@
 #include <string>
 
 #include "operator/client/api_client.h"
+#include "operator/controller/pod_policy.h"
 #include "operator/plan/plan.h"
 
 namespace espalier::ctl::controller {
 
-// The first refusal of the templates of `training`; one by what the document says is in terms of the document. Where an
-// admission webhook takes no dry runs, `error` says so without a refusal. An error where the API server could not be
-// asked.
+// The first refusal of the templates of `training`: by `policy`, then by the API server. One by what the document says
+// is in terms of the document. Where an admission webhook takes no dry runs, `error` says so without a refusal. An
+// error where the API server could not be asked.
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
-                                      const api::DistTraining& training, const std::string& field_manager);
+                                      const api::DistTraining& training, const std::string& field_manager,
+                                      const PodPolicy& policy = {});
 
 // The API server's words about `child`, with the path in the DistTraining in front where they name one of the template:
 // "...: .spec.template.spec.foo: field not declared in schema" of trainers' Job

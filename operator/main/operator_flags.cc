@@ -84,12 +84,51 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
       ->capture_default_str();
 }
 
+void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
+  app.add_option("--allowed-service-accounts", flags->allowed_service_accounts,
+                 "service accounts that DistTrainings may give their pods besides the job's own, separated by commas; "
+                 "-: none; by default all of the namespace")
+      ->envname("ESPALIER_ALLOWED_SERVICE_ACCOUNTS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--allowed-images", flags->allowed_images,
+                 "registries, paths or names that images of DistTrainings begin with, besides the operator's own, "
+                 "separated by commas; -: none; by default all images")
+      ->envname("ESPALIER_ALLOWED_IMAGES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--secret-label", flags->secret_label,
+                 "label, key or key=value, that Secrets must have which DistTrainings name; by default all of the "
+                 "namespace may be named")
+      ->envname("ESPALIER_SECRET_LABEL");
+}
+
+constexpr char kNothing[] = "-";
+
+std::optional<std::vector<std::string>> AllowedFrom(const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  if (words.size() == 1 && words.front() == kNothing) return std::vector<std::string>();
+  return words;
+}
+
+// "-" beside others, or an empty word, which every name begins with.
+Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word.empty()) return InvalidArgument(std::string(flag) + ": one of the names is empty");
+    if (word == kNothing && words.size() > 1) {
+      return InvalidArgument(std::string(flag) + ": '-' means none and stands alone");
+    }
+  }
+  return Status();
+}
+
 }  // namespace
 
 void AddOperatorFlags(CLI::App& app, OperatorFlags* flags) {
   AddClusterFlags(app, flags);
   AddElectionFlags(app, flags);
   AddWorkFlags(app, flags);
+  AddPolicyFlags(app, flags);
   app.add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
@@ -110,6 +149,9 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
     const std::string problem = job::ObjectNameProblem(secret);
     if (!problem.empty()) return InvalidArgument("--image-pull-secrets: '" + secret + "': " + problem);
   }
+  RETURN_IF_ERROR(CheckAllowed("--allowed-service-accounts", flags.allowed_service_accounts));
+  RETURN_IF_ERROR(CheckAllowed("--allowed-images", flags.allowed_images));
+  if (flags.secret_label.starts_with('=')) return InvalidArgument("--secret-label: expected key or key=value");
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
   // A holder must have tried more than once before it gives up (LeaseCallTimeout), and have given up before another may
@@ -133,6 +175,12 @@ Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const Enviro
   options.context = flags.context;
   options.environment = environment;
   return client::LoadKubeConfig(options);
+}
+
+controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags) {
+  return {.service_accounts = AllowedFrom(flags.allowed_service_accounts),
+          .images = AllowedFrom(flags.allowed_images),
+          .secret_label = flags.secret_label};
 }
 
 std::string WatchedNamespace(const OperatorFlags& flags, const client::Connection& connection) {

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "operator/client/connection.h"
+#include "operator/controller/pod_policy.h"
 #include "services/base/environment.h"
 #include "services/base/status.h"
 
@@ -35,6 +36,9 @@ struct OperatorFlags {
   std::string image_pull_policy = "IfNotPresent";        // of a job's pods, unless a role's template says otherwise
   std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";
+  std::vector<std::string> allowed_service_accounts;  // empty: all; "-": none but the jobs' own
+  std::vector<std::string> allowed_images;            // beginnings of names; empty: all; "-": the operator's alone
+  std::string secret_label;                           // "key" or "key=value"; empty: any Secret
 
   std::string admin_listen = "127.0.0.1:0";
   std::string log_format = "auto";
@@ -47,6 +51,8 @@ Status CheckOperatorFlags(const OperatorFlags& flags);
 
 // Where the API server is: --kubeconfig, else the pod's account, else the files that kubectl reads.
 Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const EnvironmentMap& environment);
+
+controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags);
 
 // The namespace that is watched; "": all.
 std::string WatchedNamespace(const OperatorFlags& flags, const client::Connection& connection);

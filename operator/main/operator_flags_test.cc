@@ -37,6 +37,23 @@ TEST(OperatorFlagsTest, ReadsHowImagesArePulled) {
   EXPECT_THROW(other.parse("--image-pull-policy Sometimes", false), CLI::ValidationError);
 }
 
+TEST(OperatorFlagsTest, ReadsWhatPodsMayUse) {
+  OperatorFlags flags;
+  EXPECT_TRUE(PodPolicyFrom(flags).allows_everything());
+  CLI::App app;
+  AddOperatorFlags(app, &flags);
+  app.parse("--allowed-service-accounts - --allowed-images r.example/a,r.example/b --secret-label use=yes", false);
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());
+  const controller::PodPolicy policy = PodPolicyFrom(flags);
+  EXPECT_EQ(policy.service_accounts, std::vector<std::string>());
+  EXPECT_EQ(policy.images, (std::vector<std::string>{"r.example/a", "r.example/b"}));
+  EXPECT_EQ(policy.secret_label, "use=yes");
+  flags.allowed_images = {"-", "r.example/a"};
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--allowed-images"));
+  flags.allowed_images = {""};
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--allowed-images"));
+}
+
 TEST(OperatorFlagsTest, RefusesANamespaceBesideClusterWide) {
   OperatorFlags flags;
   flags.name_space = "ml";

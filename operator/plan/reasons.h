@@ -8,6 +8,7 @@ namespace espalier::ctl::plan {
 inline constexpr char kValid[] = "Valid";
 inline constexpr char kInvalidSpec[] = "InvalidSpec";
 inline constexpr char kInvalidTemplate[] = "InvalidTemplate";
+inline constexpr char kNotAllowed[] = "NotAllowed";  // by the administrator's rules on what pods may use
 
 // Partitioned, ServersReady, TrainersReady: under way, done, over
 inline constexpr char kWaiting[] = "Waiting";  // for what comes before

@@ -65,6 +65,30 @@ TEST(TroublesTest, AMissingSecretHoldsTheJobUntilItIsThere) {
   EXPECT_FALSE(scene.status().last_error.has_value());
 }
 
+// Whether the job is new or runs: it is not started, or what runs stays, and nothing new is made.
+TEST(TroublesTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
+  for (const bool has_begun : {false, true}) {
+    Scene scene;
+    if (has_begun) {
+      scene.Training();
+      scene.Edit({{"trainers", {{"replicas", 3}}}});
+    }
+    Observed seen = scene.cluster().Now();
+    seen.dry_run = Observed::DryRun{.generation = scene.cluster().training().meta.generation,
+                                    .refusal = Observed::DryRun::Refusal::kNotAllowed,
+                                    .error = "spec.trainers.image: the image 'x' is not allowed here"};
+    const Plan plan = MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now());
+    const api::Condition* const accepted = api::FindCondition(plan.status, api::kAccepted);
+    ASSERT_NE(accepted, nullptr);
+    EXPECT_EQ(accepted->status, api::ConditionStatus::kFalse);
+    EXPECT_EQ(accepted->reason, kNotAllowed);
+    EXPECT_THAT(accepted->message, HasSubstr("spec.trainers.image"));
+    EXPECT_THAT(plan.actions, IsEmpty());
+    EXPECT_LE(*plan.requeue_after, seconds(10));
+    EXPECT_EQ(plan.status.phase, has_begun ? api::Phase::kTraining : api::Phase::kPending);
+  }
+}
+
 TEST(TroublesTest, ASecretThatLacksAKeyHoldsTheJobUntilItHasIt) {
   Scene scene;
   scene.cluster().set_missing_secrets({{.name = "cora-s3", .keys = {"AWS_SECRET_ACCESS_KEY"}}});

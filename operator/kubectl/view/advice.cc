@@ -25,6 +25,9 @@ const std::map<std::string, std::string>& AdviceByReason() {
   static const auto* const advice = new std::map<std::string, std::string>{
       {plan::kInvalidSpec, "Mend the fields that the message names and apply the document again."},
       {plan::kInvalidTemplate, "Mend spec.<role>.template: the API server refuses the pod that it makes."},
+      {plan::kNotAllowed,
+       "Use what the cluster's administrator allows in the fields that the message names, or ask for more (the "
+       "operator's --allowed-service-accounts, --allowed-images, --secret-label)."},
       {plan::kSecretMissing, "Create the Secret in the job's namespace; the job goes on by itself."},
       {plan::kSecretKeyMissing, "Add the key to the Secret; the job goes on by itself."},
       {plan::kFailedMount, "Make the volume, Secret or ConfigMap that spec.<role>.template mounts; it is tried again."},

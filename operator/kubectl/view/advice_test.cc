@@ -35,7 +35,8 @@ TEST(AdviceTest, KnowsEveryReasonForWhichAJobFailsOrIsHeldUp) {
                              plan::kResultLost,
                              plan::kNoEvidence,
                              plan::kDeadlineExceeded,
-                             plan::kCertificatesReplaced}) {
+                             plan::kCertificatesReplaced,
+                             plan::kNotAllowed}) {
     EXPECT_NE(AdviceFor(reason, "trainer"), "") << reason;
   }
   for (const ExitCode code : {ExitCode::kBadDocument, ExitCode::kBadInput, ExitCode::kBug, ExitCode::kUnavailable,

@@ -1,0 +1,167 @@
+// References are found by the names of fields, in the finished pod spec and in the document alike. Every value of the
+// finished spec is either written in the document, and then has a path there that people can mend, or comes from the
+// operator.
+//
+//   image, image.reference                  an image (of a container, of a volume of the source `image`)
+//   serviceAccountName, serviceAccount      an account
+//   *secret*: text, *secret*: {name: text}, *secret*: [{name: text}]
+//                                           a Secret (secretName, secretKeyRef, secretRef, nodePublishSecretRef,
+//                                           imagePullSecrets, attributes of CSI drivers, ...)
+#include "operator/controller/pod_policy.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "services/job/check_uris.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+using kube::Json;
+using Kind = PodReference::Kind;
+
+// Free names of people, which refer to nothing.
+constexpr std::string_view kFreeMaps[] = {"labels", "annotations", "matchLabels", "nodeSelector",
+                                          "limits", "requests",    "affinity"};
+
+bool ContainsSecret(std::string_view key) {
+  constexpr std::string_view kWord = "secret";
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return std::search(key.begin(), key.end(), kWord.begin(), kWord.end(), same) != key.end();
+}
+
+class Finder {
+ public:
+  std::vector<PodReference> Find(const Json& json) && {
+    Walk(json, "", /*in_secret=*/false, /*in_image=*/false);
+    return std::move(found_);
+  }
+
+ private:
+  void Add(Kind kind, const Json& value, const std::string& path) {
+    if (value.is_string() && !value.get_ref<const std::string&>().empty()) {
+      found_.push_back({kind, value.get<std::string>(), path});
+    }
+  }
+
+  // `in_secret`, `in_image`: below a field of that name, of which `json` is the value, or an item of it.
+  void Walk(const Json& json, const std::string& path, bool in_secret, bool in_image) {
+    if (json.is_array()) {
+      for (size_t i = 0; i < json.size(); ++i) {
+        Walk(json[i], path + "[" + std::to_string(i) + "]", in_secret, in_image);
+      }
+      return;
+    }
+    if (!json.is_object()) return;
+    for (const auto& [key, value] : json.items()) {
+      if (std::find(std::begin(kFreeMaps), std::end(kFreeMaps), key) != std::end(kFreeMaps)) continue;
+      const std::string below = path.empty() ? key : path + "." + key;
+      const bool is_secret = ContainsSecret(key);
+      if (key == "image" || (in_image && key == "reference")) Add(Kind::kImage, value, below);
+      if (key == "serviceAccountName" || key == "serviceAccount") Add(Kind::kServiceAccount, value, below);
+      if (is_secret || (in_secret && key == "name")) Add(Kind::kSecret, value, below);
+      Walk(value, below, is_secret, key == "image");
+    }
+  }
+
+  std::vector<PodReference> found_;
+};
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// Where the document says it: in the role's own fields first. nullopt: nowhere.
+std::optional<std::string> PathInDocument(const Json& spec, api::Role role, const PodReference& wanted) {
+  const std::string field = api::FieldOf(role);
+  const auto look = [&wanted](const Json& part, const std::string& prefix) -> std::optional<std::string> {
+    for (const PodReference& reference : FindPodReferences(part)) {
+      if (reference.kind == wanted.kind && reference.name == wanted.name) return prefix + reference.path;
+    }
+    return std::nullopt;
+  };
+  if (const Json* of_role = kube::Find(spec, {field}); of_role != nullptr) {
+    if (auto path = look(*of_role, "spec." + field + ".")) return path;
+  }
+  return look(spec, "spec.");
+}
+
+bool HasLabel(const std::map<std::string, std::string>& labels, const std::string& wanted) {
+  const size_t equals = wanted.find('=');
+  const auto label = labels.find(wanted.substr(0, equals));
+  if (label == labels.end()) return false;
+  return equals == std::string::npos || label->second == wanted.substr(equals + 1);
+}
+
+Result<bool> AllowsSecret(const PodPolicy& policy, const std::string& name, const LabelsOfSecret& labels_of_secret) {
+  if (policy.secret_label.empty()) return true;
+  if (!job::ObjectNameProblem(name).empty()) return false;  // no Secret has it
+  ASSIGN_OR_RETURN(const auto labels, labels_of_secret(name));
+  return labels && HasLabel(*labels, policy.secret_label);
+}
+
+bool AllowsAccount(const PodPolicy& policy, const std::string& name) {
+  if (!policy.service_accounts) return true;
+  return std::find(policy.service_accounts->begin(), policy.service_accounts->end(), name) !=
+         policy.service_accounts->end();
+}
+
+Result<std::string> Violation(const PodPolicy& policy, const PodReference& reference,
+                              const LabelsOfSecret& labels_of_secret) {
+  const std::string quoted = "'" + reference.name + "'";
+  switch (reference.kind) {
+    case Kind::kServiceAccount:
+      if (AllowsAccount(policy, reference.name)) return std::string();
+      return "the service account " + quoted + " is not allowed here: leave it out, for the job's own" +
+             (policy.service_accounts->empty() ? "" : ", or use one of " + Joined(*policy.service_accounts));
+    case Kind::kImage:
+      if (AllowsImage(policy, reference.name)) return std::string();
+      return "the image " + quoted + " is not allowed here: " +
+             (policy.images->empty() ? "leave it out, for the operator's"
+                                     : "images begin with " + Joined(*policy.images));
+    case Kind::kSecret: {
+      ASSIGN_OR_RETURN(const bool is_allowed, AllowsSecret(policy, reference.name, labels_of_secret));
+      if (is_allowed) return std::string();
+      return "the Secret " + quoted + " is not allowed here: it is not there, or lacks the label " +
+             policy.secret_label;
+    }
+  }
+  return std::string();
+}
+
+}  // namespace
+
+bool AllowsImage(const PodPolicy& policy, const std::string& image) {
+  if (!policy.images) return true;
+  return std::any_of(policy.images->begin(), policy.images->end(), [&image](const std::string& prefix) {
+    if (!image.starts_with(prefix)) return false;
+    const std::string_view rest = std::string_view(image).substr(prefix.size());
+    if (rest.empty() || prefix.ends_with('/') || rest.front() == '/') return true;
+    // A tag or digest. With a '/' behind it, it is the port of another registry.
+    return (rest.front() == ':' || rest.front() == '@') && rest.find('/') == std::string_view::npos;
+  });
+}
+
+std::vector<PodReference> FindPodReferences(const Json& json) { return Finder().Find(json); }
+
+Result<std::vector<std::string>> PodPolicyViolations(const PodPolicy& policy, const Json& document_spec, api::Role role,
+                                                     const Json& pod_spec, const LabelsOfSecret& labels_of_secret) {
+  std::vector<std::string> violations;
+  if (policy.allows_everything()) return violations;
+  std::set<std::pair<Kind, std::string>> seen;
+  for (const PodReference& reference : FindPodReferences(pod_spec)) {
+    if (!seen.emplace(reference.kind, reference.name).second) continue;
+    const std::optional<std::string> path = PathInDocument(document_spec, role, reference);
+    if (!path) continue;  // the operator's own
+    ASSIGN_OR_RETURN(const std::string violation, Violation(policy, reference, labels_of_secret));
+    if (!violation.empty()) violations.push_back(*path + ": " + violation);
+  }
+  return violations;
+}
+
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,53 @@
+// What an administrator lets the pods of DistTrainings use. Whoever may create a DistTraining can make pods by it: with
+// any image, any service account and any Secret of the namespace, unless a policy says otherwise.
+//
+// The rules hold for references of the finished pod templates that the document makes (fields of roles, templates,
+// storage, TLS). What the operator adds by itself, as its images, the job's own account and certificates, is allowed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/dist_training.h"
+
+namespace espalier::ctl::controller {
+
+// Everything is allowed by a policy that is default-made.
+struct PodPolicy {
+  // Names of accounts besides the job's own; nullopt: all.
+  std::optional<std::vector<std::string>> service_accounts;
+  // A registry, path or image that an image's name begins with, up to a '/', ':' or '@'; nullopt: all.
+  std::optional<std::vector<std::string>> images;
+  // "key=value" or "key": a label that Secrets must have; empty: none.
+  std::string secret_label;
+
+  bool allows_everything() const { return !service_accounts && !images && secret_label.empty(); }
+};
+
+bool AllowsImage(const PodPolicy& policy, const std::string& image);
+
+// A reference to something that a policy may forbid.
+struct PodReference {
+  enum class Kind { kServiceAccount, kImage, kSecret };
+  Kind kind;
+  std::string name;
+  std::string path;  // "containers[0].image"
+};
+// Returns all references in a pod spec or a part of a document, by the names of fields: so the sources of volumes that
+// this program does not know are covered as well.
+std::vector<PodReference> FindPodReferences(const kube::Json& json);
+
+// Returns the labels of a Secret of the job's namespace; nullopt: there is none of that name.
+using LabelsOfSecret =
+    std::function<Result<std::optional<std::map<std::string, std::string>>>(const std::string& name)>;
+
+// Returns what `pod_spec`, the finished one of `role`, uses against the policy: a line for each, with the path in the
+// document. Errors are those of `labels_of_secret`, which is asked only where the policy has a label.
+Result<std::vector<std::string>> PodPolicyViolations(const PodPolicy& policy, const kube::Json& document_spec,
+                                                     api::Role role, const kube::Json& pod_spec,
+                                                     const LabelsOfSecret& labels_of_secret);
+
+}  // namespace espalier::ctl::controller
