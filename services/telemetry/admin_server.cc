@@ -59,8 +59,13 @@ class AdminServer::Impl {
   const std::string& address() const { return socket_.address; }
 
   void SetUnreadyReason(std::string reason) {
-    const std::lock_guard lock(mutex_);
-    unready_reason_ = std::move(reason);
+    {
+      const std::lock_guard lock(mutex_);
+      unready_reason_ = std::move(reason);
+      if (!unready_reason_.empty() || std::exchange(has_been_ready_, true)) return;
+    }
+    const char byte = 0;  // those that wait for this are answered
+    ESPALIER_CHECK(write(wake_[1], &byte, 1) == 1) << "write: errno " << errno;
   }
 
   void SetLivenessCheck(std::function<std::string()> check) {
@@ -80,6 +85,7 @@ class AdminServer::Impl {
     std::string received;
     std::string to_send;  // not empty once the answer is made
     size_t sent = 0;
+    bool awaits_ready = false;
     bool done = false;
   };
 
@@ -91,9 +97,13 @@ class AdminServer::Impl {
     if (reserve_ >= 0) close(std::exchange(reserve_, -1));
   }
   void Receive(Connection& connection);
+  void Respond(Connection& connection, const HttpResponse& response);
   void Send(Connection& connection);
+  bool HasBeenReady();
+  // False where the loop is to end.
+  bool TakeWakeUp();
   void Drop(Connection& connection);
-  HttpResponse Answer(const std::string& received);
+  HttpResponse Answer(const std::optional<HttpRequest>& request);
   HttpResponse AnswerPath(const std::string& path);
   int PollMilliseconds(bool accepts) const;
 
@@ -106,6 +116,7 @@ class AdminServer::Impl {
 
   std::mutex mutex_;
   std::string unready_reason_ = "starting";  // guarded by mutex_; empty: ready
+  bool has_been_ready_ = false;              // guarded by mutex_
   std::mutex provider_mutex_;                // held while one of these runs
   std::function<std::string()> status_provider_;
   std::function<std::string()> liveness_check_;
@@ -127,11 +138,15 @@ void AdminServer::Impl::Run() {
       polled.push_back({connection.descriptor, events, 0});
     }
     if (poll(polled.data(), polled.size(), PollMilliseconds(accepts)) < 0 && errno != EINTR) return;
-    if (polled[0].revents != 0) return;
+    if (polled[0].revents != 0 && !TakeWakeUp()) return;
 
     size_t slot = 2;
+    const bool has_been_ready = HasBeenReady();
     for (Connection& connection : connections_) {
       if (polled[slot++].revents != 0) connection.to_send.empty() ? Receive(connection) : Send(connection);
+      if (!connection.done && connection.awaits_ready && (has_been_ready || connection.deadline.HasPassed())) {
+        Respond(connection, AnswerPath("/readyz"));
+      }
       if (!connection.done && connection.deadline.HasPassed()) Drop(connection);
     }
     connections_.remove_if([](const Connection& connection) { return connection.done; });
@@ -142,7 +157,9 @@ void AdminServer::Impl::Run() {
 int AdminServer::Impl::PollMilliseconds(bool accepts) const {
   if (connections_.empty() && accepts) return -1;
   auto left = std::chrono::nanoseconds::max();
-  if (!connections_.empty()) left = connections_.front().deadline.Remaining();  // the oldest is the first to pass
+  for (const Connection& connection : connections_) {
+    left = std::min<std::chrono::nanoseconds>(left, connection.deadline.Remaining());
+  }
   if (!accepts) left = std::min(left, accepts_again_.Remaining());
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
@@ -178,16 +195,37 @@ void AdminServer::Impl::Receive(Connection& connection) {
   const ssize_t count = recv(connection.descriptor, buffer.data(), buffer.size(), 0);
   if (count < 0 && WouldBlock(errno)) return;
   if (count <= 0) return Drop(connection);
+  if (connection.awaits_ready) return;  // its request is whole
   connection.received.append(buffer.data(), static_cast<size_t>(count));
 
-  HttpResponse response;
   if (connection.received.size() > options_.max_request_bytes) {
-    response = {431, "text/plain; charset=utf-8", "request too large\n"};
-  } else if (HasWholeHead(connection.received)) {
-    response = Answer(connection.received);
-  } else {
+    return Respond(connection, {431, "text/plain; charset=utf-8", "request too large\n"});
+  }
+  if (!HasWholeHead(connection.received)) return;
+  const std::optional<HttpRequest> request = ParseRequest(connection.received);
+  const bool may_wait = request && request->method == "GET" && request->path == "/readyz" && request->query == "wait";
+  if (may_wait && !HasBeenReady()) {
+    connection.awaits_ready = true;
+    connection.deadline = Deadline::After(options_.start_wait);
     return;
   }
+  Respond(connection, Answer(request));
+}
+
+bool AdminServer::Impl::HasBeenReady() {
+  const std::lock_guard lock(mutex_);
+  return has_been_ready_;
+}
+
+bool AdminServer::Impl::TakeWakeUp() {
+  std::array<char, 64> bytes;
+  const ssize_t count = read(wake_[0], bytes.data(), bytes.size());
+  return count > 0 || (count < 0 && WouldBlock(errno));
+}
+
+void AdminServer::Impl::Respond(Connection& connection, const HttpResponse& response) {
+  connection.awaits_ready = false;
+  connection.deadline = Deadline::After(options_.connection_deadline);
   connection.to_send = SerializeResponse(response, !connection.received.starts_with("HEAD "));
   requests_.Add();
   Send(connection);
@@ -215,8 +253,7 @@ void AdminServer::Impl::Drop(Connection& connection) {
   connection.done = true;
 }
 
-HttpResponse AdminServer::Impl::Answer(const std::string& received) {
-  const std::optional<HttpRequest> request = ParseRequest(received);
+HttpResponse AdminServer::Impl::Answer(const std::optional<HttpRequest>& request) {
   if (!request.has_value()) return {400, "text/plain; charset=utf-8", "not an HTTP request\n"};
   if (request->method != "GET" && request->method != "HEAD") {
     return {405, "text/plain; charset=utf-8", "only GET and HEAD\n"};

@@ -2,6 +2,8 @@
 //   /metrics   Prometheus text
 //   /livez     200 "ok" while the process answers, or 503 and what the liveness check says
 //   /readyz    200 "ok", or 503 and why not
+//   /readyz?wait  the same, but a process that has not been ready yet answers when it is, or after start_wait. For
+//              startup probes: each answer but 200 is a Warning event of the kubelet
 //   /status    JSON of the status provider
 //
 // Guarantees: one thread, a bounded number of connections and bytes each, and a deadline from a connection's first
@@ -24,6 +26,7 @@ namespace espalier::telemetry {
 struct AdminServerOptions {
   std::string listen_address = "127.0.0.1:0";  // host:port or [v6]:port; port 0 picks a free one
   std::chrono::milliseconds connection_deadline{5000};
+  std::chrono::milliseconds start_wait{600'000};
   size_t max_request_bytes = 8192;
   size_t max_connections = 32;
 };

@@ -52,6 +52,33 @@ TEST(AdminServerTest, IsReadyOnlyWhenTold) {
   EXPECT_THAT(test.Get("/readyz"), EndsWith("draining\n"));
 }
 
+TEST(AdminServerTest, WhoAsksToWaitIsAnsweredWhenTheProcessHasBecomeReady) {
+  TestServer test;
+  RawConnection waiting(test.server->address());
+  waiting.Send("GET /readyz?wait HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(test.Get("/livez"), StartsWith("HTTP/1.1 200 "));  // by the same thread, after it has read the first
+  test.server->SetReady();
+  EXPECT_THAT(waiting.ReceiveAll(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(test.Get("/readyz?wait"), StartsWith("HTTP/1.1 200 "));
+  test.server->SetNotReady("draining");
+  EXPECT_THAT(test.Get("/readyz?wait"), EndsWith("draining\n"));  // at once: it has been ready
+}
+
+TEST(AdminServerTest, AProcessThatDoesNotBecomeReadySaysSoAfterTheWait) {
+  TestServer test({.start_wait = std::chrono::milliseconds(20)});
+  EXPECT_THAT(test.Get("/readyz?wait"), AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("starting\n")));
+  EXPECT_THAT(test.Get("/readyz?other"), StartsWith("HTTP/1.1 503 "));
+}
+
+TEST(AdminServerTest, AServerThatIsDestroyedDropsThoseThatWait) {
+  TestServer test;
+  RawConnection waiting(test.server->address());
+  waiting.Send("GET /readyz?wait HTTP/1.1\r\n\r\n");
+  test.Get("/livez");
+  test.server.reset();
+  EXPECT_THAT(waiting.ReceiveAll(), IsEmpty());
+}
+
 TEST(AdminServerTest, IsNotAliveWhileTheCheckSaysWhyNot) {
   TestServer test;
   test.server->SetLivenessCheck([] { return std::string("the lease was not renewed"); });

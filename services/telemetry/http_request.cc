@@ -39,7 +39,9 @@ std::optional<HttpRequest> ParseRequest(std::string_view head) {
   const std::string_view version = line.substr(second_space + 1);
   if (version != "HTTP/1.1" && version != "HTTP/1.0") return std::nullopt;
   if (method.empty() || !IsPrintable(method) || !IsPrintable(target) || !target.starts_with('/')) return std::nullopt;
-  return HttpRequest{std::string(method), std::string(target.substr(0, target.find('?')))};
+  const size_t mark = std::min(target.find('?'), target.size());
+  const std::string_view query = target.substr(std::min(mark + 1, target.size()));
+  return HttpRequest{std::string(method), std::string(target.substr(0, mark)), std::string(query)};
 }
 
 std::string SerializeResponse(const HttpResponse& response, bool with_body) {

@@ -9,7 +9,8 @@ namespace espalier::telemetry {
 
 struct HttpRequest {
   std::string method;
-  std::string path;  // without the query
+  std::string path;
+  std::string query;  // what follows '?'
 };
 
 struct HttpResponse {
