@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "services/base/shorten.h"
+
 namespace espalier::ctl::api {
 namespace {
 
@@ -96,13 +98,7 @@ ConditionStatus ConditionStatusFromName(const std::string& name) {
   return ValueIn(kConditionStatuses, name, ConditionStatus::kUnknown);
 }
 
-std::string CutMessage(std::string text) {
-  if (text.size() <= kMaxMessageBytes) return text;
-  size_t end = kMaxMessageBytes - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
-  text.resize(end);
-  return text + "...";
-}
+std::string CutMessage(const std::string& text) { return ShortenMiddle(text, kMaxMessageBytes); }
 
 bool IsOurCondition(std::string_view type) {
   return std::find(kConditionOrder.begin(), kConditionOrder.end(), type) != kConditionOrder.end();
@@ -120,7 +116,7 @@ bool IsTrue(const Status& status, std::string_view type) {
 }
 
 void SetCondition(Status* status, Condition condition, kube::WallTime now) {
-  condition.message = CutMessage(std::move(condition.message));
+  condition.message = CutMessage(condition.message);
   condition.last_transition = std::chrono::floor<std::chrono::seconds>(now);  // as it is stored
   auto& conditions = status->conditions;
   const auto same = std::find_if(conditions.begin(), conditions.end(),

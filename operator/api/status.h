@@ -124,8 +124,8 @@ inline constexpr size_t kMaxChildRefs = 64;
 inline constexpr size_t kMaxMetrics = 64;
 inline constexpr size_t kMaxMetricNameBytes = 63;
 inline constexpr size_t kMaxProgressPhaseBytes = 63;
-// At most kMaxMessageBytes, not cut within a character.
-std::string CutMessage(std::string text);
+// At most kMaxMessageBytes: what does not fit loses its middle (services/base/shorten.h).
+std::string CutMessage(const std::string& text);
 
 // Whether the operator writes conditions of this type. Others may be somebody else's, who shares the list.
 bool IsOurCondition(std::string_view type);

@@ -9,17 +9,8 @@
 namespace espalier::ctl::plan {
 namespace {
 
-constexpr size_t kMaxMessageBytes = 1024;  // of conditions and events
 constexpr std::chrono::seconds kLookAgain{10};
 constexpr std::chrono::hours kLongestSleep{1};  // clocks are set, and keys of jobs that are gone are held until then
-
-// The end is cut, at the beginning of a character.
-std::string Cut(std::string text) {
-  if (text.size() <= kMaxMessageBytes) return text;
-  size_t end = kMaxMessageBytes - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "...";
-}
 
 std::string InputsOf(const kube::Json& object) {
   return kube::StringAt(object, {"metadata", "annotations", resources::kInputsAnnotation});
@@ -62,7 +53,7 @@ void Draft::Set(const char* type, api::ConditionStatus status, const std::string
                     {.type = type,
                      .status = status,
                      .reason = reason,
-                     .message = Cut(message),
+                     .message = message,
                      .observed_generation = training_.meta.generation},
                     stamp());
 }
@@ -108,7 +99,7 @@ void Draft::Delete(const kube::Resource& resource, const kube::ObjectMeta& meta,
 
 void Draft::Note(runtime::EventType type, const std::string& reason, const std::string& action,
                  const std::string& note) {
-  plan_.events.push_back({.type = type, .reason = reason, .action = action, .note = Cut(note)});
+  plan_.events.push_back({.type = type, .reason = reason, .action = action, .note = note});
 }
 
 void Draft::WakeAt(kube::WallTime time) { wake_at_ = wake_at_ ? std::min(*wake_at_, time) : time; }

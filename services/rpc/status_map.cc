@@ -1,10 +1,13 @@
 #include "services/rpc/status_map.h"
 
+#include "services/base/shorten.h"
+
 namespace espalier::rpc {
 
 grpc::Status ToGrpc(const Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), status.message().substr(0, kMaxStatusMessageBytes));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      ShortenMiddle(status.message(), kMaxStatusMessageBytes));
 }
 
 Status FromGrpc(const grpc::Status& status) {

@@ -25,7 +25,7 @@ static_assert(static_cast<int>(StatusCode::kUnavailable) == grpc::StatusCode::UN
 static_assert(static_cast<int>(StatusCode::kDataLoss) == grpc::StatusCode::DATA_LOSS);
 static_assert(static_cast<int>(StatusCode::kUnauthenticated) == grpc::StatusCode::UNAUTHENTICATED);
 
-// Messages are cut to kMaxStatusMessageBytes: they travel in HTTP/2 trailers, which peers limit to 8 KiB.
+// Messages lose their middle beyond kMaxStatusMessageBytes: they travel in HTTP/2 trailers, which peers limit to 8 KiB.
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 
 grpc::Status ToGrpc(const Status& status);

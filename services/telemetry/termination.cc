@@ -11,12 +11,12 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "services/base/shorten.h"
+
 namespace espalier::telemetry {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kGap = " ... ";
 
 // Invalid UTF-8 becomes U+FFFD rather than an exception.
 std::string Dumped(const Json& document) {
@@ -34,13 +34,6 @@ Json DocumentOf(const TerminationMessage& message) {
     std::visit([&](const auto& value) { document["metrics"][field.key] = value; }, field.value.variant());
   }
   return document;
-}
-
-// The beginning says where, the end says why: both stay.
-std::string WithoutMiddle(const std::string& text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  const size_t kept = bytes > std::string_view(kGap).size() ? bytes - std::string_view(kGap).size() : 0;
-  return text.substr(0, kept / 2) + kGap + text.substr(text.size() - kept / 2);
 }
 
 Status WriteInPlace(const std::string& path, const std::string& text) {
@@ -88,7 +81,7 @@ std::string TerminationJson(const TerminationMessage& message) {
   std::string text = Dumped(document);
   // Escapes make a character up to six bytes long, hence the halving.
   for (size_t bytes = 3072; text.size() > kMaxTerminationBytes && bytes >= 48; bytes /= 2) {
-    document["message"] = WithoutMiddle(message.message, bytes);
+    document["message"] = ShortenMiddle(message.message, bytes);
     if (bytes < 1024) document.erase("metrics");
     text = Dumped(document);
   }

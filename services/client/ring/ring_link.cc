@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/shorten.h"
 #include "services/rpc/status_map.h"
 
 namespace espalier::client {
@@ -30,7 +31,7 @@ Result<ArrivedSegment> Decode(const grpc::ByteBuffer& bytes) {
 // Why a neighbour ended, from its own words. (At most as long as a status that travels.)
 Status ReasonOf(const std::string& neighbour, const std::string& error) {
   if (error.empty()) return Unavailable(neighbour + " has left the group");
-  return Unavailable(neighbour + " gave up: " + error.substr(0, rpc::kMaxStatusMessageBytes));
+  return Unavailable(neighbour + " gave up: " + ShortenMiddle(error, rpc::kMaxStatusMessageBytes));
 }
 
 }  // namespace
