@@ -7,6 +7,7 @@
 #include "services/base/backoff.h"
 #include "services/base/check.h"
 #include "services/base/hash.h"
+#include "services/base/shorten.h"
 
 namespace espalier::ctl::runtime {
 namespace {
@@ -16,16 +17,11 @@ constexpr size_t kMaxInstanceBytes = 128;
 constexpr size_t kMaxNameBytes = 253 - 17;  // of the object's part of the Event's name
 constexpr RetryPolicy kTriesBackoff{.initial_delay = std::chrono::seconds(1), .max_delay = std::chrono::seconds(30)};
 
-// At most so many bytes of UTF-8, cut between characters.
+// In at most so many bytes of UTF-8.
 std::string Cut(const std::string& text, size_t max_bytes) {
   // Printing replaces what is not UTF-8.
   const Result<kube::Json> clean = kube::ParseJson(kube::Print(kube::Json(text)));
-  std::string cut = clean.ok() && clean->is_string() ? clean->get<std::string>() : "";
-  if (cut.size() <= max_bytes) return cut;
-  size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>(cut[end]) & 0xC0) == 0x80) --end;
-  cut.resize(end);
-  return cut;
+  return ShortenMiddle(clean.ok() && clean->is_string() ? clean->get<std::string>() : "", max_bytes);
 }
 
 std::string EventName(const std::string& about, uint64_t hash) {
@@ -76,9 +72,10 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
                        kube::WallTime at, SteadyTime now) {
   ESPALIER_CHECK(!note.reason.empty() && !note.action.empty()) << "an event needs a reason and an action";
   ForgetQuiet(now);
-  Identity identity{about.uid,   std::string(resource.plural) + "." + std::string(resource.group),
-                    about.key,   note.type,
-                    note.reason, note.action};
+  Identity identity{about.uid,        std::string(resource.plural) + "." + std::string(resource.group),
+                    about.key,        note.type,
+                    note.reason,      note.action,
+                    Hash64(note.note)};
   if (const auto known = ids_.find(identity); known != ids_.end()) {
     Series& series = series_.at(known->second);
     by_time_.erase({series.last_seen, known->second});
@@ -93,7 +90,7 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
   if (num_pressing_ >= kMaxQueued || (series_.size() >= kMaxSeries && !MakeRoom())) return false;
 
   uint64_t hash = Hash64(identity.uid + "/" + identity.resource + "/" + kube::ToString(about.key), Hash64(instance_));
-  hash = Hash64(note.reason + "/" + note.action, HashCombine(hash, static_cast<uint64_t>(note.type)));
+  hash = Hash64(note.reason + "/" + note.action + "/" + note.note, HashCombine(hash, static_cast<uint64_t>(note.type)));
   hash = HashCombine(hash, static_cast<uint64_t>(at.time_since_epoch().count()));
   const std::string& name_space = about.key.name_space;
   const kube::ObjectKey key{name_space.empty() ? "default" : name_space, EventName(about.key.name, hash)};

@@ -1,5 +1,6 @@
-// Which Events there are and what of them is still to be written: no I/O, no clock. (After client-go's
-// tools/events: the note is not part of what makes two events the same, and the first one's stays.)
+// Which Events there are and what of them is still to be written: no I/O, no clock. As client-go's tools/events, but
+// that events with different notes are different: a series would show its first note for ever ("Job cora-trainer-1"
+// while cora-trainer-2 runs).
 //
 //   first time            create the Event
 //   second time           patch: series {count: 2, lastObservedTime}
@@ -28,7 +29,7 @@ struct EventNote {
   EventType type = EventType::kNormal;
   std::string reason;  // constant, CamelCase: "TrainerRestarted"
   std::string action;  // constant: "Restart"
-  std::string note;    // for people, cut at 1024 bytes
+  std::string note;    // for people; of more than 1024 bytes the middle is left out
   friend bool operator==(const EventNote&, const EventNote&) = default;
 };
 
@@ -74,6 +75,7 @@ class EventBook {
     EventType type;
     std::string reason;
     std::string action;
+    uint64_t note_hash = 0;
     friend auto operator<=>(const Identity&, const Identity&) = default;
   };
   struct Series {

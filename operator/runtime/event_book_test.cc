@@ -81,13 +81,25 @@ TEST_F(EventBookTest, TheSecondTimePatchesASeries) {
   Record();
   ASSERT_EQ(WriteAll(), 1);
   now += seconds(3);
-  Record("Restarted", "cora", "another note");
+  Record();
 
   const auto write = Next();
 
   ASSERT_TRUE(write);
   EXPECT_EQ(write->kind, Kind::kPatch);
   EXPECT_EQ(write->body, (kube::Json{{"series", {{"count", 2}, {"lastObservedTime", "2001-09-09T01:46:43.000000Z"}}}}));
+}
+
+TEST_F(EventBookTest, AnotherNoteIsAnotherEvent) {
+  Record("AllReady", "cora", "Job cora-trainer-1");
+  ASSERT_EQ(WriteAll(), 1);
+  Record("AllReady", "cora", "Job cora-trainer-2");
+
+  const auto write = Next();
+
+  ASSERT_TRUE(write);
+  EXPECT_EQ(write->kind, Kind::kCreate);
+  EXPECT_EQ(kube::StringAt(write->body, {"note"}), "Job cora-trainer-2");
 }
 
 TEST_F(EventBookTest, WhatRepeatsBeforeItIsWrittenIsWrittenOnce) {
@@ -261,14 +273,15 @@ TEST_F(EventBookTest, OfManySeriesTheQuietestIsForgotten) {
 
 TEST_F(EventBookTest, NotesAreCutBetweenCharactersAndAreUtf8) {
   std::string note = "x";
-  for (int i = 0; i < 600; ++i) note += "\u00e9";  // two bytes each: the limit falls into one
+  for (int i = 0; i < 600; ++i) note += "\u00e9";  // two bytes each
   Record("Restarted", "cora", note);
   Record("Suspended", "cora", "bytes \xff\xfe");
 
   const auto cut = Next();
   const auto mended = Next();
 
-  EXPECT_EQ(kube::StringAt(cut->body, {"note"}), note.substr(0, 1023));
+  // 1019 bytes are left beside the gap: a beginning and an end of whole characters.
+  EXPECT_EQ(kube::StringAt(cut->body, {"note"}), note.substr(0, 509) + " ... " + note.substr(note.size() - 510));
   EXPECT_EQ(kube::StringAt(mended->body, {"note"}), "bytes \uFFFD\uFFFD");
 }
 
