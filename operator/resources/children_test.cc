@@ -242,8 +242,24 @@ TEST(ServerContainersTest, AreTheSameButForTheirPorts) {
     EXPECT_EQ(containers[0][same], containers[1][same]) << same;
   }
   EXPECT_EQ(containers[0]["env"].size(), containers[1]["env"].size());
-  EXPECT_EQ(containers[1]["readinessProbe"]["httpGet"]["port"], containers[1]["ports"][1]["name"]);
+  for (const char* const probe : {"startupProbe", "livenessProbe"}) {
+    EXPECT_EQ(containers[1][probe]["httpGet"]["port"], containers[1]["ports"][1]["name"]);
+  }
   EXPECT_EQ(containers[1]["ports"][1]["containerPort"], kAdminPort + 1);
+}
+
+// Each answer but 200 is a Warning event: nothing is asked before the program listens, while it becomes ready, or after
+// a trainer has ended.
+TEST(ProbesTest, AskOnceWhetherAProgramIsReady) {
+  const Json server = PodOf(ServerSet(TwoContainersJob().context(), 0, false))["containers"][0];
+  const Json trainer = PodOf(TrainerJob(TwoContainersJob().context()))["containers"][0];
+  for (const Json& container : {server, trainer}) {
+    EXPECT_EQ(container["startupProbe"]["httpGet"]["path"], "/readyz?wait");
+    EXPECT_GT(container["startupProbe"]["initialDelaySeconds"], 0);
+    EXPECT_FALSE(container.contains("readinessProbe"));
+  }
+  EXPECT_TRUE(server.contains("livenessProbe"));
+  EXPECT_FALSE(trainer.contains("livenessProbe"));
 }
 
 // Kubernetes wants the names of a pod's ports to be unique, and no two processes of it can listen on one.

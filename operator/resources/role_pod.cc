@@ -43,26 +43,37 @@ Json ContainerSecurity() {
           {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
-Json HttpProbe(const char* path, const std::string& port, int period_seconds, int failures) {
-  return {{"httpGet", {{"path", path}, {"port", port}}},
-          {"periodSeconds", period_seconds},
+// A container is ready when its startup probe has succeeded, and is not asked again: each answer but 200, and each
+// connection refused, is a Warning event of the kubelet, also while a program starts and after it has ended. The
+// process answers "/readyz?wait" when it is ready (services/telemetry/admin_server.h), or after 600 s; one of an older
+// image answers at once. Nothing limits how long it takes: what it waits for has limits of its own.
+Json StartupProbe(const std::string& port) {
+  return {{"httpGet", {{"path", "/readyz?wait"}, {"port", port}}},
+          {"initialDelaySeconds", 2},
+          {"periodSeconds", 2},
+          {"timeoutSeconds", 630},
+          {"failureThreshold", 1'000'000}};
+}
+
+Json LivenessProbe(const std::string& port) {
+  return {{"httpGet", {{"path", "/livez"}, {"port", port}}},
+          {"periodSeconds", 10},
           {"timeoutSeconds", 5},
-          {"failureThreshold", failures}};
+          {"failureThreshold", 6}};
 }
 
 Json Port(const std::string& name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
 }
 
-// Its ports, and the probes that go there. The admin port answers /livez from the start, while a partition is loaded
-// too: nothing limits how long that takes.
-void SetPorts(const std::string& name, int port, uint32_t number, Json* container) {
+// The container's ports, and the probes that go there. A program that works to its end, as a trainer does, has no
+// liveness probe: it would fail between that end and the kubelet's notice of it.
+void SetPorts(api::Role role, const std::string& name, int port, uint32_t number, Json* container) {
   const std::string admin = PortName("admin", number);
   const int offset = static_cast<int>(number);
   (*container)["ports"] = Json::array({Port(PortName(name, number), port + offset), Port(admin, kAdminPort + offset)});
-  (*container)["startupProbe"] = HttpProbe("/livez", admin, /*period_seconds=*/2, /*failures=*/150);
-  (*container)["livenessProbe"] = HttpProbe("/livez", admin, /*period_seconds=*/10, /*failures=*/6);
-  (*container)["readinessProbe"] = HttpProbe("/readyz", admin, /*period_seconds=*/2, /*failures=*/2);
+  (*container)["startupProbe"] = StartupProbe(admin);
+  if (role != api::Role::kTrainer) (*container)["livenessProbe"] = LivenessProbe(admin);
 }
 
 void SetVariable(const std::string& name, const std::string& value, Json* container) {
@@ -225,7 +236,7 @@ RolePod& RolePod::Cache() {
 RolePod& RolePod::Peers(const std::string& port_name, int port) {
   port_name_ = port_name;
   port_ = port;
-  SetPorts(port_name, port, /*number=*/0, &container());
+  SetPorts(role_, port_name, port, /*number=*/0, &container());
   Variable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort));
   return Transport();
 }
@@ -238,7 +249,7 @@ RolePod& RolePod::AdminPort() {
 Json RolePod::Twin(Json container, uint32_t number) const {
   const int offset = static_cast<int>(number);
   container["name"] = api::ProgramContainer(role_, number);
-  SetPorts(port_name_, port_, number, &container);
+  SetPorts(role_, port_name_, port_, number, &container);
   SetVariable("ESPALIER_LISTEN", AllAddresses(port_ + offset), &container);
   SetVariable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort + offset), &container);
   return container;

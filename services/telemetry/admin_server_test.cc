@@ -52,7 +52,7 @@ TEST(AdminServerTest, IsReadyOnlyWhenTold) {
   EXPECT_THAT(test.Get("/readyz"), EndsWith("draining\n"));
 }
 
-TEST(AdminServerTest, WhoAsksToWaitIsAnsweredWhenTheProcessHasBecomeReady) {
+TEST(AdminServerTest, AWaitingRequestIsAnsweredWhenTheProcessBecomesReady) {
   TestServer test;
   RawConnection waiting(test.server->address());
   waiting.Send("GET /readyz?wait HTTP/1.1\r\n\r\n");
@@ -70,7 +70,7 @@ TEST(AdminServerTest, AProcessThatDoesNotBecomeReadySaysSoAfterTheWait) {
   EXPECT_THAT(test.Get("/readyz?other"), StartsWith("HTTP/1.1 503 "));
 }
 
-TEST(AdminServerTest, AServerThatIsDestroyedDropsThoseThatWait) {
+TEST(AdminServerTest, ADestroyedServerDropsWaitingRequests) {
   TestServer test;
   RawConnection waiting(test.server->address());
   waiting.Send("GET /readyz?wait HTTP/1.1\r\n\r\n");
