@@ -319,7 +319,7 @@ std::vector<Rule> EnvironmentRules() {
 
 // As services/job/check_uris.cc, and absolute, as operator/api/check_cluster.cc wants it.
 constexpr char kUriRule[] =
-    R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^s3://[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9](/[^/]+)*/?$') && )"
+    R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^[sS]3[aA]?://[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9](/[^/]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)')))";
 constexpr char kEndpointRule[] =
     R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~-]+)*/?$') && )"
@@ -328,10 +328,11 @@ constexpr char kEndpointRule[] =
 constexpr char kPluginRule[] = R"(self.startsWith('/') && !self.matches('[,[:cntrl:]]'))";
 constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";
 
-// A prefix begins behind the slash after the bucket.
+// A prefix begins behind the slash after the bucket, which ends at the first '/' from position 6 on: "s3a://" has 6
+// characters, and in "s3://" position 5 is a bucket's first character.
 Rule PrefixRule(const job::FieldSpec& field) {
   return {field.path,
-          "!self.startsWith('s3://') || self.indexOf('/', 5) < 0 || size(self) - self.indexOf('/', 5) <= " +
+          "!self.matches('^[sS]3[aA]?://') || self.indexOf('/', 6) < 0 || size(self) - self.indexOf('/', 6) <= " +
               std::to_string(field.max_prefix + 1),
           "the prefix of an s3:// URI has at most " + std::to_string(field.max_prefix) + " bytes: keys have at most " +
               std::to_string(job::kMaxKeyBytes) + ", and what is kept under it needs the rest",

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "services/base/uri_scheme.h"
 #include "services/job/check_uris.h"
 #include "services/job/scalars.h"
 #include "services/job/suggestion.h"
@@ -109,7 +110,7 @@ std::optional<Json> CheckTextual(const FieldSpec& field, const YamlNode& node, c
   } else if (!FitsTextType(field, node.text)) {
     problem = Expected(field, node);
   }
-  if (problem.empty()) return node.text;
+  if (problem.empty()) return field.type == FieldType::kUri ? CanonicalUri(node.text) : node.text;
   violations->Add(node.at, path, problem);
   return std::nullopt;
 }

@@ -11,7 +11,8 @@
 
 namespace espalier::job {
 
-// The value as JSON, or nullopt after a violation was added.
+// The value as JSON, a place with its scheme in canonical spelling (services/base/uri_scheme.h), or nullopt after a
+// violation was added.
 std::optional<nlohmann::ordered_json> CheckScalar(const FieldSpec& field, const YamlNode& node, const std::string& path,
                                                   Violations* violations);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "services/base/uri_scheme.h"
 #include "services/job/ascii_digit.h"
 #include "services/job/field_table.h"
 
@@ -90,18 +91,15 @@ bool IsHost(std::string_view host) {
 
 }  // namespace
 
-std::string UriProblem(const std::string& text, size_t max_prefix) {
+std::string UriProblem(const std::string& place, size_t max_prefix) {
+  const std::string text = CanonicalUri(place);
   if (text.empty()) return "is empty";
   if (HasControlCharacter(text)) return "contains a control character";
   if (text.starts_with("s3://")) return S3Problem(std::string_view(text).substr(5), max_prefix);
   if (text.starts_with("s3:")) return "expected s3://bucket/prefix";
   if (text == "file:" || text == "file://") return "names no folder: file:///folder";
   if (text.starts_with("file://") && !text.starts_with("file:///")) return "a file: URI has no host: file:///folder";
-  const size_t scheme = text.find("://");
-  if (scheme != std::string::npos && !text.starts_with("file:")) {
-    return "there is no driver for " + text.substr(0, scheme) + "://: use a path, a file: URI or s3://bucket/prefix";
-  }
-  return "";
+  return SchemeProblem(text);
 }
 
 std::string EndpointProblem(const std::string& text) {

@@ -6,8 +6,8 @@
 
 namespace espalier::job {
 
-// What is wrong with a place for graphs, models and results: a path, "file:" or "s3://bucket/prefix" with a prefix of
-// at most `max_prefix` bytes; "" for nothing.
+// Returns the error of a place for graphs, models and results: expected is a path, "file:" or "s3://bucket/prefix"
+// (also "s3a://", "S3://") with a prefix of at most `max_prefix` bytes. Returns "" for a valid one.
 std::string UriProblem(const std::string& text, size_t max_prefix);
 
 // What is wrong with the address of an S3 service: "http(s)://host[:port][/]"; "" for nothing.

@@ -12,8 +12,9 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(UriProblemTest, AcceptsPathsFilesAndBuckets) {
-  for (const char* uri : {"graph", "/srv/graph", "file:graph", "file:/srv", "file:///srv/g", "s3://graphs",
-                          "s3://graphs/", "s3://graphs/cora", "s3://my-bucket.v2/a b/c%20d/"}) {
+  for (const char* uri :
+       {"graph", "/srv/graph", "file:graph", "file:/srv", "file:///srv/g", "s3://graphs", "s3://graphs/",
+        "s3://graphs/cora", "s3://my-bucket.v2/a b/c%20d/", "S3://graphs/cora", "s3a://graphs/cora"}) {
     EXPECT_EQ(UriProblem(uri, kMaxKeyBytes), "") << uri;
   }
 }
@@ -22,7 +23,8 @@ TEST(UriProblemTest, SaysWhatIsMalformed) {
   EXPECT_EQ(UriProblem("", kMaxKeyBytes), "is empty");
   EXPECT_THAT(UriProblem("file://host/graph", kMaxKeyBytes), HasSubstr("no host"));
   EXPECT_THAT(UriProblem("file://", kMaxKeyBytes), HasSubstr("names no folder"));
-  EXPECT_THAT(UriProblem("gs://graphs/cora", kMaxKeyBytes), HasSubstr("there is no driver for gs://"));
+  EXPECT_THAT(UriProblem("gs://graphs/cora", kMaxKeyBytes),
+              HasSubstr("there is no driver for gs://: expected a path, a file: URI or s3://bucket/prefix"));
   EXPECT_THAT(UriProblem("s3:graphs/cora", kMaxKeyBytes), HasSubstr("expected s3://bucket/prefix"));
   EXPECT_THAT(UriProblem("a\nb", kMaxKeyBytes), HasSubstr("control character"));
   EXPECT_THAT(UriProblem("s3://graphs//cora", kMaxKeyBytes), HasSubstr("no empty, '.' or '..' part"));

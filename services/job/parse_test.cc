@@ -299,6 +299,24 @@ TEST(ParseJobTest, FreeObjectsAreObjects) {
               HasSubstr("spec.servers.env[0].valueFrom: expected an object, found 'x'"));
 }
 
+TEST(ParseJobTest, SkipsAByteOrderMark) {
+  const Result<ParsedJob> job = ParseJob("job.yaml", "\xEF\xBB\xBF" + std::string(kExampleJob), {});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->effective_json, ParseJob("job.yaml", kExampleJob, {})->effective_json);
+  EXPECT_THAT(ErrorOf("\xEF\xBB\xBF" + ExampleWith("kind: DistTraining", "kind: Pod")), HasSubstr("job.yaml:2:"));
+}
+
+TEST(ParseJobTest, GivesPlacesOneSpelling) {
+  const Result<ParsedJob> job =
+      ParseJob("job.yaml", ExampleWith("uri: /srv/graphs/cora", "uri: \"s3a://graphs/Cora\""),
+               {{"output.uri", "S3://results/x"}, {"graph.partitions.uri", "S3A://results/p"}});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->training.graph.source.uri, "s3://graphs/Cora");
+  EXPECT_EQ(job->training.output_uri, "s3://results/x");
+  EXPECT_EQ(job->training.graph.partitions.uri, "s3://results/p");
+  EXPECT_THAT(job->effective_json, testing::Not(HasSubstr("s3a:")));
+}
+
 TEST(ParseJobTest, RefusesPlacesThatAreNone) {
   EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://-graphs/cora\"")),
               HasSubstr("job.yaml:7:19: spec.graph.source.uri: expected s3://bucket/prefix with a bucket of 3 to 255"));

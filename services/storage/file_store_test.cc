@@ -254,9 +254,22 @@ TEST(OpenStoreTest, MakesRelativePathsAbsolute) {
 TEST(OpenStoreTest, NamesTheSchemeItHasNoDriverFor) {
   const Status gs = OpenStore("gs://bucket/graphs").status();
   EXPECT_EQ(gs.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(gs.message(), HasSubstr("gs://"));
+  EXPECT_THAT(gs.message(), HasSubstr("no driver for gs://: expected a path, a file: URI or s3://bucket/prefix"));
   EXPECT_EQ(OpenStore("file://elsewhere/graphs").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(OpenStore("").status().code(), StatusCode::kInvalidArgument);
+}
+
+// One place has one name, whatever its scheme is written like: names of stores go into keys and messages.
+TEST(OpenStoreTest, OpensS3ByEverySpellingOfItsScheme) {
+  StoreSettings settings;
+  settings.s3.endpoint = "http://127.0.0.1:9";
+  settings.s3.credentials.access_key_id = "key";
+  settings.s3.credentials.secret_access_key = telemetry::Secret("secret");
+  for (const std::string scheme : {"s3", "S3", "s3a", "S3A"}) {
+    const Result<StoreLocation> location = OpenStore(scheme + "://bucket/graphs/cora/", settings);
+    ASSERT_TRUE(location.ok()) << scheme << ": " << location.status().ToString();
+    EXPECT_EQ(location->store->Describe(), "s3://bucket/graphs/cora") << scheme;
+  }
 }
 
 TEST(FaultyStoreTest, FailsFromTheChosenWriteOn) {

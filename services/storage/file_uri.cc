@@ -1,19 +1,24 @@
 #include "services/storage/file_uri.h"
 
+#include "services/base/uri_scheme.h"
+
 namespace espalier::storage {
 
 bool IsLocalUri(const std::string& uri) { return uri.starts_with("file:") || uri.find("://") == std::string::npos; }
 
 Result<std::string> LocalPathOf(const std::string& uri) {
-  if (!IsLocalUri(uri)) {
-    return InvalidArgument("'" + uri + "' is not local: expected file: or a path, found '" +
-                           uri.substr(0, uri.find("://")) + "://'");
+  std::string path = CanonicalUri(uri);
+  if (const std::string problem = SchemeProblem(path); !problem.empty()) {
+    return InvalidArgument("'" + uri + "': " + problem);
   }
-  std::string path = uri;
-  if (uri.starts_with("file:")) {
+  if (!IsLocalUri(path)) {
+    return InvalidArgument("'" + uri + "' is in object storage: expected a local path or a file: URI here");
+  }
+  if (path.starts_with("file:")) {
     path.erase(0, 5);
-    if (path.starts_with("//")) path.erase(0, 2);
-    if (uri.starts_with("file://") && !path.starts_with("/")) {
+    const bool has_slashes = path.starts_with("//");
+    if (has_slashes) path.erase(0, 2);
+    if (has_slashes && !path.starts_with("/")) {
       return InvalidArgument("'" + uri + "' names a host; a file URI has three slashes: file:///path");
     }
   }

@@ -7,11 +7,11 @@
 
 namespace espalier::storage {
 
-// A path, or a URI with the scheme file: (rather than one of a store elsewhere, "s3://...").
+// Whether `uri` is a path or has the scheme file: (not one of a store elsewhere, "s3://...").
 bool IsLocalUri(const std::string& uri);
 
-// "file:///a/b" and "file:/a/b" -> "/a/b"; "file:a/b" and "a/b" -> "a/b". InvalidArgument for other schemes, for a
-// host, and for nothing at all.
+// "file:///a/b" and "file:/a/b" -> "/a/b"; "file:a/b" and "a/b" -> "a/b". InvalidArgument for other schemes (the
+// message lists those that exist), for a host, and for an empty path.
 Result<std::string> LocalPathOf(const std::string& uri);
 
 }  // namespace espalier::storage

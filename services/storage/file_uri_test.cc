@@ -16,7 +16,9 @@ TEST(LocalPathOfTest, TakesFileUrisAndPaths) {
 }
 
 TEST(LocalPathOfTest, RefusesOtherSchemesHostsAndNothing) {
-  EXPECT_THAT(LocalPathOf("s3://bucket/a").status().message(), HasSubstr("s3://"));
+  EXPECT_THAT(LocalPathOf("s3://bucket/a").status().message(), HasSubstr("in object storage: expected a local path"));
+  EXPECT_THAT(LocalPathOf("s3a://bucket/a").status().message(), HasSubstr("in object storage: expected a local path"));
+  EXPECT_THAT(LocalPathOf("gs://bucket/a").status().message(), HasSubstr("no driver for gs://: expected a path"));
   EXPECT_THAT(LocalPathOf("file://host/a").status().message(), HasSubstr("three slashes"));
   EXPECT_EQ(LocalPathOf("").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(LocalPathOf("file://").status().code(), StatusCode::kInvalidArgument);

@@ -2,12 +2,14 @@
 
 #include <filesystem>
 
+#include "services/base/uri_scheme.h"
 #include "services/storage/file_store.h"
 #include "services/storage/file_uri.h"
 #include "services/storage/s3/open_s3.h"
 
 namespace espalier::storage {
-Result<StoreLocation> OpenStore(const std::string& uri, const StoreSettings& settings) {
+Result<StoreLocation> OpenStore(const std::string& place, const StoreSettings& settings) {
+  const std::string uri = CanonicalUri(place);
   if (uri.starts_with("s3://")) {
     ASSIGN_OR_RETURN(std::shared_ptr<ObjectStore> store, OpenS3Store(uri, settings.s3));
     return StoreLocation{std::move(store), ""};

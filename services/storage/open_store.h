@@ -11,7 +11,8 @@
 
 namespace espalier::storage {
 
-// The store and the key prefix that a URI names: "file:///a/b", "file:a/b", a bare path, or "s3://bucket/a/b".
+// The store and the key prefix that a URI names: "file:///a/b", "file:a/b", a bare path, or "s3://bucket/a/b" (also
+// as "s3a://" and "S3://": services/base/uri_scheme.h).
 // InvalidArgument for schemes without a driver and for S3 settings that are none; FailedPrecondition for S3 without
 // credentials. Nothing is contacted. The store is rooted there, so that no key can leave it, and the prefix "".
 struct StoreLocation {

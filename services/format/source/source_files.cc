@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "services/base/sha256.h"
+#include "services/base/uri_scheme.h"
 #include "services/storage/file_uri.h"
 #include "services/storage/object_key.h"
 
@@ -74,7 +75,9 @@ Result<SourceFiles> FindFolderInStore(const std::string& uri, const SourceAccess
   return found;
 }
 
+// The canonical URI is part of the fingerprint, under which digests and staged copies are remembered.
 Result<SourceFiles> FindInStore(std::string uri, const SourceAccess& access, const Wanted& wanted) {
+  uri = CanonicalUri(std::move(uri));
   while (uri.ends_with('/')) uri.pop_back();
   ASSIGN_OR_RETURN(SourceFiles found, FindFolderInStore(uri, access, wanted));
   const size_t slash = uri.rfind('/');
