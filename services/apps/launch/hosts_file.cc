@@ -11,6 +11,8 @@
 #include <set>
 #include <sstream>
 
+#include "services/base/byte_order_mark.h"
+
 namespace espalier::launch {
 namespace {
 
@@ -50,7 +52,8 @@ Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::st
   std::vector<Host> hosts;
   std::set<std::string> names;
   std::string errors;
-  std::istringstream lines(text);
+  if (IsUtf16(text)) return InvalidArgument(file_name + " " + kUtf16Remedy);
+  std::istringstream lines{std::string(WithoutByteOrderMark(text))};
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;

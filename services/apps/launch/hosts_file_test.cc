@@ -29,6 +29,18 @@ TEST(HostsFileTest, TakesAddressesNamesAndPorts) {
                                   Host{"fd00::4", 30060}, Host{"fd00::5", 30050}));
 }
 
+TEST(HostsFileTest, SkipsAByteOrderMark) {
+  const auto hosts = ParseHosts("hosts.txt",
+                                "\xEF\xBB\xBF"
+                                "10.0.0.1\r\n10.0.0.2 0\r\n\r\n");
+  ASSERT_TRUE(hosts.ok()) << hosts.status().ToString();
+  EXPECT_THAT(*hosts, ElementsAre(Host{"10.0.0.1", 30050}, Host{"10.0.0.2", 0}));
+  EXPECT_THAT(ErrorOf(std::string("\xFF\xFE"
+                                  "1\0",
+                                  4)),
+              HasSubstr("hosts.txt is text in UTF-16: expected UTF-8"));
+}
+
 TEST(HostsFileTest, SaysWhatIsWrongInWhichLine) {
   EXPECT_THAT(ErrorOf("10.0.0.1 99999\n10.0.0.2 30050 8\nok\nok\n"),
               AllOf(HasSubstr("hosts.txt:1: port '99999': expected 0 to 65535"),

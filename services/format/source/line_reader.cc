@@ -12,7 +12,6 @@ namespace espalier::format {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 18;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8, which some editors put in front
 
 }  // namespace
 
@@ -28,7 +27,7 @@ struct LineReader::State {
 
   // `text` is the line after the last one: what of it is the line's.
   std::string_view Took(std::string_view text) {
-    if (line++ == 0 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    ++line;
     if (text.ends_with('\r')) text.remove_suffix(1);
     return text;
   }

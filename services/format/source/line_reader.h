@@ -20,8 +20,7 @@ class LineReader {
   LineReader(LineReader&&) noexcept;
   LineReader& operator=(LineReader&&) = delete;
 
-  // The next line without its end ("\n" or "\r\n"), the first one without UTF-8's byte order mark; valid until the next
-  // call; nullopt at the end of the file.
+  // Returns the next line without its end ("\n" or "\r\n"); valid until the next call; nullopt at the end of the file.
   // DataLoss: truncated or corrupt gzip. InvalidArgument: a line of more than 64 MiB.
   Result<std::optional<std::string_view>> Next();
 

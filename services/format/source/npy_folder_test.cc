@@ -26,6 +26,16 @@ Result<graph::SourceGraph> Read(const std::string& path) {
   return ReadSourceGraph({.format = SourceFormat::kNpy, .path = path});
 }
 
+TEST(NpyFolderTest, SkipsAByteOrderMarkOfTheDescription) {
+  const testing::TemporaryFolder folder;
+  folder.Write("graph.yaml",
+               "\xEF\xBB\xBF"
+               "version: 1\r\nname: g\r\nnodes:\r\n- {type: a, count: 3}\r\n");
+  const Result<graph::SourceGraph> graph = Read(folder.path());
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  EXPECT_EQ(graph->nodes[0].count, 3u);
+}
+
 void ExpectSameTensor(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(a.ToString(), b.ToString());
   EXPECT_TRUE(std::equal(a.byte_span().begin(), a.byte_span().end(), b.byte_span().begin()));

@@ -2,8 +2,12 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
+
+#include "services/base/byte_order_mark.h"
 
 namespace espalier::format {
 
@@ -12,12 +16,26 @@ struct TextInput::State {
   gzFile file = nullptr;
   WorkMeter* meter = nullptr;
   uint64_t metered_bytes = 0;  // of the file, as it is packed
+  std::string beginning;       // read to look for a byte order mark, and not yet returned
 
   void Count() {
     const auto offset = static_cast<int64_t>(gzoffset(file));
     if (offset <= static_cast<int64_t>(metered_bytes)) return;  // -1: not known
     AddDone(meter, static_cast<uint64_t>(offset) - metered_bytes);
     metered_bytes = static_cast<uint64_t>(offset);
+  }
+
+  // Reads as many bytes as a byte order mark has, or all of a shorter file. What is wrong with a gzip stream is found
+  // again by the next read.
+  void ReadBeginning() {
+    beginning.resize(kByteOrderMark.size());
+    size_t size = 0;
+    while (size < beginning.size()) {
+      const int got = gzread(file, beginning.data() + size, static_cast<unsigned>(beginning.size() - size));
+      if (got <= 0) break;
+      size += static_cast<size_t>(got);
+    }
+    beginning.resize(size);
   }
 
   ~State() {
@@ -43,10 +61,19 @@ Result<TextInput> TextInput::Open(const std::string& path, WorkMeter* meter) {
   if (path.ends_with(".gz") && gzdirect(state->file) == 1) {
     return DataLoss(path + ": not a gzip file, though its name says so (empty, truncated or plain)");
   }
+  state->ReadBeginning();
+  if (IsUtf16(state->beginning)) return InvalidArgument(path + " " + kUtf16Remedy);
+  if (state->beginning == kByteOrderMark) state->beginning.clear();
   return TextInput(std::move(state));
 }
 
 Result<size_t> TextInput::Read(std::span<char> bytes, uint64_t lines_before) {
+  if (!state_->beginning.empty()) {
+    const size_t size = std::min(bytes.size(), state_->beginning.size());
+    std::copy_n(state_->beginning.begin(), size, bytes.begin());
+    state_->beginning.erase(0, size);
+    return size;
+  }
   const int got = gzread(state_->file, bytes.data(), static_cast<unsigned>(bytes.size()));
   state_->Count();
   int code = Z_OK;

@@ -14,8 +14,9 @@ namespace espalier::format {
 // Owned by one thread.
 class TextInput {
  public:
-  // A name that ends in ".gz" must be gzip, any other is taken as it is. `meter`, unless null, outlives this and counts
-  // the file's bytes as they are read.
+  // Opens the file and skips UTF-8's byte order mark, which some editors and spreadsheets write. A file whose name ends
+  // in ".gz" must be gzip, any other may be. `meter`, unless null, outlives this and counts the file's bytes as they
+  // are read. InvalidArgument: the text begins with UTF-16's byte order mark.
   static Result<TextInput> Open(const std::string& path, WorkMeter* meter = nullptr);
   ~TextInput();
   TextInput(TextInput&&) noexcept;

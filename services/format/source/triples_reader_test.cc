@@ -139,7 +139,8 @@ TEST(TriplesReaderTest, NamesTheLineThatIsNoTriple) {
   EXPECT_THAT(message(std::string("\xFF\xFE"
                                   "a\0\t\0b\0\t\0c\0\n\0",
                                   14)),
-              HasSubstr("t.txt:1: a zero byte, expected"));
+              HasSubstr("t.txt is text in UTF-16: expected UTF-8; convert it with iconv"));
+  EXPECT_THAT(message(std::string("a\0\t\0b\0\t\0c\0\n\0", 12)), HasSubstr("t.txt:1: a zero byte, expected"));
   EXPECT_THAT(ReadTriples(folder.path(), {}).status().message(), HasSubstr("has no train.txt"));
   folder.Write("empty/train.txt", "");
   EXPECT_THAT(ReadSourceGraph({.format = SourceFormat::kTriples, .path = folder.path() + "/empty"}).status().message(),
