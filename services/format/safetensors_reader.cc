@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "services/format/foreign_file.h"
 #include "services/format/safetensors.h"
 #include "services/format/strict_json.h"
 
@@ -19,7 +20,17 @@ struct Entry {
   uint64_t begin = 0, end = 0;  // in the data
 };
 
+// Files of other programs, which people give for safetensors.
+Status CheckKind(std::span<const std::byte> bytes) {
+  const FileKind kind = DetectFileKind(bytes);
+  if (kind == FileKind::kUnknown || kind == FileKind::kSafetensors) return Status();
+  const bool is_torch = kind == FileKind::kTorchSave || kind == FileKind::kPickle;
+  return InvalidArgument("this is " + NameOf(kind) + ": expected a safetensors file" +
+                         (is_torch ? "; Python writes one with safetensors.torch.save_file" : ""));
+}
+
 Result<std::string_view> HeaderOf(std::span<const std::byte> bytes) {
+  RETURN_IF_ERROR(CheckKind(bytes));
   if (bytes.size() < kSafetensorsLengthBytes) {
     return DataLoss("expected at least 8 bytes of a safetensors file, found " + std::to_string(bytes.size()));
   }

@@ -154,6 +154,18 @@ TEST_F(ModelFileTest, RefusesWhatIsNoModelOfOurs) {
   EXPECT_THAT(Read("foreign").status().message(), HasSubstr("no model file of ours"));
 }
 
+TEST_F(ModelFileTest, NamesFilesOfPytorchAndTheRemedy) {
+  ASSERT_TRUE(storage::PutText(*store_, "module.pt", std::string("PK\3\4", 4) + "m/data.pkl m/constants.pkl").ok());
+  EXPECT_THAT(
+      Read("module.pt").status().message(),
+      HasSubstr("module.pt is a TorchScript archive (torch.jit.save): spec.training.model.type: TorchScript reads"));
+  ASSERT_TRUE(storage::PutText(*store_, "state.pt", std::string("PK\3\4", 4) + "archive/data.pkl").ok());
+  EXPECT_THAT(
+      Read("state.pt").status().message(),
+      HasSubstr("state.pt is a file of torch.save: this type of model reads what a run has written into model/"));
+  EXPECT_EQ(Read("state.pt").status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(OpenModelFileTest, SplitsAUriIntoFolderAndFile) {
   const std::pair<const char*, const char*> uris[] = {{"/a/b/best.safetensors", "file:///a/b"},
                                                       {"file:///a/best.safetensors", "file:///a"},

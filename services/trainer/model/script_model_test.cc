@@ -135,6 +135,23 @@ TEST(ScriptModelTest, RefusesWhatCannotBeTrainedOrKept) {
   EXPECT_THAT(MakeModel(Options(overlapping)).status().message(), HasSubstr("shares its memory"));
 }
 
+TEST(ScriptModelTest, NamesTheRemedyForFilesOfTorchSave) {
+  const auto message = [](const std::string& bytes) {
+    ModelOptions options = Options(MeanModule(6, 5, 3));
+    options.module = std::make_shared<const ModuleFile>(ModuleFile{"mem://x", bytes, ""});
+    return MakeModel(options).status().message();
+  };
+  // Written by this libtorch as torch.save writes a tensor.
+  const std::vector<char> pickled = torch::pickle_save(c10::IValue(torch::zeros({2})));
+  const std::string torch_save(pickled.begin(), pickled.end());
+  EXPECT_THAT(message(torch_save),
+              AllOf(HasSubstr("is a file of torch.save"), HasSubstr("torch.jit.script(module).save"),
+                    HasSubstr("expected a TorchScript archive")));
+  EXPECT_THAT(message(std::string("\x80\x02\x8a\x0a", 4)), HasSubstr("is a pickle (torch.save before PyTorch 1.6)"));
+  EXPECT_THAT(message(std::string("\2\0\0\0\0\0\0\0{}", 10)),
+              HasSubstr("is a safetensors file: weights without a program"));
+}
+
 TEST(ScriptModelTest, WhatIsOnlyAppliedNeedNotLearn) {
   torch::jit::Module frozen = MeanModule(6, 5, 3, WithLines("    y = y.detach()\n"));
   for (const char* name : {"weight0", "weight1"}) frozen.attr(name).toTensor().set_requires_grad(false);

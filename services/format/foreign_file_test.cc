@@ -1,0 +1,55 @@
+#include "services/format/foreign_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/format/safetensors.h"
+
+namespace espalier::format {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+FileKind KindOf(const std::string& bytes) { return DetectFileKind(std::as_bytes(std::span(bytes))); }
+
+std::string ErrorOf(const std::string& bytes) {
+  return ReadSafetensors(std::as_bytes(std::span(bytes)), nullptr).status().ToString();
+}
+
+// The names of members as they stand in a zip archive's directory, behind `data_bytes` of something else.
+std::string Archive(const std::string& names, size_t data_bytes = 100) {
+  return std::string("PK\x03\x04", 4) + std::string(data_bytes, 'Z') + names + std::string("PK\x05\x06", 4);
+}
+const std::string kTorchSave = Archive("archive/data.pkl archive/data/0 archive/version");
+const std::string kTorchScript = Archive("m/data.pkl m/code/__torch__.py m/constants.pkl m/version", 5 << 20);
+// torch.save before 1.6 begins with its magic number, pickled.
+const std::string kLegacy("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15);
+
+TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
+  EXPECT_EQ(KindOf(kTorchSave), FileKind::kTorchSave);
+  EXPECT_EQ(KindOf(kTorchScript), FileKind::kTorchScript);
+  EXPECT_EQ(KindOf(kLegacy), FileKind::kPickle);
+  EXPECT_EQ(KindOf(Archive("weights.npy")), FileKind::kZip);
+  EXPECT_EQ(KindOf("\x93NUMPY\x01"), FileKind::kNpy);
+  EXPECT_EQ(KindOf("\x89HDF\r\n\x1a\n"), FileKind::kHdf5);
+  EXPECT_EQ(KindOf(std::string("\2\0\0\0\0\0\0\0{}", 10)), FileKind::kSafetensors);
+  for (const std::string& other :
+       {std::string(), std::string("PK"), std::string("\x80", 1), std::string("\x80\x09x", 3),
+        std::string("\3\0\0\0\0\0\0\0{}", 10), std::string("{\"a\": 1}")}) {
+    EXPECT_EQ(KindOf(other), FileKind::kUnknown) << other;
+  }
+}
+
+TEST(ForeignFileTest, SafetensorsThatAreOtherFilesAreNamed) {
+  EXPECT_THAT(ErrorOf(kTorchSave), AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("this is a file of torch.save"),
+                                         HasSubstr("safetensors.torch.save_file")));
+  EXPECT_THAT(ErrorOf(kTorchScript),
+              HasSubstr("this is a TorchScript archive (torch.jit.save): expected a safetensors file"));
+  EXPECT_THAT(ErrorOf(kLegacy), HasSubstr("this is a pickle (torch.save before PyTorch 1.6)"));
+  EXPECT_THAT(ErrorOf("\x89HDF\r\n\x1a\n and more"), HasSubstr("this is an HDF5 file"));
+  EXPECT_THAT(ErrorOf("something else"), HasSubstr("DATA_LOSS: the header promises"));
+}
+
+}  // namespace
+}  // namespace espalier::format
