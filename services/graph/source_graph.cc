@@ -35,14 +35,18 @@ Status CheckEdgeEnds(const Tensor& ids, uint64_t num_nodes, const std::string& w
                     (num_nodes == 0 ? "nothing (the type has no nodes)" : std::to_string(num_nodes - 1)));
 }
 
-// True for NaN and infinities, whose exponent bits are all ones.
+enum class MissingValues { kRefused, kAllowed };
+
+// NaN and infinities have an exponent of ones only; those of NaN are followed by a fraction that is not 0.
 template <class Bits, int kExponentShift, Bits kExponentMask>
-std::optional<int64_t> FirstNotFinite(const Tensor& column, int threads) {
+std::optional<int64_t> FirstNotFinite(const Tensor& column, MissingValues missing, int threads) {
   const std::byte* bytes = column.bytes();
-  return FirstViolation(threads, column.num_elements(), kCheapGrain, [bytes](int64_t i) {
+  constexpr Bits kFractionMask = (Bits{1} << kExponentShift) - 1;
+  return FirstViolation(threads, column.num_elements(), kCheapGrain, [bytes, missing](int64_t i) {
     Bits bits;
     std::memcpy(&bits, bytes + static_cast<size_t>(i) * sizeof(Bits), sizeof(Bits));
-    return ((bits >> kExponentShift) & kExponentMask) == kExponentMask;
+    if (((bits >> kExponentShift) & kExponentMask) != kExponentMask) return false;
+    return missing == MissingValues::kRefused || (bits & kFractionMask) == 0;
   });
 }
 
@@ -53,16 +57,17 @@ std::string ElementOf(const Tensor& column, const std::string& where, int64_t el
          std::to_string(element % row_elements) + " is ";
 }
 
-Status CheckFinite(const Tensor& column, const std::string& where, int threads) {
+Status CheckFinite(const Tensor& column, MissingValues missing, const std::string& where, int threads) {
   std::optional<int64_t> bad;
-  if (column.dtype() == DType::kF16) bad = FirstNotFinite<uint16_t, 10, 0x1F>(column, threads);
-  if (column.dtype() == DType::kBF16) bad = FirstNotFinite<uint16_t, 7, 0xFF>(column, threads);
-  if (column.dtype() == DType::kF32) bad = FirstNotFinite<uint32_t, 23, 0xFF>(column, threads);
-  if (column.dtype() == DType::kF64) bad = FirstNotFinite<uint64_t, 52, 0x7FF>(column, threads);
+  if (column.dtype() == DType::kF16) bad = FirstNotFinite<uint16_t, 10, 0x1F>(column, missing, threads);
+  if (column.dtype() == DType::kBF16) bad = FirstNotFinite<uint16_t, 7, 0xFF>(column, missing, threads);
+  if (column.dtype() == DType::kF32) bad = FirstNotFinite<uint32_t, 23, 0xFF>(column, missing, threads);
+  if (column.dtype() == DType::kF64) bad = FirstNotFinite<uint64_t, 52, 0x7FF>(column, missing, threads);
   if (!bad) return {};
   const double value = column.ValueAsDouble(*bad);
-  return InvalidArgument(ElementOf(column, where, *bad) + (value != value ? "NaN" : "infinite") +
-                         ": expected finite numbers");
+  const std::string element = ElementOf(column, where, *bad);
+  if (value == value) return InvalidArgument(element + "infinite: expected finite numbers");
+  return InvalidArgument(element + "NaN: expected finite numbers; " + kOnlyLabelsLackValues);
 }
 
 // Any other byte read as a bool is undefined behaviour, and who loads partitions refuses it.
@@ -77,8 +82,8 @@ Status CheckBools(const Tensor& column, const std::string& where, int threads) {
                          ": expected 0 or 1, as BOOL is");
 }
 
-Status CheckColumns(const std::map<std::string, Tensor>& columns, uint64_t num_rows, const std::string& where,
-                    int threads) {
+Status CheckColumns(const std::map<std::string, Tensor>& columns, uint64_t num_rows, const LabelColumns& labels,
+                    const std::string& where, int threads) {
   for (const auto& [name, column] : columns) {
     RETURN_IF_ERROR(CheckName("column", name).While(where));
     const std::string what = where + ", column '" + name + "'";
@@ -86,13 +91,14 @@ Status CheckColumns(const std::map<std::string, Tensor>& columns, uint64_t num_r
       return InvalidArgument(what + " is " + column.ToString() + ": expected " + std::to_string(num_rows) + " rows");
     }
     if (column.empty()) continue;
-    RETURN_IF_ERROR(CheckFinite(column, what, threads));
+    const MissingValues missing = labels.MayLackValues(name) ? MissingValues::kAllowed : MissingValues::kRefused;
+    RETURN_IF_ERROR(CheckFinite(column, missing, what, threads));
     RETURN_IF_ERROR(CheckBools(column, what, threads));
   }
   return {};
 }
 
-Status CheckEdges(const SourceGraph& graph, EdgeTypeId type, int threads) {
+Status CheckEdges(const SourceGraph& graph, EdgeTypeId type, const LabelColumns& labels, int threads) {
   const EdgeSet& edges = graph.edges_of(type);
   const std::string where = "edge type '" + graph.schema.EdgeType(type).Name() + "'";
   for (const Tensor* ends : {&edges.sources, &edges.destinations}) {
@@ -113,7 +119,7 @@ Status CheckEdges(const SourceGraph& graph, EdgeTypeId type, int threads) {
     return InvalidArgument(where + ": original ids are " + edges.original_ids.ToString() + ", expected U64 [" +
                            std::to_string(edges.num_edges()) + "]");
   }
-  return CheckColumns(edges.columns, edges.num_edges(), where, threads);
+  return CheckColumns(edges.columns, edges.num_edges(), labels, where, threads);
 }
 
 Status CheckPart(const std::vector<uint64_t>& ids, uint64_t num_nodes, const std::string& where) {
@@ -192,7 +198,7 @@ Status CheckEdgeSplits(const SourceGraph& graph) {
 
 }  // namespace
 
-Status ValidateSourceGraph(const SourceGraph& graph, int threads) {
+Status ValidateSourceGraph(const SourceGraph& graph, int threads, const LabelColumns& labels) {
   const GraphSchema& schema = graph.schema;
   if (graph.nodes.size() != schema.num_node_types() || graph.edges.size() != schema.num_edge_types()) {
     return InvalidArgument("the graph has " + std::to_string(graph.nodes.size()) + " node and " +
@@ -204,10 +210,10 @@ Status ValidateSourceGraph(const SourceGraph& graph, int threads) {
   if (num_nodes == 0) return InvalidArgument("the graph is empty: expected at least one node");
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     const std::string where = "node type '" + schema.node_types()[t] + "'";
-    RETURN_IF_ERROR(CheckColumns(graph.nodes[t].columns, graph.nodes[t].count, where, threads));
+    RETURN_IF_ERROR(CheckColumns(graph.nodes[t].columns, graph.nodes[t].count, labels, where, threads));
   }
   for (size_t t = 0; t < graph.edges.size(); ++t) {
-    RETURN_IF_ERROR(CheckEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), threads));
+    RETURN_IF_ERROR(CheckEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), labels, threads));
   }
   for (const auto& [name, by_type] : graph.splits) {
     RETURN_IF_ERROR(CheckName("split", name));

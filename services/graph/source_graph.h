@@ -8,6 +8,7 @@
 
 #include "services/base/tensor.h"
 #include "services/graph/id_list.h"
+#include "services/graph/label_columns.h"
 #include "services/graph/schema.h"
 
 namespace espalier::graph {
@@ -70,9 +71,9 @@ struct SourceGraph {
   const EdgeSet& edges_of(EdgeTypeId type) const { return edges[type.value]; }
 };
 
-// Every invariant above, plus: edge ends exist, floating columns are finite (NaN and infinity are named with their
-// row), BOOL columns are zeros and ones, split ids exist. One pass over everything, `threads` at once. The first
-// violation as InvalidArgument or OutOfRange: what, where (type, column, row), what was expected.
-Status ValidateSourceGraph(const SourceGraph& graph, int threads);
+// Every invariant above, plus: edge ends exist, floating columns are finite but for NaN in columns that may lack values
+// (label_columns.h), BOOL columns are zeros and ones, split ids exist. One pass over everything, `threads` at once. The
+// first violation as InvalidArgument or OutOfRange: what, where (type, column, row), what was expected.
+Status ValidateSourceGraph(const SourceGraph& graph, int threads, const LabelColumns& labels = {});
 
 }  // namespace espalier::graph

@@ -64,12 +64,7 @@ class CliTest : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(CliTest, FlagsThatWouldDoNothingAreRefused) {
-  EXPECT_EQ(Espalier("inspect nowhere --quiet").code, 64);
-  const Ended label = Espalier("import nowhere --format NPY -o out --label target");
-  EXPECT_EQ(label.code, 64);
-  EXPECT_THAT(label.error, HasSubstr("--normalize-features"));
-}
+TEST_F(CliTest, FlagsThatWouldDoNothingAreRefused) { EXPECT_EQ(Espalier("inspect nowhere --quiet").code, 64); }
 
 TEST_F(CliTest, HelpIsSuccessAndUsageErrorsAre64) {
   EXPECT_THAT(Espalier("--help").output, HasSubstr("espalier generate --nodes"));
@@ -124,6 +119,68 @@ TEST_F(CliTest, ImportsWithPreprocessing) {
   EXPECT_THAT(missing.error, AllOf(HasSubstr("no file or folder ogbn-arxiv"), HasSubstr("with raw/ in it"),
                                    HasSubstr("nothing is downloaded by a data set's name")));
   EXPECT_FALSE(fs::exists(root_ / "x"));
+}
+
+TEST_F(CliTest, ImportWarnsOfWhatIsRarelyMeant) {
+  std::ofstream(root_ / "few.tsv") << "head\trelation\ttail\nalice\tknows\tbob \ncarol\tknows\tbob\n";
+  const Ended imported = Espalier("import few.tsv --format Triples -o few");
+  ASSERT_EQ(imported.code, 0) << imported.error;
+  EXPECT_THAT(imported.output, AllOf(HasSubstr("  warning: 1 file begins with a line that looks like a header"),
+                                     HasSubstr("  warning: 1 name begins or ends with a blank")));
+  const Ended as_json = Espalier("import few.tsv --format Triples --json -o again");
+  const auto warnings = nlohmann::json::parse(as_json.output)["warnings"];
+  ASSERT_EQ(warnings.size(), 2u) << as_json.output;
+  EXPECT_THAT(warnings[1].get<std::string>(), HasSubstr("'bob ' in few.tsv:2"));
+  const Ended cut = Espalier("partition few.tsv --format Triples --json -n 1 -o parts");
+  ASSERT_EQ(cut.code, 0) << cut.error;
+  EXPECT_EQ(nlohmann::json::parse(cut.output)["warnings"], warnings);
+}
+
+// Of OGB's link data sets the graph is there, and a split that is asked for is told of.
+TEST_F(CliTest, ImportLeavesOutSplitsOfTorchSave) {
+  fs::create_directories(root_ / "ogbl/raw");
+  fs::create_directories(root_ / "ogbl/split/time");
+  std::ofstream(root_ / "ogbl/raw/num-node-list.csv") << "3\n";
+  std::ofstream(root_ / "ogbl/raw/num-edge-list.csv") << "2\n";
+  std::ofstream(root_ / "ogbl/raw/edge.csv") << "\xEF\xBB\xBF"
+                                                "0,1\r\n1,2\r\n";
+  std::ofstream(root_ / "ogbl/split/time/train.pt") << "PK";
+  const Ended imported = Espalier("import ogbl --format OGB -o graph");
+  ASSERT_EQ(imported.code, 0) << imported.error;
+  EXPECT_THAT(imported.output,
+              AllOf(HasSubstr("edges node:edge:node: 2"),
+                    HasSubstr("split 'time' is left out: ogbl/split/time/train.pt is a file of torch.save")));
+  const Ended other = Espalier("import ogbl --format NPY -o other");
+  EXPECT_EQ(other.code, 65);
+  EXPECT_THAT(other.error, HasSubstr("found raw/edge.csv: read it with the format OGB"));
+}
+
+TEST_F(CliTest, LabelsMayLackValuesAndOthersMayNot) {
+  fs::create_directories(root_ / "ogb/raw");
+  std::ofstream(root_ / "ogb/raw/num-node-list.csv") << "3\n";
+  std::ofstream(root_ / "ogb/raw/num-edge-list.csv") << "1\n";
+  std::ofstream(root_ / "ogb/raw/edge.csv") << "0,1\n";
+  std::ofstream(root_ / "ogb/raw/node_score.csv") << "1\nNA\n0.5\n";
+  const Ended refused = Espalier("import ogb --format OGB -o graph");
+  EXPECT_EQ(refused.code, 65);
+  EXPECT_THAT(refused.error, HasSubstr("node_score.csv:2, field 1 is 'NA': expected a number; only label columns may"));
+  ASSERT_EQ(Espalier("import ogb --format OGB --label node_score -o graph").code, 0);
+  EXPECT_EQ(Espalier("import graph --format NPY -o again").code, 65);
+  const Ended cut = Espalier("partition graph --format NPY --label node_score --json -n 2 -o parts");
+  ASSERT_EQ(cut.code, 0) << cut.error;
+  const std::string uri = nlohmann::json::parse(cut.output)["uri"];
+  const Ended verified = Espalier("verify " + uri + " --source graph --format NPY --label node_score");
+  EXPECT_EQ(verified.code, 0) << verified.error;
+}
+
+TEST_F(CliTest, NamesTheSchemesThatExist) {
+  for (const char* words :
+       {"import gs://b/g --format NPY -o x", "inspect gs://b/g", "partition graph --format NPY -o gs://b/p"}) {
+    const Ended refused = Espalier(words);
+    EXPECT_NE(refused.code, 0) << words;
+    EXPECT_THAT(refused.error, HasSubstr("no driver for gs://: expected a path, a file: URI or s3://bucket/prefix"))
+        << words;
+  }
 }
 
 TEST_F(CliTest, ImportSaysWhatItHasDoneToTheEdges) {

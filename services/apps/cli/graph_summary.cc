@@ -47,7 +47,8 @@ std::string ChangesText(const graph::EdgeChanges& changes) {
 
 }  // namespace
 
-std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& path, const graph::EdgeChanges* changes) {
+std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& path, const graph::EdgeChanges* changes,
+                          const std::vector<std::string>& warnings) {
   std::string text = graph.name + " at " + path + "\n";
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     text += "  nodes " + graph.schema.node_types()[t] + ": " + std::to_string(graph.nodes[t].count) + "; " +
@@ -68,10 +69,12 @@ std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& pa
       text += "  split " + name + " of " + graph.schema.edge_types()[type].Name() + ": " + CountsText(split) + "\n";
     }
   }
+  for (const std::string& warning : warnings) text += "  warning: " + warning + "\n";
   return text;
 }
 
-std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& path, const graph::EdgeChanges* changes) {
+std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& path, const graph::EdgeChanges* changes,
+                          const std::vector<std::string>& warnings) {
   nlohmann::ordered_json json = {{"name", graph.name}, {"path", path}};
   auto& nodes = json["nodes"] = nlohmann::ordered_json::object();
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
@@ -89,6 +92,7 @@ std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& pa
                            {"duplicatesDropped", changes->duplicates_dropped},
                            {"heldOutDropped", changes->held_out_dropped},
                            {"trainingPairsDropped", changes->training_pairs_dropped}};
+    json["warnings"] = warnings;
   }
   auto& splits = json["splits"] = nlohmann::ordered_json::object();
   for (const auto& [name, by_type] : graph.splits) {

@@ -38,7 +38,8 @@ Outcome Import(const ImportFlags& flags) {
   terminal::Progress progress(StyleOf(flags.out), stderr);
   const Timer timer;
   format::SourceNames names;
-  Result<graph::SourceGraph> read = ReadSource(flags.source, *access, flags.threads, progress, &names);
+  std::vector<std::string> warnings;
+  Result<graph::SourceGraph> read = ReadSource(flags.source, *access, flags.threads, progress, &names, &warnings);
   if (!read.ok()) return Fail(read.status());
   progress.Begin("preprocessing");
   graph::EdgeChanges changes;
@@ -47,9 +48,9 @@ Outcome Import(const ImportFlags& flags) {
   const Status written = Write(*graph, flags.output, names, progress);
   if (!written.ok()) return Fail(written);
   progress.End("done in " + terminal::DurationText(timer.Seconds()));
-  if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output, &changes));
+  if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output, &changes, warnings));
   const graph::EdgeChanges* const said = ChangesEdges(flags.source) ? &changes : nullptr;
-  return Done(flags.out.quiet ? "" : SummaryAsText(*graph, flags.output, said));
+  return Done(flags.out.quiet ? "" : SummaryAsText(*graph, flags.output, said, warnings));
 }
 
 }  // namespace

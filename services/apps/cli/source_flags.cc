@@ -33,16 +33,14 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   command->add_flag("--add-reverse-edges", flags->add_reverse_edges,
                     "One node type: symmetrise; typed: a reverse relation for each relation");
   command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
-  CLI::Option* normalize =
-      command->add_flag("--normalize-features", flags->normalize_features,
-                        "Divide each node's features by their sum: floating columns of two or more dimensions");
+  command->add_flag("--normalize-features", flags->normalize_features,
+                    "Divide each node's features by their sum: floating columns of two or more dimensions");
   command
-      ->add_option(
-          "--label", flags->labels,
-          "Node columns that --normalize-features leaves as they are, as it does node-label: NAME or NAME,NAME")
+      ->add_option("--label", flags->labels,
+                   "Columns that hold labels: they may lack values (NaN), as label, labels, y and *-label may, and "
+                   "--normalize-features leaves them as they are, as it does node-label: NAME or NAME,NAME")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->needs(normalize);
+      ->allow_extra_args(false);
   command->add_option(
       "--hold-out", flags->held_out.split,
       "Split of edges whose validation and test edges are left out of the graph (they stay in the split)");
@@ -66,7 +64,8 @@ std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags) {
 }
 
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
-                                      terminal::Progress& progress, format::SourceNames* names) {
+                                      terminal::Progress& progress, format::SourceNames* names,
+                                      std::vector<std::string>* warnings) {
   terminal::MeteredPhase phase(progress, "reading " + flags.path);
   format::SourceReadOptions options;
   options.meter = phase.meter();
@@ -75,17 +74,22 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
   ASSIGN_OR_RETURN(options.path, place.Path());
   options.threads = threads;
   options.triples = TripleOptionsOf(flags);
+  options.labels.labels = flags.labels;
+  options.warnings = warnings;
   return format::ReadSourceGraph(options, names);
 }
 
-Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns) {
+Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns,
+                   std::span<const std::set<std::string>> edge_columns) {
   std::set<std::string> all;
-  for (const std::set<std::string>& columns : node_columns) all.insert(columns.begin(), columns.end());
+  for (const auto& of_kind : {node_columns, edge_columns}) {
+    for (const std::set<std::string>& columns : of_kind) all.insert(columns.begin(), columns.end());
+  }
   for (const std::string& label : flags.labels) {
     if (all.contains(label)) continue;
     std::string known;
     for (const std::string& name : all) known += (known.empty() ? "" : ", ") + name;
-    return InvalidArgument("--label: no node type has a column '" + label + "'" +
+    return InvalidArgument("--label: no node or edge type has a column '" + label + "'" +
                            job::DidYouMean(label, {all.begin(), all.end()}) + "; there " +
                            (known.empty() ? "is none" : "are: " + known));
   }
@@ -98,12 +102,15 @@ bool ChangesEdges(const SourceFlags& flags) {
 
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
                                             graph::EdgeChanges* changes) {
-  std::vector<std::set<std::string>> columns;
-  for (const graph::NodeSet& nodes : source.nodes) {
-    columns.emplace_back();
-    for (const auto& [name, column] : nodes.columns) columns.back().insert(name);
-  }
-  RETURN_IF_ERROR(CheckLabels(flags, columns));
+  const auto names_in = [](const auto& sets) {
+    std::vector<std::set<std::string>> names;
+    for (const auto& set : sets) {
+      names.emplace_back();
+      for (const auto& [name, column] : set.columns) names.back().insert(name);
+    }
+    return names;
+  };
+  RETURN_IF_ERROR(CheckLabels(flags, names_in(source.nodes), names_in(source.edges)));
   graph::PreprocessOptions options;
   options.drop_self_loops = flags.drop_self_loops;
   options.add_reverse_edges = flags.add_reverse_edges;

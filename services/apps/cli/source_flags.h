@@ -23,8 +23,10 @@ struct SourceFlags {
   bool add_reverse_edges = false;
   bool drop_duplicate_edges = false;
   bool normalize_features = false;
-  std::vector<std::string> labels;  // node columns that normalize_features leaves alone, next to "node-label"
-  graph::HeldOutEdges held_out;     // without a split: none
+  // Columns that may lack values (graph/label_columns.h), and which normalize_features leaves as they are, next to
+  // "node-label".
+  std::vector<std::string> labels;
+  graph::HeldOutEdges held_out;  // without a split: none
 };
 
 // --format, the order of triples, and the preprocessing flags; the path is the caller's.
@@ -33,13 +35,16 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
 format::TripleOptions TripleOptionsOf(const SourceFlags& flags);
 std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags);
 // From a path or a URI of any scheme; a source that is not local is staged in access.cache. A phase of `progress`.
+// `names` and `warnings`, unless null, are as ReadSourceGraph's.
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
-                                      terminal::Progress& progress, format::SourceNames* names = nullptr);
+                                      terminal::Progress& progress, format::SourceNames* names = nullptr,
+                                      std::vector<std::string>* warnings = nullptr);
 // `changes`, unless null, gets what was done to the edges.
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
                                             graph::EdgeChanges* changes = nullptr);
-// InvalidArgument names the first of flags.labels that is a column of no node type, whose columns these are.
-Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns);
+// InvalidArgument names the first of flags.labels that is a column of no node or edge type, whose columns these are.
+Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns,
+                   std::span<const std::set<std::string>> edge_columns);
 // Whether edges are to be dropped or added.
 bool ChangesEdges(const SourceFlags& flags);
 

@@ -78,7 +78,8 @@ bool HaveOneLength(const graph::EdgeSet& edges) {
 
 // Every process checks its share of rows. Rows of a share are numbered from its start, so that what is wrong is looked
 // for once more in the whole, for the message that one process would give.
-Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group, int threads) {
+Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group, const graph::LabelColumns& labels,
+                     int threads) {
   graph::SourceGraph edges{.name = source.name,
                            .schema = source.schema,
                            .nodes = {},
@@ -96,20 +97,20 @@ Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group
     graph::NodeSet share{.count = range.last - range.first, .columns = {}};
     for (const auto& [name, column] : of_type.columns) {
       const bool fits = !column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == of_type.count;
-      if (!fits) return graph::ValidateSourceGraph(source, threads);
+      if (!fits) return graph::ValidateSourceGraph(source, threads, labels);
       share.columns[name] = RowsOf(column, range.first, range.last);
     }
     num_nodes += share.count;
     nodes.nodes.push_back(std::move(share));
   }
   for (const graph::EdgeSet& of_type : source.edges) {
-    if (!HaveOneLength(of_type)) return graph::ValidateSourceGraph(source, threads);
+    if (!HaveOneLength(of_type)) return graph::ValidateSourceGraph(source, threads, labels);
     edges.edges.push_back(ShareOf(of_type, group.rank(), group.size()).edges);
   }
-  const bool good = graph::ValidateSourceGraph(edges, threads).ok() &&
-                    (num_nodes == 0 || graph::ValidateSourceGraph(nodes, threads).ok());
+  const bool good = graph::ValidateSourceGraph(edges, threads, labels).ok() &&
+                    (num_nodes == 0 || graph::ValidateSourceGraph(nodes, threads, labels).ok());
   if (good) return {};
-  RETURN_IF_ERROR(graph::ValidateSourceGraph(source, threads));
+  RETURN_IF_ERROR(graph::ValidateSourceGraph(source, threads, labels));
   return Internal("a share of the graph was found wrong, the whole was not");
 }
 
@@ -147,7 +148,7 @@ class Worker {
   const graph::SourceGraph& graph_to_cut() const { return changed_ ? *changed_ : work_.source; }
 
   Status Validate() {
-    RETURN_IF_ERROR(ValidateShare(work_.source, group_, threads()));
+    RETURN_IF_ERROR(ValidateShare(work_.source, group_, work_.labels, threads()));
     RETURN_IF_ERROR(partition::CheckNodeColumns(work_.source));
     RETURN_IF_ERROR(partition::CheckSplits(work_.source));
     RETURN_IF_ERROR(partition::CheckTimeColumn(work_.source, work_.writer.build.time_column));

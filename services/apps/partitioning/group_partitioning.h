@@ -26,6 +26,7 @@ Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
 struct GroupWork {
   const job::Graph& graph;           // outlives this
   const graph::SourceGraph& source;  // as MapSourceGraph maps it, not validated; outlives this
+  graph::LabelColumns labels;        // of the source: which columns may lack values
   graph::PreprocessOptions preprocess;
   partition::PartitionOptions partition;
   PartitionWriterOptions writer;

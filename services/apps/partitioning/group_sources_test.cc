@@ -81,6 +81,30 @@ TEST_F(GroupSourcesTest, OgbText) {
   ExpectAGroupWritesWhatOneProcessWrites();
 }
 
+TEST_F(GroupSourcesTest, OgbTextWhoseLabelsLackValues) {
+  WriteOgb();
+  WriteLines("raw/node-label.csv", 120, [](size_t i) { return i % 7 == 3 ? "nan" : std::to_string(i % 5); });
+  ExpectAGroupWritesWhatOneProcessWrites();
+}
+
+// Every process says the same of what is missing, and rank 0 alone what was left out.
+TEST_F(GroupSourcesTest, OgbTextThatLacksOtherValuesOrASplit) {
+  WriteOgb();
+  WriteLines("split/links/train.pt", 1, [](size_t) { return "PK"; });
+  const auto outcomes = RunGroup(store_, 2);
+  ASSERT_TRUE(outcomes[0].ok() && outcomes[1].ok()) << outcomes[0].status().ToString();
+  EXPECT_THAT(outcomes[0]->warnings, ::testing::ElementsAre(HasSubstr("split 'links' is left out: ")));
+  EXPECT_THAT(outcomes[1]->warnings, ::testing::IsEmpty());
+
+  WriteLines("raw/node_score.csv", 120, [](size_t i) { return i == 90 ? "none" : "0.5"; });
+  storage::MemoryStore store;
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store, 2)) {
+    EXPECT_EQ(outcome.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(outcome.status().message(),
+                HasSubstr("node_score.csv:91, field 1 is 'none': expected a number; only label"));
+  }
+}
+
 TEST_F(GroupSourcesTest, OgbTextThatIsChangedOnTheWay) {
   WriteOgb();
   graph_.preprocess = {.add_reverse_edges = true,

@@ -126,7 +126,22 @@ class Pipeline {
     return {.format = SourceFormatOf(graph_.source.format),
             .path = "",
             .threads = options_.threads,
-            .triples = options_.triples};
+            .triples = options_.triples,
+            .labels = Labels()};
+  }
+
+  graph::LabelColumns Labels() const {
+    graph::LabelColumns labels{.labels = options_.label_columns, .complete = options_.complete_columns};
+    if (!graph_.time_column.empty()) labels.complete.push_back(graph_.time_column);
+    return labels;
+  }
+
+  // Keeps what a reader has noticed for the report, and logs it.
+  void WarnOfSource(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      telemetry::Log(telemetry::Level::kWarning, "the source may not be what is meant", {{"warning", warning}});
+    }
+    warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
   }
 
   bool has_assignment() const { return graph_.partitions.algorithm == job::PartitionAlgorithm::kExternal; }
@@ -164,8 +179,11 @@ class Pipeline {
     RETURN_IF_ERROR(StartPhase("reading"));
     format::SourceReadOptions options = SourceOptions();
     options.meter = meter_;
+    std::vector<std::string> warnings;
+    options.warnings = &warnings;
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
+    WarnOfSource(warnings);
     RETURN_IF_ERROR(CheckNames(source));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
@@ -177,10 +195,15 @@ class Pipeline {
     has_unknown_names_ = !known.ok();
     return known;
   }
+  // A name that is missing may be one that the source's reader has left out: the error then says so.
   Status CheckNames(const graph::SourceGraph& source) {
     if (!options_.check_names) return Status();
     ASSIGN_OR_RETURN(const GraphNames names, NamesOf(source, graph_));
-    return CheckNames(names);
+    const Status known = CheckNames(names);
+    if (known.ok() || warnings_.empty()) return known;
+    std::string text = known.message();
+    for (const std::string& warning : warnings_) text += "\nwarning: " + warning;
+    return Status(known.code(), text);
   }
 
   Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) {
@@ -271,9 +294,10 @@ class Pipeline {
   }
 
   // Not validated.
-  Result<graph::SourceGraph> MappedSource(const std::string& path) const {
+  Result<graph::SourceGraph> MappedSource(const std::string& path, std::vector<std::string>* warnings) const {
     format::SourceReadOptions options = SourceOptions();
     options.path = path;
+    options.warnings = warnings;
     const std::string& cache = options_.access.cache.folder;
     if (!cache.empty()) return format::MapSourceGraph(options, cache);
     ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
@@ -295,7 +319,9 @@ class Pipeline {
                                         const std::string& key) {
     RETURN_IF_ERROR(StartPhase("reading"));
     ASSIGN_OR_RETURN(const std::string path, source_->Path());
-    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path));
+    std::vector<std::string> warnings;
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path, &warnings));
+    if (group.rank() == 0) WarnOfSource(warnings);
     RETURN_IF_ERROR(CheckNames(source));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     const std::string attempt = AttemptOf(*options_.group);
@@ -308,6 +334,7 @@ class Pipeline {
     }
     GroupWork work{.graph = graph_,
                    .source = source,
+                   .labels = Labels(),
                    .preprocess = preprocess,
                    .partition = PartitionOptionsFor(graph_.partitions, context_),
                    .writer = {.build = {.threads = options_.threads,

@@ -22,9 +22,12 @@ namespace espalier::partitioning {
 using PartitionProgress = std::function<void(std::string_view phase, double fraction)>;
 
 struct PartitionPipelineOptions {
-  int threads = 1;                                   // results do not depend on it
-  std::string train_split;                           // whose training nodes TrainNodes balances; empty: every split's
-  std::vector<std::string> label_columns;            // exempt from feature normalisation, next to "node-label"
+  int threads = 1;          // results do not depend on it
+  std::string train_split;  // whose training nodes TrainNodes balances; empty: every split's
+  // Labels by name: they may lack values (graph/label_columns.h), and feature normalisation leaves them as they are,
+  // next to "node-label".
+  std::vector<std::string> label_columns;
+  std::vector<std::string> complete_columns = {};    // may lack no values, whatever their names are: features, weights
   std::optional<graph::HeldOutEdges> held_out = {};  // edges kept out of message passing
   bool needs_split = true;                           // false: of a graph without held_out's split nothing is held out
   format::TripleOptions triples;
@@ -49,8 +52,8 @@ struct PartitionOutcome {
   std::string partition_key;  // = manifest.partition_key
   bool reused = false;        // it was there already, or another process was faster
   format::Manifest manifest;  // quality, seconds and peak memory as of when it was made
-  // What its making has left out that a user may not expect; of a group's processes rank 0 says it. Of a partitioning
-  // that is reused none: whoever made it was told.
+  // What its making has left out, or read although it is rarely meant; of a group's processes rank 0 has them. A
+  // partitioning that is reused has none: the process that made it has reported them.
   std::vector<std::string> warnings = {};
 };
 

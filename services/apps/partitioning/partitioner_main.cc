@@ -214,6 +214,16 @@ int WriteReport(const Flags& flags, const PartitionOutcome& outcome) {
   return static_cast<int>(ExitCode::kDone);
 }
 
+// Columns that trainers and samplers compute with.
+std::vector<std::string> NumbersOf(const job::Training& training) {
+  std::vector<std::string> names = {training.sampling.weight, training.sampling.seed_time};
+  std::erase(names, "");
+  for (const job::Input& input : training.inputs) {
+    names.insert(names.end(), input.features.begin(), input.features.end());
+  }
+  return names;
+}
+
 int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& parsed, const std::string& output_uri,
               const std::optional<GroupOptions>& group) {
   const job::DistTraining& training = parsed.training;
@@ -245,6 +255,7 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
   const PartitionPipelineOptions options{.threads = flags.threads,
                                          .train_split = training.training.task.split,
                                          .label_columns = label.empty() ? Names() : Names{label},
+                                         .complete_columns = NumbersOf(training.training),
                                          .held_out = HeldOutBy(training.training.task),
                                          // A job that only applies a model can do without.
                                          .needs_split = training.training.epochs > 0,

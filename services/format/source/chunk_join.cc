@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/format/source/csv_table.h"
+#include "services/format/source/edge_index.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/numpy_chunks.h"
 #include "services/format/source/scratch_file.h"
@@ -94,10 +95,16 @@ Status CheckWidth(const std::string& file, const Tensor& chunk, const Tensor& be
                          ": expected as many numbers a line");
 }
 
+enum class MissingValues { kRefused, kAllowed };
+
 // body(file, tensor) for each chunk that has rows: one without says nothing about width and numbers.
 Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
+                       MissingValues missing,
                        const std::function<Status(const std::string& file, Tensor tensor)>& body) {
-  CsvOptions options{.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .delimiter = array.delimiter};
+  CsvOptions options{.numbers = CsvNumbers::kInferred,
+                     .shape = CsvShape::kSqueeze,
+                     .delimiter = array.delimiter,
+                     .may_lack_values = missing == MissingValues::kAllowed};
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     options.num_rows = RowsOfChunk(array, rows, chunk);
     ASSIGN_OR_RETURN(Tensor tensor,
@@ -108,11 +115,12 @@ Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const
 }
 
 // Read twice: whether the numbers are integers is known when all have been seen.
-Result<Tensor> ReadCsvColumnToFile(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
+Result<Tensor> ReadCsvColumnToFile(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
+                                   MissingValues missing) {
   std::optional<Tensor> first;  // its dtype and shape
   uint64_t total = 0;
   bool floats = false;
-  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, [&](const std::string& file, Tensor tensor) -> Status {
+  const auto count = [&](const std::string& file, Tensor tensor) -> Status {
     total += static_cast<uint64_t>(tensor.num_rows());
     floats = floats || tensor.dtype() == DType::kF32;
     if (first) return CheckWidth(file, tensor, *first);
@@ -120,29 +128,32 @@ Result<Tensor> ReadCsvColumnToFile(const ChunkedArray& array, const ChunkedRows&
     shape[0] = 0;
     first = Tensor::Zeros(tensor.dtype(), std::move(shape));
     return {};
-  }));
+  };
+  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, missing, count));
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   if (!first) return Tensor::Zeros(DType::kF32, {0});
   Joined joined(reading.scratch_folder);
   RETURN_IF_ERROR(joined.Allocate(Tensor::Zeros(floats ? DType::kF32 : DType::kI64, first->shape()), total));
-  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, [&](const std::string& file, const Tensor& tensor) -> Status {
+  const auto append = [&](const std::string& file, const Tensor& tensor) -> Status {
     if (!floats && tensor.dtype() == DType::kF32) return Aborted(file + " changes while it is read");
     return joined.Append((floats && tensor.dtype() == DType::kI64 ? AsFloats(tensor) : tensor).byte_span());
-  }));
+  };
+  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, missing, append));
   return std::move(joined).Take();
 }
 
-Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
-  if (!reading.scratch_folder.empty()) return ReadCsvColumnToFile(array, rows, reading);
+Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
+                             MissingValues missing) {
+  if (!reading.scratch_folder.empty()) return ReadCsvColumnToFile(array, rows, reading, missing);
   std::vector<Tensor> chunks;
   uint64_t total = 0;
-  const Status read = ForEachCsvChunk(array, rows, reading, [&](const std::string& file, Tensor tensor) -> Status {
+  const auto take = [&](const std::string& file, Tensor tensor) -> Status {
     total += static_cast<uint64_t>(tensor.num_rows());
     if (!chunks.empty()) RETURN_IF_ERROR(CheckWidth(file, tensor, chunks.front()));
     chunks.push_back(std::move(tensor));
     return {};
-  });
-  RETURN_IF_ERROR(read);
+  };
+  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, missing, take));
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   if (chunks.empty()) return Tensor::Zeros(DType::kF32, {0});
   const bool floats =
@@ -207,6 +218,8 @@ Result<graph::EdgeSet> ReadNumpyEdgesAs(const Tensor& first, const ChunkedArray&
 Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                       const ChunkReading& reading) {
   ASSIGN_OR_RETURN(const Tensor first, ReadNpy(PathOf(reading, array.files[0])));
+  // numpy.array([]) is F64 [0].
+  if (rows.count == 0 && array.files.size() == 1 && first.num_elements() == 0) return NoEdges();
   if (!graph::IsIdDType(first.dtype()) || first.shape().size() != 2 || first.shape()[1] != 2) {
     return InvalidArgument(array.files[0] + " is " + first.ToString() +
                            ": expected [edges, 2] of I32, I64, U32 or U64, a source and a destination a row");
@@ -256,16 +269,19 @@ Result<graph::EdgeSet> ReadCsvEdgeChunks(const ChunkedArray& array, const Chunke
 }
 
 Status CheckFiles(const ChunkedArray& array, const ChunkedRows& rows) {
-  if (!array.files.empty()) return {};
+  if (!array.files.empty() || rows.count == 0) return {};
   return InvalidArgument("'data' names no files: expected " + std::to_string(rows.count) + " rows");
 }
 
 }  // namespace
 
-Result<Tensor> ReadChunkedColumn(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
+Result<Tensor> ReadChunkedColumn(const std::string& name, const ChunkedArray& array, const ChunkedRows& rows,
+                                 const ChunkReading& reading) {
   RETURN_IF_ERROR(CheckFiles(array, rows).While(array.where));
+  if (array.files.empty()) return Tensor::Zeros(DType::kF32, {0});
+  const MissingValues missing = reading.labels.MayLackValues(name) ? MissingValues::kAllowed : MissingValues::kRefused;
   switch (array.format) {
-    case ChunkFormat::kCsv: return ReadCsvColumn(array, rows, reading).While(array.where);
+    case ChunkFormat::kCsv: return ReadCsvColumn(array, rows, reading, missing).While(array.where);
     case ChunkFormat::kNumpy: return ReadNumpyColumn(array, rows, reading).While(array.where);
   }
   return Internal("chunk format " + std::to_string(static_cast<int>(array.format)));
@@ -274,6 +290,7 @@ Result<Tensor> ReadChunkedColumn(const ChunkedArray& array, const ChunkedRows& r
 Result<graph::EdgeSet> ReadChunkedEdges(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                         const ChunkReading& reading) {
   RETURN_IF_ERROR(CheckFiles(array, rows).While(array.where));
+  if (array.files.empty()) return NoEdges();
   switch (array.format) {
     case ChunkFormat::kCsv: return ReadCsvEdgeChunks(array, rows, limits, reading).While(array.where);
     case ChunkFormat::kNumpy: return ReadNumpyEdges(array, rows, limits, reading).While(array.where);

@@ -232,8 +232,11 @@ class MetadataReader {
       Result<graph::CanonicalEdgeType> type = graph::ParseCanonicalEdgeType(name);
       if (!type.ok()) return types.Element(i).Wrong(type.status().message());
       const auto entry = entries.find(name);
-      if (entry == entries.end()) return edges.Wrong("lacks the field '" + name + "'");
-      ASSIGN_OR_RETURN(ChunkedArray ends, ReadArray(entry->second, {.folder = "edge_index", .depth = 2}));
+      if (entry == entries.end() && rows[i].count > 0) return edges.Wrong("lacks the field '" + name + "'");
+      ChunkedArray ends;  // of a relation without edges: no files
+      if (entry != entries.end()) {
+        ASSIGN_OR_RETURN(ends, ReadArray(entry->second, {.folder = "edge_index", .depth = 2}));
+      }
       metadata->edges.push_back(
           {.type = *std::move(type), .rows = std::move(rows[i]), .ends = std::move(ends), .columns = {}});
       known.insert(name);

@@ -41,7 +41,7 @@ Result<graph::GraphSchema> SchemaOf(const ChunkedMetadata& metadata) {
 Status ReadColumns(const std::map<std::string, ChunkedArray>& arrays, const ChunkedRows& rows,
                    const ChunkReading& reading, std::map<std::string, Tensor>* columns) {
   for (const auto& [name, array] : arrays) {
-    ASSIGN_OR_RETURN((*columns)[name], ReadChunkedColumn(array, rows, reading));
+    ASSIGN_OR_RETURN((*columns)[name], ReadChunkedColumn(name, array, rows, reading));
   }
   return {};
 }
@@ -133,11 +133,13 @@ Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReadin
 
 }  // namespace
 
-Result<SourceGraph> ReadChunked(const std::string& directory, int threads, const std::string& scratch_folder) {
+Result<SourceGraph> ReadChunked(const SourceReadOptions& options, const std::string& scratch_folder) {
+  const std::string& directory = options.path;
   ASSIGN_OR_RETURN(const std::string text, ReadMetadataText(directory + "/" + kChunkedMetadataFile));
   ASSIGN_OR_RETURN(const ChunkedMetadata metadata, ParseChunkedMetadata(text).While("reading " + directory));
-  return ReadGraph(metadata, {.directory = directory, .threads = threads, .scratch_folder = scratch_folder})
-      .While("reading " + directory);
+  const ChunkReading reading{
+      .directory = directory, .threads = options.threads, .scratch_folder = scratch_folder, .labels = options.labels};
+  return ReadGraph(metadata, reading).While("reading " + directory);
 }
 
 bool ChunkedNumbersEdges(const std::string& directory) {

@@ -73,6 +73,20 @@ Result<graph::SourceGraph> ReadChunks(const std::string& path) {
   return ReadSourceGraph({.format = SourceFormat::kDglChunked, .path = path, .threads = 2});
 }
 
+TEST(ChunkedReaderTest, SkipsByteOrderMarks) {
+  const testing::TemporaryFolder folder;
+  WriteLibrary(folder);
+  folder.Write("metadata.json", "\xEF\xBB\xBF" + std::string(kLibrary));
+  folder.Write("edge_index/paper:cites:paper1.txt",
+               "\xEF\xBB\xBF"
+               "1 0\r\n");
+  folder.Write("node_data/paper/year-1.csv",
+               "\xEF\xBB\xBF"
+               "2001\n\n\n");
+  const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
+  EXPECT_TRUE(graph.ok()) << graph.status().ToString();
+}
+
 // What reading the library says after one file was replaced.
 std::string ErrorWithChunk(const std::string& name, const std::string& bytes) {
   const testing::TemporaryFolder folder;
@@ -106,7 +120,8 @@ TEST(ChunkedReaderTest, PutsTogetherInFilesWhatItPutsTogetherInMemory) {
   folder.Write("edge_data/author:writes:paper/order-0.npy", ChunkOf<int64_t>("<i8", "(2,)", {4, 1LL << 40}));
   const Result<graph::SourceGraph> in_memory = ReadChunks(folder.path());
   ASSERT_TRUE(in_memory.ok()) << in_memory.status().ToString();
-  const Result<graph::SourceGraph> in_files = ReadChunked(folder.path(), 2, scratch.path() + "/made");
+  const Result<graph::SourceGraph> in_files =
+      ReadChunked({.path = folder.path(), .threads = 2}, scratch.path() + "/made");
   ASSERT_TRUE(in_files.ok()) << in_files.status().ToString();
   EXPECT_EQ(in_files->schema, in_memory->schema);
   EXPECT_EQ(in_files->splits.size(), in_memory->splits.size());
@@ -132,8 +147,8 @@ TEST(ChunkedReaderTest, FindsTheSameFaultsWithAScratchFolder) {
     const testing::TemporaryFolder folder, scratch;
     WriteLibrary(folder);
     folder.Write(file, bytes);
-    const Status in_memory = ReadChunked(folder.path(), 2).status();
-    const Status in_files = ReadChunked(folder.path(), 2, scratch.path()).status();
+    const Status in_memory = ReadChunked({.path = folder.path(), .threads = 2}).status();
+    const Status in_files = ReadChunked({.path = folder.path(), .threads = 2}, scratch.path()).status();
     EXPECT_FALSE(in_memory.ok()) << file;
     EXPECT_EQ(in_files.code(), in_memory.code()) << file;
     EXPECT_THAT(in_files.message(), HasSubstr(file));

@@ -4,6 +4,8 @@ namespace espalier::format {
 
 std::string Where(const std::string& path, uint64_t line_number) { return path + ":" + std::to_string(line_number); }
 
+bool IsBlank(std::string_view line) { return line.find_first_not_of(' ') == std::string_view::npos; }
+
 Status EmptyLineBefore(const std::string& path, uint64_t line_number) {
   return InvalidArgument(path + ": an empty line before " + Where(path, line_number));
 }

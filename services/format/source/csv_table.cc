@@ -1,13 +1,16 @@
 #include "services/format/source/csv_table.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
 #include "services/format/source/csv_rows.h"
 #include "services/format/source/growing_column.h"
 #include "services/format/source/line_reader.h"
+#include "services/graph/label_columns.h"
 
 namespace espalier::format {
 namespace {
@@ -15,14 +18,18 @@ namespace {
 constexpr size_t kMaxWidth = 1 << 20;
 constexpr size_t kConvertedAtOnce = 1 << 16;  // integers to floats
 
-// Splits off the field before the next delimiter.
-std::string_view TakeField(std::string_view& rest, char delimiter) {
-  const size_t end = rest.find(delimiter);
-  std::string_view field = rest.substr(0, end);
-  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+std::string_view WithoutBlanks(std::string_view field) {
   while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
   while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
   return field;
+}
+
+// Splits off the field before the next delimiter.
+std::string_view TakeField(std::string_view& rest, char delimiter) {
+  const size_t end = rest.find(delimiter);
+  const std::string_view field = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  return WithoutBlanks(field);
 }
 
 size_t CountFields(std::string_view line, char delimiter) {
@@ -49,6 +56,27 @@ bool ParseFloat(std::string_view field, float& value) {
 
 std::string Quoted(std::string_view field) { return "'" + std::string(field.substr(0, 40)) + "'"; }
 
+bool IsNumber(std::string_view field) {
+  float number = 0;
+  return ParseFloat(field, number);
+}
+
+// What to do about `field` of `line`, which should be a number: "" where nothing is known.
+std::string RemedyFor(std::string_view field, std::string_view line, char delimiter, uint64_t line_number) {
+  if (line.find('\0') != std::string_view::npos) return " (is the file in UTF-16, or packed? expected text in UTF-8)";
+  if (field.starts_with('"') || field.starts_with('\'')) return " without quotes";
+  if (line.find(delimiter) == std::string_view::npos) {
+    for (const char other : {';', '\t', '|', ',', ' '}) {
+      if (other == delimiter || line.find(other) == std::string_view::npos) continue;
+      return std::string("; numbers are separated by ") + (delimiter == '\t' ? "tabs" : Quoted({&delimiter, 1}));
+    }
+  }
+  if (line_number > 1) return "";
+  bool has_number = false;
+  for (std::string_view rest = line; !rest.empty();) has_number = IsNumber(TakeField(rest, delimiter)) || has_number;
+  return has_number ? "" : "; files have no header line: delete it";
+}
+
 // The first row of a file decides the width.
 Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint64_t line_number) {
   if (fields > kMaxWidth) {
@@ -64,18 +92,22 @@ Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint6
 class TableBuilder {
  public:
   explicit TableBuilder(const CsvOptions& options)
-      : delimiter_(options.delimiter), integral_(options.numbers == CsvNumbers::kInferred) {}
+      : delimiter_(options.delimiter),
+        may_lack_values_(options.may_lack_values),
+        integral_(options.numbers == CsvNumbers::kInferred) {}
 
   Status AddRow(std::string_view line, const std::string& path, uint64_t line_number) {
     const size_t fields = CountFields(line, delimiter_);
     if (rows_ == 0) width_ = fields;
     RETURN_IF_ERROR(CheckRowWidth(fields, width_, path, line_number));
+    std::string_view rest = line;
     for (size_t i = 0; i < fields; ++i) {
-      const std::string_view field = TakeField(line, delimiter_);
-      if (!AddField(field)) {
-        return InvalidArgument(Where(path, line_number) + ", field " + std::to_string(i + 1) + " is " + Quoted(field) +
-                               ": expected a number");
-      }
+      const std::string_view field = TakeField(rest, delimiter_);
+      if (AddField(field)) continue;
+      const std::string what = Where(path, line_number) + ", field " + std::to_string(i + 1) + " is " + Quoted(field) +
+                               ": expected a number";
+      if (IsMissing(field)) return InvalidArgument(what + "; " + graph::kOnlyLabelsLackValues);
+      return InvalidArgument(what + RemedyFor(field, line, delimiter_, line_number));
     }
     ++rows_;
     return {};
@@ -99,10 +131,13 @@ class TableBuilder {
         integers_.push_back(integer);
         return true;
       }
-      MakeFloats();
     }
     float number = 0;
-    if (!ParseFloat(field, number)) return false;
+    if (!ParseFloat(field, number) || std::isnan(number)) {
+      if (!may_lack_values_ || !IsMissing(field)) return false;
+      number = std::numeric_limits<float>::quiet_NaN();
+    }
+    MakeFloats();
     floats_.push_back(number);
     return true;
   }
@@ -115,6 +150,7 @@ class TableBuilder {
   }
 
   char delimiter_;
+  bool may_lack_values_;
   bool integral_;
   uint64_t rows_ = 0;
   size_t width_ = 0;
@@ -166,7 +202,7 @@ class JoinedTable {
   GrowingColumn<float> floats_;
 };
 
-// Calls row(line, where) for each line; an empty line at the end of the file is no row. Stops at an error.
+// Calls row(line, where) for each line; blank lines at the end of the file are no rows. Stops at an error.
 template <class Row>
 Status ForEachLine(const std::string& path, const Row& row) {
   ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
@@ -174,18 +210,22 @@ Status ForEachLine(const std::string& path, const Row& row) {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<std::string_view> line, reader.Next());
     if (!line) return {};
+    if (IsBlank(*line)) {
+      blank = true;
+      continue;
+    }
     if (blank) return EmptyLineBefore(path, reader.line());
-    blank = line->empty();
-    if (!blank) RETURN_IF_ERROR(row(*line, reader));
+    RETURN_IF_ERROR(row(*line, reader));
   }
 }
 
+// `field` of `line`, which has the number `line_number`.
 Result<uint64_t> ParseId(std::string_view field, uint64_t limit, const char* what, const std::string& path,
-                         uint64_t line_number) {
+                         uint64_t line_number, std::string_view line, char delimiter) {
   int64_t id = 0;
   if (!ParseWhole(field, id)) {
     return InvalidArgument(Where(path, line_number) + ": the " + what + " is " + Quoted(field) +
-                           ": expected an integer");
+                           ": expected an integer" + RemedyFor(field, line, delimiter, line_number));
   }
   if (id < 0 || static_cast<uint64_t>(id) >= limit) {
     return OutOfRange(Where(path, line_number) + ": the " + what + " is " + std::to_string(id) + ": expected 0 to " +
@@ -204,12 +244,14 @@ Status AddEdge(std::string_view line, const std::string& path, uint64_t line_num
                EdgeEnds<T>* ends) {
   if (const size_t fields = CountFields(line, limits.delimiter); fields != 2) {
     return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) + " fields: expected source" +
-                           limits.delimiter + "destination");
+                           limits.delimiter + "destination" + RemedyFor(line, line, limits.delimiter, line_number));
   }
-  const std::string_view first = TakeField(line, limits.delimiter);
-  ASSIGN_OR_RETURN(const uint64_t source, ParseId(first, limits.num_sources, "source", path, line_number));
-  ASSIGN_OR_RETURN(const uint64_t destination, ParseId(TakeField(line, limits.delimiter), limits.num_destinations,
-                                                       "destination", path, line_number));
+  std::string_view rest = line;
+  const std::string_view first = TakeField(rest, limits.delimiter), second = TakeField(rest, limits.delimiter);
+  ASSIGN_OR_RETURN(const uint64_t source,
+                   ParseId(first, limits.num_sources, "source", path, line_number, line, limits.delimiter));
+  ASSIGN_OR_RETURN(const uint64_t destination,
+                   ParseId(second, limits.num_destinations, "destination", path, line_number, line, limits.delimiter));
   ends->sources.push_back(static_cast<T>(source));
   ends->destinations.push_back(static_cast<T>(destination));
   return {};
@@ -241,6 +283,16 @@ Result<CsvEdges> ReadEdgesAs(const std::string& path, const CsvEdgeLimits& limit
 
 }  // namespace
 
+bool IsMissing(std::string_view field) {
+  constexpr std::array<std::string_view, 9> kSpellings = {"nan", "-nan", "+nan", "na",  "<na>",
+                                                          "n/a", "#n/a", "null", "none"};
+  if (field.empty()) return true;
+  return std::any_of(kSpellings.begin(), kSpellings.end(), [field](std::string_view spelling) {
+    return std::equal(field.begin(), field.end(), spelling.begin(), spelling.end(),
+                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+  });
+}
+
 Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading) {
   const auto parse = [&](const LineBlock& block) {
     return ParseBlock(
@@ -263,7 +315,7 @@ Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, 
 Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit, uint64_t max_rows) {
   std::vector<uint64_t> ids;
   RETURN_IF_ERROR(ForEachLine(path, [&](std::string_view line, const LineReader& reader) -> Status {
-    ASSIGN_OR_RETURN(const uint64_t id, ParseId(line, limit, "number", path, reader.line()));
+    ASSIGN_OR_RETURN(const uint64_t id, ParseId(WithoutBlanks(line), limit, "number", path, reader.line(), line, ','));
     if (ids.size() == max_rows) {
       return InvalidArgument(reader.Where() + ": one line too many: expected at most " + std::to_string(max_rows));
     }

@@ -1,9 +1,11 @@
-// Delimited numbers without a header, as OGB's raw files and DGL's chunks have them. Tables and edges are parsed by
+// Delimited numbers without a header line, as OGB's raw files and DGL's chunks have them. Blanks around a number, a
+// byte order mark, either line end and blank lines at the end of the file are skipped. Tables and edges are parsed by
 // several threads; what is read, and the first error, do not depend on how many.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/base/tensor.h"
@@ -25,7 +27,13 @@ struct CsvOptions {
   CsvShape shape = CsvShape::kMatrix;
   std::optional<uint64_t> num_rows;  // what the file must have; reading stops at the first row too many
   char delimiter = ',';              // no character of a number
+  // Of a label column: a missing value (IsMissing) is NaN, which makes the table F32. Else it is an error.
+  bool may_lack_values = false;
 };
+// Whether a field is one of the spellings of a missing value, in any case: nothing, nan, na, n/a, null, none (those
+// that pandas reads as NaN).
+bool IsMissing(std::string_view field);
+
 // Errors name file, line and field. An empty file has width 0.
 Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading = {});
 

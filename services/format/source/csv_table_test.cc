@@ -87,6 +87,37 @@ TEST(CsvTableTest, InfersIntegersFromTheWholeFile) {
   EXPECT_THAT(Outcome("1\n2\n3\n\n", kThree), HasSubstr("I64 [3]"));
 }
 
+TEST(CsvTableTest, SkipsWhatEditorsAndSpreadsheetsAdd) {
+  const std::string plain = Outcome("1,2\n3,4\n5,6\n", kThree);
+  EXPECT_THAT(plain, HasSubstr("I64 [3, 2]"));
+  EXPECT_EQ(Outcome("\xEF\xBB\xBF"
+                    "1,2\n3,4\n5,6\n",
+                    kThree),
+            plain);
+  EXPECT_EQ(Outcome("1,2\r\n3,4\r\n5,6\r", kThree), plain);
+  EXPECT_EQ(Outcome(" 1, 2\n3 ,4 \n5,  6\n", kThree), plain);
+  EXPECT_EQ(Outcome("1,2\n3,4\n5,6\n\n\n  \n\r\n", kThree), plain);
+  EXPECT_EQ(Outcome("\xEF\xBB\xBF", {}), Outcome("", {}));
+  EXPECT_THAT(Outcome("\xEF\xBB", kNumbers), HasSubstr("FILE:1, field 1 is '\xEF\xBB': expected a number"));
+}
+
+TEST(CsvTableTest, NamesTheRemedy) {
+  const auto wrong = [](const std::string& text) { return Outcome(text, kNumbers); };
+  EXPECT_THAT(wrong("paper,year\n1,2\n"),
+              HasSubstr("FILE:1, field 1 is 'paper': expected a number; files have no header line: delete it"));
+  EXPECT_THAT(wrong("1;2\n3;4\n"), HasSubstr("'1;2': expected a number; numbers are separated by ','"));
+  EXPECT_THAT(wrong("1\t2\n3\t4\n"), HasSubstr("expected a number; numbers are separated by ','"));
+  EXPECT_THAT(wrong("\"1\",2\n"), HasSubstr("is '\"1\"': expected a number without quotes"));
+  EXPECT_THAT(wrong("1,2\n3,\n"),
+              HasSubstr("FILE:2, field 2 is '': expected a number; only label columns may lack values"));
+  EXPECT_THAT(wrong("1,NaN\n"), HasSubstr("field 2 is 'NaN': expected a number; only label columns may lack values"));
+  EXPECT_THAT(wrong(std::string("1\0,\0", 4)), HasSubstr("is the file in UTF-16"));
+  EXPECT_EQ(wrong("\xFF\xFE"
+                  "1"),
+            "INVALID_ARGUMENT: FILE is text in UTF-16: expected UTF-8; convert it with iconv -f UTF-16 -t UTF-8");
+  EXPECT_THAT(wrong("\xFE\xFF"), HasSubstr("UTF-16"));
+}
+
 // More of them than are made floats at a time, and in blocks of their own.
 TEST(CsvTableTest, MakesFloatsOfManyIntegersBeforeAFraction) {
   const TemporaryFolder folder;
@@ -106,7 +137,9 @@ TEST(CsvTableTest, NamesTheFirstLineThatIsWrong) {
   EXPECT_EQ(Outcome("1,2\nx\n4,5\n", kThree), "INVALID_ARGUMENT: FILE:2 has 1 fields, the lines before 2");
   EXPECT_EQ(Outcome("1,2\n3,y\nx\n", kThree), "INVALID_ARGUMENT: FILE:2, field 2 is 'y': expected a number");
   EXPECT_EQ(Outcome("1\n\n3\n4\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:3");
-  EXPECT_EQ(Outcome("1\n2\n\n\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:4");
+  EXPECT_EQ(Outcome("1\n2\n\n\n", kThree), "INVALID_ARGUMENT: FILE has 2 rows: expected 3");
+  EXPECT_EQ(Outcome("1\n2\n\n\n3\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:5");
+  EXPECT_EQ(Outcome("\n1\n2\n3\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:2");
 }
 
 TEST(CsvTableTest, CountsRowsBeforeItLooksAtThem) {
@@ -132,6 +165,35 @@ TEST(CsvTableTest, ReportsABadLineBeforeATruncatedEnd) {
     EXPECT_EQ(status.code(), StatusCode::kDataLoss);
     EXPECT_THAT(status.message(), HasSubstr("truncated after line "));
   }
+}
+
+TEST(CsvEdgesTest, SkipsAByteOrderMarkAndNamesTheRemedy) {
+  const TemporaryFolder folder;
+  const CsvEdgeLimits limits{.num_sources = 9, .num_destinations = 9};
+  const auto outcome = [&](const std::string& text) {
+    const Result<CsvEdges> edges = ReadCsvEdges(folder.WriteGzip("e.csv.gz", text), limits, {.block_bytes = 2});
+    if (!edges.ok()) return edges.status().message();
+    return std::to_string(edges->sources.num_rows()) + " edges from " + std::to_string(edges->sources.ValueAsInt(0));
+  };
+  EXPECT_EQ(outcome("\xEF\xBB\xBF"
+                    "3,1\r\n4,2\r\n\r\n\r\n"),
+            "2 edges from 3");
+  EXPECT_THAT(
+      outcome("source,target\n3,1\n"),
+      HasSubstr("e.csv.gz:1: the source is 'source': expected an integer; files have no header line: delete it"));
+  EXPECT_THAT(outcome("src,dst,w\n"),
+              HasSubstr("has 3 fields: expected source,destination; files have no header line"));
+  EXPECT_THAT(outcome("3;1\n"), HasSubstr("has 1 fields: expected source,destination; numbers are separated by ','"));
+  EXPECT_THAT(outcome("3,1\n4,x\n"), ::testing::EndsWith("e.csv.gz:2: the destination is 'x': expected an integer"));
+}
+
+TEST(CsvIdsTest, SkipsBlanksAndAByteOrderMark) {
+  const TemporaryFolder folder;
+  const Result<std::vector<uint64_t>> ids = ReadCsvIds(folder.Write("ids.csv", "\xEF\xBB\xBF 3 \r\n4\n\n\n"), 9, 9);
+  ASSERT_TRUE(ids.ok()) << ids.status().ToString();
+  EXPECT_THAT(*ids, ElementsAre(3, 4));
+  EXPECT_THAT(ReadCsvIds(folder.Write("ids.csv", "node\n4\n"), 9, 9).status().message(),
+              HasSubstr("files have no header line"));
 }
 
 TEST(CsvEdgesTest, ReadsTheSameWhateverTheBlocksAndThreads) {

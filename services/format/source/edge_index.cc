@@ -15,9 +15,14 @@ Tensor RowOf(const Tensor& matrix, size_t row) {
 
 }  // namespace
 
+graph::EdgeSet NoEdges() {
+  return {.sources = Tensor::Zeros(DType::kU32, {0}), .destinations = Tensor::Zeros(DType::kU32, {0})};
+}
+
 Result<graph::EdgeSet> EdgesOfIndex(const Tensor& edge_index) {
   const bool fits =
       graph::IsIdDType(edge_index.dtype()) && edge_index.shape().size() == 2 && edge_index.shape()[0] == 2;
+  if (!fits && edge_index.num_elements() == 0) return NoEdges();
   if (!fits) {
     return InvalidArgument("edges are " + edge_index.ToString() +
                            ": expected [2, m] of I32, I64, U32 or U64, sources in the first row and destinations in "

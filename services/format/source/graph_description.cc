@@ -144,8 +144,13 @@ Status ReadNodes(const YAML::Node& node, NodeDescription& nodes) {
 
 Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
   edges.line = LineOf(node);
+  const auto count = [&edges](const YAML::Node& value) -> Status {
+    ASSIGN_OR_RETURN(edges.count, NumberOf(value, "count", kMaxCount));
+    return {};
+  };
   RETURN_IF_ERROR(ReadFields(node, "an edge type",
                              {{"type", EdgeTypeInto(edges.type)},
+                              {"count", count},
                               {"ids", ArrayInto(edges.ids)},
                               {"sources", ArrayInto(edges.sources)},
                               {"destinations", ArrayInto(edges.destinations)},
@@ -154,9 +159,11 @@ Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
   if (edges.type.relation.empty()) return ErrorAt(node, "an edge type without the field 'type'");
   const bool pair = edges.sources && edges.destinations;
   const bool any_of_pair = edges.sources || edges.destinations;
-  if (edges.ids ? any_of_pair : !pair) {
-    return ErrorAt(node,
-                   "edge type '" + edges.type.Name() + "': expected either 'ids' or 'sources' and 'destinations'");
+  const bool is_empty = edges.count == 0 && !edges.ids && !any_of_pair;
+  if (!is_empty && (edges.ids ? any_of_pair : !pair)) {
+    return ErrorAt(node, "edge type '" + edges.type.Name() +
+                             "': expected either 'ids' or 'sources' and 'destinations' ('count: 0' where it has no "
+                             "edges)");
   }
   return {};
 }
@@ -244,6 +251,7 @@ void EmitNodes(YAML::Emitter& out, const NodeDescription& nodes) {
 
 void EmitEdges(YAML::Emitter& out, const EdgeDescription& edges) {
   out << YAML::BeginMap << YAML::Key << "type" << YAML::Value << edges.type.Name();
+  if (edges.count) out << YAML::Key << "count" << YAML::Value << *edges.count;
   EmitOptional(out, "ids", edges.ids);
   EmitOptional(out, "sources", edges.sources);
   EmitOptional(out, "destinations", edges.destinations);

@@ -63,7 +63,8 @@ struct NodeDescription {
 
 struct EdgeDescription {
   graph::CanonicalEdgeType type;
-  std::optional<ArrayFile> ids;  // or both of the next two
+  std::optional<uint64_t> count;  // of edges; 0 where there are no files
+  std::optional<ArrayFile> ids;   // or both of the next two
   std::optional<ArrayFile> sources;
   std::optional<ArrayFile> destinations;
   std::optional<ArrayFile> original_ids;

@@ -57,7 +57,7 @@ inline std::string_view TakeLine(std::string_view text, size_t* at) {
   const size_t end = std::min(text.find('\n', *at), text.size());
   std::string_view line = text.substr(*at, end - *at);
   *at = end + 1;
-  if (end < text.size() && line.ends_with('\r')) line.remove_suffix(1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
 

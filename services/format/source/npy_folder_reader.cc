@@ -84,19 +84,29 @@ Status CheckIds(const Tensor& ids, const ArrayFile& file) {
 
 Result<EdgeSet> ReadEdges(const FolderReading& folder, const EdgeDescription& description) {
   EdgeSet edges;
-  if (description.ids) {
+  if (!description.ids && !description.sources) {
+    edges = NoEdges();
+  } else if (description.ids) {
     ASSIGN_OR_RETURN(const Tensor ids, ReadArray(folder, *description.ids));
     ASSIGN_OR_RETURN(edges, EdgesOfIndex(ids).While(At(description.ids->line) + ": " + description.ids->file));
   } else {
     ASSIGN_OR_RETURN(edges.sources, ReadArray(folder, *description.sources));
-    RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources));
     ASSIGN_OR_RETURN(edges.destinations, ReadArray(folder, *description.destinations));
+    // numpy.array([]) is F64 [0].
+    const bool empty = edges.sources.num_elements() == 0 && edges.destinations.num_elements() == 0;
+    if (empty && !graph::IsIdDType(edges.sources.dtype())) edges = NoEdges();
+    RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources));
     RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations));
     // Splits may number rows: both ends of such an edge are read before the whole graph is validated.
     if (edges.destinations.dtype() != edges.sources.dtype() || edges.destinations.shape() != edges.sources.shape()) {
       return InvalidArgument(At(description.destinations->line) + ": sources are " + edges.sources.ToString() +
                              ", destinations " + edges.destinations.ToString() + ": expected the same");
     }
+  }
+  if (description.count && *description.count != edges.num_edges()) {
+    return InvalidArgument(At(description.line) + ": edge type '" + description.type.Name() + "' has " +
+                           std::to_string(edges.num_edges()) + " edges: 'count' says " +
+                           std::to_string(*description.count));
   }
   if (description.original_ids) {
     ASSIGN_OR_RETURN(edges.original_ids, ReadArray(folder, *description.original_ids));
@@ -117,6 +127,7 @@ Result<std::vector<uint64_t>> IdsOfMask(const Tensor& mask, uint64_t num_nodes) 
 }
 
 Result<std::vector<uint64_t>> SortedIds(const Tensor& ids) {
+  if (ids.num_elements() == 0) return std::vector<uint64_t>();  // numpy.array([]) is F64 [0]
   if (!graph::IsIdDType(ids.dtype()) || ids.shape().size() != 1) {
     return InvalidArgument("the split is " + ids.ToString() + ": expected a mask, BOOL [nodes], or ids, I64 or alike");
   }
@@ -191,6 +202,7 @@ Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, IdsOfMask(tensor, edges.num_edges()));
     return PairsOfRows(rows, edges);
   }
+  if (tensor.num_elements() == 0) return graph::EdgePairs();  // numpy.array([]) is F64 [0]
   if (!graph::IsIdDType(tensor.dtype()) || tensor.shape().empty() || tensor.shape().size() > 2 ||
       (tensor.shape().size() == 2 && tensor.shape()[0] != 2 && tensor.shape()[0] != 3)) {
     return InvalidArgument("the split is " + tensor.ToString() +

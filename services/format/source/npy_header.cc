@@ -86,11 +86,16 @@ Result<DType> DTypeOfDescr(const std::string& descr) {
   }
   const std::string what = "the dtype is '" + descr.substr(0, 40) + "': ";
   const char kind = descr.size() > 1 ? descr[1] : '\0';
-  if (kind == 'O') return InvalidArgument(what + "arrays of Python objects are not read");
+  if (kind == 'O') {
+    return InvalidArgument(what +
+                           "arrays of Python objects (pickles) are not read; save x.astype('float32') or 'int64'");
+  }
   if (!descr.empty() && descr[0] == '>')
     return InvalidArgument(what + "big-endian arrays are not read; save x.astype('<" + descr.substr(1, 8) + "')");
   if (kind == 'c') return InvalidArgument(what + "complex numbers are not read");
-  if (kind == 'U' || kind == 'S') return InvalidArgument(what + "text is not read");
+  if (kind == 'U' || kind == 'S') {
+    return InvalidArgument(what + "text is not read; save the numbers that numpy.unique(x, return_inverse=True) gives");
+  }
   return InvalidArgument(what + "expected bool, (u)int8 to (u)int64 or float16 to float64");
 }
 
@@ -142,7 +147,13 @@ Result<NpyHeader> ParseDictionary(std::string_view text) {
 
 Result<size_t> NpyDataOffset(std::span<const std::byte> beginning) {
   const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
-  if (!text.starts_with(kMagic) || text.size() < 10) return InvalidArgument("not a .npy file");
+  if (text.starts_with("PK\x03\x04")) {
+    return InvalidArgument("a zip archive, not a .npy file: a .npz is named .npz, and its array as a member");
+  }
+  if (text.starts_with("\x1F\x8B")) return InvalidArgument("a gzip file, not a .npy file: unpack it");
+  if (!text.starts_with(kMagic) || text.size() < 10) {
+    return InvalidArgument(text.empty() ? "an empty file, not a .npy file" : "not a .npy file");
+  }
   const auto byte_at = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(text[i])); };
   const size_t version = byte_at(6);
   if (version < 1 || version > 3) {

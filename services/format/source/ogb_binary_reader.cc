@@ -94,6 +94,8 @@ Status AddColumn(const NpzFile& file, const std::string& array, const std::strin
 
 Result<EdgeSet> ReadEdges(const NpzFile& file, const std::string& name, uint64_t num_edges,
                           const std::string& scratch_folder) {
+  const std::vector<std::string> names = file.Names();
+  if (num_edges == 0 && std::find(names.begin(), names.end(), name) == names.end()) return NoEdges();
   ASSIGN_OR_RETURN(const Tensor index, file.Read(name, std::nullopt, scratch_folder));
   const std::string where = "'" + name + "' of " + file.path();
   ASSIGN_OR_RETURN(EdgeSet edges, EdgesOfIndex(index).While(where));

@@ -24,8 +24,8 @@ enum class OgbTypes { kHomogeneous, kHeterogeneous };
 // Which binary layout a folder raw/ holds; nullopt for none.
 std::optional<OgbTypes> FindOgbBinary(const std::string& raw_directory);
 
-// Fills schema, nodes and edges. Labels that are whole numbers in floating point become I64, NaN (no label) -1. With a
-// `scratch_folder` arrays are inflated into files there that are mapped.
+// Fills schema, nodes and edges. Labels that are whole numbers in floating point become I64, NaN (no label) -1. A
+// relation of 0 edges needs no array. With a `scratch_folder` arrays are inflated into files there that are mapped.
 Status ReadOgbBinary(const std::string& raw_directory, OgbTypes types, graph::SourceGraph& graph,
                      const std::string& scratch_folder = "");
 

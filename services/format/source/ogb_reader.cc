@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "services/format/source/csv_table.h"
+#include "services/format/source/edge_index.h"
 #include "services/format/source/limits.h"
 #include "services/format/source/line_reader.h"
 #include "services/format/source/ogb_binary_reader.h"
@@ -48,11 +49,17 @@ Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem
   return InvalidArgument(path + " counts 0 graphs: expected one");
 }
 
-Status ReadColumn(const std::string& directory, const std::string& stem, const CsvOptions& options,
-                  const BlockReading& reading, std::map<std::string, Tensor>& columns) {
+struct OgbReading {
+  BlockReading blocks;
+  const graph::LabelColumns& labels;  // outlives this
+};
+
+Status ReadColumn(const std::string& directory, const std::string& stem, CsvOptions options, const OgbReading& reading,
+                  std::map<std::string, Tensor>& columns) {
   const std::optional<std::string> path = FindPlainOrGzip(directory, stem + ".csv");
   if (!path) return {};
-  ASSIGN_OR_RETURN(columns[stem], ReadCsvTable(*path, options, reading));
+  options.may_lack_values = reading.labels.MayLackValues(stem);
+  ASSIGN_OR_RETURN(columns[stem], ReadCsvTable(*path, options, reading.blocks));
   return {};
 }
 
@@ -65,28 +72,30 @@ std::string StemWithPrefix(const std::string& file_name, const std::string& pref
 
 // `feature` ("node-feat") and every file that begins with `prefix` ("node_").
 Status ReadFeatureColumns(const std::string& directory, const std::string& feature, const std::string& prefix,
-                          uint64_t num_rows, const BlockReading& reading, std::map<std::string, Tensor>& columns) {
+                          uint64_t num_rows, const OgbReading& reading, std::map<std::string, Tensor>& columns) {
   RETURN_IF_ERROR(ReadColumn(directory, feature, {.num_rows = num_rows}, reading, columns));
   for (const std::string& file_name : EntriesOf(directory)) {
     const std::string stem = StemWithPrefix(file_name, prefix);
     if (stem.empty() || columns.contains(stem)) continue;
-    const CsvOptions options{CsvNumbers::kInferred, CsvShape::kSqueeze, num_rows};
+    const CsvOptions options{.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .num_rows = num_rows};
     RETURN_IF_ERROR(ReadColumn(directory, stem, options, reading, columns));
   }
   return {};
 }
 
-Status ReadLabels(const std::string& directory, const BlockReading& reading, NodeSet& nodes) {
-  return ReadColumn(directory, "node-label", {CsvNumbers::kInferred, CsvShape::kSqueeze, nodes.count}, reading,
-                    nodes.columns);
+Status ReadLabels(const std::string& directory, const OgbReading& reading, NodeSet& nodes) {
+  const CsvOptions options{.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .num_rows = nodes.count};
+  return ReadColumn(directory, "node-label", options, reading, nodes.columns);
 }
 
 Result<EdgeSet> ReadEdges(const std::string& directory, uint64_t num_sources, uint64_t num_destinations,
-                          const BlockReading& reading) {
+                          const OgbReading& reading) {
   CsvEdgeLimits limits{.num_sources = num_sources, .num_destinations = num_destinations};
   ASSIGN_OR_RETURN(limits.num_edges, ReadCount(directory, "num-edge-list"));
+  // A relation without edges needs no edge.csv.
+  if (limits.num_edges == 0 && !FindPlainOrGzip(directory, "edge.csv")) return NoEdges();
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, "edge"));
-  ASSIGN_OR_RETURN(CsvEdges ends, ReadCsvEdges(path, limits, reading));
+  ASSIGN_OR_RETURN(CsvEdges ends, ReadCsvEdges(path, limits, reading.blocks));
   EdgeSet edges{.sources = std::move(ends.sources), .destinations = std::move(ends.destinations)};
   RETURN_IF_ERROR(ReadFeatureColumns(directory, "edge-feat", "edge_", edges.num_edges(), reading, edges.columns));
   return edges;
@@ -110,7 +119,7 @@ Result<NodeSplit> ReadSplit(const std::string& directory, uint64_t num_nodes) {
   return split;
 }
 
-Status ReadHomogeneous(const std::string& raw, const BlockReading& reading, SourceGraph& graph) {
+Status ReadHomogeneous(const std::string& raw, const OgbReading& reading, SourceGraph& graph) {
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make({"node"}, {{"node", "edge", "node"}}));
   NodeSet nodes;
   ASSIGN_OR_RETURN(nodes.count, ReadCount(raw, "num-node-list"));
@@ -168,7 +177,7 @@ Result<GraphSchema> ReadSchema(const std::string& raw, const std::vector<NodeCou
   return GraphSchema::Make(std::move(node_types), std::move(edge_types)).While("reading the types in " + raw);
 }
 
-Status ReadHeterogeneous(const std::string& raw, const BlockReading& reading, SourceGraph& graph) {
+Status ReadHeterogeneous(const std::string& raw, const OgbReading& reading, SourceGraph& graph) {
   ASSIGN_OR_RETURN(const std::vector<NodeCount> counts, ReadNodeCounts(raw));
   ASSIGN_OR_RETURN(graph.schema, ReadSchema(raw, counts));
   graph.nodes.resize(counts.size());
@@ -192,9 +201,9 @@ Status ReadHeterogeneous(const std::string& raw, const BlockReading& reading, So
 }
 
 // Files of the binary layout win where both are there: they are the whole graph.
-Result<OgbTypes> ReadRaw(const std::string& raw, const BlockReading& reading, SourceGraph& graph) {
+Result<OgbTypes> ReadRaw(const std::string& raw, const OgbReading& reading, SourceGraph& graph) {
   if (const std::optional<OgbTypes> binary = FindOgbBinary(raw)) {
-    RETURN_IF_ERROR(ReadOgbBinary(raw, *binary, graph, reading.scratch_folder));
+    RETURN_IF_ERROR(ReadOgbBinary(raw, *binary, graph, reading.blocks.scratch_folder));
     return *binary;
   }
   const bool heterogeneous = FindPlainOrGzip(raw, "triplet-type-list.csv").has_value();
@@ -202,23 +211,46 @@ Result<OgbTypes> ReadRaw(const std::string& raw, const BlockReading& reading, So
   return heterogeneous ? OgbTypes::kHeterogeneous : OgbTypes::kHomogeneous;
 }
 
-Status ReadSplits(const std::string& directory, SourceGraph& graph) {
+// The first file of torch.save in a folder that has none of the files of text; "" for a folder of another kind.
+std::string TorchFileOf(const std::string& directory) {
+  for (const char* part : {"train", "valid", "test"}) {
+    if (FindPlainOrGzip(directory, std::string(part) + ".csv")) return "";
+  }
+  for (const std::string& name : EntriesOf(directory)) {
+    if (name.ends_with(".pt") || name.ends_with(".pth")) return name;
+  }
+  return "";
+}
+
+// Whether the split `name` in a folder is left out: OGB keeps splits of edges as pickles, which could run any program.
+bool LeavesOut(const std::string& name, const std::string& directory, std::vector<std::string>* warnings) {
+  const std::string file = TorchFileOf(directory);
+  if (file.empty()) return false;
+  if (warnings != nullptr) {
+    warnings->push_back("split '" + name + "' is left out: " + directory + "/" + file +
+                        " is a file of torch.save, which only Python can read; write its arrays as .npy and name them "
+                        "in graph.yaml (docs/graph-formats.md, \"Splits in .pt files\")");
+  }
+  return true;
+}
+
+Status ReadSplits(const std::string& directory, SourceGraph& graph, std::vector<std::string>* warnings) {
   for (const std::string& name : EntriesOf(directory)) {
     const std::string split_directory = directory + "/" + name;
-    if (!IsFolder(split_directory)) continue;
+    if (!IsFolder(split_directory) || LeavesOut(name, split_directory, warnings)) continue;
     ASSIGN_OR_RETURN(graph.splits[name][0], ReadSplit(split_directory, graph.nodes[0].count));
   }
   return {};
 }
 
 // Folders of a split that are named like a node type.
-Status ReadTypedSplits(const std::string& directory, SourceGraph& graph) {
+Status ReadTypedSplits(const std::string& directory, SourceGraph& graph, std::vector<std::string>* warnings) {
   for (const std::string& name : EntriesOf(directory)) {
     const std::string split_directory = directory + "/" + name;
-    if (!IsFolder(split_directory)) continue;
+    if (!IsFolder(split_directory) || LeavesOut(name, split_directory, warnings)) continue;
     for (const std::string& type_name : EntriesOf(split_directory)) {
       const std::string type_directory = split_directory + "/" + type_name;
-      if (!IsFolder(type_directory)) continue;
+      if (!IsFolder(type_directory) || LeavesOut(name + "/" + type_name, type_directory, warnings)) continue;
       ASSIGN_OR_RETURN(const NodeTypeId type,
                        graph.schema.FindNodeType(type_name).While("reading the split " + split_directory));
       ASSIGN_OR_RETURN(graph.splits[name][type.value], ReadSplit(type_directory, graph.nodes_of(type).count));
@@ -229,9 +261,11 @@ Status ReadTypedSplits(const std::string& directory, SourceGraph& graph) {
 
 }  // namespace
 
-Result<SourceGraph> ReadOgb(const std::string& directory, int threads, const std::string& scratch_folder,
-                            WorkMeter* meter) {
-  const BlockReading reading{.threads = threads, .scratch_folder = scratch_folder, .meter = meter};
+Result<SourceGraph> ReadOgb(const SourceReadOptions& options, const std::string& scratch_folder) {
+  const std::string& directory = options.path;
+  const OgbReading reading{
+      .blocks = {.threads = options.threads, .scratch_folder = scratch_folder, .meter = options.meter},
+      .labels = options.labels};
   const std::string raw = directory + "/raw";
   if (!IsFolder(raw)) {
     return NotFound(directory + " is no graph in OGB's layout: it has no folder raw/");
@@ -240,7 +274,8 @@ Result<SourceGraph> ReadOgb(const std::string& directory, int threads, const std
   graph.name = SourceName(directory);
   ASSIGN_OR_RETURN(const OgbTypes types, ReadRaw(raw, reading, graph));
   const std::string splits = directory + "/split";
-  RETURN_IF_ERROR(types == OgbTypes::kHomogeneous ? ReadSplits(splits, graph) : ReadTypedSplits(splits, graph));
+  RETURN_IF_ERROR(types == OgbTypes::kHomogeneous ? ReadSplits(splits, graph, options.warnings)
+                                                  : ReadTypedSplits(splits, graph, options.warnings));
   return graph;
 }
 

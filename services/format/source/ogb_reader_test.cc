@@ -50,6 +50,24 @@ TEST(OgbReaderTest, ReadsTheHomogeneousLayout) {
   EXPECT_THAT(graph->splits.at("public").at(0).test, ElementsAre(3));
 }
 
+// As OGB's link data sets have them, and what its DatasetSaver writes.
+TEST(OgbReaderTest, LeavesOutSplitsOfTorchSave) {
+  for (const char* file : {"train.pt", "split_dict.pt"}) {
+    const testing::TemporaryFolder folder;
+    testing::WriteOgbTriangle(folder);
+    folder.Write("split/time/" + std::string(file), "PK");
+    std::vector<std::string> warnings;
+    const Result<graph::SourceGraph> graph =
+        ReadSourceGraph({.format = SourceFormat::kOgb, .path = folder.path(), .warnings = &warnings});
+    ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+    EXPECT_EQ(graph->splits.size(), 1u);
+    EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("split 'time' is left out: " + folder.path() + "/split/time/" +
+                                                      file + " is a file of torch.save"),
+                                            HasSubstr("write its arrays as .npy"))));
+  }
+  EXPECT_THAT(ErrorWithFile("split/time/train.csv", "0\n"), HasSubstr("has neither valid.csv.gz nor valid.csv"));
+}
+
 TEST(OgbReaderTest, LabelsWithFractionsAreFloatsAndSeveralAreAMatrix) {
   const testing::TemporaryFolder folder;
   testing::WriteOgbTriangle(folder);
@@ -80,7 +98,8 @@ TEST(OgbReaderTest, NamesFileAndLineOfABadTable) {
   };
   EXPECT_THAT(features("1,2\n3\n4,5\n6,7\n"), HasSubstr("node-feat.csv.gz:2 has 1 fields, the lines before 2"));
   EXPECT_THAT(features("1,2\n3,\n4,5\n6,7\n"), HasSubstr("node-feat.csv.gz:2, field 2 is '': expected a number"));
-  EXPECT_THAT(features("1,2\n3,4\n4,nan\n6,7\n"), HasSubstr("column 'node-feat' row 2, value 1 is NaN"));
+  EXPECT_THAT(features("1,2\n3,4\n4,nan\n6,7\n"),
+              HasSubstr("node-feat.csv.gz:3, field 2 is 'nan': expected a number; only label columns"));
   EXPECT_THAT(features("1,2\n3,4\n4,inf\n6,7\n"), HasSubstr("column 'node-feat' row 2, value 1 is infinite"));
   EXPECT_THAT(features("1,2\n3,4\n4,5\n"), HasSubstr("node-feat.csv.gz has 3 rows: expected 4"));
   EXPECT_EQ(features("1,2\r\n3,1e-42\r\n4,-5e3\r\n6,+7"), "OK");

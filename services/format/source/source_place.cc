@@ -20,6 +20,41 @@ const char* Expected(SourceFormat format) {
   return "";
 }
 
+// What a file at the top of a folder tells of its format.
+struct Marker {
+  const char* file;
+  const char* remedy;
+};
+constexpr Marker kMarkers[] = {
+    {"graph.yaml", "read it with the format NPY"},
+    {"metadata.json", "read it with the format DGLChunked"},
+    {"raw/edge.csv", "read it with the format OGB"},
+    {"raw/edge.csv.gz", "read it with the format OGB"},
+    {"raw/data.npz", "read it with the format OGB"},
+    {"raw/triplet-type-list.csv", "read it with the format OGB"},
+    {"raw/triplet-type-list.csv.gz", "read it with the format OGB"},
+    {"raw/edge_index_dict.npz", "read it with the format OGB"},
+    {"train.txt", "read it with the format Triples"},
+    {"train.txt.gz", "read it with the format Triples"},
+    {"metadata.yaml",
+     "this is an OnDiskDataset of DGL's GraphBolt, which is not read: name its .npy files in a graph.yaml "
+     "(docs/graph-formats.md, \"From GraphBolt's OnDiskDataset\")"}};
+
+// "; found metadata.json: read it with the format DGLChunked", where the folder is of another format; "" else.
+std::string OtherFormat(const std::string& uri, const SourceAccess& access) {
+  const auto is_marker = [](const std::string& name) {
+    return std::ranges::any_of(kMarkers, [&](const Marker& marker) { return name == marker.file; });
+  };
+  const Result<SourceFiles> found = FindSource(uri, access, is_marker);
+  if (!found.ok() || !found->is_folder) return "";
+  for (const Marker& marker : kMarkers) {
+    const auto has_name = [&](const SourceFile& file) { return file.name == marker.file; };
+    if (std::ranges::none_of(found->files, has_name)) continue;
+    return std::string("; found ") + marker.file + ": " + marker.remedy;
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<SourcePlace> SourcePlace::Find(const std::string& uri, const SourceAccess& access,
@@ -70,8 +105,9 @@ Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format,
   ASSIGN_OR_RETURN(FileFilter is_of_graph, FilesOfGraph(format, uri, access));
   Result<SourcePlace> place = SourcePlace::Find(uri, access, std::move(is_of_graph));
   if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
+  const std::string other = OtherFormat(uri, access);
   return NotFound(place.status().message() + ": as " + NameOf(format) + " expected " + Expected(format) +
-                  "; nothing is downloaded by a data set's name");
+                  (other.empty() ? "; nothing is downloaded by a data set's name" : other));
 }
 
 Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {

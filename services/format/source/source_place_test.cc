@@ -107,6 +107,45 @@ TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
               HasSubstr("holds no files of a graph: as NPY expected a folder with graph.yaml"));
 }
 
+// On this host and in a store.
+TEST_F(SourcePlaceTest, NamesTheFormatThatAFolderHas) {
+  EXPECT_THAT(
+      Find(kUri, SourceFormat::kNpy).status().message(),
+      HasSubstr("as NPY expected a folder with graph.yaml; found raw/edge.csv.gz: read it with the format OGB"));
+  const testing::TemporaryFolder folder;
+  const auto message = [&](const std::string& file, SourceFormat format) {
+    const testing::TemporaryFolder other;
+    other.Write(file, "x");
+    return Find(other.path(), format).status().message();
+  };
+  EXPECT_THAT(message("graph.yaml", SourceFormat::kOgb), HasSubstr("found graph.yaml: read it with the format NPY"));
+  EXPECT_THAT(message("metadata.json", SourceFormat::kTriples), HasSubstr("read it with the format DGLChunked"));
+  EXPECT_THAT(message("train.txt", SourceFormat::kNpy), HasSubstr("read it with the format Triples"));
+  for (const SourceFormat format :
+       {SourceFormat::kOgb, SourceFormat::kNpy, SourceFormat::kTriples, SourceFormat::kDglChunked}) {
+    EXPECT_THAT(message("metadata.yaml", format),
+                HasSubstr("this is an OnDiskDataset of DGL's GraphBolt, which is not read: name its .npy files"));
+  }
+}
+
+// Digests and staged copies are remembered by fingerprint.
+TEST_F(SourcePlaceTest, HasOneFingerprintForEverySpellingOfAScheme) {
+  access_.open_store = [this](const std::string& uri) -> Result<storage::StoreLocation> {
+    const std::string bucket = "s3://bucket/";
+    if (!uri.starts_with(bucket)) return InvalidArgument(uri);
+    return storage::StoreLocation{hooked_, uri.substr(bucket.size())};
+  };
+  const auto fingerprint = [&](const std::string& uri) {
+    const Result<SourceFiles> files = FindSource(uri, access_, nullptr);
+    return files.ok() ? files->Fingerprint() : files.status().ToString();
+  };
+  const std::string expected = fingerprint("s3://bucket/graphs/triangle");
+  EXPECT_EQ(expected.size(), 64u) << expected;
+  for (const char* scheme : {"S3", "s3a", "S3A"}) {
+    EXPECT_EQ(fingerprint(scheme + std::string("://bucket/graphs/triangle/")), expected) << scheme;
+  }
+}
+
 TEST_F(SourcePlaceTest, GivesTheSameDigestWhereverTheBytesLie) {
   const auto remote = Digest();
   ASSERT_TRUE(remote.ok()) << remote.status().ToString();

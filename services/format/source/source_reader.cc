@@ -50,12 +50,15 @@ Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, const
                                          SourceNames* names) {
   ExpectText(options);
   switch (options.format) {
-    case SourceFormat::kOgb: return ReadOgb(options.path, options.threads, scratch_folder, options.meter);
+    case SourceFormat::kOgb: return ReadOgb(options, scratch_folder);
     case SourceFormat::kNpy: return ReadNpyFolder(options.path, scratch_folder);
-    case SourceFormat::kDglChunked: return ReadChunked(options.path, options.threads, scratch_folder);
+    case SourceFormat::kDglChunked: return ReadChunked(options, scratch_folder);
     case SourceFormat::kTriples: {
       ASSIGN_OR_RETURN(TripleGraph triples, ReadTriples(options.path, options.triples, scratch_folder, options.meter));
       if (names != nullptr) *names = TakeNames(triples);
+      if (options.warnings != nullptr) {
+        options.warnings->insert(options.warnings->end(), triples.warnings.begin(), triples.warnings.end());
+      }
       return std::move(triples.graph);
     }
   }
@@ -77,7 +80,7 @@ const char* NameOf(SourceFormat format) {
 
 Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names) {
   ASSIGN_OR_RETURN(graph::SourceGraph graph, ReadUnchecked(options, /*scratch_folder=*/"", names));
-  RETURN_IF_ERROR(graph::ValidateSourceGraph(graph, options.threads).While("checking " + options.path));
+  RETURN_IF_ERROR(graph::ValidateSourceGraph(graph, options.threads, options.labels).While("checking " + options.path));
   return graph;
 }
 

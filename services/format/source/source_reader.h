@@ -4,10 +4,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "services/base/work_meter.h"
 #include "services/format/source/source_names.h"
 #include "services/format/source/triples_reader.h"
+#include "services/graph/label_columns.h"
 #include "services/graph/source_graph.h"
 
 namespace espalier::format {
@@ -19,8 +21,11 @@ struct SourceReadOptions {
   SourceFormat format = SourceFormat::kOgb;
   std::string path;  // a folder; of triples also one file
   int threads = 1;
-  TripleOptions triples;       // for kTriples
-  WorkMeter* meter = nullptr;  // counts the bytes of text that are read, unless null; other files are mapped
+  TripleOptions triples;            // for kTriples
+  graph::LabelColumns labels = {};  // which columns may lack values
+  WorkMeter* meter = nullptr;       // counts the bytes of text that are read, unless null; other files are mapped
+  // Gets one sentence for each thing that was read, or left out, and may surprise, unless null.
+  std::vector<std::string>* warnings = nullptr;
 };
 
 // OGB: the raw CSV layout (ogb_reader.h). NPY: a folder with graph.yaml (graph_description.h). Triples:

@@ -17,6 +17,7 @@
 #include "services/format/source/growing_column.h"
 #include "services/format/source/line_reader.h"
 #include "services/format/source/source_name.h"
+#include "services/format/source/triple_warnings.h"
 
 namespace espalier::format {
 namespace {
@@ -29,14 +30,19 @@ constexpr size_t kNumParts = 3;                     // files of a folder
 constexpr size_t kNumbersOfATriple = 4;             // head, relation, tail, part
 constexpr size_t kNumbersAtOnce = size_t{1} << 18;  // before they are appended to what is there
 
+struct NumberedName {
+  uint32_t id = 0;
+  bool is_new = false;
+};
+
 // Names in the order of their first appearance.
 class NameTable {
  public:
-  uint32_t IdOf(std::string_view name) {
-    if (const auto known = ids_.find(name); known != ids_.end()) return known->second;
+  NumberedName Number(std::string_view name) {
+    if (const auto known = ids_.find(name); known != ids_.end()) return {known->second, false};
     const auto id = static_cast<uint32_t>(names_.size());
     ids_.emplace(std::string_view(names_.emplace_back(name)), id);
-    return id;
+    return {id, true};
   }
   size_t size() const { return names_.size(); }
   std::vector<std::string> TakeNames() && {
@@ -76,10 +82,12 @@ class TripleLog {
 struct Triples {
   NameTable entities, relations;
   TripleLog log;
+  TripleWarnings warnings;
 };
 
 Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t part, WorkMeter* meter, Triples& all) {
   ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, meter));
+  bool is_first = true;
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<std::string_view> line, reader.Next());
     if (!line) return {};
@@ -98,14 +106,20 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
       return InvalidArgument(reader.Where() + ": a field is empty");
     }
     if (options.columns == TripleColumns::kRelationHeadTail) std::swap(fields[0], fields[1]);
-    const uint32_t head = all.entities.IdOf(fields[0]);
-    const uint32_t relation = all.relations.IdOf(fields[1]);
+    if (is_first && LooksLikeHeader(fields)) all.warnings.AddHeader(reader.Where(), fields);
+    is_first = false;
+    std::array<uint32_t, 3> numbers;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const NumberedName name = (i == 1 ? all.relations : all.entities).Number(fields[i]);
+      if (name.is_new && HasBlankEnds(fields[i])) all.warnings.AddName(reader.Where(), fields[i]);
+      numbers[i] = name.id;
+    }
     if (all.relations.size() > kMaxRelations) {
       return InvalidArgument(reader.Where() + ": more than " + std::to_string(kMaxRelations) +
                              " relations: is the relation the " +
                              (options.columns == TripleColumns::kRelationHeadTail ? "first" : "second") + " field?");
     }
-    RETURN_IF_ERROR(all.log.Add(head, relation, all.entities.IdOf(fields[2]), part));
+    RETURN_IF_ERROR(all.log.Add(numbers[0], numbers[1], numbers[2], part));
     if (all.entities.size() >= std::numeric_limits<uint32_t>::max()) {
       return InvalidArgument(reader.Where() + ": more than 2^32 - 1 entities");
     }
@@ -114,7 +128,7 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
 
 Result<Triples> ReadFiles(const std::string& path, const TripleOptions& options, const std::string& scratch_folder,
                           WorkMeter* meter) {
-  Triples all{.entities = {}, .relations = {}, .log = TripleLog(scratch_folder)};
+  Triples all{.entities = {}, .relations = {}, .log = TripleLog(scratch_folder), .warnings = {}};
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     RETURN_IF_ERROR(ReadFile(path, options, 0, meter, all));
@@ -232,6 +246,7 @@ Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& op
   ASSIGN_OR_RETURN(Triples all, ReadFiles(path, options, scratch_folder, meter));
   ASSIGN_OR_RETURN(const Tensor triples, std::move(all.log).Finish());
   TripleGraph result;
+  result.warnings = std::move(all.warnings).Take();
   TripleNumbers numbers;
   result.entity_names = std::move(all.entities).TakeNames();
   if (options.names == NameOrder::kSorted) numbers.entity_ids = SortNames(result.entity_names);

@@ -30,6 +30,9 @@ struct TripleGraph {
   graph::SourceGraph graph;
   std::vector<std::string> entity_names;    // by original node id
   std::vector<std::string> relation_names;  // as written in the files, by EdgeTypeId
+  // One sentence each: files whose first line looks like a header, names that begin or end with a blank. Both are read
+  // as they are written.
+  std::vector<std::string> warnings;
 };
 
 // `path` is one file, or a folder with train.txt and, where they exist, valid.txt and test.txt; gzip if the name ends

@@ -92,6 +92,17 @@ TEST(NodeDataTest, ReadsTargetsOfRegression) {
   EXPECT_TRUE(torch::equal(*data->Labels(Nodes({1, 0}), Soon()), torch::tensor({{-1.0f}, {0.5f}})));
 }
 
+TEST(NodeDataTest, KeepsUnknownEntriesOfSeveralLabels) {
+  ColumnsInMemory columns(
+      {{"x", Tensor::FromVector<float>({1, 2})}, {"y", Tensor::FromVector<float>({1, NAN, 0, NAN, 1, 1}, {2, 3})}});
+  job::Training training = TrainingWith({"x"}, "y");
+  training.task.multi_label = true;
+  const auto data = NodeData::Make(training, OneTypeSchema(), columns);
+  ASSERT_TRUE(data.ok()) << data.status().ToString();
+  const torch::Tensor labels = *data->Labels(Nodes({1, 0}), Soon());
+  EXPECT_TRUE(torch::equal(labels.nan_to_num(-7), torch::tensor({{-7.0f, 1.0f, 1.0f}, {1.0f, -7.0f, 0.0f}})));
+}
+
 TEST(NodeDataTest, NamesWhatDoesNotExist) {
   ColumnsInMemory columns(
       {{"x", Tensor::FromVector<float>({1, 2})}, {"wide", Tensor::FromVector<int64_t>({0, 1, 1, 0}, {2, 2})}});

@@ -73,6 +73,43 @@ TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
   EXPECT_NEAR(ValueOf(job::Metric::kRocAuc, outputs, labels), expected, 1e-12);
 }
 
+// Of multi-label targets, entry by entry: the same numbers as of lists that never had the unknown entries.
+TEST(MetricsTest, UnknownEntriesOfTargetsAreLeftOutOfEveryMetric) {
+  const int64_t rows = 60, classes = 3;
+  const torch::Tensor outputs = RandomMatrix(5, rows, classes);
+  torch::Tensor labels = (RandomMatrix(6, rows, classes) > 0).to(torch::kFloat32);
+  labels.masked_fill_(RandomMatrix(7, rows, classes) > 0.5, NAN);
+  double right = 0, known = 0, hits = 0, calls = 0, macro = 0, area = 0;
+  for (int64_t c = 0; c < classes; ++c) {
+    std::vector<std::pair<float, bool>> entries;
+    for (int64_t i = 0; i < rows; ++i) {
+      const float label = labels[i][c].item<float>();
+      if (label == label) entries.emplace_back(outputs[i][c].item<float>(), label == 1);
+    }
+    ASSERT_LT(entries.size(), static_cast<size_t>(rows));
+    double class_hits = 0, class_calls = 0, won = 0, pairs = 0;
+    for (const auto& [score, truth] : entries) {
+      ++known;
+      right += (score > 0) == truth;
+      class_hits += score > 0 && truth;
+      class_calls += (score > 0) + truth;
+      for (const auto& [other, other_truth] : entries) {
+        if (!truth || other_truth) continue;
+        ++pairs;
+        won += score > other;
+      }
+    }
+    hits += class_hits;
+    calls += class_calls;
+    macro += 2 * class_hits / class_calls / static_cast<double>(classes);
+    area += won / pairs / static_cast<double>(classes);
+  }
+  EXPECT_NEAR(ValueOf(job::Metric::kAccuracy, outputs, labels), right / known, 1e-12);
+  EXPECT_NEAR(ValueOf(job::Metric::kMicroF1, outputs, labels), 2 * hits / calls, 1e-12);
+  EXPECT_NEAR(ValueOf(job::Metric::kMacroF1, outputs, labels), macro, 1e-12);
+  EXPECT_NEAR(ValueOf(job::Metric::kRocAuc, outputs, labels), area, 1e-12);
+}
+
 TEST(MetricsTest, RocAucOfTwoClassesRanksTheirDifference) {
   const torch::Tensor outputs = torch::tensor({{0.f, 2.f}, {5.f, 6.f}, {1.f, 1.5f}, {0.f, -1.f}});
   EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kRocAuc, outputs, torch::tensor({1, 0, 1, 0}, torch::kInt64)), 0.75);
@@ -176,6 +213,29 @@ TEST(LossTest, UnlabelledRowsGetNoGradient) {
     Loss(kind, outputs, labels, 2).backward();
     EXPECT_EQ(outputs.grad()[0].abs().sum().item<float>(), 0.0f);
     EXPECT_GT(outputs.grad()[1].abs().sum().item<float>(), 0.0f);
+  }
+}
+
+// Whatever the model says of an entry that is not known, loss and gradient are the same.
+TEST(LossTest, UnknownEntriesWeighNothing) {
+  for (const auto kind : {LossKind::kBinaryCrossEntropy, LossKind::kSquaredError}) {
+    const torch::Tensor known = RandomMatrix(3, 5, 4) > 0;
+    const torch::Tensor targets = (RandomMatrix(4, 5, 4) > 0).to(torch::kFloat32);
+    torch::Tensor labels = targets.clone().masked_fill_(~known, NAN);
+    torch::Tensor outputs = RandomMatrix(1, 5, 4).requires_grad_();
+    const torch::Tensor loss = Loss(kind, outputs, labels, 5);
+    loss.backward();
+    double expected = 0;
+    for (int64_t i = 0; i < 20; ++i) {
+      if (!known.reshape({-1})[i].item<bool>()) continue;
+      const double x = outputs.reshape({-1})[i].item<double>(), y = targets.reshape({-1})[i].item<double>();
+      expected += kind == LossKind::kSquaredError ? (x - y) * (x - y) : std::log1p(std::exp(x)) - x * y;
+    }
+    EXPECT_NEAR(loss.item<double>(), expected / 20, 1e-6);
+    EXPECT_EQ(outputs.grad().masked_select(~known).abs().sum().item<float>(), 0.0f);
+    EXPECT_GT(outputs.grad().masked_select(known).abs().min().item<float>(), 0.0f);
+    const torch::Tensor others = outputs.detach() + 100 * (~known).to(torch::kFloat32);
+    EXPECT_EQ(Loss(kind, others, labels, 5).item<float>(), loss.item<float>());
   }
 }
 
