@@ -176,6 +176,7 @@ Result<ExitCode> Run(const Flags& flags, const CLI::App& app) {
   served.name = loaded.manifest.graph_name;
   served.description = DescriptionOf(loaded.manifest);
   served.machine = rpc::ThisMachine();
+  served.warnings = loaded.manifest.warnings;
   const std::optional<NonceFile> nonce = MakeNonce(flags);
   if (nonce) {
     served.mapped_files.emplace();

@@ -95,6 +95,7 @@ Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& respo
   description.partition = PartitionId(response.partition());
   description.incarnation = response.incarnation();
   description.graph_name = response.graph_name();
+  description.warnings.assign(response.warnings().begin(), response.warnings().end());
   ASSIGN_OR_RETURN(description.graph.book, BookOf(response.book()).While("partition book"));
   if (response.partition() >= description.graph.book.num_partitions()) {
     return InvalidArgument("partition " + std::to_string(response.partition()) + " of " +

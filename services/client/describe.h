@@ -20,6 +20,7 @@ struct ServerDescription {
   sampler::GraphDescription graph;
   std::optional<graph::v1::MappedFiles> mapped_files;  // where the server offers its files for mapping
   std::string machine;                                 // that it runs on (rpc/machine.h); empty: unknown
+  std::vector<std::string> warnings;                   // of the partitioning (format::Manifest)
 };
 
 // Asks servers at once, waiting for each until it is up or the deadline has passed. By server: what it said, or why it

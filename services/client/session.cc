@@ -51,6 +51,7 @@ Result<Session> Connect(const SessionOptions& options) {
   Session session;
   const ServerDescription& first = groups.front().description();
   session.graph_name = first.graph_name;
+  session.warnings = first.warnings;
   session.partition_key = first.partition_key;
   session.incarnation = std::make_shared<Incarnation>(options.incarnation.value_or(0));
   const std::string machine = options.machine.empty() ? rpc::ThisMachine() : options.machine;

@@ -52,6 +52,7 @@ struct SessionOptions {
 // A graph over its servers. Thread-safe; the graph outlives the session where somebody still holds it.
 struct Session {
   std::string graph_name;
+  std::vector<std::string> warnings;  // of the partitioning (format::Manifest)
   std::string partition_key;
   std::shared_ptr<Incarnation> incarnation;
   std::vector<Access> access;  // by partition: kRpc or kMapped; all kMapped in standalone mode

@@ -54,6 +54,7 @@ Result<Session> OpenStandalone(const SessionOptions& options) {
   ASSIGN_OR_RETURN(std::vector<graph::Partition> partitions, LoadAll(at, manifest, options));
   Session session;
   session.graph_name = manifest->graph_name;
+  session.warnings = manifest->warnings;
   session.partition_key = manifest->partition_key;
   session.incarnation = std::make_shared<Incarnation>(options.incarnation.value_or(0));
   session.access.assign(partitions.size(), Access::kMapped);

@@ -260,6 +260,16 @@ Status ReadSourceColumns(const JsonFields& document, Manifest* manifest) {
   });
 }
 
+// Absent: none.
+Status ReadWarnings(const JsonFields& document, Manifest* manifest) {
+  if (!document.Has("warnings")) return Status();
+  return document.ForEach("warnings", [&](const json& element, const std::string& path) -> Status {
+    if (!element.is_string()) return InvalidArgument(path + ": expected a text");
+    manifest->warnings.push_back(element.get<std::string>());
+    return Status();
+  });
+}
+
 }  // namespace
 
 Result<Manifest> ManifestFromJson(const std::string& text) {
@@ -276,6 +286,7 @@ Result<Manifest> ManifestFromJson(const std::string& text) {
   RETURN_IF_ERROR(ReadQuality(document, &manifest.quality));
   ASSIGN_OR_RETURN(manifest.partition_seconds, document.Real("partition_seconds"));
   ASSIGN_OR_RETURN(manifest.peak_memory_bytes, document.Unsigned("peak_memory_bytes"));
+  RETURN_IF_ERROR(ReadWarnings(document, &manifest));
   return manifest;
 }
 

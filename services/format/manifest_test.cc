@@ -95,6 +95,15 @@ TEST(ManifestTest, SaysWhichEdgesAreHeldOut) {
   EXPECT_THAT(refusal({{"reverse", "writes"}}), HasSubstr("'writes' does not lead back along 'paper:cites:paper'"));
 }
 
+TEST(ManifestTest, KeepsTheWarningsOfItsMaking) {
+  Manifest manifest = Tiny();
+  EXPECT_FALSE(json::parse(ManifestToJson(manifest)).contains("warnings")) << "older manifests have no such field";
+  manifest.warnings = {"3 of 7 training edges are left out"};
+  const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(back->warnings, manifest.warnings);
+}
+
 TEST(ManifestTest, IgnoresFieldsOfLaterMinorAdditions) {
   json document = json::parse(ManifestToJson(Tiny()));
   document["colour"] = "green";
@@ -136,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifestField{"partition_key: expected 64", "/partition_key", "abc"},
         BadManifestField{"attempt: expected the name of a folder", "/attempt", ".."},
         BadManifestField{"attempt: expected the name of a folder", "/attempt", "a/b"},
+        BadManifestField{"warnings[1]: expected a text", "/warnings", {"a", 1}},
         BadManifestField{"seed: expected an integer", "/seed", -1},
         BadManifestField{"seed: expected an integer", "/seed", 1.5},
         BadManifestField{"node_types: expected a list", "/node_types", 3},

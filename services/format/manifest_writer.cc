@@ -119,6 +119,7 @@ std::string ManifestToJson(const Manifest& manifest) {
   if (!manifest.source_columns.empty()) document["source_columns"] = manifest.source_columns;
   // Where there are none the manifest is that of a graph without them.
   if (!manifest.edge_splits.empty()) document["edge_splits"] = EdgeSplits(manifest);
+  if (!manifest.warnings.empty()) document["warnings"] = manifest.warnings;
   // Names that are not UTF-8 cannot be said in JSON; they get the replacement character.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

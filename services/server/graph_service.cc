@@ -46,6 +46,7 @@ GraphService::GraphService(ServedGraph served, std::shared_ptr<sampler::Partitio
   description_.set_partition(context_.gate->partition().value);
   description_.set_graph_name(served.name);
   description_.set_machine(served.machine);
+  description_.mutable_warnings()->Assign(served.warnings.begin(), served.warnings.end());
   DescribeGraph(served.description, &description_);
   if (served.mapped_files) *description_.mutable_mapped_files() = *served.mapped_files;
 }

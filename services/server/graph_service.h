@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "espalier/graph/v1/graph.grpc.pb.h"
 #include "services/sampler/access/partition_access.h"
@@ -18,6 +19,7 @@ struct ServedGraph {
   sampler::GraphDescription description;
   std::optional<graph::v1::MappedFiles> mapped_files;  // absent: not offered
   std::string machine = {};                            // that it runs on (rpc/machine.h); empty: unknown
+  std::vector<std::string> warnings = {};              // of the partitioning (format::Manifest)
 };
 
 namespace internal {

@@ -92,7 +92,6 @@ class Pipeline {
         options_.group ? MakeInGroup(*output.store, prefix, key) : Make(*output.store, prefix, key);
     if (made.ok()) {
       outcome.manifest = *std::move(made);
-      outcome.warnings = std::move(warnings_);
       return outcome;
     }
     if (made.status().code() == StatusCode::kCancelled) return made.status();
@@ -408,6 +407,7 @@ class Pipeline {
     manifest->algorithm = job::NameOf(graph_.partitions.algorithm);
     manifest->seed = context_.seed;
     manifest->partition_seconds = timer_.Seconds();
+    manifest->warnings = warnings_;
   }
 
   // Where a store's conditional put is not atomic two may be told that they won, and an answer may be lost: the

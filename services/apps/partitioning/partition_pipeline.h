@@ -51,10 +51,7 @@ struct PartitionOutcome {
   std::string uri;            // <output>/<key>
   std::string partition_key;  // = manifest.partition_key
   bool reused = false;        // it was there already, or another process was faster
-  format::Manifest manifest;  // quality, seconds and peak memory as of when it was made
-  // What its making has left out, or read although it is rarely meant; of a group's processes rank 0 has them. A
-  // partitioning that is reused has none: the process that made it has reported them.
-  std::vector<std::string> warnings = {};
+  format::Manifest manifest;  // quality, seconds, peak memory and warnings as of when it was made
 };
 
 // Partitions graph.source as graph.partitions says into `<output_uri>/<key>/`, where the key is a hash of everything

@@ -30,7 +30,7 @@ std::string ReportAsJson(const PartitionOutcome& outcome) {
                                  {"balance", manifest.quality.balance},
                                  {"seconds", manifest.partition_seconds},
                                  {"peakMemoryBytes", manifest.peak_memory_bytes},
-                                 {"warnings", outcome.warnings}};
+                                 {"warnings", manifest.warnings}};
   // A graph's name is any text: what is not UTF-8 is replaced, not thrown at us.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -49,7 +49,7 @@ std::string ReportAsText(const PartitionOutcome& outcome) {
   }
   text += "  made in      " + Fixed(manifest.partition_seconds, 1) + " s, " +
           Fixed(static_cast<double>(manifest.peak_memory_bytes) / (1 << 20), 0) + " MiB at most\n";
-  for (const std::string& warning : outcome.warnings) text += "  warning      " + warning + "\n";
+  for (const std::string& warning : manifest.warnings) text += "  warning      " + warning + "\n";
   return text + "  at           " + outcome.uri + "\n";
 }
 

@@ -47,6 +47,7 @@ class Served {
       nonces_.push_back(*std::move(nonce));
       server::ServedGraph served;
       served.name = loaded->manifest.graph_name;
+      served.warnings = {"one edge is left out"};
       served.description = DescriptionOf(loaded->manifest);
       served.mapped_files.emplace();
       served.mapped_files->set_nonce_path(nonces_.back().path());
@@ -90,6 +91,7 @@ TEST(ServingTest, MappedAndRemoteAccessAnswerAlike) {
   EXPECT_THAT(mapped->access, ::testing::Each(client::Access::kMapped));
   EXPECT_THAT(remote->access, ::testing::Each(client::Access::kRpc));
   EXPECT_EQ(mapped->graph_name, "small");
+  EXPECT_EQ(mapped->warnings, std::vector<std::string>{"one edge is left out"});
   ASSERT_EQ(mapped->graph->columns().size(), remote->graph->columns().size());
   // As the manifest has them, and as the files' partitions themselves.
   const client::testing::ServedGraph whole(client::testing::SmallGraph(), 2);
