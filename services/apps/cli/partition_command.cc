@@ -128,7 +128,8 @@ Outcome Partition(PartitionFlags flags) {
   flags.pipeline.held_out = HeldOutOf(flags.source);
   flags.pipeline.label_columns = flags.source.labels;
   flags.pipeline.check_names = [&](const partitioning::GraphNames& names) {
-    return CheckLabels(flags.source, names.node_columns, names.edge_columns);
+    return CheckLabels(flags.source, partitioning::ColumnNames(names.node_columns),
+                       partitioning::ColumnNames(names.edge_columns));
   };
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(StyleOf(flags.out), stderr);

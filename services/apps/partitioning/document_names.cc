@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "services/apps/partitioning/document_fit.h"
 #include "services/base/check.h"
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
@@ -16,6 +17,13 @@ namespace espalier::partitioning {
 namespace {
 
 using Names = std::set<std::string>;
+
+template <class Value>
+Names KeysOf(const std::map<std::string, Value>& values) {
+  Names keys;
+  for (const auto& [name, value] : values) keys.insert(name);
+  return keys;
+}
 
 std::vector<std::string> ListOf(const Names& names) { return {names.begin(), names.end()}; }
 
@@ -40,9 +48,9 @@ std::string NoneHas(const std::string& kind, const std::string& name, const Name
          "; there are: " + TextOf(names);
 }
 
-Names All(const std::vector<Names>& by_type) {
+Names All(const std::vector<std::map<std::string, ColumnHeader>>& by_type) {
   Names all;
-  for (const Names& names : by_type) all.insert(names.begin(), names.end());
+  for (Names& names : ColumnNames(by_type)) all.merge(names);
   return all;
 }
 
@@ -66,7 +74,7 @@ class NameSearch {
   }
 
   void LookAtTraining(const job::Training& training) {
-    const bool only_infers = training.epochs == 0 && !training.model.uri.empty();
+    const bool only_infers = OnlyInfers(training);
     std::optional<NodeTypeId> seed_type;
     if (!job::IsOfEdges(training.task.type)) {
       seed_type = NodeType(training.task.node_type, "spec.training.task.nodeType");
@@ -80,7 +88,7 @@ class NameSearch {
     LookAtSampling(training.sampling, seed_type);
   }
 
-  std::vector<UnknownName> Take() { return std::move(unknown_); }
+  std::vector<FieldError> Take() { return std::move(unknown_); }
 
  private:
   static std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
@@ -114,14 +122,14 @@ class NameSearch {
 
   void LookAtNodeTask(const job::Task& task, NodeTypeId type) {
     ExpectColumn(type, task.label, "spec.training.task.label");
-    const Names& splits = graph_.node_splits[type.value];
+    const Names splits = KeysOf(graph_.node_splits[type.value]);
     if (!splits.contains(task.split)) {
       Add("spec.training.task.split", Lacks(NameOf(type), "split", task.split, splits));
     }
   }
 
   void ExpectSplit(EdgeTypeId type, const job::Task& task) {
-    const Names& splits = graph_.edge_splits[type.value];
+    const Names splits = KeysOf(graph_.edge_splits[type.value]);
     if (splits.contains(task.split)) return;
     Add("spec.training.task.split", Lacks(NameOf(type), "split", task.split, splits));
   }
@@ -130,7 +138,7 @@ class NameSearch {
     const size_t unknown_before = unknown_.size();
     const std::optional<EdgeTypeId> type = EdgeType(task.edge_type, "spec.training.task.edgeType");
     if (type && !only_infers) {
-      const Names& columns = graph_.edge_columns[type->value];
+      const Names columns = KeysOf(graph_.edge_columns[type->value]);
       if (!columns.contains(task.label)) {
         Add("spec.training.task.label", Lacks(NameOf(*type), "column", task.label, columns));
       }
@@ -167,7 +175,7 @@ class NameSearch {
   }
 
   void ExpectColumn(NodeTypeId type, const std::string& name, const std::string& path) {
-    const Names& columns = graph_.node_columns[type.value];
+    const Names columns = KeysOf(graph_.node_columns[type.value]);
     if (name == graph::kOriginalIdColumn || columns.contains(name)) return;
     Add(path, Lacks(NameOf(type), "column", name, columns));
   }
@@ -199,23 +207,31 @@ class NameSearch {
   }
 
   const GraphNames& graph_;  // outlives this
-  std::vector<UnknownName> unknown_;
+  std::vector<FieldError> unknown_;
 };
 
 }  // namespace
 
-std::vector<UnknownName> UnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {
+bool IsTrainedByEspalier(const job::DistTraining& job, TrainedBy trained_by) {
+  return job.has_training && trained_by == TrainedBy::kEspalier && !job.program.has_value();
+}
+
+bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && !training.model.uri.empty(); }
+
+std::vector<FieldError> UnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {
   NameSearch search(graph);
   search.LookAtGraph(job.graph);
-  const bool by_program = trained_by == TrainedBy::kProgram || job.program.has_value();
-  if (job.has_training && !by_program) search.LookAtTraining(job.training);
+  if (IsTrainedByEspalier(job, trained_by)) search.LookAtTraining(job.training);
   return search.Take();
 }
 
-Status CheckNames(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph) {
+Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph) {
+  std::vector<FieldError> errors = UnknownNames(job.training, trained_by, graph);
+  // A name that does not exist has no header.
+  if (errors.empty()) errors = FindMisfits(job.training, trained_by, graph);
   std::string text;
-  for (const UnknownName& unknown : UnknownNames(job.training, trained_by, graph)) {
-    text += (text.empty() ? "" : "\n") + job.places.Of(unknown.path) + unknown.path + ": " + unknown.message;
+  for (const FieldError& error : errors) {
+    text += (text.empty() ? "" : "\n") + job.places.Of(error.path) + error.path + ": " + error.message;
   }
   return text.empty() ? Status() : InvalidArgument(text);
 }

@@ -1,31 +1,31 @@
-// What a job document names of its graph, looked for before the graph is cut: types, columns, splits, and whether the
-// types of a task on edges fit each other. Whoever trains would find a name that is wrong only hours later, when the
-// partitions of a large graph are served.
+// Checks a job document against the headers of its graph, before the graph is cut. The names are looked up here: types,
+// columns, splits, and whether the edge types of a task fit each other. document_fit.h checks what stands under them.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "services/apps/partitioning/field_error.h"
 #include "services/apps/partitioning/graph_names.h"
 #include "services/job/parse.h"
 
 namespace espalier::partitioning {
 
-// Who reads spec.training. A program of the user's takes of it what it likes.
+// Which program reads spec.training. A user's program may use any part of it.
 enum class TrainedBy { kEspalier, kProgram };
 
-struct UnknownName {
-  std::string path;  // "spec.training.task.label"
-  std::string message;
-};
+// Returns whether Espalier's trainers will read spec.training of `job`.
+bool IsTrainedByEspalier(const job::DistTraining& job, TrainedBy trained_by);
+// Returns whether the job applies a model and trains nothing: its graph needs neither labels nor a split.
+bool OnlyInfers(const job::Training& training);
 
-// In the document's order. What the trainers of a job that only applies a model can do without (its label, its split)
-// is not looked for.
-std::vector<UnknownName> UnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
+// Returns the names that do not exist, in the document's order.
+std::vector<FieldError> UnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
 
-// The same as InvalidArgument, a line each, with its place:
+// Returns InvalidArgument with all errors of UnknownNames, or where there are none of FindMisfits: one line each, with
+// its place in the document:
 //   job.yaml:12:14: spec.training.task.label: node type 'paper' has no column 'lable' (did you mean 'label'?); it has:
 //   feat, label
-Status CheckNames(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph);
+Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph);
 
 }  // namespace espalier::partitioning

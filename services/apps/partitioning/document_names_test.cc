@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/apps/partitioning/testing/library_job.h"
+
 namespace espalier::partitioning {
 namespace {
 
@@ -20,51 +22,23 @@ graph::SourceGraph Library() {
   graph.schema =
       *graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}, {"paper", "cites", "paper"}});
   graph.nodes.resize(2);
-  graph.nodes[0].columns["age"] = {};
-  graph.nodes[1].columns["feat"] = graph.nodes[1].columns["topic"] = {};
+  graph.nodes[0].columns["age"] = Tensor::Zeros(DType::kI64, {0});
+  graph.nodes[1].columns["feat"] = Tensor::Zeros(DType::kF32, {0, 4});
+  graph.nodes[1].columns["topic"] = Tensor::Zeros(DType::kI64, {0});
   graph.edges.resize(2);
-  graph.edges[0].columns["year"] = {};
-  graph.splits["time"][1] = {};
-  graph.edge_splits["sold"][0] = {};
+  graph.edges[0].columns["year"] = Tensor::Zeros(DType::kI64, {0});
+  graph.splits["time"][1] = {.train = {0}, .validation = {1}, .test = {2}};
+  graph.edge_splits["sold"][0].train = {.sources = {0}, .destinations = {0}};
   return graph;
-}
-
-constexpr const char* kDocument = R"(apiVersion: espalier.io/v1alpha1
-kind: DistTraining
-metadata: {name: library}
-spec:
-  graph: {source: {uri: /srv/library, format: NPY}, partitions: {count: 2}}
-  training:
-    task: {type: NodeClassification, nodeType: paper, label: topic, split: time}
-    inputs:
-    - {nodeType: paper, features: [feat]}
-    model: {type: GraphSAGE, hiddenSize: 8}
-    sampling: {layers: [{fanout: 5}]}
-    batchSize: 8
-    epochs: 1
-)";
-
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-Settings With(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
-job::ParsedJob Job(const Settings& settings) {
-  Result<job::ParsedJob> job =
-      job::ParseJob("job.yaml", kDocument, settings, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
-  ESPALIER_CHECK(job.ok()) << job.status().ToString();
-  return *std::move(job);
 }
 
 // "path: message" of each name that is not there.
 std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by = TrainedBy::kEspalier) {
-  const job::DistTraining training = Job(settings).training;
+  const job::DistTraining training = LibraryJob(settings).training;
   const Result<GraphNames> names = NamesOf(Library(), training.graph);
   ESPALIER_CHECK(names.ok()) << names.status().ToString();
   std::vector<std::string> texts;
-  for (const UnknownName& unknown : UnknownNames(training, trained_by, *names)) {
+  for (const FieldError& unknown : UnknownNames(training, trained_by, *names)) {
     texts.push_back(unknown.path + ": " + unknown.message);
   }
   return texts;
@@ -104,8 +78,8 @@ TEST(DocumentNamesTest, NamesColumnsAndSplitsThatAreNotThereAndThoseThatAre) {
 TEST(DocumentNamesTest, ListsNoMoreThanFortyColumns) {
   graph::SourceGraph wide = Library();
   for (int i = 100; i < 200; ++i) wide.nodes[1].columns["column" + std::to_string(i)] = {};
-  const job::ParsedJob job = Job({{"training.task.label", "stars"}});
-  EXPECT_THAT(CheckNames(job, TrainedBy::kEspalier, *NamesOf(wide, job.training.graph)).message(),
+  const job::ParsedJob job = LibraryJob({{"training.task.label", "stars"}});
+  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(wide, job.training.graph)).message(),
               AllOf(HasSubstr("it has: column100, column101, "), EndsWith("column139, ... and 62 more")));
 }
 
@@ -189,18 +163,18 @@ TEST(DocumentNamesTest, AProgramTakesOfTrainingWhatItLikes) {
 }
 
 TEST(DocumentNamesTest, SaysWhereInTheDocumentEachNameStands) {
-  const job::ParsedJob job = Job({{"training.task.split", "random"}, {"training.inputs[0].features", "[size]"}});
+  const job::ParsedJob job = LibraryJob({{"training.task.split", "random"}, {"training.inputs[0].features", "[size]"}});
   const GraphNames names = *NamesOf(Library(), job.training.graph);
-  const Status wrong = CheckNames(job, TrainedBy::kEspalier, names);
+  const Status wrong = CheckDocument(job, TrainedBy::kEspalier, names);
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.message(), AllOf(StartsWith("--set training.task.split: spec.training.task.split: node type"),
                                      HasSubstr("\n--set training.inputs[0].features: spec.training.inputs[0]."
                                                "features[0]: node type")));
-  EXPECT_TRUE(CheckNames(Job({}), TrainedBy::kEspalier, names).ok());
+  EXPECT_TRUE(CheckDocument(LibraryJob({}), TrainedBy::kEspalier, names).ok());
 
   graph::SourceGraph other = Library();
   other.nodes[1].columns.erase("topic");
-  EXPECT_THAT(CheckNames(Job({}), TrainedBy::kEspalier, *NamesOf(other, job.training.graph)).message(),
+  EXPECT_THAT(CheckDocument(LibraryJob({}), TrainedBy::kEspalier, *NamesOf(other, job.training.graph)).message(),
               StartsWith("job.yaml:7:62: spec.training.task.label: node type 'paper' has no column 'topic'"));
 }
 

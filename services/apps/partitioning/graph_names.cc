@@ -5,6 +5,7 @@
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
+#include "services/partition/id_width.h"
 
 namespace espalier::partitioning {
 namespace {
@@ -19,17 +20,27 @@ GraphNames NamesFor(graph::GraphSchema schema) {
   return names;
 }
 
-template <class Columns>
-std::set<std::string> KeysOf(const Columns& columns) {
-  std::set<std::string> keys;
-  for (const auto& [name, column] : columns) keys.insert(name);
-  return keys;
+using Headers = std::map<std::string, ColumnHeader>;
+
+Headers HeadersOf(const std::map<std::string, Tensor>& columns) {
+  Headers headers;
+  for (const auto& [name, column] : columns) {
+    const std::vector<int64_t>& shape = column.shape();
+    // The first dimension counts rows; a column without one is refused when its values are checked.
+    headers[name] = {column.dtype(), shape.empty() ? shape : std::vector<int64_t>(shape.begin() + 1, shape.end())};
+  }
+  return headers;
 }
 
-std::set<std::string> NamesOfColumns(const std::vector<format::ColumnEntry>& columns) {
-  std::set<std::string> names;
-  for (const format::ColumnEntry& column : columns) names.insert(column.name);
-  return names;
+Headers HeadersOf(const std::vector<format::ColumnEntry>& columns) {
+  Headers headers;
+  for (const format::ColumnEntry& column : columns) headers[column.name] = {column.dtype, column.row_shape};
+  return headers;
+}
+
+template <class Split>
+PartSizes SizesOf(const Split& split) {
+  return {.train = split.train.size(), .validation = split.validation.size(), .test = split.test.size()};
 }
 
 // What the edges of a type of the source have is had, in `made`, by the type itself and by its reverse relation.
@@ -44,9 +55,10 @@ std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool m
   return types;
 }
 
-void AddSplits(const graph::SourceGraph& source, uint16_t type, std::set<std::string>* names) {
+void AddSplits(const graph::SourceGraph& source, uint16_t type, std::map<std::string, PartSizes>* splits) {
   for (const auto& [name, by_type] : source.edge_splits) {
-    if (by_type.contains(type)) names->insert(name);
+    const auto split = by_type.find(type);
+    if (split != by_type.end()) splits->emplace(name, SizesOf(split->second));
   }
 }
 
@@ -54,22 +66,41 @@ void AddSplits(const graph::SourceGraph& source, uint16_t type, std::set<std::st
 void AddOutDegrees(GraphNames* names) {
   for (uint16_t type = 0; type < names->schema.num_edge_types(); ++type) {
     const EdgeTypeId edge_type(type);
-    names->node_columns[names->schema.SourceOf(edge_type).value].insert(
-        graph::OutDegreeColumnName(names->schema.EdgeType(edge_type)));
+    names->node_columns[names->schema.SourceOf(edge_type).value].emplace(
+        graph::OutDegreeColumnName(names->schema.EdgeType(edge_type)), ColumnHeader{DType::kU32, {}});
   }
 }
 
-void AddSourceColumns(const std::vector<std::string>& source_columns, GraphNames* names) {
+void AddSourceColumns(const std::vector<std::string>& source_columns, const graph::SourceGraph& source,
+                      GraphNames* names) {
   for (uint16_t type = 0; type < names->edge_columns.size(); ++type) {
-    const std::set<std::string>& of_sources = names->node_columns[names->schema.SourceOf(EdgeTypeId(type)).value];
+    const NodeTypeId source_type = names->schema.SourceOf(EdgeTypeId(type));
+    const Headers& of_sources = names->node_columns[source_type.value];
     for (const std::string& name : source_columns) {
-      if (name != graph::kOriginalIdColumn && !of_sources.contains(name)) continue;
-      names->edge_columns[type].insert(graph::SourceColumnName(name));
+      const auto column = of_sources.find(name);
+      const bool is_id = name == graph::kOriginalIdColumn;
+      if (!is_id && column == of_sources.end()) continue;
+      const ColumnHeader header =
+          is_id ? ColumnHeader{partition::WidthFor(source.nodes[source_type.value].count), {}} : column->second;
+      names->edge_columns[type].emplace(graph::SourceColumnName(name), header);
     }
   }
 }
 
 }  // namespace
+
+int64_t ColumnHeader::width() const {
+  int64_t width = 1;
+  for (const int64_t size : row_shape) width *= size;
+  return width;
+}
+
+std::string ColumnHeader::ToString() const {
+  if (row_shape.empty()) return NameOf(dtype);
+  std::string sizes;
+  for (const int64_t size : row_shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  return std::string(NameOf(dtype)) + " [" + sizes + "]";
+}
 
 Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph) {
   const bool makes_relations = graph.preprocess.add_reverse_edges && !source.schema.is_homogeneous();
@@ -78,22 +109,23 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
   if (!schema.ok()) return std::move(schema).status();
   GraphNames names = NamesFor(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
-    names.node_columns[type] = KeysOf(source.nodes[type].columns);
+    names.node_columns[type] = HeadersOf(source.nodes[type].columns);
   }
   for (const auto& [name, by_type] : source.splits) {
     for (uint16_t type = 0; type < names.node_splits.size(); ++type) {
-      if (by_type.contains(type)) names.node_splits[type].insert(name);
+      const auto split = by_type.find(type);
+      if (split != by_type.end()) names.node_splits[type].emplace(name, SizesOf(split->second));
     }
   }
   for (uint16_t type = 0; type < source.edges.size(); ++type) {
-    const std::set<std::string> columns = KeysOf(source.edges[type].columns);
+    const Headers columns = HeadersOf(source.edges[type].columns);
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
     for (const EdgeTypeId made : TypesMadeOf(named, makes_relations, names.schema)) {
       names.edge_columns[made.value].insert(columns.begin(), columns.end());
       AddSplits(source, type, &names.edge_splits[made.value]);
     }
   }
-  AddSourceColumns(graph.partitions.source_columns, &names);
+  AddSourceColumns(graph.partitions.source_columns, source, &names);
   AddOutDegrees(&names);
   return names;
 }
@@ -101,14 +133,24 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
 GraphNames NamesOf(const format::Manifest& manifest) {
   GraphNames names = NamesFor(manifest.book.schema());
   for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
-    names.node_columns[type] = NamesOfColumns(manifest.node_columns[type]);
+    names.node_columns[type] = HeadersOf(manifest.node_columns[type]);
   }
   for (size_t type = 0; type < manifest.edge_columns.size(); ++type) {
-    names.edge_columns[type] = NamesOfColumns(manifest.edge_columns[type]);
+    names.edge_columns[type] = HeadersOf(manifest.edge_columns[type]);
   }
-  for (const format::SplitEntry& split : manifest.splits) names.node_splits[split.node_type].insert(split.name);
+  for (const format::SplitEntry& split : manifest.splits) {
+    names.node_splits[split.node_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+  }
   for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
-    names.edge_splits[split.edge_type].insert(split.name);
+    names.edge_splits[split.edge_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+  }
+  return names;
+}
+
+std::vector<std::set<std::string>> ColumnNames(const std::vector<Headers>& columns) {
+  std::vector<std::set<std::string>> names(columns.size());
+  for (size_t type = 0; type < columns.size(); ++type) {
+    for (const auto& [name, header] : columns[type]) names[type].insert(name);
   }
   return names;
 }

@@ -1,6 +1,9 @@
-// The names that a graph brings: types, columns and splits, as its partitions will have them.
+// What a graph's headers say, as its partitions will have it: types, columns with dtype and shape, splits with the
+// sizes of their parts.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,19 +14,39 @@
 
 namespace espalier::partitioning {
 
-struct GraphNames {
-  graph::GraphSchema schema;
-  std::vector<std::set<std::string>> node_columns;  // by NodeTypeId; without original ids
-  std::vector<std::set<std::string>> edge_columns;  // by EdgeTypeId; copies of sources' columns included
-  std::vector<std::set<std::string>> node_splits;   // names, by NodeTypeId
-  std::vector<std::set<std::string>> edge_splits;   // names, by EdgeTypeId
+struct ColumnHeader {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> row_shape;  // of one node or edge; empty: one value
+
+  // Values of one row; 0 where a dimension is 0.
+  int64_t width() const;
+  // "F32 [16]", "I64" of one value
+  std::string ToString() const;
+  friend bool operator==(const ColumnHeader&, const ColumnHeader&) = default;
 };
 
-// Of a source as graph.preprocess and graph.partitions will have it: with the relations that addReverseEdges makes.
-// Looks at no edge. InvalidArgument where such a relation is there already.
+struct PartSizes {
+  uint64_t train = 0, validation = 0, test = 0;  // nodes or edges
+  friend bool operator==(const PartSizes&, const PartSizes&) = default;
+};
+
+struct GraphNames {
+  graph::GraphSchema schema;
+  std::vector<std::map<std::string, ColumnHeader>> node_columns;  // by NodeTypeId; without original ids
+  std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with the copies of sources' columns
+  std::vector<std::map<std::string, PartSizes>> node_splits;      // by NodeTypeId
+  std::vector<std::map<std::string, PartSizes>> edge_splits;      // by EdgeTypeId
+};
+
+// Returns the headers of a source as graph.preprocess and graph.partitions will have it: with the relations that
+// addReverseEdges makes. Training edges that preprocessing leaves out still count. Reads no edge and no value.
+// InvalidArgument where such a relation exists already.
 Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph);
 
-// Of a partitioning.
+// Returns the headers of a partitioning.
 GraphNames NamesOf(const format::Manifest& manifest);
+
+// Returns the names of the columns of each type.
+std::vector<std::set<std::string>> ColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);
 
 }  // namespace espalier::partitioning

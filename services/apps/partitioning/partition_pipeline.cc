@@ -183,7 +183,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
     WarnOfSource(warnings);
-    RETURN_IF_ERROR(CheckNames(source));
+    RETURN_IF_ERROR(CheckSource(source, /*checks_values=*/true));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
     return Preprocessed(std::move(source));
@@ -194,15 +194,19 @@ class Pipeline {
     has_unknown_names_ = !known.ok();
     return known;
   }
-  // A name that is missing may be one that the source's reader has left out: the error then says so.
-  Status CheckNames(const graph::SourceGraph& source) {
-    if (!options_.check_names) return Status();
+  Status CheckSource(const graph::SourceGraph& source, bool checks_values) {
+    if (!options_.check_names && !options_.check_values) return Status();
     ASSIGN_OR_RETURN(const GraphNames names, NamesOf(source, graph_));
-    const Status known = CheckNames(names);
-    if (known.ok() || warnings_.empty()) return known;
-    std::string text = known.message();
+    RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
+    return checks_values && options_.check_values ? options_.check_values(names, source) : Status();
+  }
+
+  // A missing name may be one that the reader of the source has left out: the error then carries the warnings.
+  Status WithWarnings(const Status& checked) const {
+    if (checked.ok() || warnings_.empty()) return checked;
+    std::string text = checked.message();
     for (const std::string& warning : warnings_) text += "\nwarning: " + warning;
-    return Status(known.code(), text);
+    return Status(checked.code(), text);
   }
 
   Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) {
@@ -321,7 +325,8 @@ class Pipeline {
     std::vector<std::string> warnings;
     ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path, &warnings));
     if (group.rank() == 0) WarnOfSource(warnings);
-    RETURN_IF_ERROR(CheckNames(source));
+    // Headers cost nothing: every process reports its own. One process reads all values for the group.
+    RETURN_IF_ERROR(CheckSource(source, /*checks_values=*/group.rank() == 0));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};

@@ -36,9 +36,12 @@ struct PartitionPipelineOptions {
   // This process is one of several that make the partitioning (group_partitioning.h). All have the same graph, seed and
   // output; each ends when the manifest stands. None: one process makes it.
   std::optional<GroupOptions> group = {};
-  // Whether the graph has what the caller will ask of it; asked before the graph is cut, and of a partitioning that is
-  // there already. An error ends the work with it. None: nothing is looked for.
+  // Whether the graph's headers have what the caller needs; called before the graph is cut, and for a partitioning that
+  // is reused. An error ends the work with it. Null: nothing is checked.
   std::function<Status(const GraphNames& names)> check_names = nullptr;
+  // The same for the values of a source that has been read and is about to be cut; of a group, rank 0 calls it. Not
+  // called for a partitioning that is reused, whose source is not read.
+  std::function<Status(const GraphNames& names, const graph::SourceGraph& source)> check_values = nullptr;
   // Asked where a phase begins: what counts its bytes, as far as they are known (read of text, passed by Streaming,
   // written), until the next begins or the work ends. None, or null: nobody counts.
   std::function<WorkMeter*(std::string_view phase)> meter_of = nullptr;

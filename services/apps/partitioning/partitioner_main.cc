@@ -14,6 +14,7 @@
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/partitioning_status.h"
 #include "services/apps/partitioning/report.h"
+#include "services/apps/partitioning/source_values.h"
 #include "services/apps/partitioning/stop_watcher.h"
 #include "services/apps/partitioning/store_access.h"
 #include "services/base/clock.h"
@@ -263,8 +264,13 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
                                          .group = group,
                                          .check_names =
                                              [&](const GraphNames& of_graph) {
-                                               names = CheckNames(parsed, flags.trained_by, of_graph);
+                                               names = CheckDocument(parsed, flags.trained_by, of_graph);
                                                return names;
+                                             },
+                                         .check_values =
+                                             [&](const GraphNames& of_graph, const graph::SourceGraph& source) {
+                                               return CheckSourceValues(training, flags.trained_by, of_graph, source,
+                                                                        flags.threads);
                                              },
                                          .meter_of = [&](std::string_view phase) { return status.MeterOf(phase); },
                                          .stop_requested = [&] { return stop.requested(); }};

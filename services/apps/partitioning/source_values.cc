@@ -1,0 +1,259 @@
+#include "services/apps/partitioning/source_values.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "services/apps/partitioning/document_fit.h"
+#include "services/base/parallel.h"
+#include "services/graph/first_violation.h"
+#include "services/graph/partition.h"
+#include "services/graph/preprocess.h"
+#include "services/job/label_limits.h"
+#include "services/job/sampling/edge_plan.h"
+
+namespace espalier::partitioning {
+namespace {
+
+// Calls `use` with a function that returns element i as a double. 64-bit integers are rounded: signs and the order of
+// magnitude stay what they are.
+template <class Use>
+auto WithElements(const Tensor& tensor, const Use& use) {
+  const auto typed = [&]<class T>(T) {
+    const std::span<const T> values = tensor.values<T>();
+    return use([values](int64_t i) { return static_cast<double>(values[static_cast<size_t>(i)]); });
+  };
+  switch (tensor.dtype()) {
+    case DType::kU8: return typed(uint8_t{});
+    case DType::kI8: return typed(int8_t{});
+    case DType::kI16: return typed(int16_t{});
+    case DType::kI32: return typed(int32_t{});
+    case DType::kI64: return typed(int64_t{});
+    case DType::kU16: return typed(uint16_t{});
+    case DType::kU32: return typed(uint32_t{});
+    case DType::kU64: return typed(uint64_t{});
+    case DType::kF32: return typed(float{});
+    case DType::kF64: return typed(double{});
+    // Bytes of a BOOL column are not checked yet, and halves have no type of their own.
+    case DType::kBool:
+    case DType::kF16:
+    case DType::kBF16: break;
+  }
+  return use([&tensor](int64_t i) { return tensor.ValueAsDouble(i); });
+}
+
+bool HasRows(const Tensor& column, uint64_t count) {
+  return !column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == count;
+}
+
+// Exact for integers.
+std::string TextOf(const Tensor& column, int64_t element) {
+  if (!IsFloating(column.dtype())) {
+    if (column.dtype() == DType::kU64) return std::to_string(column.values<uint64_t>()[static_cast<size_t>(element)]);
+    return std::to_string(column.ValueAsInt(element));
+  }
+  const double value = column.ValueAsDouble(element);
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value < 0 ? "-infinity" : "infinity";
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+struct NamedColumn {
+  std::string field;  // of the document
+  std::string name;
+  std::string owner;  // "edge type 'a:r:b'"
+  const Tensor& values;
+};
+
+Status WrongElement(const NamedColumn& column, int64_t element, const std::string& expected) {
+  const int64_t width = column.values.num_elements() / column.values.num_rows();
+  const std::string value = width == 1 ? "" : ", value " + std::to_string(element % width) + ",";
+  return InvalidArgument(column.field + ": row " + std::to_string(element / width) + " of column '" + column.name +
+                         "' of " + column.owner + value + " is " + TextOf(column.values, element) + ": expected " +
+                         expected);
+}
+
+// Which values a label column may hold, and which of them are labels.
+struct LabelRule {
+  std::function<bool(double)> fits;
+  std::function<bool(double)> is_label;
+  std::string expected;
+  std::string missing;  // the values that mean "no label"
+};
+
+LabelRule RuleOf(const job::Task& task) {
+  const bool is_regression = task.type == job::TaskType::kNodeRegression || task.type == job::TaskType::kEdgeRegression;
+  const auto is_number = [](double value) { return !std::isnan(value); };
+  if (is_regression) {
+    return {[](double value) { return !std::isinf(static_cast<float>(value)); }, is_number,
+            "a finite 32-bit number, or NaN (no label)", "NaN"};
+  }
+  if (task.multi_label) {
+    return {[](double value) { return std::isnan(value) || value == 0 || value == 1; }, is_number,
+            "0, 1 or NaN (no label), because spec.training.task.multiLabel is true", "NaN"};
+  }
+  return {[](double value) {
+            const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMostClasses};
+            return std::isnan(value) || is_class;
+          },
+          [](double value) { return value >= 0; },
+          "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
+}
+
+// The first value of a row that is no label and does not mean "no label".
+template <class ValueAt>
+std::optional<int64_t> WrongValueOf(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
+  for (int64_t at = row * width; at < (row + 1) * width; ++at) {
+    if (!rule.fits(value_at(at))) return at;
+  }
+  return std::nullopt;
+}
+
+class ValueCheck {
+ public:
+  ValueCheck(const GraphNames& names, const graph::SourceGraph& source, int threads)
+      : names_(names), source_(source), threads_(threads) {}
+
+  Status CheckWeights(const job::Training& training) const {
+    const std::string& name = training.sampling.weight;
+    if (name.empty()) return {};
+    const std::vector<bool> is_drawn =
+        DrawnEdgeTypes(training.sampling, names_.schema, SeedTypes(training.task, names_.schema));
+    for (uint16_t type = 0; type < source_.edges.size(); ++type) {
+      const graph::EdgeSet& edges = source_.edges[type];
+      const auto found = edges.columns.find(name);
+      if (found == edges.columns.end() || !HasRows(found->second, edges.num_edges())) continue;
+      const graph::CanonicalEdgeType& named = source_.schema.EdgeType(EdgeTypeId(type));
+      if (!IsDrawn(named.Name(), is_drawn) && !IsDrawn(graph::ReverseRelationOf(named).Name(), is_drawn)) continue;
+      const std::optional<int64_t> wrong = WithElements(found->second, [&](const auto& value_at) {
+        return graph::FirstViolation(threads_, found->second.num_elements(), kCheapGrain, [&](int64_t i) {
+          const double value = value_at(i);
+          return !(value >= 0) || std::isinf(value);
+        });
+      });
+      if (!wrong) continue;
+      return WrongElement({"spec.training.sampling.weight", name, "edge type '" + named.Name() + "'", found->second},
+                          *wrong, "a finite weight, 0 or larger");
+    }
+    return {};
+  }
+
+  Status CheckLabels(const job::Task& task) const {
+    if (task.type == job::TaskType::kLinkPrediction) return {};
+    return job::LabelsEdges(task.type) ? CheckEdgeLabels(task) : CheckNodeLabels(task);
+  }
+
+  Status CheckSeedTimes(const job::Training& training) const {
+    if (training.sampling.seed_time.empty() || job::IsOfEdges(training.task.type)) return {};
+    const std::string& name = training.sampling.seed_time;
+    const NodeTypeId type = SeedTypes(training.task, names_.schema).front();
+    const graph::NodeSet& nodes = source_.nodes[type.value];
+    const auto found = nodes.columns.find(name);
+    if (found == nodes.columns.end() || !HasRows(found->second, nodes.count)) return {};
+    if (found->second.dtype() != DType::kU64) return {};
+    const std::span<const uint64_t> times = found->second.values<uint64_t>();
+    const std::optional<int64_t> wrong = graph::FirstViolation(
+        threads_, found->second.num_elements(), kCheapGrain,
+        [&](int64_t i) { return times[static_cast<size_t>(i)] > uint64_t{std::numeric_limits<int64_t>::max()}; });
+    if (!wrong) return {};
+    return WrongElement({"spec.training.sampling.seedTime", name, OwnerOf(type), found->second}, *wrong,
+                        "a time below 2^63");
+  }
+
+ private:
+  bool IsDrawn(const std::string& edge_type, const std::vector<bool>& is_drawn) const {
+    const Result<EdgeTypeId> type = names_.schema.FindEdgeType(edge_type);
+    return type.ok() && is_drawn[type->value];
+  }
+
+  std::string OwnerOf(NodeTypeId type) const { return "node type '" + source_.schema.NodeTypeName(type) + "'"; }
+
+  Status CheckNodeLabels(const job::Task& task) const {
+    const NodeTypeId type = SeedTypes(task, names_.schema).front();
+    const graph::NodeSet& nodes = source_.nodes[type.value];
+    const auto column = nodes.columns.find(task.label);
+    const auto split = source_.splits.find(task.split);
+    if (column == nodes.columns.end() || !HasRows(column->second, nodes.count)) return {};
+    if (split == source_.splits.end() || !split->second.contains(type.value)) return {};
+    const graph::NodeSplit& parts = split->second.at(type.value);
+    return CheckParts(task, {"spec.training.task.label", task.label, OwnerOf(type), column->second},
+                      {parts.train, parts.validation, parts.test}, "node");
+  }
+
+  Status CheckEdgeLabels(const job::Task& task) const {
+    const Result<EdgeTypeId> type = job::LabelledEdgeTypeOf(task, source_.schema);
+    if (!type.ok()) return {};  // a reverse relation, which addReverseEdges is yet to make
+    const graph::EdgeSet& edges = source_.edges[type->value];
+    const auto column = edges.columns.find(task.label);
+    const auto split = source_.edge_splits.find(task.split);
+    // Rows are original ids unless the source was preprocessed before.
+    if (!edges.original_ids.empty() || column == edges.columns.end()) return {};
+    if (!HasRows(column->second, edges.num_edges())) return {};
+    if (split == source_.edge_splits.end() || !split->second.contains(type->value)) return {};
+    const graph::EdgeSplit& parts = split->second.at(type->value);
+    for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
+      if (part->edge_ids.size() != part->size()) return {};
+    }
+    const std::string owner = "edge type '" + source_.schema.EdgeType(*type).Name() + "'";
+    return CheckParts(task, {"spec.training.task.label", task.label, owner, column->second},
+                      {parts.train.edge_ids.ids(), parts.validation.edge_ids.ids(), parts.test.edge_ids.ids()}, "edge");
+  }
+
+  // `parts`: the rows of train, validation and test.
+  Status CheckParts(const job::Task& task, const NamedColumn& column,
+                    const std::vector<std::span<const uint64_t>>& parts, const std::string& row) const {
+    const LabelRule rule = RuleOf(task);
+    const auto num_rows = static_cast<uint64_t>(column.values.num_rows());
+    if (num_rows == 0) return {};
+    const int64_t width = column.values.num_elements() / column.values.num_rows();
+    const auto check = [&](const auto& value_at) -> Status {
+      for (const std::span<const uint64_t> rows : parts) {
+        const std::optional<int64_t> wrong =
+            graph::FirstViolation(threads_, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
+              const uint64_t id = rows[static_cast<size_t>(i)];
+              return id < num_rows && WrongValueOf(static_cast<int64_t>(id), width, rule, value_at).has_value();
+            });
+        if (!wrong) continue;
+        const auto id = static_cast<int64_t>(rows[static_cast<size_t>(*wrong)]);
+        return WrongElement(column, *WrongValueOf(id, width, rule, value_at), rule.expected);
+      }
+      const auto first_label =
+          graph::FirstViolation(threads_, static_cast<int64_t>(parts.front().size()), kCheapGrain, [&](int64_t i) {
+            const uint64_t id = parts.front()[static_cast<size_t>(i)];
+            if (id >= num_rows) return true;  // ValidateSourceGraph's to refuse
+            for (int64_t at = static_cast<int64_t>(id) * width; at < (static_cast<int64_t>(id) + 1) * width; ++at) {
+              if (rule.is_label(value_at(at))) return true;
+            }
+            return false;
+          });
+      if (first_label || parts.front().empty()) return {};
+      return InvalidArgument(column.field + ": no training " + row + " of split '" + task.split +
+                             "' has a label in column '" + column.name + "' of " + column.owner + ": all " +
+                             std::to_string(parts.front().size()) + " are " + rule.missing + ", which means no label");
+    };
+    return WithElements(column.values, check);
+  }
+
+  const GraphNames& names_;           // outlives this
+  const graph::SourceGraph& source_;  // outlives this
+  const int threads_;
+};
+
+}  // namespace
+
+Status CheckSourceValues(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& names,
+                         const graph::SourceGraph& source, int threads) {
+  if (!IsTrainedByEspalier(job, trained_by)) return {};
+  const ValueCheck check(names, source, threads);
+  if (!OnlyInfers(job.training)) RETURN_IF_ERROR(check.CheckLabels(job.training.task));
+  RETURN_IF_ERROR(check.CheckWeights(job.training));
+  return check.CheckSeedTimes(job.training);
+}
+
+}  // namespace espalier::partitioning
