@@ -15,7 +15,7 @@ Result<std::optional<EdgeTask>> EdgeTaskOf(const job::Training& training, const 
     ASSIGN_OR_RETURN(num_outputs, NumEdgeOutputsOf(*file));
   }
   EdgeTask task;
-  ASSIGN_OR_RETURN(task.target, EdgeTargetOf(training, graph, num_outputs, collective, timeouts));
+  ASSIGN_OR_RETURN(task.target, EdgeTargetOf(training, graph, num_outputs, collective, timeouts, &task.label_warnings));
   task.head = std::make_shared<EdgeHead>(width, task.target.num_outputs, training.seed);
   return std::optional<EdgeTask>(std::move(task));
 }

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "services/trainer/evaluation/edge_evaluation.h"
 #include "services/trainer/model/model_file.h"
@@ -13,6 +15,7 @@ namespace espalier::trainer {
 struct EdgeTask {
   EdgeTarget target;
   std::shared_ptr<EdgeHead> head;
+  std::vector<std::string> label_warnings;  // EdgeTargetOf
 };
 
 // None for other tasks. The head reads embeddings of `width` numbers, and has as many outputs as the labels need, or as

@@ -321,7 +321,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       LinkEvaluation evaluation(access, data, self, options, scorer);
       ASSERT_TRUE(inference.ComputeHidden(*model, "by-hand").ok());
       const auto metric = evaluation.MetricOf(*model, inference, graph::SplitPartName::kTest, "by-hand-embeddings");
-      ASSERT_TRUE(metric.ok() && metric->has_value()) << metric.status().ToString();
+      ASSERT_TRUE(metric.ok() && metric->value.has_value()) << metric.status().ToString();
 
       // Another part on the same embeddings; then a part that ROCAUC could not hold.
       EXPECT_TRUE(evaluation.MetricOf(*model, inference, graph::SplitPartName::kValidation, "unused").ok());
@@ -337,7 +337,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       const espalier::Tensor& x = source.nodes[0].columns.at("x");
       const torch::Tensor embeddings =
           torch::matmul(AsFloats(x)->clone(), parameters["input.weight"].t()) + parameters["input.bias"];
-      EXPECT_NEAR(**metric, MrrByHand(source, *scorer, embeddings, filtered), 1e-6)
+      EXPECT_NEAR(*metric->value, MrrByHand(source, *scorer, embeddings, filtered), 1e-6)
           << static_cast<int>(kind) << (filtered ? " filtered" : " raw");
 
       // Among candidates that are drawn.
@@ -345,9 +345,9 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
         options.metric = drawn_metric;
         LinkEvaluation among_drawn(access, data, self, options, scorer);
         const auto value = among_drawn.MetricOf(*model, inference, graph::SplitPartName::kTest, "drawn-embeddings");
-        EXPECT_TRUE(value.ok() && value->has_value()) << value.status().ToString();
+        EXPECT_TRUE(value.ok() && value->value.has_value()) << value.status().ToString();
         EXPECT_TRUE(among_drawn.Drop().ok());
-        return value.ok() ? value->value_or(0) : 0;
+        return value.ok() ? value->value.value_or(0) : 0;
       };
       SCOPED_TRACE(testing::Message() << static_cast<int>(kind) << (filtered ? " filtered" : " raw"));
       options.num_candidates = 100;

@@ -180,6 +180,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
   if (!facts.module_sha256.empty()) result["moduleSha256"] = facts.module_sha256;
   if (!outcome.resumed_from.empty()) result["resumedFrom"] = outcome.resumed_from;
   if (!not_written.empty()) result["notWritten"] = not_written;
+  if (!outcome.warnings.empty()) result["warnings"] = outcome.warnings;
   return result.dump(2) + "\n";
 }
 

@@ -5,6 +5,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
+#include "services/job/sampling/link_plan.h"
 #include "services/sampler/batches/audit.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/checkpoint/checkpoint_fields.h"
@@ -45,6 +46,9 @@ class TrainerRun {
 
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
+    for (const std::string& warning : options_.graph_warnings) Warn(warning);
+    for (const std::string& warning : parts_.warnings) Warn(warning);
+    if (parts_.unmeasurable.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
     const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts, [this] { return GoOnEvaluating(); },
                                         &phases_};
     EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, inference, options_.incarnation);
@@ -64,6 +68,7 @@ class TrainerRun {
                                      inference.before_chunk,
                                      &phases_};
     }
+    evaluation.on_undefined = [this](SplitPartName part, const std::string& reason) { WarnOfMetric(part, reason); };
     ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation)));
     RETURN_IF_ERROR(PrepareCheckpoints());
     RETURN_IF_ERROR(MakeLearnableRows());
@@ -91,6 +96,60 @@ class TrainerRun {
     if (options_.on_progress) options_.on_progress();
     if (options_.stop_requested == nullptr || !options_.stop_requested->load()) return Status();
     return Cancelled("asked to stop during an evaluation");
+  }
+
+  void Warn(const std::string& warning) {
+    if (std::count(outcome_.warnings.begin(), outcome_.warnings.end(), warning) > 0) return;
+    outcome_.warnings.push_back(warning);
+    if (options_.on_warning) options_.on_warning(warning);
+  }
+
+  // Rows of a part of the task's split.
+  Result<uint64_t> CountOf(SplitPartName part) const {
+    const job::Task& task = job_.training.task;
+    if (!job::IsOfEdges(task.type)) return graph_.seeds.CountOf(parts_.data.seed_type(), task.split, part);
+    std::vector<EdgeTypeId> types(1);
+    if (parts_.edges.has_value()) {
+      types.front() = parts_.edges->target.edge_type;
+    } else {
+      ASSIGN_OR_RETURN(types, job::EdgeTypesOf(task, graph_.schema()));
+    }
+    uint64_t count = 0;
+    for (const EdgeTypeId type : types) {
+      ASSIGN_OR_RETURN(const uint64_t of_type, graph_.seeds.CountOfEdges(type, task.split, part));
+      count += of_type;
+    }
+    return count;
+  }
+
+  const char* RowsName() const { return job::IsOfEdges(job_.training.task.type) ? "edges" : "nodes"; }
+
+  Status WarnOfEmptyParts() {
+    const job::Metric metric = job_.training.evaluation.metric;
+    ASSIGN_OR_RETURN(const uint64_t num_validation, CountOf(SplitPartName::kValidation));
+    ASSIGN_OR_RETURN(const uint64_t num_test, CountOf(SplitPartName::kTest));
+    if (num_validation > 0 && num_test > 0) return Status();
+    std::string parts, keys;
+    for (const auto& [count, part] : {std::pair(num_validation, "validation"), std::pair(num_test, "test")}) {
+      if (count > 0) continue;
+      parts += (parts.empty() ? "" : " and no ") + std::string(part) + " " + RowsName();
+      keys += (keys.empty() ? "" : " and ") + ResultKey(part, metric);
+    }
+    const bool chooses = num_validation == 0 && !OnlyInfers(job_.training);
+    Warn("split '" + job_.training.task.split + "' has no " + parts + ": null in the results: " + keys +
+         (chooses ? "; the best model is that of the last epoch" : ""));
+    return Status();
+  }
+
+  // Parts that are empty have been reported.
+  void WarnOfMetric(SplitPartName part, const std::string& reason) {
+    const Result<uint64_t> count = CountOf(part);
+    if (!count.ok() || *count == 0) return;
+    const std::string word = part == SplitPartName::kTest ? "test" : "validation";
+    const bool cannot_stop = part == SplitPartName::kValidation && job_.training.evaluation.patience > 0;
+    Warn(ResultKey(word, job_.training.evaluation.metric) + " is undefined, null in the results: of the " +
+         std::to_string(*count) + " " + word + " " + RowsName() + " of split '" + job_.training.task.split + "' " +
+         reason + (cannot_stop ? "; early stopping cannot act, and training ends after the last epoch" : ""));
   }
 
   // Before the work, so that a folder nobody may write to is known at once.

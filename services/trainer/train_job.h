@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/collective/collective.h"
 #include "services/job/dist_training.h"
@@ -32,8 +33,9 @@ struct TrainOptions {
   storage::StoreLocation resume_from;  // a checkpoint or a folder of them, another run's for one; without a store: none
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
-  uint64_t inference_chunk_nodes = 0;  // evaluated at once, results depend on it; 0: ChunkNodesOf
-  uint64_t scoring_chunk = 4096;       // edges, and candidates, scored at once; likewise
+  std::vector<std::string> graph_warnings;  // of the partitioning; they are the run's too
+  uint64_t inference_chunk_nodes = 0;       // evaluated at once, results depend on it; 0: ChunkNodesOf
+  uint64_t scoring_chunk = 4096;            // edges, and candidates, scored at once; likewise
   Timeouts timeouts;
   MathSettings math;                                  // reported with the results
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
@@ -55,6 +57,8 @@ struct TrainOptions {
   std::function<void()> on_saved;
   // May be empty. Called on rank 0 for each checkpoint, by the thread that uploads.
   std::function<void(const CheckpointReport&)> on_checkpoint;
+  // May be empty. Called for each entry of TrainOutcome::warnings as it becomes known, from before the first step on.
+  std::function<void(const std::string&)> on_warning;
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the call; null: nothing is counted
 };
 
@@ -69,6 +73,8 @@ struct TrainOutcome {
   double total_seconds = 0;
   std::string resumed_from;       // the checkpoint; empty: trained from the start
   CheckpointSummary checkpoints;  // of rank 0; empty on the others
+  // What is no error and may surprise, one text each: labels and classes that are missing, metrics that are undefined.
+  std::vector<std::string> warnings;
 
   bool stopped() const { return loop.end == LoopEnd::kStopRequested; }
 };

@@ -101,15 +101,20 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
   ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
                    ModuleToRun(training, options.model, collective, options.timeouts.collective));
+  std::vector<std::string> warnings;
+  if (!OnlyInfers(training)) {
+    ASSIGN_OR_RETURN(const LabelCensus labels,
+                     data.CountOutputs(training.task.split, graph.seeds, collective, options.timeouts.collective));
+    warnings = labels.Warnings();
+  }
   if (file.has_value()) {
     ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
     RETURN_IF_ERROR(data.SetOutputs(num_outputs));
-  } else if (!(module != nullptr && OnlyInfers(training))) {
-    RETURN_IF_ERROR(data.CountOutputs(training.task.split, graph.seeds, collective, options.timeouts.collective));
   }
   ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
                    SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
-  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}, 0};
+  Parts parts{std::move(data),    std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}, 0,
+              std::move(warnings)};
   RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
   parts.chunk_nodes = options.inference_chunk_nodes;
@@ -135,6 +140,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
                    EdgeTaskOf(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
   if (parts.edges.has_value()) {
     parts.model->register_module("edge_head", parts.edges->head);
+    parts.warnings = parts.edges->label_warnings;
     const bool lacks_labels = parts.edges->target.label.empty() && parts.unmeasurable.empty();
     if (lacks_labels) parts.unmeasurable = "the edges have no column '" + training.task.label + "'";
   }

@@ -27,6 +27,7 @@ struct Parts {
   std::string unmeasurable;                   // why no metric can be computed; empty: it can
   std::vector<std::string> scorer_relations;  // RunFacts
   uint64_t chunk_nodes = 0;                   // evaluated at once
+  std::vector<std::string> warnings;          // what is worth telling of the labels; the same on every rank
 };
 
 ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts);

@@ -1,5 +1,6 @@
 #include "services/apps/run/result_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,17 @@ constexpr size_t kMostResultBytes = 64 << 20;
 // The trainer's word stands.
 void AddIfAbsent(Json* result, const char* key, Json value) {
   if (!result->contains(key)) (*result)[key] = std::move(value);
+}
+
+// Each once. A program may have a field of this name that means something else: then it stays.
+void AddWarnings(const std::vector<std::string>& warnings, Json* result) {
+  if (warnings.empty()) return;
+  Json& list = (*result)["warnings"];
+  if (list.is_null()) list = Json::array();
+  if (!list.is_array()) return;
+  for (const std::string& warning : warnings) {
+    if (std::find(list.begin(), list.end(), Json(warning)) == list.end()) list.push_back(warning);
+  }
 }
 
 std::string Shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -38,6 +50,7 @@ Result<std::string> AddFacts(const RunFolder& folder, const RunJob& job, const R
     result["samplesDigest"] = *facts.samples_digest;
     result["sampledExpansions"] = facts.num_expansions;
   }
+  AddWarnings(facts.warnings, &result);
   result["incarnation"] = facts.incarnation;
   result["restarts"] = {{"trainers", facts.trainer_restarts}, {"services", facts.service_restarts}};
   result["runSeconds"] = facts.total_seconds;

@@ -13,6 +13,7 @@ struct RunFacts {
   std::string partition_key;
   std::string partition_uri;
   std::string access;
+  std::vector<std::string> warnings;          // of the partitioning
   std::optional<std::string> samples_digest;  // with --audit
   uint64_t num_expansions = 0;
   uint64_t incarnation = 0;      // that made the outputs

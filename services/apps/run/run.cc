@@ -239,6 +239,8 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
     if (!context.options.roles.has_program()) RemoveResult(context);  // hours of somebody's work have gone well
     return Failed(result.status());
   }
+  // A short run ends before anybody has asked for its status.
+  if (!context.options.roles.has_program()) run.ShowWarnings(*result);
   if (const Status written = run.WriteSucceeded(); !written.ok()) return Failed(written);
   RunOutcome outcome;
   outcome.result_json = *result;

@@ -63,10 +63,10 @@ std::string WithoutControls(std::string text) {
   return text;
 }
 
-// What the partitioner has to say to people.
+// The "warnings" of what a process has answered; none where there is no such list.
 std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
   std::vector<std::string> warnings;
-  if (!answer.contains("warnings")) return warnings;
+  if (!answer.is_object() || !answer.contains("warnings")) return warnings;
   for (const nlohmann::json& warning : answer["warnings"]) {
     if (warning.is_string()) warnings.push_back(WithoutControls(warning.get<std::string>()));
   }
@@ -313,7 +313,8 @@ std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
                                    : "partitioned into " + std::to_string(count) + " in " +
                                          terminal::DurationText(phase_timer_.Seconds())) +
                         ": " + facts_.partition_uri);
-  for (const std::string& warning : WarningsIn(answer)) context_.progress.Note("warning: " + warning);
+  facts_.warnings = WarningsIn(answer);
+  ShowWarnings(*text);
   return std::nullopt;
 }
 
@@ -376,6 +377,7 @@ void RunInProgress::Show() {
   if (!rank0_is_ready_) return;
   const Result<std::string> answer = context_.fleet.StatusOf({Role::kTrainer, 0});
   if (!answer.ok()) return;
+  ShowWarnings(*answer);
   const std::optional<TrainingStatus> status = ParseTrainingStatus(*answer);
   if (!status.has_value()) return;
   if (!context_.options.roles.has_program()) context_.progress.SwitchTo(status->phase);
@@ -383,6 +385,12 @@ void RunInProgress::Show() {
     context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
   } else {
     context_.progress.Update(status->fraction, status->text);  // with the phase's own remaining time
+  }
+}
+
+void RunInProgress::ShowWarnings(const std::string& json) {
+  for (const std::string& warning : WarningsIn(nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false))) {
+    if (shown_warnings_.insert(warning).second) context_.progress.Note("warning: " + warning);
   }
 }
 

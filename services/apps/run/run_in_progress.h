@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ class RunInProgress {
   bool TrainersEndedWell();
 
   const RunFacts& facts() const { return facts_; }
+  // Shows the warnings of a result, or of a process's status, that have not been shown before. `json` is untrusted.
+  void ShowWarnings(const std::string& json);
   // To be written once the outputs are committed and in their place.
   Status WriteSucceeded();
 
@@ -106,6 +109,7 @@ class RunInProgress {
   Timer phase_timer_;
   std::optional<SteadyTime> last_shown_;
   bool succeeded_ = false;
+  std::set<std::string> shown_warnings_;
 };
 
 }  // namespace espalier::run

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "services/apps/run/testing/fake_roles.h"
 #include "services/format/checkpoint.h"
@@ -92,6 +93,17 @@ TEST_F(RunMessagesTest, ADocumentThatSurprisesIsWarnedOfOnce) {
   const size_t at = said.lines.find(warning);
   ASSERT_NE(at, std::string::npos) << said.lines;
   EXPECT_EQ(said.lines.find(warning, at + 1), std::string::npos) << said.lines;
+}
+
+TEST_F(RunMessagesTest, WarningsOfPartitionerAndTrainersAreShownAndStandInTheResult) {
+  Let("partitioner warn 0");
+  Let("trainer-0 warn 0");
+  const Said said = Run();
+  ASSERT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
+  EXPECT_THAT(said.lines,
+              AllOf(HasSubstr("warning: half of it is gone\n"), HasSubstr("warning: half of it has no label\n")));
+  const auto result = nlohmann::json::parse(said.outcome.result_json);
+  EXPECT_EQ(result["warnings"], nlohmann::json({"half of it has no label", "half of it is gone"}));
 }
 
 TEST_F(RunMessagesTest, ANameThatTheGraphLacksIsAnErrorOfTheUsersDocument) {

@@ -25,6 +25,7 @@
 #include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
+#include "services/telemetry/warnings_prefix.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/model_file.h"
 #include "services/trainer/ops/math_setup.h"
@@ -122,6 +123,10 @@ telemetry::TerminationMessage LastWords(const trainer::TrainOutcome& outcome, co
   telemetry::TerminationMessage message;
   message.code = outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
   message.message = outcome.stopped() ? "stopped on request" : "trained";
+  if (!outcome.stopped() && !outcome.warnings.empty()) {
+    message.message = telemetry::kWarningsPrefix + outcome.warnings.front();
+    for (size_t i = 1; i < outcome.warnings.size(); ++i) message.message += "; " + outcome.warnings[i];
+  }
   message.partition = telemetry::TerminationMessage::Partition{.hash = partition_key};
   message.metrics = {{"epochs", outcome.loop.epochs.size()},
                      {"bestEpoch", outcome.loop.best_epoch},
@@ -202,6 +207,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
 
   trainer::TrainOptions options;
   options.graph_name = session.graph_name;
+  options.graph_warnings = session.warnings;
   RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
   options.audit_path = flags.audit_path;
   options.partition_key = session.partition_key;
@@ -224,6 +230,10 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   options.on_epoch = [&](const trainer::EpochReport& report) {
     status.OnEpoch(report);
     if (flags.rank == 0) LogEpoch(report, job.training.evaluation.metric);
+  };
+  options.on_warning = [&](const std::string& warning) {
+    status.OnWarning(warning);
+    if (flags.rank == 0) Log(Level::kWarning, "warning", {{"warning", warning}});
   };
   stop.TrainingBegins();
   sampler::PartitionedGraph& graph = *session.graph;

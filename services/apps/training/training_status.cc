@@ -109,6 +109,11 @@ void TrainingStatus::OnPhase(trainer::RunPhase phase, std::optional<double> frac
   phase_fraction_ = fraction;
 }
 
+void TrainingStatus::OnWarning(const std::string& warning) {
+  MutexLock lock(&mutex_);
+  warnings_.push_back(warning);
+}
+
 std::string TrainingStatus::Json() const {
   MutexLock lock(&mutex_);
   nlohmann::ordered_json status = {
@@ -140,6 +145,7 @@ std::string TrainingStatus::Json() const {
   }
   if (last_validation_.has_value()) metrics[trainer::ResultKey("validation", metric_)] = *last_validation_;
   status["metrics"] = std::move(metrics);
+  if (!warnings_.empty()) status["warnings"] = warnings_;
   return status.dump();
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/base/mutex.h"
 #include "services/telemetry/metrics.h"
@@ -23,12 +24,14 @@ class TrainingStatus {
   void OnEpoch(const trainer::EpochReport& report);
   // As PhaseTracker::Report.
   void OnPhase(trainer::RunPhase phase, std::optional<double> fraction);
+  void OnWarning(const std::string& warning);
 
   // Returns {"job", "uid", "rank", "incarnation", "phase", "phasePercent", "epoch", "step", "epochs", "percent",
-  // "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}}.
+  // "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}, "warnings": [texts]}.
   //   percent         of the steps of all epochs, in every phase; etaSeconds: until the last epoch ends
   //   phasePercent    of the phase; absent where it is not known
   //   seedsPerSecond  of all trainers, while steps are taken: time of other phases does not count
+  //   warnings        absent without any
   std::string Json() const;
 
  private:
@@ -59,6 +62,7 @@ class TrainingStatus {
   std::optional<trainer::RunPosition> position_ ABSL_GUARDED_BY(mutex_);
   std::optional<trainer::EpochReport> last_epoch_ ABSL_GUARDED_BY(mutex_);
   std::optional<double> last_validation_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::training

@@ -21,6 +21,16 @@ TEST(TrainingStatusTest, SaysNothingOfProgressBeforeTheFirstStep) {
   EXPECT_EQ(status["incarnation"], 3);
   EXPECT_FALSE(status.contains("percent"));
   EXPECT_FALSE(status.contains("uid"));
+  EXPECT_FALSE(status.contains("warnings"));
+}
+
+TEST(TrainingStatusTest, HasWarningsFromBeforeTheFirstStepOn) {
+  telemetry::MetricRegistry metrics;
+  TrainingStatus training(Job(), "", 0, 1, 1, metrics);
+  training.OnWarning("7 nodes have no label");
+  training.OnWarning("class 3 does not occur");
+  EXPECT_EQ(nlohmann::json::parse(training.Json())["warnings"],
+            nlohmann::json({"7 nodes have no label", "class 3 does not occur"}));
 }
 
 // Who is told that it makes no steps (EspalierJobStuck) asks whether there are any.

@@ -158,6 +158,80 @@ edges:
         shown = espalier("inspect", self.dir / "run")
         self.assertIn("500 nodes, 3000 edges, 2 partitions, 1 trainer\n  testAccuracy ", shown.stdout)
 
+    def small_graph(self, name, labels=None, weights=None, split=None):
+        """200 nodes of 3 classes and 2000 edges with weights; `split` replaces files of the split."""
+        rng = np.random.default_rng(5)
+        labels = rng.integers(0, 3, 200) if labels is None else labels
+        weights = rng.random(2000).astype(np.float32) if weights is None else weights
+        features = rng.random((200, 4)).astype(np.float32)
+        folder = self.dir / name
+        folder.mkdir()
+        arrays = {"edges": random_edges(rng, 200, 200, 2000), "label": labels, "feat": features, "w": weights,
+                  "train": np.arange(120), "validation": np.arange(120, 160), "test": np.arange(160, 200)}
+        arrays.update(split or {})
+        for file, array in arrays.items():
+            np.save(folder / f"{file}.npy", array)
+        (folder / "graph.yaml").write_text("""version: 1
+name: small
+nodes:
+  - {type: node, columns: {node-feat: feat.npy, node-label: label.npy}}
+edges:
+  - {type: "node:to:node", ids: edges.npy, columns: {w: w.npy}}
+splits:
+  - {name: random, train: train.npy, validation: validation.npy, test: test.npy}
+""")
+        return folder
+
+    def test_headers_and_values_are_checked_before_the_graph_is_cut(self):
+        labels = np.random.default_rng(5).integers(0, 3, 200)
+        weights = np.ones(2000, np.float32)
+        negative = weights.copy()
+        negative[1234] = -0.5
+        unlabelled = labels.copy()
+        unlabelled[:120] = -1
+        broken = labels.astype(np.float64)
+        broken[77] = 1.5
+        empty = np.zeros(0, np.int64)
+        weighted = {"training__sampling": {"layers": [{"fanout": 5}], "weight": "w"}}
+        stopping = {"training__evaluation": {"earlyStopping": {"patience": 2}}}
+        cases = {
+            "half": (dict(weights=weights.astype(np.float16)), weighted, 64,
+                     "spec.training.sampling.weight: column 'w' of edge type 'node:to:node' is F16"),
+            "pairs": (dict(weights=np.ones((2000, 2))), weighted, 64, "is F64 [2]: expected one number for each edge"),
+            "negative": (dict(weights=negative), weighted, 65,
+                         "spec.training.sampling.weight: row 1234 of column 'w' of edge type 'node:to:node' is -0.5"),
+            "unlabelled": (dict(labels=unlabelled), {}, 65,
+                           "no training node of split 'random' has a label in column 'node-label'"),
+            "broken": (dict(labels=broken), {}, 65, "row 77 of column 'node-label' of node type 'node' is 1.5"),
+            "wide": (dict(labels=np.zeros((200, 2))), {}, 64, "spec.training.task.label: column 'node-label'"),
+            "train-only": (dict(split={"validation": empty, "test": empty}), stopping, 64,
+                           "spec.training.evaluation.earlyStopping.patience"),
+            "no-train": (dict(split={"train": empty}), {}, 64, "split 'random' has no training nodes"),
+        }
+        for name, (graph, changes, code, words) in cases.items():
+            with self.subTest(name):
+                document = self.write_job(job(self.small_graph(name, **graph), **changes))
+                refused = espalier("run", "-f", document, "--output", self.dir / "run")
+                self.assertEqual(refused.returncode, code, refused.stderr)
+                self.assertIn(words, refused.stderr)
+                self.assertEqual(list((self.dir / "run").rglob("manifest.json")), [])
+
+    def test_what_surprises_is_one_warning_in_console_and_result(self):
+        labels = 100 * np.random.default_rng(5).integers(0, 3, 200)
+        labels[120:160] = 0
+        evaluation = {"metric": "ROCAUC", "earlyStopping": {"patience": 1}}
+        document = job(self.small_graph("graph", labels=labels), training__evaluation=evaluation)
+        process = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run", timeout=240)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        result = json.loads((self.dir / "run/result.json").read_text())
+        self.assertIsNone(result["validationRocAuc"])
+        classes, metric = result["warnings"]
+        self.assertIn("201 outputs, of which 3 classes occur in split 'random' (0, 100, 200)", classes)
+        self.assertIn("validationRocAuc is undefined", metric)
+        self.assertIn("early stopping cannot act", metric)
+        for warning in result["warnings"]:
+            self.assertEqual(process.stderr.count("warning: " + warning), 1, process.stderr)
+
     def partitioned(self):
         graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
         process = espalier("partition", graph, "--format", "NPY", "--count", 2, "--output", self.dir / "parts",

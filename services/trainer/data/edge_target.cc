@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "services/collective/agreement.h"
+#include "services/job/label_limits.h"
 #include "services/job/sampling/edge_plan.h"
+#include "services/trainer/data/label_census.h"
 #include "services/trainer/data/node_data.h"
 
 namespace espalier::trainer {
@@ -19,12 +21,10 @@ constexpr SplitPartName kEveryPart[] = {SplitPartName::kTrain, SplitPartName::kV
 // Labels are read so many at once, or fewer wide ones: an answer stays far below what a message may hold.
 constexpr uint64_t kMostLabelsPerRead = uint64_t{1} << 16;
 constexpr uint64_t kMostLabelBytesPerRead = uint64_t{16} << 20;
-// So many classes are a mistake: a column of ids taken for labels.
-constexpr int64_t kMostClasses = 1'000'000;
 
 // What one rank has seen of the split's labels.
 struct SeenLabels {
-  int64_t largest_class = -1;
+  LabelCensus census;
   int64_t width = 0;        // values of a label; 0: none was seen
   int64_t label_bytes = 0;  // likewise
 };
@@ -50,7 +50,7 @@ Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& gr
 // The rank's share of all parts. Labels are checked against the target's number of outputs, where that is known.
 Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& graph, Rank rank, uint32_t num_ranks,
                                 const Timeouts& timeouts) {
-  SeenLabels seen;
+  SeenLabels seen{.census = {target.loss, target.split, target.label, "edge"}};
   for (const SplitPartName part : kEveryPart) {
     ASSIGN_OR_RETURN(const uint64_t count, graph.seeds.CountOfEdges(target.edge_type, target.split, part));
     if (count == 0) continue;
@@ -64,14 +64,12 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
       EdgeTarget checked = target;
       if (target.loss == LossKind::kCrossEntropy) {
         if (seen.width != 1) break;  // refused by the caller
-        if (checked.num_outputs == 0) checked.num_outputs = kMostClasses;
+        if (checked.num_outputs == 0) checked.num_outputs = job::kMostClasses;
       } else if (checked.num_outputs == 0) {
         checked.num_outputs = seen.width;
       }
       ASSIGN_OR_RETURN(const torch::Tensor labels, LabelsOf(checked, edges.rows));
-      if (target.loss == LossKind::kCrossEntropy && labels.numel() > 0) {
-        seen.largest_class = std::max(seen.largest_class, labels.max().item<int64_t>());
-      }
+      seen.census.Add(part, labels);
     }
   }
   return seen;
@@ -80,18 +78,17 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
 // Of all ranks.
 Result<SeenLabels> LookTogether(const EdgeTarget& target, const GraphAccess& graph, collective::Collective& collective,
                                 const Timeouts& timeouts) {
-  const Result<SeenLabels> own = LookAtLabels(target, graph, collective.rank(), collective.size(), timeouts);
-  RETURN_IF_ERROR(collective::AgreeOn(own.status(), collective, timeouts.collective));
-  const int64_t mine[] = {own->largest_class, own->width, own->label_bytes};
+  Result<SeenLabels> seen = LookAtLabels(target, graph, collective.rank(), collective.size(), timeouts);
+  RETURN_IF_ERROR(collective::AgreeOn(seen.status(), collective, timeouts.collective));
+  RETURN_IF_ERROR(seen->census.MergeOverRanks(collective, timeouts.collective));
+  const int64_t mine[] = {seen->width, seen->label_bytes};
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span(mine)), timeouts.ForCollective()));
-  SeenLabels seen;
   for (size_t at = 0; at + sizeof(mine) <= all.size(); at += sizeof(mine)) {
     int64_t of_rank[std::size(mine)];
     std::memcpy(of_rank, all.data() + at, sizeof(of_rank));
-    seen.largest_class = std::max(seen.largest_class, of_rank[0]);
-    seen.width = std::max(seen.width, of_rank[1]);
-    seen.label_bytes = std::max(seen.label_bytes, of_rank[2]);
+    seen->width = std::max(seen->width, of_rank[0]);
+    seen->label_bytes = std::max(seen->label_bytes, of_rank[1]);
   }
   return seen;
 }
@@ -104,7 +101,7 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
       return InvalidArgument(column + " has " + std::to_string(seen.width) +
                              " values an edge; expected one class (or multiLabel: true)");
     }
-    if (target->num_outputs == 0) target->num_outputs = seen.largest_class + 1;
+    if (target->num_outputs == 0) target->num_outputs = seen.census.num_classes();
   } else if (target->num_outputs == 0) {
     target->num_outputs = seen.width;
   } else if (seen.width > 0 && seen.width != target->num_outputs) {
@@ -166,7 +163,7 @@ Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const Graph
 
 Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess& graph,
                                 std::optional<int64_t> num_outputs, collective::Collective& collective,
-                                const Timeouts& timeouts) {
+                                const Timeouts& timeouts, std::vector<std::string>* warnings) {
   EdgeTarget target;
   ASSIGN_OR_RETURN(target.edge_type, job::LabelledEdgeTypeOf(training.task, graph.schema()));
   target.split = training.task.split;
@@ -179,6 +176,10 @@ Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess
     return target;
   }
   if (!seen.ok()) return seen.status();
+  if (!OnlyInfers(training)) {
+    RETURN_IF_ERROR(seen->census.CheckTraining());
+    *warnings = seen->census.Warnings();
+  }
   RETURN_IF_ERROR(SetOutputs(*seen, &target));
   return target;
 }

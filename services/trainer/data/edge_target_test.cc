@@ -88,7 +88,8 @@ TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
   const GraphAccess access{*graph.graph, *graph.graph, seeds, *graph.graph};
 
   const Timeouts timeouts{std::chrono::seconds(60), std::chrono::seconds(60)};
-  const Result<EdgeTarget> target = EdgeTargetOf(training, access, std::nullopt, alone, timeouts);
+  std::vector<std::string> warnings;
+  const Result<EdgeTarget> target = EdgeTargetOf(training, access, std::nullopt, alone, timeouts, &warnings);
 
   ASSERT_TRUE(target.ok()) << target.status().ToString();
   EXPECT_EQ(target->num_outputs, kWideLabel);

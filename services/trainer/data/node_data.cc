@@ -7,6 +7,7 @@
 #include <set>
 
 #include "services/collective/agreement.h"
+#include "services/job/label_limits.h"
 #include "services/job/sampling/edge_plan.h"
 #include "services/job/sampling/link_plan.h"
 #include "services/trainer/data/learnable_rows.h"
@@ -169,8 +170,8 @@ Status NodeData::SetLabel(const job::Training& training, const GraphSchema& sche
   return Status();
 }
 
-Result<int64_t> NodeData::LargestClass(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank,
-                                       uint32_t num_ranks, int64_t largest, std::chrono::seconds timeout) const {
+Status NodeData::AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank, uint32_t num_ranks,
+                           std::chrono::seconds timeout, LabelCensus* census) const {
   ASSIGN_OR_RETURN(const uint64_t count, seeds.CountOf(part.node_type, part.split, part.part));
   sampler::SeedQuery query = part;
   for (uint64_t chunk = rank.value; chunk * part.batch_size < count; chunk += num_ranks) {
@@ -178,49 +179,48 @@ Result<int64_t> NodeData::LargestClass(const sampler::SeedQuery& part, sampler::
     query.step = static_cast<uint32_t>(chunk);
     ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, seeds.SeedsOfStep(query, deadline));
     ASSIGN_OR_RETURN(const torch::Tensor labels, Labels(batch.seeds, deadline));
-    if (labels.numel() > 0) largest = std::max(largest, labels.max().item<int64_t>());
+    const int64_t largest =
+        loss_kind_ == LossKind::kCrossEntropy && labels.numel() > 0 ? labels.max().item<int64_t>() : int64_t{-1};
+    if (largest >= job::kMostClasses) {
+      return InvalidArgument("column '" + label_ + "' has labels up to " + std::to_string(largest) +
+                             "; expected classes below " + std::to_string(job::kMostClasses));
+    }
+    census->Add(part.part, labels);
   }
-  return largest;
-}
-
-Status NodeData::CountOutputs(const std::string& split, sampler::SeedSource& seeds, collective::Collective& collective,
-                              std::chrono::seconds timeout) {
-  if (!has_labels_) return Status();
-  if (loss_kind_ != LossKind::kCrossEntropy) {
-    num_outputs_ = label_width_;
-    return Status();
-  }
-  constexpr uint64_t kChunk = uint64_t{1} << 16;
-  // So many classes are a mistake: a column of ids taken for labels.
-  constexpr int64_t kMaxClasses = 1'000'000;
-  Result<int64_t> largest = -1;
-  for (const auto part :
-       {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
-    const sampler::SeedQuery query{
-        .node_type = seed_type_, .split = split, .part = part, .shuffle = false, .batch_size = kChunk};
-    largest = LargestClass(query, seeds, collective.rank(), collective.size(), *largest, timeout);
-    if (!largest.ok()) break;
-  }
-  RETURN_IF_ERROR(collective::AgreeOn(largest.status(), collective, timeout).While("counting classes"));
-  ASSIGN_OR_RETURN(
-      const std::vector<std::byte> all,
-      collective.AllGather(std::as_bytes(std::span<const int64_t>(&*largest, 1)), Deadline::After(timeout)));
-  int64_t of_all = -1;
-  for (size_t at = 0; at < all.size(); at += sizeof(int64_t)) {
-    int64_t of_rank;
-    std::memcpy(&of_rank, all.data() + at, sizeof(of_rank));
-    of_all = std::max(of_all, of_rank);
-  }
-  if (of_all < 0) return InvalidArgument("no node of split '" + split + "' has a label in '" + label_ + "'");
-  if (of_all >= kMaxClasses) {
-    return InvalidArgument("column '" + label_ + "' has labels up to " + std::to_string(of_all) +
-                           "; expected classes below " + std::to_string(kMaxClasses));
-  }
-  num_outputs_ = of_all + 1;
   return Status();
 }
 
+Result<LabelCensus> NodeData::CountOutputs(const std::string& split, sampler::SeedSource& seeds,
+                                           collective::Collective& collective, std::chrono::seconds timeout) {
+  LabelCensus census(loss_kind_, split, label_, "node");
+  if (!has_labels_) return census;
+  constexpr uint64_t kMostChunkNodes = uint64_t{1} << 16;
+  constexpr uint64_t kMostChunkValues = uint64_t{1} << 22;
+  const uint64_t chunk = std::clamp<uint64_t>(
+      kMostChunkValues / std::max<uint64_t>(1, static_cast<uint64_t>(label_width_)), 1, kMostChunkNodes);
+  Status counted;
+  for (const auto part :
+       {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
+    const sampler::SeedQuery query{
+        .node_type = seed_type_, .split = split, .part = part, .shuffle = false, .batch_size = chunk};
+    counted = AddLabels(query, seeds, collective.rank(), collective.size(), timeout, &census);
+    if (!counted.ok()) break;
+  }
+  RETURN_IF_ERROR(collective::AgreeOn(counted, collective, timeout).While("counting labels"));
+  RETURN_IF_ERROR(census.MergeOverRanks(collective, timeout));
+  RETURN_IF_ERROR(census.CheckTraining());
+  if (loss_kind_ == LossKind::kCrossEntropy && census.num_classes() == 0) {
+    return InvalidArgument("no node of split '" + split + "' has a label in '" + label_ + "'");
+  }
+  num_outputs_ = loss_kind_ == LossKind::kCrossEntropy ? census.num_classes() : label_width_;
+  return census;
+}
+
 Status NodeData::SetOutputs(int64_t num_outputs) {
+  if (has_labels_ && loss_kind_ == LossKind::kCrossEntropy && num_outputs < num_outputs_) {
+    return InvalidArgument("the model has " + std::to_string(num_outputs) + " outputs, but column '" + label_ +
+                           "' has classes up to " + std::to_string(num_outputs_ - 1));
+  }
   if (has_labels_ && loss_kind_ != LossKind::kCrossEntropy && num_outputs != label_width_) {
     return InvalidArgument("the model has " + std::to_string(num_outputs) + " outputs, but column '" + label_ +
                            "' has " + std::to_string(label_width_) + " values a node");

@@ -14,6 +14,7 @@
 #include "services/job/dist_training.h"
 #include "services/sampler/access/row_source.h"
 #include "services/sampler/access/seed_source.h"
+#include "services/trainer/data/label_census.h"
 #include "services/trainer/model/graph_degrees.h"
 #include "services/trainer/ops/losses.h"
 
@@ -45,12 +46,15 @@ class NodeData {
   // Columns of the model's outputs: classes, a label's values, or an embedding's (tasks on edges).
   int64_t num_outputs() const { return num_outputs_; }
 
-  // Classes are 0 .. the largest label among the split's nodes (all parts). Every rank calls it, each looks at its
-  // share. Called once, by Make's caller, before others use this object.
-  Status CountOutputs(const std::string& split, sampler::SeedSource& seeds, collective::Collective& collective,
-                      std::chrono::seconds timeout);
+  // Reads every label of the split once, and sets the outputs: classes are 0 .. the largest label among the split's
+  // nodes (all parts); other tasks have as many outputs as a label has values. Returns what the labels are; empty for
+  // tasks on edges. Every rank calls it, each reads its share. Called once, by Make's caller, before others use this
+  // object. InvalidArgument where no training node has a label, or a label is no class.
+  Result<LabelCensus> CountOutputs(const std::string& split, sampler::SeedSource& seeds,
+                                   collective::Collective& collective, std::chrono::seconds timeout);
 
-  // In place of CountOutputs: what a model that exists already has. InvalidArgument where labels have another width.
+  // Sets the outputs of a model that exists already, in place of CountOutputs or after it. InvalidArgument where labels
+  // have another width, or classes beyond the outputs were counted.
   Status SetOutputs(int64_t num_outputs);
 
   // From now on Degrees asks this source; for models that need them (Model::needs_degrees). Called once, as
@@ -88,9 +92,9 @@ class NodeData {
   Status AddInput(const job::Input& input, const graph::GraphSchema& schema);
   Status SetLabel(const job::Training& training, const graph::GraphSchema& schema);
   Status SetEmbeddings(const job::Training& training, const graph::GraphSchema& schema);
-  // The largest class among the chunks of a part that are this rank's, or `largest`.
-  Result<int64_t> LargestClass(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank,
-                               uint32_t num_ranks, int64_t largest, std::chrono::seconds timeout) const;
+  // Adds the labels of a part to the census, of those chunks that are this rank's.
+  Status AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank, uint32_t num_ranks,
+                   std::chrono::seconds timeout, LabelCensus* census) const;
 
   sampler::RowSource* rows_;
   std::optional<DegreeSource> degrees_;

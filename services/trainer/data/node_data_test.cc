@@ -144,11 +144,12 @@ TEST(NodeDataTest, CountsClassesAndRefusesLabelsThatAreNone) {
   collective::SelfCollective self;
   const auto count = [&](const std::string& label) -> Result<int64_t> {
     ASSIGN_OR_RETURN(NodeData data, NodeData::Make(TrainingWith({"x"}, label), OneTypeSchema(), columns));
-    RETURN_IF_ERROR(data.CountOutputs("split", seeds, self, std::chrono::seconds(60)));
+    RETURN_IF_ERROR(data.CountOutputs("split", seeds, self, std::chrono::seconds(60)).status());
     return data.num_outputs();
   };
   EXPECT_EQ(*count("y"), 5);
-  EXPECT_THAT(count("none").status().message(), HasSubstr("no node of split 'split' has a label in 'none'"));
+  EXPECT_THAT(count("none").status().message(),
+              HasSubstr("no training node of split 'split' has a label in column 'none': all 3 are"));
   const Status unknown = count("unknown").status();
   EXPECT_EQ(unknown.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(unknown.message(), HasSubstr("has labels up to 9223372036854775807; expected classes below 1000000"));

@@ -21,17 +21,14 @@ Status EdgeEvaluation::StoreEmbeddings(Model& model, FullInference& inference, c
 
 Status EdgeEvaluation::Drop() { return embeddings_.Drop(); }
 
-Result<std::optional<double>> EdgeEvaluation::MetricOf(Model& model, FullInference& inference,
-                                                       graph::SplitPartName part, const std::string& tensor) {
+Result<MetricValue> EdgeEvaluation::MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
+                                             const std::string& tensor) {
   RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor));
   MetricAccumulator metric(measure_.metric, measure_.target.num_outputs);
   RETURN_IF_ERROR(
       collective::AgreeOn(AddPart(part, metric), collective_, measure_.timeouts.collective).While("measuring edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, measure_.timeouts.ForCollective()));
-  const Result<double> value = metric.Value();
-  if (value.ok()) return std::optional<double>(*value);
-  if (value.status().code() == StatusCode::kFailedPrecondition) return std::optional<double>();
-  return value.status();
+  return metric.ValueOrReason();
 }
 
 Status EdgeEvaluation::AddPart(graph::SplitPartName part, MetricAccumulator& metric) const {

@@ -45,10 +45,10 @@ class EdgeEvaluation {
 
   // Every rank calls these in the same order, after inference.ComputeHidden.
   //
-  // `tensor` names what keeps the embeddings until Drop: later calls use those that are there. None where no edge of
-  // the part is labelled.
-  Result<std::optional<double>> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
-                                         const std::string& tensor);
+  // `tensor` names what keeps the embeddings until Drop: later calls use those that are there. Undefined where no edge
+  // of the part is labelled.
+  Result<MetricValue> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
+                               const std::string& tensor);
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
   Status Drop();
 

@@ -112,6 +112,12 @@ Status Evaluator::RunPassOnce(Model& model, const PassWork& work, const std::fun
 }
 
 Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPartName part) {
+  ASSIGN_OR_RETURN(MetricValue measured, Measure(model, part));
+  if (!measured.value.has_value() && options_.on_undefined) options_.on_undefined(part, measured.undefined);
+  return measured.value;
+}
+
+Result<MetricValue> Evaluator::Measure(Model& model, graph::SplitPartName part) {
   if (links_.has_value()) return links_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
   if (edges_.has_value()) return edges_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
   MetricAccumulator metric(options_.metric, data_.num_outputs());
@@ -124,10 +130,7 @@ Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPart
     RETURN_IF_ERROR(AddSampled(model, part, metric));
   }
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.inference.timeouts.ForCollective()));
-  const Result<double> value = metric.Value();
-  if (value.ok()) return std::optional<double>(*value);
-  if (value.status().code() == StatusCode::kFailedPrecondition) return std::optional<double>();
-  return value.status();
+  return metric.ValueOrReason();
 }
 
 Status Evaluator::AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,

@@ -31,6 +31,9 @@ struct EvaluationOptions {
   InferenceOptions inference;
   std::optional<LinkMeasure> links = {};  // set: edges of a split are ranked instead of nodes' outputs
   std::optional<EdgeMeasure> edges = {};  // set: outputs are those of a split's edges
+  // May be empty. Called on every rank each time that a metric is undefined on a part, with the reason
+  // (MetricValue::undefined).
+  std::function<void(graph::SplitPartName part, const std::string& reason)> on_undefined = {};
 };
 
 // As the document says, but for what tasks on edges add.
@@ -75,6 +78,7 @@ class Evaluator {
  private:
   Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective, EvaluationOptions options,
             FullInference inference, sampler::FanoutSampler sampler);
+  Result<MetricValue> Measure(Model& model, graph::SplitPartName part);
   Status RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body);
   Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
                   MetricAccumulator& metric);

@@ -72,8 +72,8 @@ LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collecti
   }
 }
 
-Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInference& inference, SplitPartName part,
-                                                       const std::string& tensor) {
+Result<MetricValue> LinkEvaluation::MetricOf(Model& model, FullInference& inference, SplitPartName part,
+                                             const std::string& tensor) {
   if (options_.filtered && !knows_edges_) {
     RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.collective));
     knows_edges_ = true;
@@ -84,10 +84,7 @@ Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInferen
   RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, stored_, metric), collective_, options_.timeouts.collective)
                       .While("ranking edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.timeouts.ForCollective()));
-  const Result<double> value = metric.Value();
-  if (value.ok()) return std::optional<double>(*value);
-  if (value.status().code() == StatusCode::kFailedPrecondition) return std::optional<double>();
-  return value.status();
+  return metric.ValueOrReason();
 }
 
 // The same on every rank.

@@ -50,9 +50,9 @@ class LinkEvaluation {
                  LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer);
 
   // After inference.ComputeHidden. `tensor` names what keeps the embeddings until Drop: further parts are measured on
-  // those that are there. None where the part is empty.
-  Result<std::optional<double>> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
-                                         const std::string& tensor);
+  // those that are there. Undefined where the part is empty.
+  Result<MetricValue> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
+                               const std::string& tensor);
   // Returns the number of rows that AddPart counts for `part`; 0 where the part cannot be read.
   uint64_t CountRows(graph::SplitPartName part) const;
   // At a pass's end, when every rank has ended its reads, or has failed.

@@ -11,6 +11,8 @@
 namespace espalier::trainer {
 namespace {
 
+constexpr const char* kNoLabel = "none has a label";
+
 // The statistics as words, so that ranks can exchange them.
 class WordWriter {
  public:
@@ -232,7 +234,7 @@ Result<double> MetricAccumulator::Value() const {
   if (no_numbers_ > 0) return NotNumbers();
   switch (metric_) {
     case job::Metric::kAccuracy:
-      if (decided_ == 0) return FailedPrecondition("accuracy of no labelled node");
+      if (decided_ == 0) return FailedPrecondition(kNoLabel);
       return static_cast<double>(right_) / static_cast<double>(decided_);
     case job::Metric::kMacroF1:
     case job::Metric::kMicroF1: return F1();
@@ -247,14 +249,21 @@ Result<double> MetricAccumulator::Value() const {
     total.sum += sum.sum;
     total.count += sum.count;
   }
-  if (total.count == 0) return FailedPrecondition("a mean over nothing that was labelled or ranked");
+  if (total.count == 0) return FailedPrecondition(kNoLabel);
   const double mean = total.sum / static_cast<double>(total.count);
   if (std::isnan(mean)) return NotNumbers();
   return mean;
 }
 
+Result<MetricValue> MetricAccumulator::ValueOrReason() const {
+  const Result<double> value = Value();
+  if (value.ok()) return MetricValue{*value, ""};
+  if (value.status().code() == StatusCode::kFailedPrecondition) return MetricValue{{}, value.status().message()};
+  return value.status();
+}
+
 Result<double> MetricAccumulator::F1() const {
-  if (decided_ == 0) return FailedPrecondition("F1 of no labelled node");
+  if (decided_ == 0) return FailedPrecondition(kNoLabel);
   uint64_t hits = 0, calls = 0;  // calls: predictions and labels, so that F1 = 2 hits / calls
   double sum = 0;
   uint64_t classes = 0;
@@ -301,7 +310,10 @@ Result<double> MetricAccumulator::RocAuc() const {
     sum += static_cast<double>(twice_won) / 2.0 / static_cast<double>(positives) / static_cast<double>(negatives);
     ++curves;
   }
-  if (curves == 0) return FailedPrecondition("the area under the curve needs positive and negative nodes");
+  if (scores_.empty()) return FailedPrecondition(kNoLabel);
+  if (curves == 0) {
+    return FailedPrecondition("all that have a label have the same one, and ROCAUC compares two outcomes of a class");
+  }
   return sum / static_cast<double>(curves);
 }
 

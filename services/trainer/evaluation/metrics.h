@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "services/base/status.h"
@@ -19,6 +21,12 @@ namespace espalier::trainer {
 const char* NameOf(job::Metric metric);
 // False for errors (mean squared, mean absolute): there the smaller value is the better one.
 bool HigherIsBetter(job::Metric metric);
+
+// A metric of a part of a split.
+struct MetricValue {
+  std::optional<double> value;  // none: undefined
+  std::string undefined;        // why, of the part's rows: "none has a label"
+};
 
 // Thread-compatible. Unlabelled rows (losses.h) do not count.
 //   Accuracy   share of rows (multi-label: of entries) predicted right; the prediction is the largest output, or
@@ -45,6 +53,8 @@ class MetricAccumulator {
   // FailedPrecondition where nothing was labelled or ranked (or, RocAuc, no class has both outcomes); InvalidArgument
   // where an output that counts is NaN.
   Result<double> Value() const;
+  // The same where "undefined" is an answer, not an error.
+  Result<MetricValue> ValueOrReason() const;
 
  private:
   struct ChunkSum {

@@ -162,12 +162,13 @@ int main(int argc, char** argv) {
   RecordLife(folder, child);
   if (behavior.action.rfind("await-", 0) == 0) {
     if (!AwaitLives(folder, behavior.action.substr(6), behavior.number)) return 70;
-  } else if (!behavior.action.empty()) {
+  } else if (!behavior.action.empty() && behavior.action != "warn") {
     return Misbehave(behavior, folder, child);
   }
   if (child.rfind("trainer", 0) != 0) return WaitForStop(folder, child, 0);
   if (child == "trainer-0") {
-    const std::string result = R"({"testAccuracy": 0.8125, "bestEpoch": 3})";
+    const std::string warnings = behavior.action == "warn" ? R"(, "warnings": ["half of it has no label"])" : "";
+    const std::string result = R"({"testAccuracy": 0.8125, "bestEpoch": 3)" + warnings + "}";
     (void)WriteFileAtomically(flags["--output"] + "/result.json", result + "\n");
     const std::string manifest = R"({"format": "espalier.outputs", "format_version": 1, "incarnation": )" +
                                  flags["--incarnation"] + R"(, "files": [], "not_written": {}, "result": )" + result +

@@ -1,0 +1,163 @@
+// Each rank counts its share; counts are summed over ranks. Which classes occur is a bitmap of as many bits as the
+// largest class of all ranks needs, at most 125 kB, gathered once the largest class is known.
+#include "services/trainer/data/label_census.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "services/base/check.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr graph::SplitPartName kParts[] = {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation,
+                                           graph::SplitPartName::kTest};
+constexpr const char* kPartWords[] = {"training", "validation", "test"};
+constexpr size_t kMostNamedClasses = 5;
+
+size_t IndexOf(graph::SplitPartName part) { return static_cast<size_t>(part); }
+
+std::string PluralOf(uint64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : noun == "class" ? "es" : "s");
+}
+
+uint64_t CountBits(const std::vector<uint64_t>& words) {
+  uint64_t count = 0;
+  for (const uint64_t word : words) count += static_cast<uint64_t>(std::popcount(word));
+  return count;
+}
+
+// "3, 5, 8, ..."
+std::string FirstClasses(const std::vector<uint64_t>& classes) {
+  std::string text;
+  size_t named = 0;
+  for (size_t c = 0; c < classes.size() * 64; ++c) {
+    if ((classes[c / 64] >> (c % 64) & 1) == 0) continue;
+    if (named++ == kMostNamedClasses) return text + ", ...";
+    text += (text.empty() ? "" : ", ") + std::to_string(c);
+  }
+  return text;
+}
+
+}  // namespace
+
+LabelCensus::LabelCensus(LossKind kind, std::string split, std::string column, std::string row)
+    : kind_(kind), split_(std::move(split)), column_(std::move(column)), row_(std::move(row)) {}
+
+void LabelCensus::Add(graph::SplitPartName part, const torch::Tensor& labels) {
+  Part& counts = parts_[IndexOf(part)];
+  counts.rows += static_cast<uint64_t>(labels.size(0));
+  if (kind_ != LossKind::kCrossEntropy) {
+    if (labels.numel() == 0) return;
+    const torch::Tensor has_label = torch::isnan(labels).logical_not().reshape({labels.size(0), -1}).any(1);
+    counts.labelled += static_cast<uint64_t>(has_label.sum().item<int64_t>());
+    return;
+  }
+  const torch::Tensor classes = labels.contiguous();
+  for (const int64_t value : std::span(classes.data_ptr<int64_t>(), static_cast<size_t>(classes.numel()))) {
+    if (value < 0) continue;
+    const auto word = static_cast<size_t>(value) / 64;
+    if (counts.classes.size() <= word) counts.classes.resize(word + 1);
+    counts.classes[word] |= uint64_t{1} << (value % 64);
+    largest_class_ = std::max(largest_class_, value);
+    ++counts.labelled;
+  }
+}
+
+Status LabelCensus::MergeOverRanks(collective::Collective& collective, std::chrono::seconds timeout) {
+  std::array<int64_t, 7> own{largest_class_};
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    own[1 + 2 * part] = static_cast<int64_t>(parts_[part].rows);
+    own[2 + 2 * part] = static_cast<int64_t>(parts_[part].labelled);
+    parts_[part].rows = parts_[part].labelled = 0;
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                   collective.AllGather(std::as_bytes(std::span(own)), Deadline::After(timeout)));
+  for (size_t at = 0; at + sizeof(own) <= all.size(); at += sizeof(own)) {
+    std::array<int64_t, 7> of_rank;
+    std::memcpy(of_rank.data(), all.data() + at, sizeof(of_rank));
+    largest_class_ = std::max(largest_class_, of_rank[0]);
+    for (size_t part = 0; part < parts_.size(); ++part) {
+      parts_[part].rows += static_cast<uint64_t>(of_rank[1 + 2 * part]);
+      parts_[part].labelled += static_cast<uint64_t>(of_rank[2 + 2 * part]);
+    }
+  }
+  return largest_class_ < 0 ? Status() : MergeClasses(collective, timeout);
+}
+
+Status LabelCensus::MergeClasses(collective::Collective& collective, std::chrono::seconds timeout) {
+  const size_t words = static_cast<size_t>(largest_class_) / 64 + 1;
+  for (Part& part : parts_) {
+    part.classes.resize(words);
+    ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                     collective.AllGather(std::as_bytes(std::span(part.classes)), Deadline::After(timeout)));
+    for (size_t at = 0; at < all.size(); at += sizeof(uint64_t)) {
+      uint64_t word;
+      std::memcpy(&word, all.data() + at, sizeof(word));
+      part.classes[at / sizeof(uint64_t) % words] |= word;
+    }
+  }
+  return Status();
+}
+
+Status LabelCensus::CheckTraining() const {
+  const Part& train = parts_[IndexOf(graph::SplitPartName::kTrain)];
+  if (train.rows == 0 || train.labelled > 0) return Status();
+  return InvalidArgument("spec.training.task.label: no training " + row_ + " of split '" + split_ +
+                         "' has a label in column '" + column_ + "': all " + std::to_string(train.rows) + " are " +
+                         (kind_ == LossKind::kCrossEntropy ? "-1 or NaN" : "NaN") + ", which means no label");
+}
+
+std::vector<std::string> LabelCensus::Warnings() const {
+  std::vector<std::string> warnings;
+  for (std::string text : {UnlabelledText(), AbsentText(), UntrainedText()}) {
+    if (!text.empty()) warnings.push_back(std::move(text));
+  }
+  return warnings;
+}
+
+// Parts without any label have no metric, which is reported where it is computed.
+std::string LabelCensus::UnlabelledText() const {
+  std::string counts;
+  for (const graph::SplitPartName name : kParts) {
+    const Part& part = parts_[IndexOf(name)];
+    if (part.labelled == 0 || part.labelled == part.rows) continue;
+    counts += (counts.empty() ? "" : ", ") + std::to_string(part.rows - part.labelled) + " of " +
+              PluralOf(part.rows, kPartWords[IndexOf(name)] + std::string(" ") + row_);
+  }
+  if (counts.empty()) return "";
+  return "split '" + split_ + "': " + counts + " have no label in column '" + column_ +
+         "': they count neither in the loss nor in metrics";
+}
+
+std::string LabelCensus::AbsentText() const {
+  if (largest_class_ < 0) return "";
+  std::vector<uint64_t> seen(parts_.front().classes.size());
+  for (const Part& part : parts_) {
+    for (size_t word = 0; word < seen.size(); ++word) seen[word] |= part.classes[word];
+  }
+  const uint64_t occurring = CountBits(seen);
+  if (occurring == static_cast<uint64_t>(num_classes())) return "";
+  return "the largest class in column '" + column_ + "' is " + std::to_string(largest_class_) +
+         ", so that the model has " + std::to_string(num_classes()) + " outputs, of which " +
+         PluralOf(occurring, "class") + " occur" + (occurring == 1 ? "s" : "") + " in split '" + split_ + "' (" +
+         FirstClasses(seen) + "): number the classes from 0 without gaps, unless the others are meant to exist";
+}
+
+std::string LabelCensus::UntrainedText() const {
+  if (largest_class_ < 0) return "";
+  std::vector<uint64_t> untrained(parts_.front().classes.size());
+  for (size_t word = 0; word < untrained.size(); ++word) {
+    untrained[word] = (parts_[1].classes[word] | parts_[2].classes[word]) & ~parts_[0].classes[word];
+  }
+  const uint64_t count = CountBits(untrained);
+  if (count == 0) return "";
+  return "split '" + split_ + "': no training " + row_ + " has " + PluralOf(count, "class") + " of column '" + column_ +
+         "' that validation or test " + row_ + "s have (" + FirstClasses(untrained) + "): a model cannot learn " +
+         (count == 1 ? "it" : "them");
+}
+
+}  // namespace espalier::trainer

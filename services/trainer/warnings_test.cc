@@ -1,0 +1,184 @@
+// Labels that are missing or implausible, and metrics that are undefined: refused before the first step, or told once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "services/base/file.h"
+#include "services/graph/generators.h"
+#include "services/storage/testing/temporary_folder.h"
+#include "services/trainer/testing/community.h"
+#include "services/trainer/testing/small_runs.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+graph::NodeSplit& SplitOf(graph::SourceGraph& source) { return source.splits.at(graph::kRandomSplit).at(0); }
+
+// The community graph with other labels: label_of(node, its class).
+graph::SourceGraph Relabelled(const std::function<int64_t(uint64_t, int64_t)>& label_of) {
+  graph::SourceGraph source = CommunityGraph();
+  Tensor& column = source.nodes[0].columns.at(graph::kLabelColumn);
+  std::vector<int64_t> labels(source.nodes[0].count);
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = label_of(i, column.ValueAsInt(static_cast<int64_t>(i)));
+  column = Tensor::FromVector(std::move(labels));
+  return source;
+}
+
+bool IsIn(const std::vector<uint64_t>& part, uint64_t node) {
+  return std::binary_search(part.begin(), part.end(), node);
+}
+
+job::DistTraining Job() {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 3;
+  return job;
+}
+
+TEST(WarningsTest, AGoodRunHasNone) { EXPECT_THAT(TrainSmall(CommunityGraph(), Job()).warnings, IsEmpty()); }
+
+TEST(WarningsTest, ATrainingPartWithoutLabelsIsRefusedBeforeTheFirstStep) {
+  graph::SourceGraph parts = CommunityGraph();
+  const std::vector<uint64_t> train = SplitOf(parts).train;
+  const graph::SourceGraph source = Relabelled([&](uint64_t node, int64_t c) { return IsIn(train, node) ? -1 : c; });
+  for (const uint32_t trainers : {1u, 2u}) {
+    const Status refused = RunSmall(source, Job(), {.trainers = trainers}).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), HasSubstr("spec.training.task.label: no training node of split 'random' has a label "
+                                             "in column 'node-label': all 180 are -1 or NaN"));
+  }
+}
+
+TEST(WarningsTest, RegressionWithoutTargetsIsRefusedToo) {
+  graph::SourceGraph source = CommunityGraph();
+  std::vector<float> targets(source.nodes[0].count, 1);
+  for (const uint64_t node : SplitOf(source).train) targets[node] = kNan;
+  source.nodes[0].columns.at(graph::kLabelColumn) = Tensor::FromVector(std::move(targets));
+  job::DistTraining job = Job();
+  job.training.task.type = job::TaskType::kNodeRegression;
+  job.training.evaluation.metric = job::Metric::kMeanSquaredError;
+  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("no training node of split 'random' has a label"));
+}
+
+TEST(WarningsTest, PartsWithoutSomeLabelsAreCountedOnce) {
+  graph::SourceGraph parts = CommunityGraph();
+  const std::vector<uint64_t> train = SplitOf(parts).train, test = SplitOf(parts).test;
+  const graph::SourceGraph source = Relabelled([&](uint64_t node, int64_t c) {
+    const bool is_unlabelled = std::count(train.begin(), train.begin() + 7, node) + (node == test.front() ? 1 : 0) > 0;
+    return is_unlabelled ? -1 : c;
+  });
+  for (const uint32_t trainers : {1u, 3u}) {
+    EXPECT_THAT(TrainSmall(source, Job(), {.partitions = 2, .trainers = trainers}).warnings,
+                ElementsAre("split 'random': 7 of 180 training nodes, 1 of 180 test nodes have no label in column "
+                            "'node-label': they count neither in the loss nor in metrics"));
+  }
+}
+
+TEST(WarningsTest, ClassesThatDoNotOccurAreNamedWithTheRemedy) {
+  const graph::SourceGraph source = Relabelled([](uint64_t, int64_t c) { return 500 * c; });
+  EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
+              ElementsAre("the largest class in column 'node-label' is 1000, so that the model has 1001 outputs, of "
+                          "which 3 classes occur in split 'random' (0, 500, 1000): number the classes from 0 without "
+                          "gaps, unless the others are meant to exist"));
+}
+
+TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
+  graph::SourceGraph parts = CommunityGraph();
+  const std::vector<uint64_t> test = SplitOf(parts).test;
+  const graph::SourceGraph source =
+      Relabelled([&](uint64_t node, int64_t c) { return node == test.front() ? int64_t{3} : c; });
+  EXPECT_THAT(TrainSmall(source, Job()).warnings,
+              ElementsAre("split 'random': no training node has 1 class of column 'node-label' that validation or test "
+                          "nodes have (3): a model cannot learn it"));
+}
+
+TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannotAct) {
+  graph::SourceGraph parts = CommunityGraph();
+  const std::vector<uint64_t> validation = SplitOf(parts).validation;
+  const graph::SourceGraph source =
+      Relabelled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? 0 : c; });
+  job::DistTraining job = Job();
+  job.training.evaluation.metric = job::Metric::kRocAuc;
+  job.training.evaluation.patience = 1;
+  const storage::TemporaryFolder folder;
+  const TrainOutcome outcome = TrainSmall(source, job, {.trainers = 2, .output = folder.path()});
+  EXPECT_EQ(outcome.loop.epochs.size(), 3u);
+  EXPECT_FALSE(outcome.validation.has_value());
+  EXPECT_TRUE(outcome.test.has_value());
+  EXPECT_THAT(outcome.warnings,
+              ElementsAre(AllOf(StartsWith("validationRocAuc is undefined, null in the results: of the 120 validation "
+                                           "nodes of split 'random' all that have a label have the same one"),
+                                HasSubstr("early stopping cannot act"))));
+  const auto result = nlohmann::json::parse(*ReadFile(folder.path() + "/result.json", 1 << 20));
+  EXPECT_EQ(result["warnings"], nlohmann::json(outcome.warnings));
+
+  const graph::SourceGraph unlabelled =
+      Relabelled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? -1 : c; });
+  job.training.evaluation.metric = job::Metric::kAccuracy;
+  EXPECT_THAT(TrainSmall(unlabelled, job).warnings,
+              ElementsAre(HasSubstr("of the 120 validation nodes of split 'random' none has a label; early stopping")));
+}
+
+TEST(WarningsTest, PartsThatAreEmptyAreNamedTogether) {
+  graph::SourceGraph source = CommunityGraph();
+  SplitOf(source).validation.clear();
+  SplitOf(source).test.clear();
+  EXPECT_THAT(TrainSmall(source, Job()).warnings,
+              ElementsAre("split 'random' has no validation nodes and no test nodes: null in the results: "
+                          "validationAccuracy and testAccuracy; the best model is that of the last epoch"));
+}
+
+TEST(WarningsTest, AModelThatIsTrainedFurtherHasOutputsForAllClasses) {
+  const storage::TemporaryFolder folder;
+  job::DistTraining job = Job();
+  job.output_save = {job::OutputKind::kModel};
+  TrainSmall(CommunityGraph(), job, {.output = folder.path()});
+  job.output_save.clear();
+  job.training.model.uri = folder.path() + "/results/000001/model/best.safetensors";
+  EXPECT_THAT(TrainSmall(CommunityGraph(), job).warnings, IsEmpty());
+  const graph::SourceGraph more = Relabelled([](uint64_t, int64_t c) { return c + 1; });
+  EXPECT_THAT(RunSmall(more, job).status().message(),
+              HasSubstr("the model has 3 outputs, but column 'node-label' has classes up to 3"));
+}
+
+TEST(WarningsTest, LabelsOfEdgesAreCountedAlike) {
+  graph::SourceGraph source = CommunityGraph();
+  graph::EdgeSet& edges = source.edges[0];
+  std::vector<int64_t> kinds(edges.num_edges());
+  graph::EdgeSplit& split = source.edge_splits["rated"][0];
+  for (uint64_t i = 0; i < edges.num_edges(); ++i) {
+    kinds[i] = i % 5 == 0 ? -1 : static_cast<int64_t>(2 + i % 2);
+    if (i >= 100) continue;
+    graph::EdgePairs& part = i < 60 ? split.train : i < 80 ? split.validation : split.test;
+    part.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(i))));
+    part.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(i))));
+    part.edge_ids.push_back(i);
+  }
+  job::DistTraining job = Job();
+  job.training.task.type = job::TaskType::kEdgeClassification;
+  job.training.task.split = "rated";
+  job.training.task.label = "kind";
+  edges.columns["kind"] = Tensor::FromVector(kinds);
+  EXPECT_THAT(TrainSmall(source, job, {.trainers = 2}).warnings,
+              ElementsAre(StartsWith("split 'rated': 12 of 60 training edges, 4 of 20 validation edges, 4 of 20 test "
+                                     "edges have no label in column 'kind'"),
+                          HasSubstr("the model has 4 outputs, of which 2 classes occur in split 'rated' (2, 3)")));
+  for (size_t i = 0; i < 60; ++i) kinds[i] = -1;
+  edges.columns["kind"] = Tensor::FromVector(kinds);
+  EXPECT_THAT(RunSmall(source, job).status().message(),
+              HasSubstr("no training edge of split 'rated' has a label in column 'kind': all 60 are"));
+}
+
+}  // namespace
+}  // namespace espalier::trainer
