@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "operator/plan/failure.h"
+#include "operator/plan/reasons.h"
 #include "operator/plan/stages.h"
 #include "operator/plan/termination_message.h"
 #include "operator/resources/labels.h"
+#include "services/telemetry/warnings_prefix.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -16,20 +18,27 @@ bool IsRankZero(const kube::Pod& pod) {
   return index != pod.meta.labels.end() && index->second == "0";
 }
 
+struct LastWords {
+  api::Progress progress;
+  std::string message;
+};
+
 // nullopt for a pod that trained to no end, or does not say how far: older trainers do not.
-std::optional<api::Progress> LastWordsOf(const kube::Pod& pod) {
+std::optional<LastWords> LastWordsOf(const kube::Pod& pod) {
   if (pod.phase != kube::PodPhase::kSucceeded || !IsRankZero(pod)) return std::nullopt;
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended) continue;
     const std::optional<Termination> said = ParseTermination(container.ended->message);
     if (!said || !said->epochs) continue;
-    return api::Progress{.epoch = *said->epochs,
-                         .percent = 100,  // also where it stopped early: nothing is left to do
-                         .eta_seconds = std::nullopt,
-                         .metrics = said->metrics,
-                         .last_updated = std::chrono::floor<std::chrono::seconds>(container.ended->finished_at),
-                         .phase = {},
-                         .phase_percent = std::nullopt};
+    return LastWords{
+        .progress = {.epoch = *said->epochs,
+                     .percent = 100,  // also where it stopped early: nothing is left to do
+                     .eta_seconds = std::nullopt,
+                     .metrics = said->metrics,
+                     .last_updated = std::chrono::floor<std::chrono::seconds>(container.ended->finished_at),
+                     .phase = {},
+                     .phase_percent = std::nullopt},
+        .message = said->message};
   }
   return std::nullopt;
 }
@@ -40,9 +49,14 @@ void TellFinalProgress(Draft& draft) {
   if (!api::IsTrue(draft.status(), api::kSucceeded)) return;
   for (const auto& [incarnation, run] : draft.world().trainer_runs()) {
     for (const kube::Pod* pod : run.pods) {
-      const std::optional<api::Progress> last = LastWordsOf(*pod);
+      const std::optional<LastWords> last = LastWordsOf(*pod);
       if (!last) continue;
-      if (last != draft.training().status.progress) draft.Do(WriteProgress{*last});
+      if (last->progress == draft.training().status.progress) return;
+      draft.Do(WriteProgress{last->progress});
+      // Written once, so the event comes once.
+      if (last->message.starts_with(telemetry::kWarningsPrefix)) {
+        draft.Note(runtime::EventType::kWarning, kTrainedWithWarnings, "Finish", last->message);
+      }
       return;
     }
   }

@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using testing::Ending;
 using ::testing::Not;
 using testing::Scene;
+using ::testing::UnorderedElementsAre;
 
 Ending Trained(double loss) {
   return {.exit_code = 0,
@@ -52,6 +53,22 @@ TEST(FinalProgressTest, IsWrittenBeforeThePodsThatSayItGo) {
   scene.Settle();
   EXPECT_TRUE(scene.cluster().Now().pods.empty());
   EXPECT_EQ(scene.status().progress->epoch, 41);
+}
+
+TEST(FinalProgressTest, WarningsOfTheFirstTrainerBecomeOneEvent) {
+  Scene scene;
+  scene.Training();
+  Ending ending = Trained(0.5);
+  const std::string words = "trained with warnings: no validation node has a label";
+  ending.message.replace(ending.message.find("trained"), std::string("trained").size(), words);
+  scene.cluster().EndPod(scene.TrainerPod(1), Trained(7));
+  scene.cluster().EndPod(scene.TrainerPod(0), ending);
+  scene.cluster().RunAll();
+  const Plan plan = scene.Look();
+  EXPECT_THAT(Described(plan.events), UnorderedElementsAre("Normal Succeeded", "Warning TrainedWithWarnings"));
+  EXPECT_EQ(plan.events.front().note, words);
+  scene.Settle();
+  EXPECT_THAT(Described(scene.Look().events), ElementsAre()) << "once";
 }
 
 // Two caches: that of pods may be behind that of Jobs.

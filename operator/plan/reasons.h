@@ -55,6 +55,9 @@ inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // 77 b
 inline constexpr char kStoppedSoon[] = "StoppedSoon";    // a program's 75, soon after its start; not counted
 inline constexpr char kStoppedAgain[] = "StoppedAgain";  // once more; counted
 
+// Of an event only: the job has succeeded, and its data or metrics may surprise (docs/outputs.md, Warnings).
+inline constexpr char kTrainedWithWarnings[] = "TrainedWithWarnings";
+
 // Restarts for other reasons, not counted
 inline constexpr char kResumed[] = "Resumed";
 inline constexpr char kScaled[] = "Scaled";
