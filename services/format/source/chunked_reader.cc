@@ -89,8 +89,23 @@ struct Masks {
   const Tensor* test;
 };
 
-void AddMaskSplits(SourceGraph* graph) {
+// A column that is named as a mask and cannot be one makes a part empty that its user thinks is full. Where none of the
+// three is a mask, there is no split, and the columns are anything.
+Status CheckMasks(const std::map<std::string, Tensor>& columns, const std::string& owner) {
+  if (!Masks(columns).any()) return {};
+  for (const char* name : {kTrainMask, kValidationMask, kTestMask}) {
+    const auto found = columns.find(name);
+    if (found == columns.end() || MaskIn(columns, name) != nullptr) continue;
+    return InvalidArgument("column '" + std::string(name) + "' of " + owner + " is " + found->second.ToString() +
+                           ": expected one integer or bool a row, because other columns of the type are masks");
+  }
+  return {};
+}
+
+Status AddMaskSplits(SourceGraph* graph) {
   for (uint16_t type = 0; type < graph->nodes.size(); ++type) {
+    RETURN_IF_ERROR(
+        CheckMasks(graph->nodes[type].columns, "node type '" + graph->schema.NodeTypeName(NodeTypeId(type)) + "'"));
     const Masks masks(graph->nodes[type].columns);
     if (!masks.any()) continue;
     graph->splits[kMaskSplit][type] = {.train = RowsThatAreSet(masks.train),
@@ -99,12 +114,14 @@ void AddMaskSplits(SourceGraph* graph) {
   }
   for (uint16_t type = 0; type < graph->edges.size(); ++type) {
     const EdgeSet& edges = graph->edges[type];
+    RETURN_IF_ERROR(CheckMasks(edges.columns, "edge type '" + graph->schema.EdgeType(EdgeTypeId(type)).Name() + "'"));
     const Masks masks(edges.columns);
     if (!masks.any()) continue;
     graph->edge_splits[kMaskSplit][type] = {.train = PairsThatAreSet(masks.train, edges),
                                             .validation = PairsThatAreSet(masks.validation, edges),
                                             .test = PairsThatAreSet(masks.test, edges)};
   }
+  return {};
 }
 
 Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReading& reading) {
@@ -127,7 +144,7 @@ Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReadin
     ASSIGN_OR_RETURN(edges, ReadChunkedEdges(described.ends, described.rows, limits, reading));
     RETURN_IF_ERROR(ReadColumns(described.columns, described.rows, reading, &edges.columns));
   }
-  AddMaskSplits(&graph);
+  RETURN_IF_ERROR(AddMaskSplits(&graph));
   return graph;
 }
 

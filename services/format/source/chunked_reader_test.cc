@@ -192,6 +192,11 @@ TEST(ChunkedReaderTest, MasksAreASplit) {
   EXPECT_THAT(validation.edge_ids, ElementsAre(2));
 }
 
+TEST(ChunkedReaderTest, AColumnThatIsNamedAsAMaskBesideAMaskIsOne) {
+  EXPECT_THAT(ErrorWithMetadata("\"feat\"", "\"val_mask\""),
+              HasSubstr("column 'val_mask' of node type 'paper' is F32 [3, 2]: expected one integer or bool a row"));
+}
+
 TEST(ChunkedReaderTest, TotalsByTypeAreEnough) {
   std::string metadata = kLibrary;
   const auto replace = [&](const std::string& part, const std::string& with) {
