@@ -122,6 +122,17 @@ Result<Json> ApiClient::Get(const Resource& resource, const ObjectKey& key) {
   return CallForObject("GET", resource, key, kube::GetRequest(resource, key));
 }
 
+Result<Json> ApiClient::GetWithManagedFields(const Resource& resource, const ObjectKey& key) {
+  const std::string doing = Doing("GET", resource, key);
+  RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
+  const Result<HttpResponse> response = Call(kube::GetRequest(resource, key), stop_.get_token());
+  if (!response.ok()) return response.status().While(doing);
+  if (!IsSuccess(response->code)) return ErrorOf(*response).While(doing);
+  Result<Json> object = kube::ParseJson(response->body);
+  if (!object.ok()) return Internal(object.status().message()).While(doing);
+  return object;
+}
+
 Result<ObjectList> ApiClient::List(const Resource& resource, const kube::ListOptions& options) {
   ObjectList list;
   const auto take = [&list](std::vector<Json> page) {

@@ -42,6 +42,8 @@ class ApiClient {
   ApiClient(HttpTransport& transport, ApiClientOptions options, ClientMetrics& metrics, Clock& clock = Clock::Real());
 
   Result<kube::Json> Get(const kube::Resource& resource, const kube::ObjectKey& key);
+  // The same without leaving out metadata.managedFields.
+  Result<kube::Json> GetWithManagedFields(const kube::Resource& resource, const kube::ObjectKey& key);
   // All pages. A continue token that has expired restarts the list once without pages; what is more than the transport
   // takes is asked for again in smaller pages. `options.continue_token` is empty.
   Result<ObjectList> List(const kube::Resource& resource, const kube::ListOptions& options);

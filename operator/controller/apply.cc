@@ -266,6 +266,7 @@ Status Applier::Do(Round& round, const plan::DeleteChild& action) {
   kube::DeleteOptions options;
   options.uid = action.uid;
   options.propagation = action.propagation;
+  if (action.grace) options.grace_period_seconds = action.grace->count();
   if (action.force) options.grace_period_seconds = 0;
   return client_.Delete(*action.resource, action.key, options);
 }

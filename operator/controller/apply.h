@@ -18,7 +18,7 @@
 
 namespace espalier::ctl::controller {
 
-inline constexpr char kFieldManager[] = "espalier-operator";
+using plan::kFieldManager;
 
 struct Applied {
   bool wrote_status = false;

@@ -197,6 +197,14 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
     ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const kube::Pod>> pods, ReadPodsOf(client, {job.name_space, name}));
     std::move(pods.begin(), pods.end(), std::back_inserter(seen->pods));
   }
+  for (const std::string& name : questions.suspended_jobs) {
+    const Result<kube::Json> suspended = client.GetWithManagedFields(kube::kJobs, {job.name_space, name});
+    if (suspended.status().code() == StatusCode::kNotFound) continue;
+    if (!suspended.ok()) return suspended.status();
+    if (const auto manager = kube::FindFieldManager(*suspended, {"spec", "suspend"})) {
+      seen->suspended_by.emplace(name, *manager);
+    }
+  }
   for (const std::string& uid : questions.creation_failures_of) {
     ASSIGN_OR_RETURN(seen->creation_failures[uid], MessagesOf(client, memory, training, uid, kCreationFailures, now));
   }

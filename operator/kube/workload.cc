@@ -1,6 +1,8 @@
 #include "operator/kube/workload.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "operator/kube/condition.h"
 
@@ -9,7 +11,28 @@ namespace {
 
 int64_t CountAt(const Json& value, JsonPath path) { return std::max<int64_t>(0, IntegerAt(value, path).value_or(0)); }
 
+std::optional<int64_t> NumberIn(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 }  // namespace
+
+bool Job::HasCompleted(const std::string& index) const {
+  const std::optional<int64_t> wanted = NumberIn(index);
+  std::string_view rest = completed_indexes;
+  while (wanted && !rest.empty()) {
+    const std::string_view range = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), range.size() + 1));
+    const size_t dash = range.find('-');
+    const std::optional<int64_t> first = NumberIn(range.substr(0, dash));
+    const std::optional<int64_t> last = dash == std::string_view::npos ? first : NumberIn(range.substr(dash + 1));
+    if (first && last && *first <= *wanted && *wanted <= *last) return true;
+  }
+  return false;
+}
 
 Result<Job> ParseJob(const Json& object) {
   ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
@@ -22,7 +45,11 @@ Result<Job> ParseJob(const Json& object) {
           .failed = CountAt(object, {"status", "failed"}),
           .complete = IsConditionTrue(object, "Complete"),
           .success_criteria_met = IsConditionTrue(object, "SuccessCriteriaMet"),
-          .completed_at = TimeAt(object, {"status", "completionTime"})};
+          .completed_at = TimeAt(object, {"status", "completionTime"}),
+          .completed_indexes = StringAt(object, {"status", "completedIndexes"})};
+  if (const auto suspended = FindCondition(object, "Suspended"); suspended && suspended->is_true()) {
+    job.suspended_since = suspended->changed_at;
+  }
   // FailureTarget comes first and has the same reason; Failed only follows when the last pod has ended.
   for (const char* const type : {"FailureTarget", "Failed"}) {
     const std::optional<Condition> condition = FindCondition(object, type);

@@ -23,6 +23,11 @@ struct Job {
   std::string failure_reason;
   std::string failure_message;
   std::optional<WallTime> completed_at;
+  std::string completed_indexes;            // of an Indexed Job: "0,2-4"
+  std::optional<WallTime> suspended_since;  // of condition Suspended=True
+
+  // Whether `index`, a pod's completion index, is among completed_indexes.
+  bool HasCompleted(const std::string& index) const;
   friend bool operator==(const Job&, const Job&) = default;
 };
 Result<Job> ParseJob(const Json& object);

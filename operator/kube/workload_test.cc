@@ -55,7 +55,24 @@ TEST(JobTest, IsGoingToBeCompleteBeforeItIs) {
 }
 
 TEST(JobTest, ReadsSuspend) {
-  EXPECT_TRUE(Parsed(&ParseJob, R"({"metadata":{"name":"j"},"spec":{"suspend":true}})").suspended);
+  const Job asked = Parsed(&ParseJob, R"({"metadata":{"name":"j"},"spec":{"suspend":true}})");
+  EXPECT_TRUE(asked.suspended);
+  EXPECT_EQ(asked.suspended_since, std::nullopt);
+  const Job done = Parsed(&ParseJob, R"({"metadata":{"name":"j"},"spec":{"suspend":true},"status":{"conditions":[
+    {"type":"Suspended","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}})");
+  EXPECT_EQ(done.suspended_since, *ParseTime("2026-01-02T03:04:05Z"));
+}
+
+TEST(JobTest, KnowsTheIndexesThatHaveCompleted) {
+  Job job;
+  EXPECT_FALSE(job.HasCompleted("0"));
+  job.completed_indexes = "0,2-4,7";
+  for (const char* index : {"0", "2", "3", "4", "7"}) EXPECT_TRUE(job.HasCompleted(index)) << index;
+  for (const char* index : {"1", "5", "6", "8", "-1", "", "x", "2-4"}) EXPECT_FALSE(job.HasCompleted(index)) << index;
+  for (const char* text : {",", "-", "3-", "x-9", "4-2", ",,,"}) {
+    job.completed_indexes = text;
+    EXPECT_FALSE(job.HasCompleted("3")) << text;
+  }
 }
 
 TEST(StatefulSetTest, ReadsReplicas) {

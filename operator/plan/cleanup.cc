@@ -1,3 +1,4 @@
+#include "operator/plan/program_pod.h"
 #include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
@@ -9,14 +10,36 @@ bool JobHasEnded(const kube::Job& job) {
   return job.complete || job.has_failed || job.failure_target || job.success_criteria_met;
 }
 
-// Unless all shall go, Jobs that have ended keep their pods, whose logs people read. One that still runs goes whatever
-// the policy: a job that has run out of its time, or whose servers are beyond help, trains no further.
+// Whether a Job that runs only other containers than the program's stays for now: sidecars that end by themselves keep
+// their pods, and with None all pods stay.
+bool KeepsHeldPods(Draft& draft, const JobRun& run, CleanPodPolicy policy) {
+  if (policy == CleanPodPolicy::kAll || !IsHeldByOthersAlone(run)) return false;
+  if (policy == CleanPodPolicy::kNone) return true;
+  const kube::WallTime due = *draft.status().finished_at + kHeldGrace;
+  if (draft.now() >= due) return false;
+  draft.WakeAt(due);
+  return true;
+}
+
+// Unless all shall go, Jobs that have ended keep their pods and logs. A Job whose programs still run goes whatever the
+// policy: a job that has run out of its time, or whose servers cannot start, trains no further.
 void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
     if (run.job == nullptr || (policy != CleanPodPolicy::kAll && JobHasEnded(*run.job))) continue;
     if (HasLastWordsToCome(draft, run)) continue;  // the pod's next event brings the next round
+    if (KeepsHeldPods(draft, run, policy)) continue;
     draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
   }
+}
+
+// Names the containers that hold a pod after the job has ended.
+void WriteHolders(Draft& draft) {
+  const auto write = [&draft](const char* condition, const std::map<int64_t, JobRun>& runs) {
+    const std::string holders = HoldersText(runs, /*except=*/0);
+    draft.Lower(condition, kJobEnded, holders.empty() ? "the job has ended" : "the job has ended; " + holders);
+  };
+  write(api::kTrainersReady, draft.world().trainer_runs());
+  if (!draft.status().partition) write(api::kPartitioned, draft.world().partition_runs());
 }
 
 // The node lifecycle controller takes Ready from the pods of a node that does not answer, before they are evicted: also
@@ -60,8 +83,13 @@ void DeleteAfterTtl(Draft& draft) {
 }  // namespace
 
 void DeleteSets(Draft& draft) {
-  for (const kube::StatefulSet* set : draft.world().server_sets()) draft.Delete(kube::kStatefulSets, set->meta);
-  if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
+  // In the foreground: the disruption controller looks for the controller of each pod that a budget selects, and writes
+  // a Warning (CalculateExpectedPodCountFailed) where it has gone before the pod.
+  const auto remove = [&draft](const kube::StatefulSet& set) {
+    draft.Delete(kube::kStatefulSets, set.meta, kube::Propagation::kForeground);
+  };
+  for (const kube::StatefulSet* set : draft.world().server_sets()) remove(*set);
+  if (draft.world().sampler_set() != nullptr) remove(*draft.world().sampler_set());
 }
 
 bool KeepsServers(const api::DistTraining& training, const World& world) {
@@ -73,6 +101,7 @@ void CleanUp(Draft& draft) {
   api::Status& status = draft.status();
   status.observed_generation = draft.training().meta.generation;
   if (!status.finished_at) status.finished_at = draft.stamp();
+  WriteHolders(draft);
   const CleanPodPolicy policy = draft.run_policy().clean_pod_policy;
   // (Of a job that has succeeded no Job runs, whatever a cache that is behind shows.)
   if (policy != CleanPodPolicy::kNone || api::IsTrue(status, api::kFailed)) {
@@ -87,6 +116,23 @@ void CleanUp(Draft& draft) {
 std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return std::nullopt;
   return ShouldBeGoneBy(pod) + draft.run_policy().force_delete_after;
+}
+
+// A grace period is the program's, for its checkpoint: minutes. What runs on after the program gets kHeldGrace.
+void ShortenGraceOfHeldPods(Draft& draft) {
+  for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
+    for (const kube::Pod* pod : draft.world().pods(role)) {
+      if (pod->meta.deletion_requested_at && pod->meta.deletion_grace > kHeldGrace && IsHeld(*pod)) {
+        DeleteHeldPod(draft, *pod);
+      }
+    }
+  }
+}
+
+void DeleteHeldPod(Draft& draft, const kube::Pod& pod) {
+  DeleteChild deletion{&kube::kPods, pod.meta.key, pod.meta.uid};
+  deletion.grace = kHeldGrace;
+  draft.Do(std::move(deletion));
 }
 
 void ForceDeleteLostPods(Draft& draft) {

@@ -1,20 +1,18 @@
 #include "operator/plan/failure.h"
 
 #include <algorithm>
-#include <array>
 
-#include "operator/api/program_container.h"
+#include "operator/plan/program_pod.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/termination_message.h"
-#include "operator/resources/labels.h"
 #include "services/base/exit_code.h"
 #include "services/telemetry/termination.h"
 
 namespace espalier::ctl::plan {
 namespace {
 
-constexpr int kHopeless = 8, kMemory = 7, kCrash = 6, kCredentials = 5, kDisruption = 4, kAsked = 3, kPeer = 2,
-              kConsequence = 1;
+constexpr int kHopeless = 9, kMemory = 8, kCrash = 7, kCredentials = 6, kDisruption = 5, kAsked = 4, kPeer = 3,
+              kOther = 2, kConsequence = 1;
 constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by a signal"
 
 // How containerd says that something ran when it was last there itself, as before a reboot, and does not now. A
@@ -34,15 +32,6 @@ Failure Of(int strength, Retry retry, std::string reason) {
   return failure;
 }
 
-// A sidecar of a trainer may be called as a server is.
-bool IsProgram(const kube::Pod& pod, const kube::ContainerState& container) {
-  const auto component = pod.meta.labels.find(resources::kComponentLabel);
-  return std::any_of(api::kRoles.begin(), api::kRoles.end(), [&](api::Role role) {
-    const bool may_be_of_role = component == pod.meta.labels.end() || component->second == api::NameOf(role);
-    return may_be_of_role && api::NumberOfContainer(role, container.name).has_value();
-  });
-}
-
 // Nobody saw it end, and it is not there. The kubelet says so as well of what never ran, where the pod was deleted
 // before that (only what did run has a last state), and where it ended the pod itself (which then has a reason).
 bool WentWithItsNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
@@ -56,7 +45,7 @@ Failure ClassOf(const kube::Pod& pod, const kube::ContainerState& container, con
   if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
   if (WentWithItsNode(pod, container, end)) return Of(kDisruption, Retry::kNotCounted, kNodeLost);
   if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
-  if (!IsProgram(pod, container)) return Of(kCrash, Retry::kCounted, kOtherExit);
+  if (!IsProgramContainer(pod, container)) return Of(kCrash, Retry::kCounted, kOtherExit);
   const ExitCode code{end.exit_code};
   switch (code) {
     case ExitCode::kBadDocument:
@@ -88,32 +77,46 @@ bool IsStronger(const std::optional<Failure>& a, const std::optional<Failure>& b
   return a && (!b || a->strength > b->strength);
 }
 
-// Our program leaves a message unless it is killed; a sidecar that ends because of it does not.
-bool EndsMostLikelyOfOurs(const kube::ContainerState& container) {
-  return ParseTermination(container.ended->message).has_value();
-}
-
+// Where a program container has failed the others do not count: they decide only where no program has run, as after an
+// init container that failed.
 std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   std::optional<Failure> strongest;
-  bool strongest_is_ours = false;
+  bool strongest_is_programs = false;
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended || container.ended->succeeded()) continue;
+    const bool is_program = IsProgramContainer(pod, container);
+    if (strongest_is_programs && !is_program) continue;
     const std::optional<Failure> failure = FailureOf(pod, container, *container.ended);
-    const bool is_ours = EndsMostLikelyOfOurs(container);
-    if (strongest_is_ours && !is_ours && failure->strength < kMemory) continue;
-    if ((is_ours && !strongest_is_ours) || IsStronger(failure, strongest)) {
-      strongest = failure;
-      strongest_is_ours = is_ours;
-    }
+    if ((is_program && !strongest_is_programs) || IsStronger(failure, strongest)) strongest = failure;
+    strongest_is_programs = strongest_is_programs || is_program;
   }
   return strongest;
+}
+
+// A pod whose program has succeeded, and that the Job controller counts as failed.
+std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
+  if (pod.phase != kube::PodPhase::kFailed || !ProgramHasSucceeded(pod)) return std::nullopt;
+  for (const kube::ContainerState& container : pod.containers) {
+    if (!container.ended || container.ended->succeeded()) continue;
+    Failure failure = Of(kOther, Retry::kCounted, kSidecarFailed);
+    failure.message = "container " + container.name + " ended with exit code " +
+                      std::to_string(container.ended->exit_code) +
+                      " in a pod whose program had succeeded, which makes the Job fail";
+    failure.pod = pod.meta.key.name;
+    return failure;
+  }
+  return std::nullopt;
 }
 
 // A whole second, because that is all that Kubernetes' times have; none where the kubelet did not see the end.
 bool EndedBeforeItsDeletion(const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return true;
+  const bool has_program = std::any_of(
+      pod.containers.begin(), pod.containers.end(),
+      [&](const kube::ContainerState& container) { return container.ended && IsProgramContainer(pod, container); });
   return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
     return container.ended && container.ended->exit_code != 0 && container.ended->reason != kStatusUnknown &&
+           (!has_program || IsProgramContainer(pod, container)) &&
            container.ended->finished_at < *pod.meta.deletion_requested_at;
   });
 }
@@ -148,13 +151,14 @@ Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, c
     return failure;
   }
   failure.message = MessageOf(end);
+  if (!IsProgramContainer(pod, container)) failure.message = "container " + container.name + ": " + failure.message;
   failure.exit_code = end.exit_code;
   return failure;
 }
 
 std::optional<Failure> FailureOf(const kube::Pod& pod) {
-  if (pod.phase == kube::PodPhase::kSucceeded) return std::nullopt;
-  const bool has_failed = pod.phase == kube::PodPhase::kFailed;
+  if (ProgramHasSucceeded(pod)) return std::nullopt;
+  const bool has_failed = ProgramHasEnded(pod);
   // Before Failed: on a dead node no kubelet says what became of it.
   if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
     return OfPod(kDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
@@ -183,7 +187,8 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
     if (is_bad_input && bad_input == BadInputOnTheWayOut::kIsAConsequence && !EndedBeforeItsDeletion(*pod)) {
       failure = ToldToEnd(*pod);
     }
-    if (!failure && pod->meta.deletion_requested_at && !HasEnded(*pod)) failure = ToldToEnd(*pod);
+    if (!failure) failure = FailureByAnotherContainer(*pod);
+    if (!failure && pod->meta.deletion_requested_at && !ProgramHasEnded(*pod)) failure = ToldToEnd(*pod);
     if (IsStronger(failure, strongest)) strongest = failure;
   }
   return strongest;
@@ -224,6 +229,7 @@ Failure FailureOfAGonePod(const std::string& reason) {
     return of(kDisruption, Retry::kNotCounted, "a pod was evicted, or went with its node");
   }
   constexpr const char* kGone = "a pod failed and is gone";
+  if (reason == kSidecarFailed) return of(kOther, Retry::kCounted, kGone);
   if (reason == ReasonOf(ExitCode::kUnavailable)) return of(kPeer, Retry::kCounted, kGone);
   if (reason == ReasonOf(ExitCode::kBadCredentials)) return of(kCredentials, Retry::kCounted, kGone);
   return of(kCrash, Retry::kCounted, kGone);

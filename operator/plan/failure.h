@@ -1,7 +1,11 @@
 // Why a group of pods failed: one died of something, its peers die of its death within 70 ms, and the Job controller
 // deletes the rest. The cause is the strongest reason among those that ended by themselves.
 //
-//   64, 65 > OOMKilled > 70, a signal, any other code > 77 > disrupted, node lost > 75 > 74
+//   64, 65 > OOMKilled > 70, a signal, any other code > 77 > disrupted, node lost > 75 > 74 > SidecarFailed
+//
+// The program's containers decide (program_pod.h), also while another container keeps the pod running after them. A
+// pod whose program has succeeded has not failed; where another container's exit code makes the Job fail all the same,
+// that is the cause only if no program tells one (SidecarFailed).
 //
 // A pod with the condition DisruptionTarget is disrupted whatever it said. One that was being deleted when it ended was
 // told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled; of a program of the user's
@@ -55,7 +59,7 @@ std::optional<Failure> StrongerOf(std::optional<Failure> a, std::optional<Failur
 // Of a pod that is gone, by what is remembered of it: the `reason` of its failure, which was none of kNever.
 Failure FailureOfAGonePod(const std::string& reason);
 
-bool HasEnded(const kube::Pod& pod);  // Succeeded or Failed
+bool HasEnded(const kube::Pod& pod);  // phase Succeeded or Failed
 
 api::LastError LastErrorOf(const Failure& failure, const std::string& role);
 

@@ -229,11 +229,37 @@ TEST(FailureTest, OurProgramIsBelievedBeforeItsSidecars) {
   kube::Pod pod = PodThatEnded(75);
   pod.containers[0].ended->message = R"({"reason": "Stopped", "exitCode": 75, "message": "asked to stop"})";
   kube::ContainerState sidecar = PodThatEnded(143).containers[0];
+  sidecar.name = "istio-proxy";
   pod.containers.push_back(sidecar);
   EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
   EXPECT_EQ(FailureOf(pod)->message, "asked to stop");
   std::swap(pod.containers[0], pod.containers[1]);
   EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
+  pod.containers[0].ended->reason = kOutOfMemory;
+  EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
+  pod.containers.pop_back();  // the program has not run
+  EXPECT_EQ(FailureOf(pod)->reason, kOutOfMemory);
+  EXPECT_THAT(FailureOf(pod)->message, HasSubstr("container istio-proxy"));
+}
+
+TEST(FailureTest, OfAPodWhoseProgramSucceededTheOthersAreNoFailureOfIts) {
+  kube::Pod pod = PodThatEnded(0);
+  pod.phase = kube::PodPhase::kFailed;
+  pod.containers.push_back(PodThatEnded(1).containers[0]);
+  pod.containers[1].name = "istio-proxy";
+  EXPECT_FALSE(FailureOf(pod).has_value());
+  EXPECT_EQ(StrongestOf({pod}), kSidecarFailed);  // where the Job fails for it
+  EXPECT_EQ(StrongestOf({pod, PodThatEnded(74)}), "Unavailable");
+  EXPECT_EQ(StrongestOf({pod, Deleted(PodThatEnded(75))}), kSidecarFailed);
+  EXPECT_FALSE(FailureOf(Disrupted(PodThatEnded(0))).has_value());
+}
+
+TEST(FailureTest, AProgramThatFailedBesideAContainerThatRunsOnHasFailed) {
+  kube::Pod pod = PodThatEnded(74);
+  pod.phase = kube::PodPhase::kRunning;
+  pod.containers.insert(pod.containers.begin(), {.name = "istio-proxy", .ready = true});
+  EXPECT_EQ(FailureOf(pod)->reason, "Unavailable");
+  EXPECT_EQ(StrongestOf({Deleted(pod, kNoon + std::chrono::seconds(5))}), "Unavailable");
 }
 
 TEST(FailureTest, AMessageThatIsNoneOfOursIsNotRepeated) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "operator/plan/failure.h"
+#include "operator/plan/program_pod.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/stages.h"
 #include "operator/plan/termination_message.h"
@@ -25,9 +25,9 @@ struct LastWords {
 
 // nullopt for a pod that trained to no end, or does not say how far: older trainers do not.
 std::optional<LastWords> LastWordsOf(const kube::Pod& pod) {
-  if (pod.phase != kube::PodPhase::kSucceeded || !IsRankZero(pod)) return std::nullopt;
+  if (!ProgramHasSucceeded(pod) || !IsRankZero(pod)) return std::nullopt;
   for (const kube::ContainerState& container : pod.containers) {
-    if (!container.ended) continue;
+    if (!container.ended || !IsProgramContainer(pod, container)) continue;
     const std::optional<Termination> said = ParseTermination(container.ended->message);
     if (!said || !said->epochs) continue;
     return LastWords{
@@ -65,7 +65,7 @@ void TellFinalProgress(Draft& draft) {
 bool HasLastWordsToCome(const Draft& draft, const JobRun& run) {
   if (!api::IsTrue(draft.status(), api::kSucceeded) || run.job == nullptr || !run.job->complete) return false;
   return std::any_of(run.pods.begin(), run.pods.end(),
-                     [](const kube::Pod* pod) { return IsRankZero(*pod) && !HasEnded(*pod); });
+                     [](const kube::Pod* pod) { return IsRankZero(*pod) && !ProgramHasEnded(*pod); });
 }
 
 }  // namespace espalier::ctl::plan

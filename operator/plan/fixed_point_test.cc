@@ -30,7 +30,9 @@ constexpr int64_t kBackoffLimit = 3;
 class RandomJob {
  public:
   RandomJob(uint64_t seed, Fate fate)
-      : random_(seed, /*stream=*/0), fate_(fate), cluster_(ATraining(SpecOf(fate, seed))), operator_(cluster_, seed) {}
+      : random_(seed, /*stream=*/0), fate_(fate), cluster_(ATraining(SpecOf(fate, seed))), operator_(cluster_, seed) {
+    if (seed % 5 > 2) cluster_.InjectSidecar({.name = "istio-proxy", .ignores_sigterm = seed % 5 == 3});
+  }
 
   void Run() {
     for (int second = 0; second < kFaultySeconds; ++second) {
@@ -78,6 +80,7 @@ class RandomJob {
     const std::string node = "node-" + std::to_string(random_.NextBelow(4));
     const int codes[] = {70, 74, 75, 77, 137, 1};
     const auto propagation = Chance(0.5) ? kube::Propagation::kBackground : kube::Propagation::kForeground;
+    if (Chance(0.1)) cluster_.EndSidecar(PodOf(Trainers()), Chance(0.5) ? 0 : 1);
     switch (random_.NextBelow(12)) {
       case 0: cluster_.EndPod(PodOf(Trainers()), {.exit_code = codes[random_.NextBelow(6)]}); break;
       case 1: cluster_.EndPod(PodOf(Partitioner()), {.exit_code = codes[random_.NextBelow(6)]}); break;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/stages.h"
 #include "operator/resources/names.h"
@@ -12,20 +13,20 @@ using api::ConditionStatus;
 // Every index has ended: no reason is still on its way.
 bool AllHaveEnded(const JobRun& run) {
   const auto ended =
-      std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return HasEnded(*pod); });
+      std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return ProgramHasEnded(*pod); });
   return ended >= run.job->completions && ended == static_cast<int64_t>(run.pods.size());
 }
 
 // Their ends are still to come. The Job controller has asked them to end: where a kubelet is alive they do within their
 // grace period, in which trainers may save for minutes; on a dead node they are given up (cleanup.cc).
 bool HasSilentPods(const JobRun& run) {
-  return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
+  return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !ProgramHasEnded(*pod); });
 }
 
 bool AnyIsGivenUp(const Draft& draft, const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [&](const kube::Pod* pod) {
     const std::optional<kube::WallTime> at = GivenUpAt(draft, *pod);
-    return !HasEnded(*pod) && at && *at <= draft.now();
+    return !ProgramHasEnded(*pod) && at && *at <= draft.now();
   });
 }
 
@@ -35,6 +36,15 @@ Failure OfASilentPod(const kube::Job& job) {
   failure.reason = kNodeLost;
   failure.message = "a pod of Job " + job.meta.key.name + " did not end when it was asked to: its node is lost";
   return failure;
+}
+
+// A Job whose only failed pods are held goes on: its controller sees them run, and asks no other pod to end. The
+// deletion of a held pod makes the Job fail. Its reason is in the status by now ("seen so far").
+void FailJobOfHeldPods(Draft& draft, const JobRun& run) {
+  if (run.job->failure_target || run.job->has_failed) return;
+  for (const kube::Pod* pod : run.pods) {
+    if (IsHeld(*pod) && !ProgramHasSucceeded(*pod) && !pod->meta.deletion_requested_at) DeleteHeldPod(draft, *pod);
+  }
 }
 
 // Since when this failure has been known. Kept in the status and in our own time: kubelets' clocks differ.
@@ -87,7 +97,7 @@ Failure WithoutEvidence(const kube::Job& job) {
 
 std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputOnTheWayOut bad_input) {
   if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
-  if (!run.job->failure_target && !run.job->has_failed) return std::nullopt;
+  if (!IsFailing(run)) return std::nullopt;
   std::optional<Failure> strongest =
       StrongerOf(StrongestFailure(run.pods, bad_input), Remembered(draft.status(), *run.job));
   if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
@@ -107,6 +117,7 @@ std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputO
     if (AnyIsGivenUp(draft, run)) return OfASilentPod(*run.job);
     const kube::WallTime longest = *since + kLongestSilence;
     if (HasSilentPods(run) && draft.now() < longest) {
+      FailJobOfHeldPods(draft, run);
       draft.WakeAt(longest);
       return std::nullopt;
     }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
+#include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -22,6 +24,9 @@ Turn TurnOf(Draft& draft, const std::map<int64_t, JobRun>& runs, int64_t number)
     if (other == number) {
       is_clear = is_clear && !HasForeignPods(run);
       continue;
+    }
+    for (const kube::Pod* pod : run.pods) {
+      if (IsHeld(*pod) && !pod->meta.deletion_requested_at) DeleteHeldPod(draft, *pod);
     }
     if (run.job != nullptr) draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
     is_clear = is_clear && run.job == nullptr && !HasRunningPods(run);

@@ -14,6 +14,7 @@ Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen,
                         kube::WallTime now) {
   const World world(training, seen);
   Draft draft(training, seen, world, defaults, now);
+  ShortenGraceOfHeldPods(draft);
   ForceDeleteLostPods(draft);
   return std::move(draft).Finish();
 }
@@ -69,6 +70,7 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
   if (!api::IsTerminal(draft.status())) Go(draft);
   TellFinalProgress(draft);
   if (api::IsTerminal(draft.status())) CleanUp(draft);
+  ShortenGraceOfHeldPods(draft);
   ForceDeleteLostPods(draft);
   Summarize(draft);
   NoteChanges(draft);
@@ -96,6 +98,7 @@ Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, k
   questions.mount_failures_of = WaitingForVolumes(training, world, now);
   questions.vanished_jobs = VanishedJobs(training, world);
   questions.unseen_pods_of = EndedWithoutPods(training, world);
+  questions.suspended_jobs = SuspendedJobs(training, world);
   return questions;
 }
 

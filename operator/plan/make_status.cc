@@ -1,5 +1,6 @@
 // The part of the status that is computed anew from the world each time.
 
+#include "operator/plan/program_pod.h"
 #include "operator/plan/stages.h"
 #include "operator/resources/labels.h"
 
@@ -19,9 +20,9 @@ int64_t PartitionersOf(const api::DistTraining& training) {
   return training.spec ? training.spec->job.partitioner_replicas : 1;
 }
 
-api::ReplicaStatus OfJob(const kube::Job* job, int64_t wanted) {
-  if (job == nullptr) return {.wanted = wanted, .ready = 0, .failed = 0};
-  return {.wanted = wanted, .ready = job->ready, .failed = job->failed};
+api::ReplicaStatus OfRun(const JobRun& run, int64_t wanted) {
+  if (run.job == nullptr) return {.wanted = wanted, .ready = 0, .failed = 0};
+  return {.wanted = wanted, .ready = CountReady(run), .failed = run.job->failed};
 }
 
 void CountReplicas(Draft& draft) {
@@ -31,24 +32,24 @@ void CountReplicas(Draft& draft) {
   status.replicas.clear();
   if (status.partition_attempt > 0) {
     status.replicas[api::NameOf(Role::kPartitioner)] =
-        OfJob(world.partition_run(status.partition_attempt).job,
+        OfRun(world.partition_run(status.partition_attempt),
               rests || status.partition ? 0 : PartitionersOf(draft.training()));
   }
   if (!world.server_sets().empty()) {
     api::ReplicaStatus& servers = status.replicas[api::NameOf(Role::kServer)];
     for (const kube::StatefulSet* set : world.server_sets()) {
       servers.wanted += set->wanted;
-      servers.ready += set->ready;
+      servers.ready += world.ReadyPodsOf(*set);
     }
     servers.failed = FailedPods(world, Role::kServer);
   }
   if (const kube::StatefulSet* set = world.sampler_set()) {
     status.replicas[api::NameOf(Role::kSampler)] = {
-        .wanted = set->wanted, .ready = set->ready, .failed = FailedPods(world, Role::kSampler)};
+        .wanted = set->wanted, .ready = world.ReadyPodsOf(*set), .failed = FailedPods(world, Role::kSampler)};
   }
   if (status.incarnation > 0) {
     status.replicas[api::NameOf(Role::kTrainer)] =
-        OfJob(world.trainer_run(status.incarnation).job, rests ? 0 : status.trainer_replicas);
+        OfRun(world.trainer_run(status.incarnation), rests ? 0 : status.trainer_replicas);
   }
 }
 

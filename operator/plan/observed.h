@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operator/api/dist_training.h"
+#include "operator/kube/field_manager.h"
 #include "operator/kube/pod.h"
 #include "operator/kube/workload.h"
 #include "operator/resources/secrets.h"
@@ -40,6 +41,10 @@ struct Observed {
   // Of the Jobs that a plan has asked about (Questions::vanished_jobs), those that the API server does not have: a
   // cache that is behind shows none either, and a group that trains is not ended for that.
   std::vector<std::string> confirmed_gone;
+
+  // By name of a Job with spec.suspend, which no plan sets: the field manager that wrote it. Missing where the API
+  // server names none.
+  std::map<std::string, kube::FieldManager> suspended_by;
 
   // FailedCreate events by uid of the StatefulSet or Job, asked for when pods are missing for 3 s; newest message
   // first.

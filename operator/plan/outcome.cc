@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "operator/plan/program_pod.h"
 #include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
@@ -8,30 +9,22 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-// Of any incarnation: what a group has finished stays finished, even if the next had been asked for by then.
-const kube::Job* CompleteTrainerJob(const World& world) {
-  for (const auto& [incarnation, run] : world.trainer_runs()) {
-    if (run.job != nullptr && run.job->complete) return run.job;
-  }
-  return nullptr;
+// Of any incarnation: what a group has finished stays finished, even if the next had been asked for by then. A Job that
+// other containers keep from being complete, or make fail, has finished all the same: the outputs are written when the
+// programs have ended with 0. The status says so before anything of the Job is deleted (cleanup.cc).
+bool HaveTrainersSucceeded(const World& world) {
+  const auto& runs = world.trainer_runs();
+  return std::any_of(runs.begin(), runs.end(), [](const auto& entry) {
+    const JobRun& run = entry.second;
+    return (run.job != nullptr && run.job->complete) || HasSucceededDespiteOthers(run);
+  });
 }
 
-// All its pods have ended well, and the Job controller is about to say so. (That a trainer has ended by itself is not
-// enough: what else is in its pod may run on for ever.)
+// All programs have succeeded, nothing else holds their pods, and the Job controller is about to say so.
 bool IsAboutToBeComplete(const JobRun& run) {
   const kube::Job* const job = run.job;
   if (job == nullptr || job->failure_target || job->has_failed || job->meta.deletion_requested_at) return false;
-  if (job->success_criteria_met) return true;
-  const int64_t succeeded = std::count_if(
-      run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return pod->phase == kube::PodPhase::kSucceeded; });
-  return job->completions > 0 && std::max(job->succeeded, succeeded) >= job->completions;
-}
-
-// The outputs are complete. What else is in the trainers' pods may run on for ever.
-bool AllTrainersAreDone(const Draft& draft) {
-  const JobRun& run = draft.world().trainer_run(draft.status().incarnation);
-  if (run.job == nullptr || run.job->failure_target || run.job->has_failed) return false;
-  return run.job->completions > 0 && TrainersDone(run) >= run.job->completions;
+  return job->success_criteria_met || (job->completions > 0 && CountSucceeded(run) >= job->completions);
 }
 
 void End(Draft& draft, const char* type, const std::string& reason, const std::string& message) {
@@ -54,7 +47,7 @@ void Fail(Draft& draft, const std::string& reason, const std::string& message) {
 }
 
 bool DecideOutcome(Draft& draft) {
-  if (CompleteTrainerJob(draft.world()) != nullptr) {
+  if (HaveTrainersSucceeded(draft.world())) {
     Succeed(draft);
     return true;
   }
@@ -81,7 +74,6 @@ bool HasRunOutOfTime(Draft& draft) {
     draft.WakeAt(end);
     return false;
   }
-  if (AllTrainersAreDone(draft)) return false;
   Fail(draft, kDeadlineExceeded,
        "the job was active for longer than " + std::to_string(deadline->count()) + " seconds");
   return true;

@@ -6,6 +6,7 @@
 
 #include "operator/plan/failure.h"
 #include "operator/plan/job_turn.h"
+#include "operator/plan/program_pod.h"
 #include "operator/plan/stages.h"
 #include "operator/plan/termination_message.h"
 #include "operator/resources/names.h"
@@ -27,7 +28,7 @@ void FailAttempt(Draft& draft, const Failure& failure) {
   if (MayRetry(draft, Role::kPartitioner, failure)) NextAttempt(draft, failure.reason, failure.message);
 }
 
-// What the pod that succeeded left behind.
+// What the programs that have succeeded left behind.
 struct Said {
   bool ended = false;
   std::optional<telemetry::TerminationMessage::Partition> partition;
@@ -35,10 +36,10 @@ struct Said {
 Said WhatWasSaid(const JobRun& run) {
   Said said;
   for (const kube::Pod* pod : run.pods) {
-    if (pod->phase != kube::PodPhase::kSucceeded) continue;
+    if (!ProgramHasSucceeded(*pod)) continue;
     said.ended = true;
     for (const kube::ContainerState& container : pod->containers) {
-      if (!container.ended) continue;
+      if (!container.ended || !IsProgramContainer(*pod, container)) continue;
       const std::optional<Termination> message = ParseTermination(container.ended->message);
       if (message && message->partition) said.partition = message->partition;
     }
@@ -88,11 +89,10 @@ void FollowAttempt(Draft& draft) {
     if (IsGone(draft, job)) NextAttempt(draft, kJobDeleted, "Job " + job + " was deleted");
     return;
   }
-  if (run.job->complete) return ReadResult(draft, run);
+  if (run.job->complete || HasSucceededDespiteOthers(run)) return ReadResult(draft, run);
   const std::optional<Failure> failure = SettledFailure(draft, run, BadInputOnTheWayOut::kIsBelieved);
   if (failure) return FailAttempt(draft, *failure);
-  const bool is_failing = run.job->failure_target || run.job->has_failed;
-  if (run.job->ready > 0 && !is_failing) EndRestart(draft, "the partitioner runs again");
+  if (CountReady(run) > 0 && !IsFailing(run)) EndRestart(draft, "the partitioner runs again");
 }
 
 void MakeAttempt(Draft& draft) {
@@ -103,17 +103,45 @@ void MakeAttempt(Draft& draft) {
 
   const std::optional<Trouble> trouble = TroubleOf(draft, Role::kPartitioner);
   if (trouble) return draft.Set(api::kPartitioned, ConditionStatus::kFalse, trouble->reason, trouble->message);
+  const JobRun& run = draft.world().partition_run(status.partition_attempt);
+  if (const std::string holders = HoldersText(run); IsFailing(run) && !holders.empty()) {
+    return draft.Set(api::kPartitioned, ConditionStatus::kFalse, kHeldByContainers, holders);
+  }
   if (turn.waits_for != nullptr) {
-    return draft.Set(api::kPartitioned, ConditionStatus::kFalse, turn.waits_for, "before Job " + job);
+    const std::string holders = HoldersText(draft.world().partition_runs(), status.partition_attempt);
+    return draft.Set(api::kPartitioned, ConditionStatus::kFalse, turn.waits_for,
+                     "before Job " + job + (holders.empty() ? "" : ": " + holders));
   }
   draft.Set(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
+}
+
+// The partitions are known, and the status says where. A Job that other containers keep from being complete is deleted
+// as a whole, unless pods are to stay: the deletion of a pod alone would make it a failed one, with a Warning event.
+void WriteResult(Draft& draft) {
+  std::string message = draft.status().partition->uri;
+  const auto& runs = draft.world().partition_runs();
+  if (const std::string holders = HoldersText(runs, /*except=*/0); !holders.empty()) message += "; " + holders;
+  draft.Set(api::kPartitioned, ConditionStatus::kTrue, kPartitionFound, message);
+  if (draft.run_policy().clean_pod_policy == api::CleanPodPolicy::kNone) return;
+  const kube::WallTime due = api::FindCondition(draft.status(), api::kPartitioned)->last_transition + kHeldGrace;
+  for (const auto& [attempt, run] : runs) {
+    if (run.job == nullptr || !IsHeldByOthersAlone(run)) continue;
+    if (draft.now() < due) {
+      draft.WakeAt(due);
+    } else {
+      draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
+    }
+  }
 }
 
 }  // namespace
 
 bool Partition(Draft& draft) {
   api::Status& status = draft.status();
-  if (status.partition) return true;
+  if (status.partition) {
+    WriteResult(draft);
+    return true;
+  }
   if (status.partition_attempt == 0) status.partition_attempt = 1;
   FollowAttempt(draft);
   if (api::IsTerminal(status)) return false;
@@ -122,7 +150,7 @@ bool Partition(Draft& draft) {
     return false;
   }
   EndRestart(draft, "the graph is partitioned");
-  draft.Set(api::kPartitioned, ConditionStatus::kTrue, kPartitionFound, status.partition->uri);
+  WriteResult(draft);
   return true;
 }
 

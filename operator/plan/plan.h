@@ -20,6 +20,9 @@
 
 namespace espalier::ctl::plan {
 
+// Of everything that the operator writes.
+inline constexpr char kFieldManager[] = "espalier-operator";
+
 // Server-side apply of the whole object under our field manager.
 struct ApplyChild {
   const kube::Resource* resource = nullptr;
@@ -42,6 +45,7 @@ struct DeleteChild {
   std::string uid;
   bool force = false;
   kube::Propagation propagation = kube::Propagation::kBackground;
+  std::optional<std::chrono::seconds> grace = {};  // of a pod; unset: the pod's own
 };
 struct DeleteSelf {};  // ttl
 // status.progress, by the field manager that it has for itself. Best effort: a refusal of it stops no other action.
@@ -64,6 +68,7 @@ struct Questions {
   std::vector<std::string> mount_failures_of;     // uids of pods
   std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
   std::vector<std::string> unseen_pods_of;        // names of Jobs, whose pods are added to Observed::pods
+  std::vector<std::string> suspended_jobs;        // names: Observed::suspended_by
 };
 
 struct Plan {

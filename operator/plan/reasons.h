@@ -20,6 +20,7 @@ inline constexpr char kNotAllReady[] = "NotAllReady";
 inline constexpr char kBackoff[] = "Backoff";              // until the next attempt
 inline constexpr char kOldPodsRemain[] = "OldPodsRemain";  // of the incarnation or attempt before
 inline constexpr char kJobEnded[] = "JobEnded";
+inline constexpr char kHeldByContainers[] = "HeldByContainers";  // containers run on after the program of a pod
 
 // Suspended
 inline constexpr char kSuspending[] = "Suspending";
@@ -31,6 +32,7 @@ inline constexpr char kSecretKeyMissing[] = "SecretKeyMissing";
 inline constexpr char kNameTaken[] = "NameTaken";
 inline constexpr char kRefused[] = "Refused";  // by the API server: an object itself
 inline constexpr char kFailedCreate[] = "FailedCreate";
+inline constexpr char kJobSuspended[] = "JobSuspended";  // a child, by another writer than the operator
 inline constexpr char kUnschedulable[] = "Unschedulable";
 inline constexpr char kFailedMount[] = "FailedMount";
 inline constexpr char kImagePull[] = "ImagePullBackOff";
@@ -45,8 +47,9 @@ inline constexpr char kDisrupted[] = "Disrupted";
 inline constexpr char kNodeLost[] = "NodeLost";
 inline constexpr char kPodRejected[] = "PodRejected";  // by the kubelet: no container has run
 inline constexpr char kOtherExit[] = "UnknownExitCode";
-inline constexpr char kResultLost[] = "ResultLost";  // the partition pod is gone with what it had to say
-inline constexpr char kNoEvidence[] = "JobFailed";   // without a pod that tells why
+inline constexpr char kResultLost[] = "ResultLost";        // the partition pod is gone with what it had to say
+inline constexpr char kNoEvidence[] = "JobFailed";         // without a pod that tells why
+inline constexpr char kSidecarFailed[] = "SidecarFailed";  // another container's exit code, after the program succeeded
 
 // What a group of trainers ended by, where others know more of it than its pods (trainer_failure.h).
 inline constexpr char kHeldBack[] = "HeldBack";                          // some could not be started; not counted

@@ -9,8 +9,8 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-bool IsReady(const kube::StatefulSet& set, int64_t wanted) {
-  return set.wanted == wanted && set.observed_generation >= set.meta.generation && set.ready >= wanted &&
+bool IsReady(const World& world, const kube::StatefulSet& set, int64_t wanted) {
+  return set.wanted == wanted && set.observed_generation >= set.meta.generation && world.ReadyPodsOf(set) >= wanted &&
          !set.meta.deletion_requested_at;
 }
 
@@ -28,7 +28,7 @@ bool Keep(Draft& draft, const std::string& name, const std::string& inputs, int6
   } else {
     draft.Apply(kube::kStatefulSets, name, inputs, build);
   }
-  return there != nullptr && IsReady(*there, wanted);
+  return there != nullptr && IsReady(draft.world(), *there, wanted);
 }
 
 struct ServersThere {
@@ -70,10 +70,10 @@ bool KeepSamplers(Draft& draft) {
 
 std::string Census(const Draft& draft) {
   int64_t servers = 0;
-  for (const kube::StatefulSet* set : draft.world().server_sets()) servers += set->ready;
+  for (const kube::StatefulSet* set : draft.world().server_sets()) servers += draft.world().ReadyPodsOf(*set);
   const kube::StatefulSet* samplers = draft.world().sampler_set();
   std::string text = std::to_string(servers) + " servers ready";
-  if (samplers != nullptr) text += ", " + std::to_string(samplers->ready) + " samplers";
+  if (samplers != nullptr) text += ", " + std::to_string(draft.world().ReadyPodsOf(*samplers)) + " samplers";
   return text;
 }
 

@@ -27,6 +27,8 @@ std::vector<std::string> LackingPods(const api::DistTraining& training, const Wo
 std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now);
 // Whether the pod is on a node and none of its containers is made yet: it waits for images and volumes.
 bool WaitsForItsContainers(const kube::Pod& pod);
+// Names of the Jobs under way that another writer has suspended.
+std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world);
 // What may be mended from outside, of pods that cannot be started.
 bool IsInTheWay(const std::string& reason);
 // Writes or clears status.last_error by the troubles met.
@@ -58,8 +60,8 @@ void EndRestart(Draft& draft, const std::string& message);
 // Succeeded by a trainer Job that is complete, Failed by hopeless servers and samplers: true. So where a trainer Job is
 // about to be complete, for which nothing is to be done. Else false.
 bool DecideOutcome(Draft& draft);
-// Fails the job once activeDeadlineSeconds have passed since the last start or resume; not one whose trainers have all
-// ended well and of which only other containers still run.
+// Fails the job once activeDeadlineSeconds have passed since the last start or resume. Called after DecideOutcome: a job
+// whose trainers have all succeeded has its outcome, whatever else runs in their pods.
 bool HasRunOutOfTime(Draft& draft);
 void Succeed(Draft& draft);
 void Fail(Draft& draft, const std::string& reason, const std::string& message);
@@ -90,10 +92,6 @@ bool Serve(Draft& draft);
 
 // trainer_stage.cc ------------------------------------------------------------------------------------------------
 void Train(Draft& draft, bool services_are_ready);
-// Returns how many trainers of the group have ended well, by the Job or by its pods, whichever says more: the Job
-// controller takes such a pod out of `ready` at once, and counts it as `succeeded` only once its finalizer is gone.
-// `run.job` is not null.
-int64_t TrainersDone(const JobRun& run);
 // For an incarnation that follows: writes number, replicas and reason ahead.
 void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message);
 
@@ -109,7 +107,10 @@ bool KeepsServers(const api::DistTraining& training, const World& world);
 void DeleteSets(Draft& draft);  // servers and samplers
 // When a pod that was asked to end counts as lost with its node; nullopt: it was not asked.
 std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod);
-void ForceDeleteLostPods(Draft& draft);  // of this job, and of one before it whose pods keep names from ours
+// Deletes a pod that other containers than the program's hold (program_pod.h), with a grace period of kHeldGrace.
+void DeleteHeldPod(Draft& draft, const kube::Pod& pod);
+void ShortenGraceOfHeldPods(Draft& draft);  // of those that are being deleted
+void ForceDeleteLostPods(Draft& draft);     // of this job, and of one before it whose pods keep names from ours
 
 // make_status.cc --------------------------------------------------------------------------------------------------
 void Summarize(Draft& draft);  // phase, replicas, children

@@ -88,13 +88,12 @@ TEST(StartOrderTest, TrainersWaitUntilAllServersAndSamplersAreReady) {
   Scene scene = Scene::With({{"samplers", {{"replicas", 1}}}});
   scene.PartitionJobDone();
   for (const char* name : {"cora-server-0", "cora-sampler"}) {
-    kube::StatefulSet* set = scene.cluster().FindSet(name);
-    ASSERT_NE(set, nullptr) << name;
-    const kube::StatefulSet ready = *set;
-    set->ready = 0;
+    ASSERT_NE(scene.cluster().FindSet(name), nullptr) << name;
+    const std::string pod = std::string(name) + "-0";
+    scene.cluster().SetReady(pod, false);
     EXPECT_EQ(scene.Look().status.incarnation, 0) << name;
     EXPECT_EQ(scene.Look().status.phase, Phase::kStarting);
-    *set = ready;
+    scene.cluster().SetReady(pod, true);
   }
   const Plan plan = scene.Look();
   EXPECT_EQ(plan.status.incarnation, 1);
@@ -110,10 +109,10 @@ TEST(StartOrderTest, TrainersBeginWithTheServersOfAllReplicas) {
     kube::StatefulSet* set = scene.cluster().FindSet(name);
     ASSERT_NE(set, nullptr) << name;
     EXPECT_EQ(set->wanted, 2) << name;
-    const kube::StatefulSet ready = *set;
-    set->ready = 1;
+    const std::string pod = std::string(name) + "-1";
+    scene.cluster().SetReady(pod, false);
     EXPECT_EQ(scene.Look().status.incarnation, 0) << name;
-    *set = ready;
+    scene.cluster().SetReady(pod, true);
   }
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kTraining);

@@ -1,14 +1,11 @@
 // Trainers are one group: one Job per incarnation. When it fails, is deleted or has the wrong size, the next
 // incarnation is written to the status, then the Job before it is deleted, and when its pods are gone the next is made.
 
-#include <algorithm>
-
-#include "operator/api/program_container.h"
 #include "operator/plan/job_turn.h"
+#include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/stages.h"
 #include "operator/plan/trainer_failure.h"
-#include "operator/resources/labels.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
@@ -54,8 +51,7 @@ void FollowIncarnation(Draft& draft) {
   }
   // Nobody ends a group that runs for one that could not be made.
   if (!IsAccepted(draft.training(), draft.seen())) return;
-  const bool is_failing = run.job != nullptr && (run.job->failure_target || run.job->has_failed);
-  if (status.trainer_replicas != WantedReplicas(draft) && !is_failing) Resize(draft, run);
+  if (status.trainer_replicas != WantedReplicas(draft) && !IsFailing(run)) Resize(draft, run);
 }
 
 void DeleteOldConfigs(Draft& draft) {
@@ -85,19 +81,14 @@ const char* MakeIncarnation(Draft& draft, bool services_are_ready) {
   return runs ? turn.waits_for : nullptr;
 }
 
-// A pod gets its phase when kubelet has put it away: its trainer has ended before.
-bool IsDone(const kube::Pod& pod) {
-  if (pod.phase == kube::PodPhase::kSucceeded) return true;
-  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const kube::ContainerState& container) {
-    return container.name == api::ProgramContainer(Role::kTrainer, 0) && container.ended &&
-           container.ended->succeeded();
-  });
-}
-
+// Programs that are ready or have succeeded, and at least one that is ready: what has succeeded as a whole is seen
+// before (outcome.cc). Counted by pods: the Job controller takes a pod that is done out of `ready` at once, but counts
+// it among `succeeded` only after its finalizer is gone.
 bool AllReady(const JobRun& run) {
   const kube::Job* job = run.job;
-  return job != nullptr && job->completions > 0 && job->ready + TrainersDone(run) >= job->completions &&
-         !job->failure_target && !job->has_failed && !job->meta.deletion_requested_at;
+  const int64_t ready = CountReady(run);
+  return job != nullptr && ready > 0 && ready + CountSucceeded(run) >= job->completions && !IsFailing(run) &&
+         !job->meta.deletion_requested_at;
 }
 
 // Whether every pod of the group is there and has started its containers: no obstacle is left.
@@ -118,27 +109,28 @@ void WriteReadiness(Draft& draft, const char* waits_for) {
     return draft.Set(api::kTrainersReady, ConditionStatus::kTrue, kAllReady, "Job " + job);
   }
   const api::Condition* before = api::FindCondition(draft.training().status, api::kTrainersReady);
-  const bool fails = run.job != nullptr && (run.job->failure_target || run.job->has_failed);
+  const bool fails = IsFailing(run);
   std::optional<Obstacle> obstacle;  // the cause of a failure may lie in it (AsItCounts)
   if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(draft.training().status, job);
   if (fails && obstacle && IsInTheWay(before->reason)) return;
+  if (const std::string holders = HoldersText(run); fails && !holders.empty()) {
+    return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, kHeldByContainers, holders);
+  }
   std::optional<Trouble> trouble;
   if (waits_for == nullptr && !fails) trouble = TroubleOf(draft, Role::kTrainer);
   if (trouble) return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
   const bool was_ready = before != nullptr && before->message == "Job " + job &&
                          (before->status == ConditionStatus::kTrue || before->reason == kNotAllReady);
   const char* under_way = was_ready ? kNotAllReady : kStarting;
-  draft.Set(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way,
-            waits_for == nullptr && obstacle ? MessageWithObstacle(job, *obstacle) : "Job " + job);
+  std::string message = obstacle ? MessageWithObstacle(job, *obstacle) : "Job " + job;
+  if (waits_for != nullptr) {
+    const std::string holders = HoldersText(draft.world().trainer_runs(), status.incarnation);
+    message = "Job " + job + (holders.empty() ? "" : ": " + holders);
+  }
+  draft.Set(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way, message);
 }
 
 }  // namespace
-
-int64_t TrainersDone(const JobRun& run) {
-  const int64_t pods =
-      std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return IsDone(*pod); });
-  return std::max(run.job->succeeded, pods);
-}
 
 void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message) {
   api::Status& status = draft.status();

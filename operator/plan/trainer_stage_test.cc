@@ -82,20 +82,18 @@ TEST(TrainerStageTest, TheNextIncarnationWaitsForTheFirstServersNotForTheirRepli
   scene.Training();
   scene.TrainerPodEnded(0, 70);
   scene.TrainerPodEnded(1, 70);
-  const auto begins_without = [&](const char* name) {
-    kube::StatefulSet* set = scene.cluster().FindSet(name);
-    const kube::StatefulSet ready = *set;
-    set->ready = 1;
+  const auto begins_without = [&](const std::string& pod) {
+    scene.cluster().SetReady(pod, false);
     const Plan plan = scene.Look();
-    *scene.cluster().FindSet(name) = ready;
+    scene.cluster().SetReady(pod, true);
     const std::vector<std::string> actions = Described(plan.actions);
     return std::find(actions.begin(), actions.end(), "apply Job cora-trainer-2") != actions.end();
   };
   scene.cluster().RunAll();
   bool has_begun = false;
   for (int second = 0; second < 120 && !has_begun; ++second) {
-    EXPECT_FALSE(begins_without("cora-server-0"));
-    has_begun = begins_without("cora-server-1");
+    EXPECT_FALSE(begins_without("cora-server-0-1"));
+    has_begun = begins_without("cora-server-1-1");
     if (has_begun) break;
     scene.Act();
     scene.cluster().Pass(seconds(1));
@@ -350,7 +348,7 @@ TEST(TrainerStageTest, AJobThatWasNeverSeenIsMadeUnderItsOwnNumber) {
 TEST(TrainerStageTest, TrainersOutliveAServerAndAreNotRestartedForIt) {
   Scene scene;
   scene.Training();
-  scene.cluster().FindSet("cora-server-0")->ready = 1;
+  scene.cluster().SetReady("cora-server-0-1", false);
   const Plan plan = scene.Look();
   EXPECT_EQ(plan.status.incarnation, 1);
   EXPECT_THAT(plan.actions, IsEmpty());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/stages.h"
 
@@ -38,10 +39,14 @@ std::optional<Trouble> TroubleOfContainer(const kube::Pod& pod, const kube::Cont
 }
 
 std::optional<Trouble> TroubleOfPod(const kube::Pod& pod, const Observed& seen) {
-  if (HasEnded(pod) || pod.meta.deletion_requested_at) return std::nullopt;
+  if (ProgramHasEnded(pod) || ProgramIsReady(pod) || pod.meta.deletion_requested_at) return std::nullopt;
   if (!pod.unscheduled_reason.empty()) return Trouble{.reason = kUnschedulable, .message = pod.unscheduled_reason};
-  for (const kube::ContainerState& container : pod.containers) {
-    if (auto trouble = TroubleOfContainer(pod, container)) return trouble;
+  // The program's own first. Others' matters, as an init container's or that of a sidecar which has to start before.
+  for (const bool of_program : {true, false}) {
+    for (const kube::ContainerState& container : pod.containers) {
+      if (IsProgramContainer(pod, container) != of_program) continue;
+      if (auto trouble = TroubleOfContainer(pod, container)) return trouble;
+    }
   }
   if (const auto failure = seen.mount_failures.find(pod.meta.uid); failure != seen.mount_failures.end()) {
     return Trouble{.reason = kFailedMount, .message = failure->second};
@@ -94,7 +99,36 @@ std::optional<Trouble> CreationTrouble(const Draft& draft, Role role) {
   return std::nullopt;
 }
 
+const JobRun* RunUnderWay(const World& world, const api::Status& status, Role role) {
+  if (role == Role::kPartitioner && !status.partition) return &world.partition_run(status.partition_attempt);
+  if (role == Role::kTrainer) return &world.trainer_run(status.incarnation);
+  return nullptr;
+}
+
+bool IsSuspended(const JobRun* run) {
+  return run != nullptr && run->job != nullptr && run->job->suspended && !run->job->meta.deletion_requested_at;
+}
+
+std::string SuspensionText(const kube::Job& job, const Observed& seen) {
+  const auto by = seen.suspended_by.find(job.meta.key.name);
+  std::optional<kube::WallTime> since = job.suspended_since;
+  if (!since && by != seen.suspended_by.end()) since = by->second.since;
+  std::string text = "spec.suspend of Job " + job.meta.key.name + " is true since " +
+                     kube::FormatTime(since.value_or(job.meta.created_at)) + ", set by ";
+  if (by == seen.suspended_by.end()) return text + "an unknown field manager";
+  // A mutating webhook's changes count as those of the request that it changes.
+  if (by->second.name == kFieldManager) return text + "an admission webhook when the operator created the Job";
+  return text + "field manager " + by->second.name;
+}
+
+std::optional<Trouble> SuspensionTrouble(const Draft& draft, Role role) {
+  const JobRun* const run = RunUnderWay(draft.world(), draft.status(), role);
+  if (!IsSuspended(run)) return std::nullopt;
+  return Trouble{.reason = kJobSuspended, .message = SuspensionText(*run->job, draft.seen())};
+}
+
 std::optional<Trouble> TroubleOfPods(const Draft& draft, Role role) {
+  if (auto trouble = SuspensionTrouble(draft, role)) return trouble;
   if (auto trouble = CreationTrouble(draft, role)) return trouble;
   for (const kube::Pod* pod : draft.world().pods(role)) {
     if (auto trouble = TroubleOfPod(*pod, draft.seen())) {
@@ -123,7 +157,8 @@ std::vector<Lack> LacksOf(const api::DistTraining& training, const World& world,
     lacks.push_back({&meta, since + kPodsMissing});
   };
   const auto check_job = [&](const JobRun& run, const char* condition) {
-    if (run.job == nullptr || run.job->complete || run.job->failure_target || run.job->has_failed) return;
+    if (run.job == nullptr || run.job->suspended || run.job->complete || run.job->failure_target || run.job->has_failed)
+      return;
     check(run.job->meta, run.job->completions - run.job->succeeded, condition);
   };
   check_job(world.partition_run(training.status.partition_attempt), api::kPartitioned);
@@ -184,10 +219,19 @@ std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, co
   return uids;
 }
 
+std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world) {
+  std::vector<std::string> jobs;
+  for (const Role role : {Role::kPartitioner, Role::kTrainer}) {
+    const JobRun* const run = RunUnderWay(world, training.status, role);
+    if (IsSuspended(run)) jobs.push_back(run->job->meta.key.name);
+  }
+  return jobs;
+}
+
 bool IsInTheWay(const std::string& reason) {
-  return reason == kSecretMissing || reason == kSecretKeyMissing || reason == kNameTaken || reason == kRefused ||
-         reason == kFailedCreate || reason == kUnschedulable || reason == kFailedMount || reason == kImagePull ||
-         reason == kContainerConfig || reason == kContainerCreation;
+  return reason == kJobSuspended || reason == kSecretMissing || reason == kSecretKeyMissing || reason == kNameTaken ||
+         reason == kRefused || reason == kFailedCreate || reason == kUnschedulable || reason == kFailedMount ||
+         reason == kImagePull || reason == kContainerConfig || reason == kContainerCreation;
 }
 
 void FindTroubles(Draft& draft) {

@@ -211,6 +211,7 @@ TEST(TroublesTest, WhatAPodWaitsForIsShownAndIsNoFailure) {
     Scene scene;
     scene.Partitioning();
     kube::Pod* pod = scene.cluster().FindPod(scene.Pods("cora-partition-1").front());
+    scene.cluster().SetReady(pod->meta.key.name, false);
     pod->containers[0].waiting_reason = row.waiting;
     pod->containers[0].waiting_message = "because";
     scene.Settle();
@@ -228,10 +229,8 @@ TEST(TroublesTest, APodWithoutANodeIsUnschedulable) {
   Scene scene;
   scene.PartitionJobDone();
   kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
-  kube::StatefulSet* set = scene.cluster().FindSet("cora-server-0");
   pod->unscheduled_reason = "0/3 nodes are available: 3 Insufficient memory.";
-  pod->ready = false;
-  set->ready = 1;
+  scene.cluster().SetReady("cora-server-0-0", false);
   const Plan plan = scene.Look();
   EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, kUnschedulable);
   EXPECT_EQ(plan.status.last_error->role, "server");
@@ -244,7 +243,7 @@ TEST(TroublesTest, AServerThatCrashesAgainAndAgainShowsWhatItDiedOf) {
   kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
   pod->containers[0].waiting_reason = kCrashLoop;
   pod->containers[0].last_ended = kube::ContainerEnd{.exit_code = 77};
-  scene.cluster().FindSet("cora-server-0")->ready = 1;
+  scene.cluster().SetReady("cora-server-0-0", false);
   const Plan plan = scene.Look();
   EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, "NotPermitted");
   EXPECT_EQ(plan.status.last_error->exit_code, 77);
@@ -326,6 +325,32 @@ TEST(CertificatesTest, GivenOrNoCertificatesNeedNoMaking) {
     scene.Training();
     EXPECT_FALSE(Asked(scene).certificates);
   }
+}
+
+TEST(TroublesTest, AChildThatAnotherWriterHasSuspendedIsNamedWithTheWriterAndTheTime) {
+  Scene scene;
+  scene.Training();
+  const std::string since = kube::FormatTime(std::chrono::floor<std::chrono::seconds>(scene.cluster().now()));
+  scene.cluster().SuspendJob("cora-trainer-1", true, "kueue");
+  scene.SettleAfter(std::chrono::seconds(60));
+  EXPECT_EQ(scene.ReasonOf(api::kTrainersReady), kJobSuspended);
+  EXPECT_EQ(api::FindCondition(scene.status(), api::kTrainersReady)->message,
+            "spec.suspend of Job cora-trainer-1 is true since " + since + ", set by field manager kueue");
+  EXPECT_EQ(scene.status().last_error->reason, kJobSuspended);
+  scene.cluster().SuspendJob("cora-trainer-1", false, "kueue");
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, api::Phase::kTraining);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().last_error, std::nullopt);
+}
+
+TEST(TroublesTest, ASuspensionByAWebhookIsNotTheOperators) {
+  Scene scene;
+  scene.Partitioning();
+  scene.cluster().SuspendJob("cora-partition-1", true, kFieldManager);
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kJobSuspended);
+  EXPECT_THAT(api::FindCondition(scene.status(), api::kPartitioned)->message, HasSubstr("an admission webhook"));
 }
 
 }  // namespace

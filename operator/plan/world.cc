@@ -4,6 +4,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "operator/plan/program_pod.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
@@ -139,6 +140,16 @@ int64_t World::PodsOf(const std::string& controller_uid) const {
   for (const auto& pods : pods_) {
     count += std::count_if(pods.begin(), pods.end(),
                            [&](const kube::Pod* pod) { return pod->meta.controller->uid == controller_uid; });
+  }
+  return count;
+}
+
+int64_t World::ReadyPodsOf(const kube::StatefulSet& set) const {
+  int64_t count = 0;
+  for (const auto& pods : pods_) {
+    count += std::count_if(pods.begin(), pods.end(), [&](const kube::Pod* pod) {
+      return pod->meta.controller->uid == set.meta.uid && ProgramIsReady(*pod);
+    });
   }
   return count;
 }

@@ -44,8 +44,9 @@ class World {
   // Somebody else's object with this name.
   bool IsTaken(const kube::Resource& resource, std::string_view name) const;
   const std::vector<Child>& children() const { return children_; }  // ours, by kind and name
-  // A pod of a Job or StatefulSet, by its controller's uid.
+  // Pods of a Job or StatefulSet, by its controller's uid.
   int64_t PodsOf(const std::string& controller_uid) const;
+  int64_t ReadyPodsOf(const kube::StatefulSet& set) const;  // by their programs (program_pod.h)
 
  private:
   static const JobRun& RunOf(const std::map<int64_t, JobRun>& runs, int64_t number);

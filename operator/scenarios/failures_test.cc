@@ -216,6 +216,29 @@ TEST(FailuresTest, AMissingSecretShowsAndItsArrivalIsNoticed) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
 }
 
+TEST(FailuresTest, AChildThatAnotherWriterSuspendsShowsTheWriter) {
+  OperatorWorld world;
+  world.cluster.HoldBack("partitioner");
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntil([&] { return !world.Names(kube::kPods).empty(); }));
+  const auto suspend = [&](bool suspended) {
+    return world.server.Update(kube::kJobs, {"ml", "cora-partition-1"}, [&](Json& job) {
+      job["spec"]["suspend"] = suspended;
+      job["metadata"]["managedFields"] = Json::array({{{"manager", "kueue"},
+                                                       {"time", "2026-01-02T03:05:00Z"},
+                                                       {"fieldsV1", {{"f:spec", {{"f:suspend", Json::object()}}}}}}});
+    });
+  };
+  ASSERT_TRUE(suspend(true).ok());
+  ASSERT_TRUE(world.RunUntil([&] { return ReasonOfPartitioned(world) == "JobSuspended"; }, std::chrono::seconds(10)));
+  EXPECT_EQ(api::FindCondition(world.StatusOf("cora"), api::kPartitioned)->message,
+            "spec.suspend of Job cora-partition-1 is true since 2026-01-02T03:05:00Z, set by field manager kueue");
+  world.cluster.LetGo("partitioner");
+  ASSERT_TRUE(suspend(false).ok());
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
+  EXPECT_FALSE(world.StatusOf("cora").last_error.has_value());
+}
+
 // As the kubelet writes it: no container is made, and the pod says nothing itself.
 TEST(FailuresTest, AVolumeThatCannotBeMountedShowsAndItsArrivalIsNoticed) {
   OperatorWorld world;

@@ -45,7 +45,7 @@ void PrintTo(const Ending& ending, std::ostream* out) {
 Ending EndingOf(OperatorWorld& world) {
   const bool ended = world.RunUntilPhase("cora", "Succeeded", std::chrono::minutes(60));
   EXPECT_TRUE(ended) << kube::Print(*world.server.Find(kube::kDistTrainings, {"ml", "cora"}));
-  world.Settle();
+  world.RunFor(std::chrono::seconds(60));  // until pods that a sidecar holds are gone
   const api::Status status = world.StatusOf("cora");
   return {world.PhaseOf("cora"), status.incarnation, status.attempts_counted, status.attempts_total, world.Children()};
 }
@@ -61,18 +61,27 @@ void ExpectNoDuplicates(const OperatorWorld& world) {
   EXPECT_LE(partitions, 1);
 }
 
-class OperatorKilledTest : public ::testing::TestWithParam<bool> {};
+struct Moment {
+  bool after;    // the server has carried the request out, and the answer has not arrived; else before it leaves
+  bool sidecar;  // beside each program runs a container that never ends
+};
+class OperatorKilledTest : public ::testing::TestWithParam<Moment> {
+ protected:
+  static void Begin(OperatorWorld& world) {
+    world.cluster.SetProgram(CrashOnce);
+    if (GetParam().sidecar) world.cluster.InjectSidecar("istio-proxy");
+    world.Create("cora");
+  }
+};
 
-// Killed at every write of a job's life: just before the request leaves (false), and just after the server has carried
-// it out, before the answer arrives (true).
+// Killed at every write of a job's life.
 TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
-  const bool after = GetParam();
+  const bool after = GetParam().after;
   Ending undisturbed;
   int64_t num_writes = 0;
   {
     OperatorWorld world;
-    world.cluster.SetProgram(CrashOnce);
-    world.Create("cora");
+    Begin(world);
     undisturbed = EndingOf(world);
     num_writes = world.op->transport().num_writes();
   }
@@ -82,7 +91,6 @@ TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
   for (int64_t kill_at = 1; kill_at <= num_writes; ++kill_at) {
     SCOPED_TRACE("killed at write " + std::to_string(kill_at));
     OperatorWorld world;
-    world.cluster.SetProgram(CrashOnce);
     int64_t writes = 0;
     bool dead = false;
     world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
@@ -94,7 +102,7 @@ TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
       }
       return std::nullopt;
     });
-    world.Create("cora");
+    Begin(world);
     world.RunUntil([&] { return dead; }, std::chrono::minutes(60));
     ExpectNoDuplicates(world);
     world.RestartOperator();
@@ -102,8 +110,13 @@ TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Moments, OperatorKilledTest, ::testing::Bool(),
-                         [](const auto& one) { return std::string(one.param ? "After" : "Before"); });
+INSTANTIATE_TEST_SUITE_P(
+    Moments, OperatorKilledTest,
+    ::testing::Values(Moment{.after = false, .sidecar = false}, Moment{.after = true, .sidecar = false},
+                      Moment{.after = false, .sidecar = true}, Moment{.after = true, .sidecar = true}),
+    [](const auto& one) {
+      return std::string(one.param.after ? "After" : "Before") + (one.param.sidecar ? "BesideASidecar" : "");
+    });
 
 // One fault in so many requests, of each kind that a server or what is before it may answer; at random, with a seed.
 class FlakyServerTest : public ::testing::TestWithParam<int> {};

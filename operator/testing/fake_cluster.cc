@@ -116,6 +116,10 @@ void FakeCluster::MakePod(const Json& controller, const kube::Resource& resource
                                           {"controller", true},
                                           {"blockOwnerDeletion", true}}});
   pod["spec"]["hostname"] = hostname;
+  if (!sidecar_.empty()) {
+    Json& containers = pod["spec"]["containers"];
+    containers.insert(containers.begin(), Json{{"name", sidecar_}});
+  }
   pod["status"] = {{"phase", "Pending"}};
   const Status put = server_.Put(kube::kPods, std::move(pod));
   ESPALIER_CHECK(put.ok()) << put.ToString();

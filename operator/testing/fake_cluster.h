@@ -59,6 +59,8 @@ class FakeCluster {
   void SetProgram(Program program) { program_ = std::move(program); }
   // Pods are not made any more; an event of the controller's says this. Empty: they are.
   void RefusePods(std::string message) { pod_refusal_ = std::move(message); }
+  // As an admission webhook does: a container that never ends, before the program's, in pods made from now on.
+  void InjectSidecar(std::string name) { sidecar_ = std::move(name); }
   // Pods of this role are made and never start.
   void HoldBack(const std::string& role) { held_back_.insert(role); }
   void LetGo(const std::string& role) { held_back_.erase(role); }
@@ -89,6 +91,7 @@ class FakeCluster {
   std::unique_ptr<client::HttpTransport> transport_;
   Program program_ = DefaultProgram;
   std::string pod_refusal_;
+  std::string sidecar_;  // empty: none
   std::set<std::string> held_back_;
   std::vector<std::string> nodes_;
   std::set<std::string> failed_nodes_;

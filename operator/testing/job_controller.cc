@@ -45,7 +45,8 @@ void JobController::Sync(const Json& job, const Pods& pods) {
   std::set<std::string> done;
   for (const Json& pod : pods) {
     if (PhaseOf(pod) == "Succeeded") done.insert(kube::StringAt(pod, {"metadata", "labels", kIndex}));
-    const bool counts_as_failed = PhaseOf(pod) == "Failed" || (IsGoing(pod) && PhaseOf(pod) != "Succeeded");
+    const bool counts_as_failed =
+        PhaseOf(pod) == "Failed" || (IsGoing(pod) && !suspended && PhaseOf(pod) != "Succeeded");
     if (counts_as_failed) ++failed;
     if (!HasEnded(pod) && !IsGoing(pod)) ++active;
     if (IsReady(pod) && !HasEnded(pod)) ++ready;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "operator/resources/labels.h"
 #include "operator/testing/controllers.h"
 
@@ -29,6 +31,13 @@ Json Terminated(const PodEnd& end, kube::WallTime now) {
             {"reason", end.reason},
             {"message", end.message},
             {"finishedAt", kube::FormatTime(now)}}}};
+}
+
+bool ProgramHasEnded(const Json& pod) {
+  const Json& containers = kube::ListAt(pod, {"status", "containerStatuses"});
+  return std::any_of(containers.begin(), containers.end(), [](const Json& container) {
+    return kube::Find(container, {"state", "terminated"}) != nullptr;
+  });
 }
 
 RunningPod ViewOf(const Json& pod) {
@@ -94,6 +103,7 @@ void Kubelet::Begin(const Json& pod) {
 }
 
 void Kubelet::Follow(const Json& pod) {
+  if (kube::StringAt(pod, {"spec", "restartPolicy"}) == "Never" && ProgramHasEnded(pod)) return;  // a sidecar runs on
   const std::optional<PodEnd> end = cluster_.program_(ViewOf(pod));
   Json status = pod.value("status", Json::object());
   if (!end) {  // a container that was restarted is ready at the next look
@@ -104,7 +114,13 @@ void Kubelet::Follow(const Json& pod) {
   }
   const bool restarts = kube::StringAt(pod, {"spec", "restartPolicy"}) != "Never";
   status["conditions"] = Conditions(false);
+  const std::string& sidecar = cluster_.sidecar_;
+  bool is_held = false;
   for (Json& container : status["containerStatuses"]) {
+    if (!sidecar.empty() && kube::StringAt(container, {"name"}) == sidecar) {
+      is_held = true;
+      continue;
+    }
     container["ready"] = false;
     if (restarts) {
       container["lastState"] = Terminated(*end, cluster_.now_());
@@ -113,7 +129,7 @@ void Kubelet::Follow(const Json& pod) {
       container["state"] = Terminated(*end, cluster_.now_());
     }
   }
-  if (!restarts) status["phase"] = end->exit_code == 0 ? "Succeeded" : "Failed";
+  if (!restarts && !is_held) status["phase"] = end->exit_code == 0 ? "Succeeded" : "Failed";
   cluster_.SetStatus(kube::kPods, pod, status);
 }
 

@@ -3,10 +3,25 @@
 #include <algorithm>
 
 #include "operator/kube/json.h"
+#include "operator/plan/program_pod.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::plan::testing {
+
+namespace {
+
+// The kubelet's rule for restartPolicy Never: all containers have ended, and none of them with an error.
+void SetPhaseOfEndedContainers(kube::Pod* pod) {
+  bool all_well = true;
+  for (const kube::ContainerState& container : pod->containers) {
+    if (!container.ended) return;
+    all_well = all_well && container.ended->succeeded();
+  }
+  pod->phase = all_well ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
+}
+
+}  // namespace
 
 Ending PartitionEnding(const std::string& hash) {
   return {.exit_code = 0,
@@ -20,6 +35,9 @@ void LeaveOutUnasked(const Questions& questions, Observed* seen) {
     seen->leaves.clear();
   }
   if (!questions.referenced_secrets) seen->missing_secrets.clear();
+  std::erase_if(seen->suspended_by, [&](const auto& entry) {
+    return std::count(questions.suspended_jobs.begin(), questions.suspended_jobs.end(), entry.first) == 0;
+  });
   std::erase_if(seen->mount_failures, [&](const auto& entry) {
     return std::count(questions.mount_failures_of.begin(), questions.mount_failures_of.end(), entry.first) == 0;
   });
@@ -35,6 +53,13 @@ SimulatedCluster::SimulatedCluster(api::DistTraining training)
   training_.meta.resource_version = std::to_string(resource_version_);
 }
 
+kube::ContainerState& ProgramOf(kube::Pod& pod) {
+  const std::string& role = pod.meta.labels[resources::kComponentLabel];
+  const auto found = std::find_if(pod.containers.begin(), pod.containers.end(),
+                                  [&](const kube::ContainerState& container) { return container.name == role; });
+  return found == pod.containers.end() ? pod.containers.front() : *found;
+}
+
 std::string SimulatedCluster::NewUid() { return "uid-" + std::to_string(next_uid_++); }
 
 Observed SimulatedCluster::Now() const {
@@ -47,6 +72,7 @@ Observed SimulatedCluster::Now() const {
   seen.authority = authority_;
   seen.leaves = leaves_;
   seen.missing_secrets = missing_secrets_;
+  seen.suspended_by = suspended_by_;
   if (dry_run_generation_) {
     using Refusal = Observed::DryRun::Refusal;
     seen.dry_run = Observed::DryRun{.generation = *dry_run_generation_,
@@ -155,6 +181,8 @@ Status SimulatedCluster::Delete(const plan::DeleteChild& deletion) {
       pods_.erase(pod);
     } else {
       AskToDelete(&pod->second);
+      kube::ObjectMeta& meta = pod->second.pod.meta;
+      if (deletion.grace) meta.deletion_grace = std::min(meta.deletion_grace, *deletion.grace);
     }
     return {};
   }
@@ -200,7 +228,8 @@ bool SimulatedCluster::EndPod(const std::string& name, const Ending& ending) {
                                .reason = reason,
                                .message = ending.message,
                                .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
-  kube::ContainerState& container = pod->containers.front();
+  kube::ContainerState& container = ProgramOf(*pod);
+  if (container.ended) return false;
   if (pod->meta.controller->kind == kube::kStatefulSets.kind) {  // restartPolicy: Always
     container.last_ended = end;
     ++container.restarts;
@@ -208,8 +237,30 @@ bool SimulatedCluster::EndPod(const std::string& name, const Ending& ending) {
   }
   container.ended = end;
   container.ready = pod->ready = false;
-  pod->phase = ending.exit_code == 0 ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
+  SetPhaseOfEndedContainers(pod);
   return true;
+}
+
+bool SimulatedCluster::EndSidecar(const std::string& name, int exit_code) {
+  kube::Pod* pod = FindPod(name);
+  if (pod == nullptr || pod->phase != kube::PodPhase::kRunning || pod->containers.size() < 2) return false;
+  kube::ContainerState& container = pod->containers.front();
+  if (container.ended) return false;
+  Changed();
+  container.ended = kube::ContainerEnd{.exit_code = exit_code,
+                                       .signal = 0,
+                                       .reason = exit_code == 0 ? "Completed" : "Error",
+                                       .message = {},
+                                       .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+  container.ready = pod->ready = false;
+  SetPhaseOfEndedContainers(pod);
+  return true;
+}
+
+void SimulatedCluster::SetReady(const std::string& name, bool ready) {
+  Changed();
+  kube::Pod* const pod = FindPod(name);
+  pod->ready = ProgramOf(*pod).ready = ready;
 }
 
 void SimulatedCluster::Kill(const std::string& name) { EndPod(name, {.exit_code = 137}); }
@@ -232,7 +283,8 @@ void SimulatedCluster::Unschedule(const std::string& name, const std::string& re
   kube::Pod* const pod = FindPod(name);
   pod->node.clear();
   pod->phase = kube::PodPhase::kPending;
-  pod->ready = pod->containers.front().ready = false;
+  pod->ready = false;
+  for (kube::ContainerState& container : pod->containers) container.ready = false;
   pod->unscheduled_reason = reason;
 }
 
@@ -248,6 +300,15 @@ void SimulatedCluster::DeleteChild(const kube::Resource& resource, const std::st
 
 void SimulatedCluster::DeletePod(const std::string& name) {
   if (const auto pod = pods_.find(name); pod != pods_.end()) AskToDelete(&pod->second);
+}
+
+void SimulatedCluster::SuspendJob(const std::string& name, bool suspend, const std::string& manager) {
+  Changed();
+  kube::Job* const job = FindJob(name);
+  job->suspended = suspend;
+  job->suspended_since.reset();
+  if (suspend) job->suspended_since = std::chrono::floor<std::chrono::seconds>(now_);
+  suspended_by_[name] = {.name = manager, .since = std::chrono::floor<std::chrono::seconds>(now_)};
 }
 
 void SimulatedCluster::DeleteSecrets() {
@@ -325,6 +386,7 @@ std::vector<int64_t> SimulatedCluster::RunningIncarnations() const {
     const std::string& controller = pod.pod.meta.controller->name;
     const std::string prefix = training_.meta.key.name + "-trainer-";
     if (pod.pod.phase != kube::PodPhase::kRunning || controller.rfind(prefix, 0) != 0) continue;
+    if (ProgramHasEnded(pod.pod)) continue;
     const int64_t incarnation = std::stoll(controller.substr(prefix.size()));
     if (std::find(incarnations.begin(), incarnations.end(), incarnation) == incarnations.end()) {
       incarnations.push_back(incarnation);

@@ -7,7 +7,8 @@
 //   StatefulSet           a name is free again only when the pod that had it is gone
 //   garbage collector     foreground deletion keeps the owner until its pods are gone; background leaves them orphaned
 //                         for a while
-//   kubelet               a deleted pod ends with 75 and disappears; on a lost node it stays until it is forced
+//   kubelet               a deleted pod ends with 75 and disappears; on a lost node it stays until it is forced; a pod
+//                         with a sidecar runs on after its program
 //   taint manager         pods of a lost node become disruption targets and are deleted
 #pragma once
 
@@ -29,6 +30,12 @@ struct Ending {
   std::string message = {};  // in the termination log
 };
 Ending PartitionEnding(const std::string& hash);  // exit code 0, with hash, bytes and cut
+
+// A container that an admission webhook adds to every pod, before the program's. It never ends by itself.
+struct Sidecar {
+  std::string name = "istio-proxy";
+  bool ignores_sigterm = false;  // it then runs until the pod's grace period is over
+};
 
 // Owned by one thread.
 class SimulatedCluster {
@@ -61,6 +68,7 @@ class SimulatedCluster {
 
   // What happens ------------------------------------------------------------------------------------------------
   bool EndPod(const std::string& name, const Ending& ending);  // false: it does not run
+  void SetReady(const std::string& pod, bool ready);           // of the pod and its program
   void Kill(const std::string& name);                          // the kubelet restarts or fails it: SIGKILL
   void LoseNode(const std::string& node);
   void RestoreNode(const std::string& node);
@@ -77,6 +85,11 @@ class SimulatedCluster {
   void set_missing_secrets(std::vector<Observed::MissingSecret> missing) { missing_secrets_ = std::move(missing); }
   void set_mount_failure(std::string message) { mount_failure_ = std::move(message); }  // of every pod
   void set_template_error(std::string error) { template_error_ = std::move(error); }
+  void InjectSidecar(Sidecar sidecar) { sidecar_ = std::move(sidecar); }  // into pods made from now on
+  // As kubectl patch does with spec.suspend.
+  void SuspendJob(const std::string& name, bool suspend, const std::string& manager);
+  void set_grace(std::chrono::seconds grace) { grace_ = grace; }  // terminationGracePeriodSeconds of all pods
+  bool EndSidecar(const std::string& pod, int exit_code);         // false: it does not run
   void set_creation_error(std::string error) { creation_error_ = std::move(error); }  // no pod can be made
 
   std::vector<std::string> PodsOf(const std::string& controller) const;  // names, ended ones as well
@@ -106,6 +119,7 @@ class SimulatedCluster {
   void SyncJob(kube::Job* job);
   void SyncSet(kube::StatefulSet* set);
   void SyncPod(SimulatedPod* pod);
+  void EndDeletedPod(kube::Pod* pod) const;
   bool IsLost(const std::string& node) const;
   bool IsOurs(const kube::ObjectMeta& meta) const { return plan::IsOurs(meta, training_); }
   std::vector<SimulatedPod*> PodsOfUid(const std::string& uid);
@@ -122,11 +136,17 @@ class SimulatedCluster {
   std::map<api::Role, resources::CertificateFacts> leaves_;
   std::vector<Observed::MissingSecret> missing_secrets_;
   std::string template_error_, creation_error_, mount_failure_;
+  std::optional<Sidecar> sidecar_;
+  std::map<std::string, kube::FieldManager> suspended_by_;
+  std::chrono::seconds grace_{30};
   std::optional<int64_t> dry_run_generation_;
   std::map<std::string, bool> nodes_;  // name, is lost
   int64_t next_uid_ = 1, next_node_ = 0, resource_version_ = 1, changes_ = 0;
   bool deleted_ = false;
 };
+
+// The container that runs the pod's program.
+kube::ContainerState& ProgramOf(kube::Pod& pod);
 
 // Not asked, not seen: what no cache holds and no question was about is taken out.
 void LeaveOutUnasked(const Questions& questions, Observed* seen);

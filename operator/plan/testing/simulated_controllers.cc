@@ -10,8 +10,6 @@ namespace {
 
 using kube::PodPhase;
 
-constexpr std::chrono::seconds kGrace{30};  // of pods
-
 bool HasEnded(const kube::Pod& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
 
 }  // namespace
@@ -31,6 +29,7 @@ void SimulatedCluster::MakePod(const kube::ObjectMeta& controller, const kube::R
       kube::OwnerReference{resource.api_version(), std::string(resource.kind), controller.key.name, controller.uid};
   made.pod.phase = PodPhase::kPending;
   const auto role = controller.labels.find(resources::kComponentLabel);
+  if (sidecar_) made.pod.containers.push_back({.name = sidecar_->name, .waiting_reason = "ContainerCreating"});
   made.pod.containers.push_back(
       {.name = role == controller.labels.end() ? "" : role->second, .waiting_reason = "ContainerCreating"});
   pods_[name] = std::move(made);
@@ -40,7 +39,7 @@ void SimulatedCluster::AskToDelete(SimulatedPod* pod) {
   if (pod->pod.meta.deletion_requested_at) return;
   Changed();
   pod->pod.meta.deletion_requested_at = std::chrono::floor<std::chrono::seconds>(now_);
-  pod->pod.meta.deletion_grace = kGrace;
+  pod->pod.meta.deletion_grace = grace_;
 }
 
 std::vector<SimulatedCluster::SimulatedPod*> SimulatedCluster::PodsOfUid(const std::string& uid) {
@@ -61,6 +60,10 @@ void SimulatedCluster::SyncJob(kube::Job* job) {
   const kube::Job before = *job;
   const std::vector<SimulatedPod*> pods = PodsOfUid(job->meta.uid);
   for (SimulatedPod* pod : pods) {
+    if (job->suspended && !HasEnded(pod->pod)) {  // no failure
+      pod->counted = true;
+      AskToDelete(pod);
+    }
     const bool failed = pod->pod.phase == PodPhase::kFailed || pod->pod.meta.deletion_requested_at;
     if (pod->counted || (!failed && pod->pod.phase != PodPhase::kSucceeded)) continue;
     pod->counted = true;
@@ -88,7 +91,7 @@ void SimulatedCluster::SyncJob(kube::Job* job) {
   } else if (job->succeeded >= job->completions) {
     job->complete = true;
     job->completed_at = std::chrono::floor<std::chrono::seconds>(now_);
-  } else if (creation_error_.empty()) {
+  } else if (creation_error_.empty() && !job->suspended) {
     for (int64_t index = 0; index < job->completions; ++index) {
       const bool there = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) { return pod->index == index; });
       if (!there) {
@@ -177,28 +180,53 @@ void SimulatedCluster::RunKubelets() {
 void SimulatedCluster::SyncPod(SimulatedPod* pod) {
   if (pod->pod.node.empty() || IsLost(pod->pod.node) || HasEnded(pod->pod)) return;
   if (pod->pod.meta.deletion_requested_at) {
-    Changed();
-    const bool ran = pod->pod.phase == PodPhase::kRunning;
-    pod->pod.phase = PodPhase::kFailed;
-    pod->pod.ready = false;
-    if (!ran) return;
-    pod->pod.containers.front().ended =
-        kube::ContainerEnd{.exit_code = 75,
-                           .signal = 0,
-                           .reason = "Error",
-                           .message = R"({"reason": "Stopped", "exitCode": 75, "message": "asked to stop"})",
-                           .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+    const kube::Pod before = pod->pod;
+    EndDeletedPod(&pod->pod);
+    if (pod->pod != before) Changed();
     return;
   }
   if (pod->pod.phase == PodPhase::kPending) {
     if (!mount_failure_.empty()) return;
     Changed();
     pod->pod.phase = PodPhase::kRunning;
-    pod->pod.containers.front().waiting_reason.clear();
+    for (kube::ContainerState& container : pod->pod.containers) container.waiting_reason.clear();
   } else if (!pod->pod.ready) {
-    Changed();
-    pod->pod.ready = pod->pod.containers.front().ready = true;
+    const kube::Pod before = pod->pod;
+    pod->pod.ready = true;
+    for (kube::ContainerState& container : pod->pod.containers) {
+      container.ready = !container.ended && container.waiting_reason.empty();
+      pod->pod.ready = pod->pod.ready && container.ready;
+    }
+    if (pod->pod != before) Changed();
   }
+}
+
+void SimulatedCluster::EndDeletedPod(kube::Pod* pod) const {
+  pod->ready = false;
+  if (pod->phase != PodPhase::kRunning) {
+    pod->phase = PodPhase::kFailed;
+    return;
+  }
+  const auto ended = [&](int exit_code, const std::string& message) {
+    return kube::ContainerEnd{.exit_code = exit_code,
+                              .signal = 0,
+                              .reason = "Error",
+                              .message = message,
+                              .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+  };
+  kube::ContainerState& program = ProgramOf(*pod);
+  if (!program.ended) {
+    program.ended = ended(75, R"({"reason": "Stopped", "exitCode": 75, "message": "asked to stop"})");
+    program.ready = false;
+  }
+  const bool has_time_left = now_ < *pod->meta.deletion_requested_at + pod->meta.deletion_grace;
+  for (kube::ContainerState& container : pod->containers) {
+    if (container.ended) continue;
+    if (sidecar_ && sidecar_->ignores_sigterm && has_time_left) return;
+    container.ended = ended(143, "");
+    container.ready = false;
+  }
+  pod->phase = PodPhase::kFailed;
 }
 
 void SimulatedCluster::RunTaintManager() {

@@ -1,0 +1,153 @@
+#include "operator/plan/program_pod.h"
+
+#include <algorithm>
+#include <set>
+
+#include "operator/api/program_container.h"
+#include "operator/plan/failure.h"
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+std::string LabelOr(const kube::Pod& pod, const char* label, const std::string& otherwise) {
+  const auto found = pod.meta.labels.find(label);
+  return found == pod.meta.labels.end() ? otherwise : found->second;
+}
+
+// False where the pod has no program container yet.
+template <class Predicate>
+bool EachProgramContainer(const kube::Pod& pod, const Predicate& predicate) {
+  bool any = false;
+  for (const kube::ContainerState& container : pod.containers) {
+    if (!IsProgramContainer(pod, container)) continue;
+    if (!predicate(container)) return false;
+    any = true;
+  }
+  return any;
+}
+
+bool ProgramHasFailed(const kube::Pod& pod) {
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
+    return IsProgramContainer(pod, container) && container.ended && !container.ended->succeeded();
+  });
+}
+
+// Before the pod was asked to end. What a user's program makes of SIGTERM is its own affair, 0 as well.
+bool SucceededByItself(const kube::Pod& pod) {
+  const auto& asked = pod.meta.deletion_requested_at;
+  return !asked || EachProgramContainer(pod, [&](const kube::ContainerState& container) {
+    return container.ended && container.ended->finished_at <= *asked;
+  });
+}
+
+bool HasUnreadyOthers(const kube::Pod& pod) {
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
+    return !container.ready && !IsProgramContainer(pod, container);
+  });
+}
+
+std::string HolderText(const kube::Pod& pod) {
+  std::string names;
+  int number = 0;
+  for (const kube::ContainerState& container : pod.containers) {
+    if (container.ended || IsProgramContainer(pod, container)) continue;
+    names += (names.empty() ? "" : ", ") + container.name;
+    ++number;
+  }
+  return std::string(number == 1 ? "container " : "containers ") + names + (number == 1 ? " holds" : " hold") +
+         " pod " + pod.meta.key.name + ", whose " + LabelOr(pod, resources::kComponentLabel, "program") + " has ended";
+}
+
+}  // namespace
+
+bool IsProgramContainer(const kube::Pod& pod, const kube::ContainerState& container) {
+  const auto component = pod.meta.labels.find(resources::kComponentLabel);
+  return std::any_of(api::kRoles.begin(), api::kRoles.end(), [&](api::Role role) {
+    const bool may_be_of_role = component == pod.meta.labels.end() || component->second == api::NameOf(role);
+    return may_be_of_role && api::NumberOfContainer(role, container.name).has_value();
+  });
+}
+
+bool ProgramHasEnded(const kube::Pod& pod) {
+  if (HasEnded(pod)) return true;
+  return EachProgramContainer(pod, [](const kube::ContainerState& container) { return container.ended.has_value(); });
+}
+
+bool ProgramHasSucceeded(const kube::Pod& pod) {
+  if (pod.phase == kube::PodPhase::kSucceeded) return true;
+  return EachProgramContainer(
+      pod, [](const kube::ContainerState& container) { return container.ended && container.ended->succeeded(); });
+}
+
+bool ProgramIsReady(const kube::Pod& pod) {
+  if (HasEnded(pod) || pod.meta.deletion_requested_at || !(pod.ready || HasUnreadyOthers(pod))) return false;
+  return EachProgramContainer(pod, [](const kube::ContainerState& container) { return container.ready; });
+}
+
+bool IsHeld(const kube::Pod& pod) {
+  if (HasEnded(pod) || !ProgramHasEnded(pod)) return false;
+  return std::any_of(pod.containers.begin(), pod.containers.end(),
+                     [](const kube::ContainerState& container) { return !container.ended; });
+}
+
+// An index may be known by the Job's status, by a pod, or by both; pods of a Job without indexes have none.
+int64_t CountSucceeded(const JobRun& run) {
+  if (run.job == nullptr) return 0;
+  int64_t pods = 0;
+  std::set<std::string> indexes;
+  for (const kube::Pod* pod : run.pods) {
+    if (!ProgramHasSucceeded(*pod)) continue;
+    ++pods;
+    const std::string index = LabelOr(*pod, resources::kCompletionIndexLabel, "");
+    if (!index.empty() && !run.job->HasCompleted(index)) indexes.insert(index);
+  }
+  const int64_t by_index =
+      run.job->completed_indexes.empty() ? 0 : run.job->succeeded + static_cast<int64_t>(indexes.size());
+  return std::max({run.job->succeeded, pods, by_index});
+}
+
+int64_t CountReady(const JobRun& run) {
+  return std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return ProgramIsReady(*pod); });
+}
+
+bool HasSucceededDespiteOthers(const JobRun& run) {
+  if (run.job == nullptr || run.job->completions <= 0 || CountSucceeded(run) < run.job->completions) return false;
+  if (!std::all_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return SucceededByItself(*pod); })) {
+    return false;
+  }
+  const bool job_will_not_say = run.job->failure_target || run.job->has_failed || run.job->meta.deletion_requested_at;
+  return job_will_not_say ||
+         std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return IsHeld(*pod); });
+}
+
+bool IsFailing(const JobRun& run) {
+  if (run.job == nullptr) return false;
+  if (run.job->failure_target || run.job->has_failed) return true;
+  return std::any_of(run.pods.begin(), run.pods.end(),
+                     [](const kube::Pod* pod) { return IsHeld(*pod) && ProgramHasFailed(*pod); });
+}
+
+bool IsHeldByOthersAlone(const JobRun& run) {
+  bool any = false;
+  for (const kube::Pod* pod : run.pods) {
+    if (!ProgramHasEnded(*pod)) return false;
+    any = any || IsHeld(*pod);
+  }
+  return any;
+}
+
+std::string HoldersText(const JobRun& run) {
+  const auto held = std::find_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return IsHeld(*pod); });
+  return held == run.pods.end() ? std::string() : HolderText(**held);
+}
+
+std::string HoldersText(const std::map<int64_t, JobRun>& runs, int64_t except) {
+  for (const auto& [number, run] : runs) {
+    if (number == except) continue;
+    if (std::string text = HoldersText(run); !text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace espalier::ctl::plan
