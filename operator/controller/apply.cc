@@ -145,7 +145,16 @@ void Applier::Note(const Round& round, const kube::Resource& resource, const kub
   guard_.Wrote(round.job(), resource, kube::StringAt(written, {"metadata", "resourceVersion"}));
 }
 
+// A refusal of the Pod template is about what the user wrote.
 Status Applier::Do(Round& round, const plan::ApplyChild& action) {
+  const Status done = MakeOrChange(round, action);
+  const bool names_template =
+      done.code() == StatusCode::kInvalidArgument && done.message().find("spec.template") != std::string::npos;
+  if (!names_template) return done;
+  return Status(done.code(), InTermsOfDocument(action.object, round.training, done.message()));
+}
+
+Status Applier::MakeOrChange(Round& round, const plan::ApplyChild& action) {
   const kube::ObjectKey key{round.job().name_space, kube::StringAt(action.object, {"metadata", "name"})};
   round.doing = Describe(*action.resource, key);
   if (action.uid.empty()) return CreateChild(round, action, key);

@@ -41,12 +41,6 @@ std::optional<api::Role> RoleOfChild(const kube::Json& child) {
   return std::nullopt;
 }
 
-// "spec.trainers.template"; "" for a child of no role.
-std::string FieldOfRole(const kube::Json& child) {
-  const std::optional<api::Role> role = RoleOfChild(child);
-  return role ? std::string("spec.") + api::FieldOf(*role) + ".template" : "";
-}
-
 // Of all templates at once, so that nobody mends one line after the other.
 Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::DryRunTemplates& action,
                                         const api::DistTraining& training, const PodPolicy& policy) {
@@ -72,6 +66,95 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
   std::string all;
   for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
   return all;
+}
+
+// The item of a list that `selector` means: "2", or "name=\"x\"" as server-side apply has it. Empty: none.
+std::string NameOfItem(const kube::Json& list, const std::string& selector) {
+  constexpr std::string_view kByName = "name=\"";
+  if (selector.starts_with(kByName)) return selector.substr(kByName.size(), selector.size() - kByName.size() - 1);
+  const bool is_number =
+      !selector.empty() && selector.size() < 7 && selector.find_first_not_of("0123456789") == std::string::npos;
+  const size_t index = is_number ? std::stoul(selector) : list.size();
+  return index < list.size() ? kube::StringAt(list[index], {"name"}) : "";
+}
+
+const kube::Json* ItemNamed(const kube::Json& list, const std::string& name) {
+  for (const kube::Json& item : list) {
+    if (kube::StringAt(item, {"name"}) == name) return &item;
+  }
+  return nullptr;
+}
+
+// ".containers[0].image": the name of the list's item, and what follows it.
+struct ListItem {
+  std::string name;
+  std::string rest;
+};
+std::optional<ListItem> ItemIn(const std::string& path, const std::string& list_name, const kube::Json& list) {
+  const std::string begin = "." + list_name + "[";
+  const size_t end = path.find(']');
+  if (!path.starts_with(begin) || end == std::string::npos) return std::nullopt;
+  const std::string name = NameOfItem(list, path.substr(begin.size(), end - begin.size()));
+  if (name.empty()) return std::nullopt;
+  return ListItem{name, path.substr(end + 1)};
+}
+
+std::string Named(const std::string& list, const ListItem& item) {
+  return "." + list + "[name=\"" + item.name + "\"]" + item.rest;
+}
+
+// `path` is a pod's or container's (".resources.limits"); is its first field this one?
+bool IsOfField(const std::string& path, const std::string& field) {
+  return path.starts_with("." + field) &&
+         (path.size() == field.size() + 1 || path[field.size() + 1] == '.' || path[field.size() + 1] == '[');
+}
+
+// The path below spec.<role> of what the role's own container has at `path`; nullopt: it is not a field of the role, or
+// the template has it too.
+std::optional<std::string> FieldOfContainer(const kube::Json& container, const api::RoleSpec& role,
+                                            const std::string& path) {
+  const kube::Json* const of_template =
+      ItemNamed(kube::ListAt(role.pod_template, {"spec", "containers"}), kube::StringAt(container, {"name"}));
+  const auto is_in_template = [&](const char* field) { return of_template != nullptr && of_template->contains(field); };
+  if (IsOfField(path, "resources") && !role.resources.empty() && !is_in_template("resources")) return path;
+  if (IsOfField(path, "image") && !role.image.empty()) return path;
+  const auto variable = ItemIn(path, "env", kube::ListAt(container, {"env"}));
+  if (variable && ItemNamed(role.env, variable->name) != nullptr && !is_in_template("env")) {
+    return Named("env", *variable);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> FieldOfPod(const api::RoleSpec& role, const std::string& path) {
+  const auto is_from = [&](const char* field, bool is_set) {
+    return is_set && IsOfField(path, field) && kube::Find(role.pod_template, {"spec", field}) == nullptr;
+  };
+  const bool is_of_role = is_from("nodeSelector", !role.node_selector.empty()) ||
+                          is_from("tolerations", !role.tolerations.empty()) ||
+                          is_from("serviceAccountName", !role.service_account_name.empty());
+  return is_of_role ? std::optional(path) : std::nullopt;
+}
+
+// `path` is below the Pod template: ".spec.containers[0].resources".
+std::string PathInDocument(const kube::Json& child, const api::DistTraining& training, api::Role role,
+                           const std::string& path) {
+  constexpr std::string_view kSpec = ".spec";
+  const std::string field = std::string("spec.") + api::FieldOf(role);
+  if (!path.starts_with(kSpec)) return field + ".template" + path;
+  const std::string of_pod = path.substr(kSpec.size());
+  const kube::Json& containers = kube::ListAt(child, {"spec", "template", "spec", "containers"});
+  if (const auto container = ItemIn(of_pod, "containers", containers)) {
+    const kube::Json* const found = ItemNamed(containers, container->name);
+    if (training.spec && found != nullptr && container->name == api::NameOf(role)) {
+      if (const auto below = FieldOfContainer(*found, training.spec->role(role), container->rest))
+        return field + *below;
+    }
+    return field + ".template.spec" + Named("containers", *container);
+  }
+  if (training.spec) {
+    if (const auto below = FieldOfPod(training.spec->role(role), of_pod)) return field + *below;
+  }
+  return field + ".template" + path;
 }
 
 // Asks about one child after the other.
@@ -110,7 +193,7 @@ class Attempt {
     if (kube::IsOfAWebhookOutOfReach(status)) return Answer(Refusal::kWebhook, status.message());
     if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
     if (status.message().find(kNoDryRun) != std::string::npos) return Answer(Refusal::kNone, status.message());
-    return Answer(Refusal::kTemplate, InTermsOfDocument(child.object, status.message()));
+    return Answer(Refusal::kTemplate, InTermsOfDocument(child.object, training_, status.message()));
   }
 
   client::ApiClient& client_;
@@ -120,13 +203,14 @@ class Attempt {
 
 }  // namespace
 
-std::string InTermsOfDocument(const kube::Json& child, const std::string& message) {
-  const std::string field = FieldOfRole(child);
-  if (field.empty()) return message;
+std::string InTermsOfDocument(const kube::Json& child, const api::DistTraining& training, const std::string& message) {
+  const std::optional<api::Role> role = RoleOfChild(child);
+  if (!role) return message;
   const size_t at = message.find(kTemplate);
-  if (at == std::string::npos) return field + ": " + message;
+  if (at == std::string::npos) return std::string("spec.") + api::FieldOf(*role) + ".template: " + message;
   const size_t end = EndOfPath(message, at);
-  const std::string path = field + message.substr(at + kTemplate.size(), end - at - kTemplate.size());
+  const std::string path =
+      PathInDocument(child, training, *role, message.substr(at + kTemplate.size(), end - at - kTemplate.size()));
   // strict decoding error: unknown field "spec.template.spec.foo"
   if (end < message.size() && message[end] == '"') return path + ": unknown field";
   const size_t reason = message.find_first_not_of(": ", end);

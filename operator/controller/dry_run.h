@@ -17,9 +17,13 @@ Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::Dry
                                       const api::DistTraining& training, const std::string& field_manager,
                                       const PodPolicy& policy = {});
 
-// The API server's words about `child`, with the path in the DistTraining in front where they name one of the template:
+// The API server's words about `child`, with the path that the user wrote in front where they name one of the Pod
+// template. A field of the role comes before its template, unless the template says the same:
 // "...: .spec.template.spec.foo: field not declared in schema" of trainers' Job
 //   -> "spec.trainers.template.spec.foo: field not declared in schema"
-std::string InTermsOfDocument(const kube::Json& child, const std::string& message);
+// "...: spec.template.spec.containers[0].resources.requests: Invalid value: ..."
+//   -> "spec.trainers.resources.requests: Invalid value: ..."
+// Containers are named, not numbered: their number is not that of the document's list.
+std::string InTermsOfDocument(const kube::Json& child, const api::DistTraining& training, const std::string& message);
 
 }  // namespace espalier::ctl::controller

@@ -3,11 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/plan/testing/a_training.h"
+
 namespace espalier::ctl::controller {
 namespace {
 
 kube::Json ChildOf(const std::string& component) {
   return {{"metadata", {{"name", "x"}, {"labels", {{"app.kubernetes.io/component", component}}}}}};
+}
+
+std::string InTermsOfDocument(const kube::Json& child, const std::string& message) {
+  return controller::InTermsOfDocument(child, plan::testing::ATraining(), message);
 }
 
 TEST(DryRunTest, NamesThePathInTheDocument) {
@@ -32,6 +38,54 @@ TEST(DryRunTest, KeepsWordsThatNameNoPath) {
   EXPECT_EQ(InTermsOfDocument(ChildOf("partitioner"), "denied by a webhook"),
             "spec.partitioner.template: denied by a webhook");
   EXPECT_EQ(InTermsOfDocument(ChildOf("job"), "spec.template.x: y"), "spec.template.x: y");
+}
+
+// A pod as it is applied: the operator's variable, the user's, and a container of the template.
+class FieldsOfTheRoleTest : public ::testing::Test {
+ protected:
+  static std::string Path(const std::string& path, const kube::Json& trainers) {
+    kube::Json child = ChildOf("trainer");
+    child["spec"]["template"]["spec"]["containers"] = kube::Json::array(
+        {{{"name", "trainer"}, {"env", kube::Json::array({{{"name", "ESPALIER_RANK"}}, {{"name", "DEBUG"}}})}},
+         {{"name", "proxy"}}});
+    const api::DistTraining training = plan::testing::ATraining({{"trainers", trainers}});
+    const std::string message =
+        "Job.batch \"x\" is invalid: spec.template.spec." + path + ": Invalid value: 1: must be 2";
+    const std::string said = controller::InTermsOfDocument(child, training, message);
+    constexpr const char* kWords = ": Invalid value: 1: must be 2";
+    EXPECT_THAT(said, ::testing::EndsWith(kWords));
+    return said.substr(0, said.find(kWords));
+  }
+  static kube::Json InTemplate(const kube::Json& container) {
+    kube::Json named = container;
+    named["name"] = "trainer";
+    return {{"spec", {{"containers", kube::Json::array({named})}}}};
+  }
+  const kube::Json kResources = {{"requests", {{"cpu", "2"}}}, {"limits", {{"cpu", "1"}}}};
+};
+
+TEST_F(FieldsOfTheRoleTest, ComeBeforeItsTemplate) {
+  EXPECT_EQ(Path("containers[0].resources.requests", {{"resources", kResources}}), "spec.trainers.resources.requests");
+  EXPECT_EQ(Path("containers[name=\"trainer\"].resources.limits[cpu]", {{"resources", kResources}}),
+            "spec.trainers.resources.limits[cpu]");
+  EXPECT_EQ(Path("containers[0].image", {{"image", "a:b"}}), "spec.trainers.image");
+  const kube::Json env = kube::Json::array({{{"name", "DEBUG"}, {"value", "1"}}});
+  EXPECT_EQ(Path("containers[0].env[1].value", {{"env", env}}), "spec.trainers.env[name=\"DEBUG\"].value");
+  EXPECT_EQ(Path("nodeSelector", {{"nodeSelector", {{"a", "b"}}}}), "spec.trainers.nodeSelector");
+  EXPECT_EQ(Path("serviceAccountName", {{"serviceAccountName", "me"}}), "spec.trainers.serviceAccountName");
+}
+
+TEST_F(FieldsOfTheRoleTest, DoNotHideWhatTheTemplateSays) {
+  EXPECT_EQ(Path("containers[0].resources.requests",
+                 {{"resources", kResources}, {"template", InTemplate({{"resources", kResources}})}}),
+            "spec.trainers.template.spec.containers[name=\"trainer\"].resources.requests");
+  EXPECT_EQ(Path("containers[0].resources.requests", {{"template", InTemplate({{"resources", kResources}})}}),
+            "spec.trainers.template.spec.containers[name=\"trainer\"].resources.requests");
+  EXPECT_EQ(Path("containers[1].resources", {{"resources", kResources}}),
+            "spec.trainers.template.spec.containers[name=\"proxy\"].resources");
+  EXPECT_EQ(Path("containers[7].resources", {{"resources", kResources}}),
+            "spec.trainers.template.spec.containers[7].resources");
+  EXPECT_EQ(Path("nodeSelectors", {{"nodeSelector", {{"a", "b"}}}}), "spec.trainers.template.spec.nodeSelectors");
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ std::string Joined(const std::vector<std::string>& names) {
 }
 
 // Where the document says it: in the role's own fields first. nullopt: nowhere.
-std::optional<std::string> PathInDocument(const Json& spec, api::Role role, const PodReference& wanted) {
+std::optional<std::string> FindInDocument(const Json& spec, api::Role role, const PodReference& wanted) {
   const std::string field = api::FieldOf(role);
   const auto look = [&wanted](const Json& part, const std::string& prefix) -> std::optional<std::string> {
     for (const PodReference& reference : FindPodReferences(part)) {
@@ -156,7 +156,7 @@ Result<std::vector<std::string>> PodPolicyViolations(const PodPolicy& policy, co
   std::set<std::pair<Kind, std::string>> seen;
   for (const PodReference& reference : FindPodReferences(pod_spec)) {
     if (!seen.emplace(reference.kind, reference.name).second) continue;
-    const std::optional<std::string> path = PathInDocument(document_spec, role, reference);
+    const std::optional<std::string> path = FindInDocument(document_spec, role, reference);
     if (!path) continue;  // the operator's own
     ASSIGN_OR_RETURN(const std::string violation, Violation(policy, reference, labels_of_secret));
     if (!violation.empty()) violations.push_back(*path + ": " + violation);
