@@ -7,6 +7,7 @@
 #include "operator/kubectl/logs/merge.h"
 #include "operator/kubectl/text/printable.h"
 #include "operator/plan/failure.h"
+#include "operator/plan/program_pod.h"
 
 namespace espalier::ctl::kubectl {
 namespace {
@@ -117,7 +118,10 @@ class LogsCommand {
     if (!object.ok()) return object.status();
     ASSIGN_OR_RETURN(const kube::Pod pod, kube::ParsePod(*object));
     if (pod.meta.uid != source.uid) return logs::ContainerLife::kGone;
-    return plan::HasEnded(pod) ? logs::ContainerLife::kEnded : logs::ContainerLife::kGoesOn;
+    // A sidecar may run on in the pod of a program that runs once; a server's container is started again.
+    const bool runs_once = pod.meta.controller && pod.meta.controller->kind == kube::kJobs.kind;
+    const bool has_ended = plan::HasEnded(pod) || (runs_once && plan::ProgramHasEnded(pod));
+    return has_ended ? logs::ContainerLife::kEnded : logs::ContainerLife::kGoesOn;
   }
 
   // To a terminal without what would command it; elsewhere the bytes as they are.

@@ -8,6 +8,7 @@
 #include "operator/kubectl/view/age.h"
 #include "operator/kubectl/view/progress_text.h"
 #include "operator/kubectl/view/status_text.h"
+#include "operator/kubectl/view/what_to_do.h"
 #include "operator/plan/termination_message.h"
 
 namespace espalier::ctl::view {
@@ -149,22 +150,6 @@ std::string GoneText(const api::LastError& error) {
          "has ended)";
 }
 
-std::string WhatToDo(const api::DistTraining& training) {
-  const api::Status& status = training.status;
-  const std::string reason = ReasonToActOn(status);
-  if (reason.empty()) return "nothing: nothing is wrong";
-  const api::LastError error = status.last_error.value_or(api::LastError());
-  const std::string advice = AdviceFor(reason, error.role, error.reason == reason ? error.message : "");
-  std::string text = advice.empty() ? "see the message above" : advice;
-  const Result<std::string> outputs = OutputsUri(training);
-  if (api::IsTerminal(status) && status.partition && outputs.ok()) {
-    text +=
-        "\nThis job has ended. A new one may go on from what it has saved: spec.checkpoint.resumeFrom: " + *outputs +
-        "/checkpoints";
-  }
-  return text;
-}
-
 std::string HeadText(const Explanation& explanation, const Page& page, kube::WallTime now) {
   const api::DistTraining& training = explanation.training;
   const api::Status& status = training.status;
@@ -196,7 +181,8 @@ std::string HeadText(const Explanation& explanation, const Page& page, kube::Wal
 std::string DescribeText(const Explanation& explanation, kube::WallTime now, std::optional<size_t> columns) {
   const Page page(columns);
   std::string text = HeadText(explanation, page, now);
-  const std::string foot = "\n" + page.FieldOf("What to do", WhatToDo(explanation.training), kAdviceRows);
+  const std::string foot =
+      "\n" + page.FieldOf("What to do", WhatToDo(explanation.training, explanation.failed, now), kAdviceRows);
   std::vector<Listing> listings = ListingsOf(explanation, now);
   page.Shorten(&listings, kScreenRows - std::min(kScreenRows, RowsOf(text) + RowsOf(foot)));
   for (const Listing& listing : listings) text += TextOf(listing);

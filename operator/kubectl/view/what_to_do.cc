@@ -1,0 +1,95 @@
+#include "operator/kubectl/view/what_to_do.h"
+
+#include "operator/kubectl/view/advice.h"
+#include "operator/kubectl/view/age.h"
+#include "operator/kubectl/view/progress_text.h"
+#include "operator/kubectl/view/status_text.h"
+#include "operator/plan/failure.h"
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::view {
+namespace {
+
+std::string Command(const api::DistTraining& training, const std::string& verb) {
+  return "kubectl espalier " + verb + " " + training.meta.key.name + " -n " + training.meta.key.name_space;
+}
+
+std::string WhereToLook(const api::DistTraining& training) {
+  return "Pods and events: kubectl get pods -n " + training.meta.key.name_space + " -l " + resources::kJobLabel + "=" +
+         training.meta.key.name + "; logs: " + Command(training, "logs");
+}
+
+// Empty where the operator has seen the job as it is now.
+std::string OfAnAbsentOperator(const api::DistTraining& training) {
+  if (!api::IsInOurCharge(training.raw_spec)) {
+    return "spec.runPolicy.managedBy leaves this job to " + api::RunPolicyOf(training).managed_by +
+           ": see whether that controller runs. espalier-operator does nothing for the job.";
+  }
+  const std::string where = "See whether espalier-operator runs and watches namespace " + training.meta.key.name_space +
+                            ": kubectl get pods -A -l app.kubernetes.io/name=espalier";
+  if (training.status.conditions.empty()) return "No operator has written a status yet. " + where;
+  if (training.status.observed_generation < training.meta.generation && !api::IsTerminal(training.status)) {
+    return "The operator has not seen the latest change of the document yet. " + where;
+  }
+  return "";
+}
+
+std::string OfTraining(const api::DistTraining& training, kube::WallTime now) {
+  const std::optional<api::Progress>& progress = training.status.progress;
+  const api::Condition* const ready = api::FindCondition(training.status, api::kTrainersReady);
+  const bool is_of_this_group = progress && ready != nullptr && progress->last_updated >= ready->last_transition;
+  if (is_of_this_group && now - progress->last_updated <= kFreshProgress) return "nothing: the job makes progress";
+  const std::string since = AgeText(is_of_this_group   ? progress->last_updated
+                                    : ready == nullptr ? now
+                                                       : ready->last_transition,
+                                    now);
+  if (training.spec && training.spec->job.program) {
+    return "The trainers run, for " + since + " now; a program of yours reports no progress here. " +
+           WhereToLook(training);
+  }
+  return "The trainers are ready and have reported no progress for " + since +
+         ". If that lasts: " + WhereToLook(training);
+}
+
+std::string OfAJobThatWaits(const api::DistTraining& training, kube::WallTime now) {
+  const api::Condition* const leading = LeadingCondition(training.status);
+  if (leading == nullptr) return WhereToLook(training);
+  return "The job waits: " + leading->type + " is " + api::NameOf(leading->status) + " (" + leading->reason +
+         ") since " + AgeText(leading->last_transition, now) + ". If that lasts: " + WhereToLook(training);
+}
+
+std::string OfAReason(const api::DistTraining& training, const std::string& reason, const std::string& role,
+                      const std::string& message) {
+  const std::string advice = AdviceFor(reason, role, message);
+  std::string text = advice.empty() ? "see the message above" : advice;
+  const Result<std::string> outputs = OutputsUri(training);
+  if (api::IsTerminal(training.status) && training.status.partition && outputs.ok()) {
+    text +=
+        "\nThis job has ended. A new one may go on from what it has saved: spec.checkpoint.resumeFrom: " + *outputs +
+        "/checkpoints";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string WhatToDo(const api::DistTraining& training, const std::optional<FailedPod>& failed, kube::WallTime now) {
+  const api::Status& status = training.status;
+  if (api::IsTrue(status, api::kSucceeded)) return "nothing: the job has succeeded";
+  if (std::string text = OfAnAbsentOperator(training); !text.empty()) return text;
+  const api::LastError error = status.last_error.value_or(api::LastError());
+  if (const std::string reason = ReasonToActOn(status); !reason.empty()) {
+    return OfAReason(training, reason, error.role, error.reason == reason ? error.message : "");
+  }
+  if (api::IsTrue(status, api::kSuspended) && api::RunPolicyOf(training).suspend) {
+    return "nothing: the job is suspended as spec.runPolicy.suspend says. Resume it: " + Command(training, "resume");
+  }
+  if (failed) {
+    if (const auto failure = plan::FailureOf(failed->member.pod)) {
+      return OfAReason(training, failure->reason, api::NameOf(failed->member.role), failure->message);
+    }
+  }
+  return status.phase == api::Phase::kTraining ? OfTraining(training, now) : OfAJobThatWaits(training, now);
+}
+
+}  // namespace espalier::ctl::view
