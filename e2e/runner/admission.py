@@ -1,8 +1,8 @@
-"""Somebody's admission webhook that stands in the way of one job's status. Needs a cluster of e2e/cluster, whose API
-server has the same loopback as the story."""
+"""Admission webhooks: one that blocks the status of one job, and one that changes what is created in a namespace. Needs a cluster of e2e/cluster, whose API server has the same loopback as the story."""
 
 import base64
 import contextlib
+import http.server
 import json
 import pathlib
 import socket
@@ -52,6 +52,75 @@ class Webhook:
                            "resources": ["disttrainings/status"]}],
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self._namespace}},
                 "matchConditions": [{"name": "one-job", "expression": f"request.name == '{self._job}'"}],
+                "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                "timeoutSeconds": ANSWER_SECONDS}]}))
+
+
+class Mutation:
+    """A mutating webhook for a namespace. `patch_of(object)` returns a JSON patch for an object that is created, a list
+    that may be empty. The API server does not call it after the `with` block."""
+
+    def __init__(self, namespace, resources, patch_of):
+        """`resources`: [(group, plural)]."""
+        self._namespace = namespace.name
+        self._resources = resources
+        self._patch_of = patch_of
+
+    def __enter__(self):
+        context, certificate = _identity()
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True,
+                                                  do_handshake_on_connect=False)  # by the connection's own thread
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+        try:
+            self._register(self._server.server_address[1], certificate)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        run(["kubectl", "delete", "mutatingwebhookconfiguration", self._namespace, "--ignore-not-found"])
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _handler(self):
+        patch_of = self._patch_of
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            timeout = ANSWER_SECONDS
+
+            def do_POST(self):
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
+                response = {"uid": request["uid"], "allowed": True}
+                if patch := patch_of(request["object"]):
+                    response.update(patchType="JSONPatch", patch=base64.b64encode(json.dumps(patch).encode()).decode())
+                body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+                                   "response": response}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+    def _register(self, port, certificate):
+        run(["kubectl", "apply", "--filename", "-"], stdin=json.dumps({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": self._namespace}, "webhooks": [{
+                "name": "mutation.e2e.espalier.io",
+                "clientConfig": {"url": f"https://127.0.0.1:{port}/",
+                                 "caBundle": base64.b64encode(certificate).decode()},
+                "rules": [{"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"],
+                           "resources": [plural]} for group, plural in self._resources],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self._namespace}},
                 "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
                 "timeoutSeconds": ANSWER_SECONDS}]}))
 

@@ -82,6 +82,17 @@ class Namespace:
         selector = ",".join([f"espalier.io/job={job}"] + [f"{key}={value}" for key, value in labels.items()])
         return json.loads(self.kubectl("get", kinds, "--selector", selector, "--output=json"))["items"]
 
+    def warnings(self):
+        """Warning events of the namespace, one line each."""
+        found = json.loads(self.kubectl("get", "events", "--field-selector=type=Warning", "--output=json"))["items"]
+        return [f"{event['involvedObject']['kind']} {event['involvedObject']['name']}: {event['reason']}: "
+                f"{event.get('message')}" for event in found]
+
+    def condition(self, job, kind):
+        """The condition of a job; None where it has none of this type."""
+        conditions = self.job(job)["status"].get("conditions", [])
+        return next((condition for condition in conditions if condition["type"] == kind), None)
+
     def pods(self, job, role=None):
         """Pods of a job, or of one of its roles, by name."""
         found = self.objects("pods", job)

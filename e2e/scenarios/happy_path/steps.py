@@ -46,6 +46,9 @@ def train(world, partitions, samplers):
     namespace.wait_until_gone("servers and samplers", 60, lambda: [
         name for name, pod in namespace.pods("cora").items() if pod["status"]["phase"] != "Succeeded"])
     logs_can_be_read(namespace)
+    for warning in namespace.warnings():
+        world.note(f"Warning event: {warning}")
+        assert "CalculateExpectedPodCountFailed" not in warning, warning
     left = {role: len(namespace.pods("cora", role)) for role in ("partitioner", "server", "sampler", "trainer")}
     assert left == {"partitioner": 1, "server": 0, "sampler": 0, "trainer": 2}, left
 
