@@ -43,13 +43,16 @@ Json ContainerSecurity() {
           {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
+// Trainers load large libraries before they listen, and nothing waits for their probe but the phase.
+int SecondsBeforeAProbe(api::Role role) { return role == api::Role::kTrainer ? 5 : 2; }
+
 // A container is ready when its startup probe has succeeded, and is not asked again: each answer but 200, and each
 // connection refused, is a Warning event of the kubelet, also while a program starts and after it has ended. The
 // process answers "/readyz?wait" when it is ready (services/telemetry/admin_server.h), or after 600 s; one of an older
 // image answers at once. Nothing limits how long it takes: what it waits for has limits of its own.
-Json StartupProbe(const std::string& port) {
+Json StartupProbe(api::Role role, const std::string& port) {
   return {{"httpGet", {{"path", "/readyz?wait"}, {"port", port}}},
-          {"initialDelaySeconds", 2},
+          {"initialDelaySeconds", SecondsBeforeAProbe(role)},
           {"periodSeconds", 2},
           {"timeoutSeconds", 630},
           {"failureThreshold", 1'000'000}};
@@ -72,7 +75,7 @@ void SetPorts(api::Role role, const std::string& name, int port, uint32_t number
   const std::string admin = PortName("admin", number);
   const int offset = static_cast<int>(number);
   (*container)["ports"] = Json::array({Port(PortName(name, number), port + offset), Port(admin, kAdminPort + offset)});
-  (*container)["startupProbe"] = StartupProbe(admin);
+  (*container)["startupProbe"] = StartupProbe(role, admin);
   if (role != api::Role::kTrainer) (*container)["livenessProbe"] = LivenessProbe(admin);
 }
 
