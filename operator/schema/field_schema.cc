@@ -92,8 +92,17 @@ OrderedJson ListOf(const FieldSpec& field) {
   return schema;
 }
 
+// With what `kubectl explain` does not print of the schema itself: range, form and default.
+std::string DescriptionOf(const FieldSpec& field) {
+  const bool is_plain = field.type == FieldType::kObject || field.type == FieldType::kFreeObject;
+  std::string details = is_plain ? "" : ExpectationOf(field);
+  if (field.required) details += std::string(details.empty() ? "" : "; ") + "required";
+  if (!field.default_json.empty()) details += (details.empty() ? "default " : "; default ") + field.default_json;
+  return details.empty() ? field.meaning : field.meaning + " (" + details + ")";
+}
+
 OrderedJson SchemaOf(const FieldSpec& field) {
-  OrderedJson schema = {{"description", field.meaning}};
+  OrderedJson schema = {{"description", DescriptionOf(field)}};
   schema.update(field.is_list ? ListOf(field) : OneOf(field));
   if (!field.default_json.empty()) schema["default"] = OrderedJson::parse(field.default_json);
   return schema;
