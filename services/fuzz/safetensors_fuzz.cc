@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const std::string bytes = Write(*content);
   const auto again = Read(bytes.data(), bytes.size());
-  ESPALIER_CHECK(again.ok() && again->metadata == content->metadata && again->tensors.size() == content->tensors.size());
+  ESPALIER_CHECK(again.ok() && again->metadata == content->metadata &&
+                 again->tensors.size() == content->tensors.size());
   ESPALIER_CHECK(Write(*again) == bytes);
   return 0;
 }

@@ -3,19 +3,24 @@
 #include <cstdint>
 
 #include "services/base/check.h"
-#include "services/format/source/triples_reader.h"
+#include "services/format/source/source_reader.h"
 #include "services/fuzz/input_file.h"
 #include "services/graph/source_graph.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace espalier::format;  // NOLINT: one function
   const espalier::fuzz::InputFile file(data, size);
+  SourceReadOptions options = {.format = SourceFormat::kTriples, .path = file.path()};
   for (const TripleColumns columns : {TripleColumns::kHeadRelationTail, TripleColumns::kRelationHeadTail}) {
     for (const NameOrder order : {NameOrder::kSorted, NameOrder::kFirstAppearance}) {
-      const auto read = ReadTriples(file.path(), {.columns = columns, .names = order});
-      if (!read.ok()) continue;
-      ESPALIER_CHECK(espalier::graph::ValidateSourceGraph(read->graph, /*threads=*/1).ok());
-      ESPALIER_CHECK(read->relation_names.size() == read->graph.edges.size());
+      options.triples = {.columns = columns, .names = order};
+      SourceNames names;
+      const auto read = ReadSourceGraph(options, &names);
+      if (!read.ok()) {
+        ESPALIER_CHECK(!read.status().message().empty());
+        continue;
+      }
+      ESPALIER_CHECK(espalier::graph::ValidateSourceGraph(*read, /*threads=*/1).ok());
     }
   }
   return 0;

@@ -13,14 +13,20 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(AdviceTest, KnowsEveryReasonForWhichAJobFailsOrIsHeldUp) {
-  for (const char* reason :
-       {plan::kInvalidSpec,   plan::kInvalidTemplate,  plan::kSecretMissing,    plan::kSecretKeyMissing,
-        plan::kFailedMount,   plan::kNameTaken,        plan::kRefused,          plan::kFailedCreate,
-        plan::kUnschedulable, plan::kImagePull,        plan::kContainerConfig,  plan::kContainerCreation,
-        plan::kCrashLoop,     plan::kOutOfMemory,      plan::kSignal,           plan::kDisrupted,
-        plan::kNodeLost,      plan::kPodRejected,      plan::kOtherExit,        plan::kResultLost,
-        plan::kNoEvidence,    plan::kDeadlineExceeded, plan::kHeldByContainers, plan::kSidecarFailed,
-        plan::kJobSuspended,  plan::kCertificatesReplaced, plan::kNotAllowed}) {
+  for (const char* reason : {plan::kInvalidSpec,      plan::kInvalidTemplate,
+                             plan::kSecretMissing,    plan::kSecretKeyMissing,
+                             plan::kFailedMount,      plan::kNameTaken,
+                             plan::kRefused,          plan::kFailedCreate,
+                             plan::kUnschedulable,    plan::kImagePull,
+                             plan::kContainerConfig,  plan::kContainerCreation,
+                             plan::kCrashLoop,        plan::kOutOfMemory,
+                             plan::kSignal,           plan::kDisrupted,
+                             plan::kNodeLost,         plan::kPodRejected,
+                             plan::kOtherExit,        plan::kResultLost,
+                             plan::kNoEvidence,       plan::kDeadlineExceeded,
+                             plan::kHeldByContainers, plan::kSidecarFailed,
+                             plan::kJobSuspended,     plan::kCertificatesReplaced,
+                             plan::kNotAllowed}) {
     EXPECT_NE(AdviceFor(reason, "trainer"), "") << reason;
   }
   for (const ExitCode code : {ExitCode::kBadDocument, ExitCode::kBadInput, ExitCode::kBug, ExitCode::kUnavailable,
