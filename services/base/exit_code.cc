@@ -19,12 +19,13 @@ ExitCode ExitCodeOf(StatusCode code) {
   switch (code) {
     case StatusCode::kOk: return ExitCode::kDone;
     case StatusCode::kCancelled: return ExitCode::kAskedToStop;
+    // What a store, a server or a model does not offer: asked for by the document, and by no fault of the data.
+    case StatusCode::kUnimplemented: return ExitCode::kBadDocument;
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:
     case StatusCode::kAlreadyExists:
     case StatusCode::kFailedPrecondition:
     case StatusCode::kOutOfRange:
-    case StatusCode::kUnimplemented:
     case StatusCode::kDataLoss: return ExitCode::kBadInput;
     case StatusCode::kDeadlineExceeded:
     case StatusCode::kResourceExhausted:
@@ -36,6 +37,11 @@ ExitCode ExitCodeOf(StatusCode code) {
     case StatusCode::kInternal: return ExitCode::kBug;
   }
   return ExitCode::kBug;
+}
+
+ExitCode ExitCodeOfPlace(StatusCode code) {
+  const ExitCode of_data = ExitCodeOf(code);
+  return of_data == ExitCode::kBadInput ? ExitCode::kBadDocument : of_data;
 }
 
 }  // namespace espalier

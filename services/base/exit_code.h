@@ -18,7 +18,11 @@ enum class ExitCode : int {
 // "bad input"; null for a code that none of our processes ends with.
 const char* MeaningOfExitCode(int code);
 
-// The code for an error of work on data. (Errors of flags and documents are kBadDocument: the caller knows.)
+// Returns the code for an error of work on data. Errors of flags and documents are kBadDocument: the caller knows.
 ExitCode ExitCodeOf(StatusCode code);
+
+// Returns the code for an error of a place that a flag or a document names, as a bucket that does not exist: that
+// choice is at fault, not the data.
+ExitCode ExitCodeOfPlace(StatusCode code);
 
 }  // namespace espalier

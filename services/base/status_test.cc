@@ -64,6 +64,7 @@ TEST(ExitCodeTest, SeparatesBadInputFromWhatARetryMayMend) {
   EXPECT_EQ(ExitCodeOf(StatusCode::kOk), ExitCode::kDone);
   EXPECT_EQ(ExitCodeOf(StatusCode::kInvalidArgument), ExitCode::kBadInput);
   EXPECT_EQ(ExitCodeOf(StatusCode::kDataLoss), ExitCode::kBadInput);
+  EXPECT_EQ(ExitCodeOf(StatusCode::kUnimplemented), ExitCode::kBadDocument);
   EXPECT_EQ(ExitCodeOf(StatusCode::kUnavailable), ExitCode::kUnavailable);
   EXPECT_EQ(ExitCodeOf(StatusCode::kCancelled), ExitCode::kAskedToStop);
   EXPECT_EQ(ExitCodeOf(StatusCode::kPermissionDenied), ExitCode::kBadCredentials);

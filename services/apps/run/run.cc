@@ -298,9 +298,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   }
   const Result<std::unique_ptr<Fleet>> fleet = make_fleet({*folder, *job, tls.get()});
   if (!fleet.ok()) {
-    // A place that does not fit is the user's choice.
-    const ExitCode code = ExitCodeOf(fleet.status().code());
-    return Failed(code == ExitCode::kBadInput ? ExitCode::kBadDocument : code, fleet.status().message());
+    return Failed(ExitCodeOfPlace(fleet.status().code()), fleet.status().message());
   }
   const Status removed = RemoveEarlierRun(options, *job, *folder, *stores, beginning->replaced, **fleet, progress);
   if (!removed.ok()) return Failed(removed);
