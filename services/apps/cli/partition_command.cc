@@ -4,6 +4,7 @@
 #include "services/apps/cli/command.h"
 #include "services/apps/cli/source_flags.h"
 #include "services/apps/partitioning/mapping_export.h"
+#include "services/apps/partitioning/partition_attempt.h"
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/apps/partitioning/report.h"
 #include "services/apps/partitioning/stop_watcher.h"
@@ -122,6 +123,11 @@ Outcome Partition(PartitionFlags flags) {
   partitioning::StopWatcher stop(kStopGrace);
   Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
+  const Result<storage::StoreLocation> output = access->open_store(flags.output);
+  if (!output.ok()) return Fail(ExitCode::kBadDocument, output.status().message());
+  if (const Status answers = partitioning::CheckOutput(*output); !answers.ok()) {
+    return Fail(ExitCodeOfPlace(answers.code()), answers.message());
+  }
   access->stop_requested = [&] { return stop.requested(); };
   flags.pipeline.access = *access;
   flags.pipeline.triples = TripleOptionsOf(flags.source);

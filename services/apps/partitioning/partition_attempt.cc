@@ -33,6 +33,7 @@ Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, c
 // Deletes every object whose key starts with `start`, but those that start with `spared` (unless it is empty).
 void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
   const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
+  if (objects.status().code() == StatusCode::kFailedPrecondition) return;  // there is no bucket that could hold them
   if (!objects.ok()) {
     Log(Level::kWarning, "files of a try are left behind", {{"start", start}, {"error", objects.status()}});
     return;
@@ -65,6 +66,13 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
     }
   }
   return std::optional<format::Manifest>(std::move(manifest));
+}
+
+Status CheckOutput(const storage::StoreLocation& output) {
+  // Any key will do: that there is no such object is an answer.
+  const Status found = output.store->Head(storage::JoinKey(output.prefix, "manifest.json")).status();
+  if (found.code() == StatusCode::kNotFound) return Status();
+  return found.While("looking at the place for partitions");
 }
 
 std::string NewAttemptName() {

@@ -7,12 +7,17 @@
 
 #include "services/format/manifest.h"
 #include "services/storage/object_store.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::partitioning {
 
 // The manifest at `<prefix>/manifest.json` if there is one and all its files exist with their sizes. DataLoss names
 // a file that is missing or cut; other errors are the store's and the manifest's own.
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix);
+
+// Whether partitionings can be looked for below the place at all, before the work of making one. Errors are the
+// store's, as of a bucket that does not exist.
+Status CheckOutput(const storage::StoreLocation& output);
 
 // A name that no other try has.
 std::string NewAttemptName();

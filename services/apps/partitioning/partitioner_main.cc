@@ -10,6 +10,7 @@
 #include "services/apps/partitioning/counted_store.h"
 #include "services/apps/partitioning/document_names.h"
 #include "services/apps/partitioning/mapping_export.h"
+#include "services/apps/partitioning/partition_attempt.h"
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/partitioning_status.h"
@@ -247,6 +248,8 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
                                         {"threads", flags.threads},
                                         {"admin", (*admin)->address()}});
   if (const Status ready = SayReady(flags, **admin); !ready.ok()) return Fail(ready, ExitCodeOf(ready.code()));
+
+  if (const Status answers = CheckOutput(*output); !answers.ok()) return Fail(answers, ExitCodeOfPlace(answers.code()));
 
   Status names;  // kept, because a document that names what is not there is no bad graph
   access->stop_requested = [&] { return stop.requested(); };
