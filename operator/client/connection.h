@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
@@ -56,7 +57,9 @@ struct Connection {
   bool skip_verification = false;
   std::string proxy_url;         // "http://proxy:3128"; empty: none
   std::string impersonate_user;  // "as"; empty: nobody
-  std::string name_space;        // of the context or the pod; empty: "default"
+  std::string impersonate_uid;
+  std::vector<std::string> impersonate_groups;
+  std::string name_space;  // of the context or the pod; empty: "default"
   std::shared_ptr<CredentialsSource> credentials;
 };
 

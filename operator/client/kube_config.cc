@@ -176,22 +176,64 @@ Result<std::shared_ptr<CredentialsSource>> CredentialsOf(const KubeUser& user, c
   return certificate != nullptr ? certificate : FixedCredentials({});  // anonymous
 }
 
+void Override(const KubeOverrides& overrides, KubeCluster* cluster, KubeUser* user) {
+  if (!overrides.server.empty()) cluster->server = overrides.server;
+  if (!overrides.tls_server_name.empty()) cluster->tls_server_name = overrides.tls_server_name;
+  if (!overrides.ca_file.empty() || overrides.skip_verification) {
+    cluster->ca_file = overrides.ca_file;
+    cluster->ca_pem.clear();
+    cluster->skip_verification = overrides.skip_verification;
+  }
+  if (overrides.token.empty()) return;
+  user->token = Secret(overrides.token);
+  user->token_file.clear();
+  user->exec.reset();
+}
+
 }  // namespace
 
+Status Impersonate(const KubeOverrides& overrides, Connection* connection) {
+  if (!overrides.as.empty()) connection->impersonate_user = overrides.as;
+  if (!overrides.as_uid.empty()) connection->impersonate_uid = overrides.as_uid;
+  if (!overrides.as_groups.empty()) connection->impersonate_groups = overrides.as_groups;
+  const bool is_somebody = !connection->impersonate_groups.empty() || !connection->impersonate_uid.empty();
+  if (is_somebody && connection->impersonate_user.empty()) return InvalidArgument("as-groups and as-uid need as");
+  return {};
+}
+
 Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
-  ASSIGN_OR_RETURN(const KubeConfigFile config, ReadAndMerge(options.paths));
+  const KubeOverrides& overrides = options.overrides;
+  Result<KubeConfigFile> read = ReadAndMerge(options.paths);
+  const bool needs_no_file = !overrides.server.empty() && options.context.empty();
+  if (!read.ok() && !(needs_no_file && read.status().code() == StatusCode::kNotFound)) return read.status();
+  const KubeConfigFile config = read.ok() ? *std::move(read) : KubeConfigFile();
   const std::string& name = options.context.empty() ? config.current_context : options.context;
-  if (name.empty()) return NotFound("kubeconfig: no context is chosen, and there is no current-context");
-  ASSIGN_OR_RETURN(const KubeContext context, Chosen(config.contexts, "context", name).While("kubeconfig"));
-  const std::string doing = "kubeconfig: context '" + name + "'";
-  ASSIGN_OR_RETURN(const KubeCluster cluster, Chosen(config.clusters, "cluster", context.cluster).While(doing));
+  const bool needs_no_context = !overrides.server.empty() || !overrides.cluster.empty();
+  if (name.empty() && !needs_no_context) {
+    return NotFound("kubeconfig: no context is chosen, and there is no current-context");
+  }
+  KubeContext context;
+  if (!name.empty()) {
+    ASSIGN_OR_RETURN(context, Chosen(config.contexts, "context", name).While("kubeconfig"));
+  }
+  const std::string doing = name.empty() ? "kubeconfig" : "kubeconfig: context '" + name + "'";
+  if (!overrides.cluster.empty()) context.cluster = overrides.cluster;
+  if (!overrides.user.empty()) context.user = overrides.user;
+  KubeCluster cluster;
+  if (!context.cluster.empty() || overrides.server.empty()) {
+    ASSIGN_OR_RETURN(cluster, Chosen(config.clusters, "cluster", context.cluster).While(doing));
+  }
   KubeUser user;  // of a context without one: anonymous
   if (!context.user.empty()) {
     ASSIGN_OR_RETURN(user, Chosen(config.users, "user", context.user).While(doing));
   }
+  Override(overrides, &cluster, &user);
   Connection connection;
   connection.name_space = context.name_space;
   connection.impersonate_user = user.impersonate_user;
+  connection.impersonate_uid = user.impersonate_uid;
+  connection.impersonate_groups = user.impersonate_groups;
+  RETURN_IF_ERROR(Impersonate(overrides, &connection).While("kubeconfig: user '" + context.user + "'"));
   RETURN_IF_ERROR(ResolveCluster(cluster, &connection).While("kubeconfig: cluster '" + context.cluster + "'"));
   ASSIGN_OR_RETURN(connection.credentials,
                    CredentialsOf(user, cluster, options).While("kubeconfig: user '" + context.user + "'"));

@@ -130,8 +130,6 @@ std::string NotUnderstood(const Fields& fields) {
       {"auth-provider", "was removed in Kubernetes 1.26: use exec"},
       {"username", "is for basic authentication, which was removed in Kubernetes 1.19"},
       {"password", "is for basic authentication, which was removed in Kubernetes 1.19"},
-      {"as-uid", "is not supported"},
-      {"as-groups", "is not supported"},
       {"as-user-extra", "is not supported"}};
   for (const auto& [field, why] : kFields) {
     if (fields.Has(field)) return std::string(field) + " " + why;
@@ -147,7 +145,12 @@ Result<KubeUser> ReadUser(Fields fields) {
                 .key_file = fields.Path("client-key"),
                 .key_pem = telemetry::Secret(fields.Base64("client-key-data")),
                 .impersonate_user = fields.String("as"),
+                .impersonate_uid = fields.String("as-uid"),
                 .not_understood = NotUnderstood(fields)};
+  for (const Json& group : fields.List("as-groups")) {
+    if (!group.is_string()) fields.Fail("as-groups", "is not a list of strings");
+    user.impersonate_groups.push_back(kube::StringAt(group, {}));
+  }
   if (fields.Has("exec")) {
     Result<KubeExec> exec = ReadExec(fields.Object("exec"));
     fields.Take(exec.status());

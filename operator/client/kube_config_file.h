@@ -41,6 +41,8 @@ struct KubeUser {
   std::string key_file;
   telemetry::Secret key_pem;
   std::string impersonate_user;
+  std::string impersonate_uid;
+  std::vector<std::string> impersonate_groups;
   std::optional<KubeExec> exec;
   // What it has that is not understood ("auth-provider"), and why; an error for who chooses this user.
   std::string not_understood;

@@ -42,6 +42,10 @@ std::string Describe(const Connection& connection) {
   if (!connection.proxy_url.empty()) text += " proxy";
   if (!connection.name_space.empty()) text += " namespace=" + connection.name_space;
   if (!connection.impersonate_user.empty()) text += " as=" + connection.impersonate_user;
+  if (!connection.impersonate_uid.empty()) text += " uid=" + connection.impersonate_uid;
+  for (size_t i = 0; i < connection.impersonate_groups.size(); ++i) {
+    text += (i == 0 ? " groups=" : ",") + connection.impersonate_groups[i];
+  }
   return text;
 }
 
@@ -113,6 +117,31 @@ clusters: [{name: shared, cluster: {server: "https://second.test", tls-server-na
 users: [{name: u, user: {tokenFile: token}}]
 contexts: [{name: a, context: {cluster: later}}]
 )";
+
+// As kubectl's flags do.
+TEST_F(KubeConfigMergeTest, FlagsReplaceWhatTheFilesSay) {
+  Write("two/token", "t0ken\n");
+  const std::string first = Write("one/config", kFirst);
+  const std::string second = Write("two/config", kSecond);
+  const auto load = [&](const std::vector<std::string>& paths, KubeOverrides overrides) {
+    const Result<Connection> connection =
+        LoadKubeConfig({.paths = paths, .context = "", .environment = {}, .overrides = std::move(overrides)});
+    return connection.ok() ? Describe(*connection) : connection.status().ToString();
+  };
+  const std::vector<std::string> both = {first, second};
+  EXPECT_EQ(load(both, {.cluster = "later"}), "https later.test 443 token");
+  EXPECT_THAT(load(both, {.user = "nobody"}), HasSubstr("there is no user 'nobody'"));
+  EXPECT_EQ(load(both, {.server = "https://other.test:7"}), "https other.test 7 token");
+  EXPECT_EQ(load(both, {.tls_server_name = "y", .skip_verification = true}),
+            "https first.test 443 token insecure server_name=y");
+  EXPECT_EQ(load(both, {.as = "jane", .as_uid = "7", .as_groups = {"a", "b"}}),
+            "https first.test 443 token as=jane uid=7 groups=a,b");
+  EXPECT_THAT(load(both, {.as_groups = {"a"}}), HasSubstr("as-groups and as-uid need as"));
+  // Without any file a server and a token do.
+  const std::string missing = folder_.path() + "/missing";
+  EXPECT_EQ(load({missing}, {.server = "https://other.test", .token = "t"}), "https other.test 443 token");
+  EXPECT_THAT(load({missing}, {.token = "t"}), HasSubstr("no kubeconfig"));
+}
 
 TEST_F(KubeConfigMergeTest, TheFirstFileToNameSomethingWins) {
   Write("two/token", "t0ken\n");

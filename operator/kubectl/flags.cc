@@ -1,6 +1,11 @@
 #include "operator/kubectl/flags.h"
 
+#include <algorithm>
+#include <charconv>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "operator/api/dist_training.h"
@@ -42,10 +47,60 @@ constexpr const char* kSuspendFooter = R"(Example:
   kubectl espalier suspend cora     # a checkpoint is written, the pods go
   kubectl espalier resume cora)";
 
+// As kubectl takes it: Go's durations in hours, minutes, seconds and milliseconds, or seconds without a unit. nullopt:
+// it is none, or more than a day.
+std::optional<std::chrono::nanoseconds> ParseRequestTimeout(std::string_view text) {
+  constexpr std::chrono::nanoseconds kMost = std::chrono::hours(24);
+  const std::pair<std::string_view, std::chrono::nanoseconds> units[] = {{"ms", std::chrono::milliseconds(1)},
+                                                                         {"h", std::chrono::hours(1)},
+                                                                         {"m", std::chrono::minutes(1)},
+                                                                         {"s", std::chrono::seconds(1)}};
+  std::chrono::nanoseconds total{0};
+  bool has_unit = false;
+  if (text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || number > 86'400'000) return std::nullopt;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (text.empty() && has_unit) return std::nullopt;  // "1m30"
+    const auto unit = std::find_if(std::begin(units), std::end(units),
+                                   [text](const auto& one) { return text.starts_with(one.first); });
+    if (!text.empty() && unit == std::end(units)) return std::nullopt;
+    total += int64_t{number} * (text.empty() ? std::chrono::nanoseconds(std::chrono::seconds(1)) : unit->second);
+    if (total > kMost) return std::nullopt;
+    if (!text.empty()) text.remove_prefix(unit->first.size());
+    has_unit = true;
+  }
+  return total;
+}
+
 void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
   command->add_option("-n,--namespace", flags->name_space, "The job's namespace; by default the context's");
   command->add_option("--context", flags->context, "A context of the kubeconfig; by default the current one");
   command->add_option("--kubeconfig", flags->kubeconfig, "The kubeconfig; by default $KUBECONFIG, then ~/.kube/config");
+  client::KubeOverrides& overrides = flags->overrides;
+  command->add_option("--cluster", overrides.cluster, "A cluster of the kubeconfig; by default the context's");
+  command->add_option("--user", overrides.user, "A user of the kubeconfig; by default the context's");
+  command->add_option("-s,--server", overrides.server, "The API server's URL; by default the cluster's");
+  command->add_option("--certificate-authority", overrides.ca_file,
+                      "A file of authorities of the server's certificate");
+  command->add_flag("--insecure-skip-tls-verify", overrides.skip_verification,
+                    "Do not verify the server's certificate: anybody may be the server");
+  command->add_option("--tls-server-name", overrides.tls_server_name, "The name in the server's certificate");
+  command->add_option("--token", overrides.token, "A bearer token; by default the user's credentials");
+  command->add_option("--as", overrides.as, "The user to act as");
+  command->add_option("--as-group", overrides.as_groups, "A group to act as; may be given several times")
+      ->allow_extra_args(false);
+  command->add_option("--as-uid", overrides.as_uid, "The uid to act as");
+  command->add_option_function<std::string>(
+      "--request-timeout",
+      [flags](const std::string& text) {
+        const std::optional<std::chrono::nanoseconds> timeout = ParseRequestTimeout(text);
+        if (!timeout) throw CLI::ValidationError("--request-timeout", "'" + text + "': expected 30, 10s, 2m or 1m30s");
+        flags->request_timeout = *timeout;
+      },
+      "How long one request may take: seconds, or 10s, 2m, 1m30s; by default, and for 0, 30 s");
 }
 
 void AddOutputFlag(CLI::App* command, bool* as_json) {

@@ -1,10 +1,12 @@
 // The command line of kubectl-espalier.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "operator/client/kube_config.h"
 #include "operator/kubectl/commands/commands.h"
 
 namespace espalier::ctl::kubectl {
@@ -14,6 +16,8 @@ struct ClusterFlags {
   std::string kubeconfig;  // paths, separated by ':'; empty: $KUBECONFIG, else ~/.kube/config
   std::string context;     // empty: current-context
   std::string name_space;  // empty: the context's
+  client::KubeOverrides overrides;
+  std::chrono::nanoseconds request_timeout{0};  // of each request; 0: the program's own
 };
 
 using Command = std::function<Result<int>(const Surroundings&)>;

@@ -38,12 +38,15 @@ Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentM
   options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
   options.context = flags.context;
   options.environment = environment;
+  options.overrides = flags.overrides;
   Result<client::Connection> connection = client::LoadKubeConfig(options);
-  const bool has_chosen =
-      !flags.kubeconfig.empty() || !flags.context.empty() || !ValueOf(environment, "KUBECONFIG").empty();
+  const bool has_chosen = !flags.kubeconfig.empty() || !flags.context.empty() ||
+                          !ValueOf(environment, "KUBECONFIG").empty() || flags.overrides.chooses_a_cluster_or_user();
   if (connection.ok() || has_chosen || connection.status().code() != StatusCode::kNotFound) return connection;
   Result<client::Connection> pod = client::InClusterConnection(environment);
-  return pod.ok() ? pod : connection;
+  if (!pod.ok()) return connection;
+  RETURN_IF_ERROR(client::Impersonate(flags.overrides, &*pod));
+  return pod;
 }
 
 std::string NamespaceOf(const ClusterFlags& flags, const client::Connection& connection) {
@@ -61,6 +64,7 @@ Result<int> Run(const ClusterFlags& flags, const Command& command, const Environ
   client::ClientMetrics client_metrics(metrics);
   client::ApiClientOptions options;
   options.field_manager = "kubectl-espalier";
+  if (flags.request_timeout.count() > 0) options.call_timeout = flags.request_timeout;
   client::ApiClient api(*transport, options, client_metrics);
 
   const telemetry::StopSignal& signal = telemetry::StopSignal::Install();

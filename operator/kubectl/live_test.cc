@@ -189,6 +189,22 @@ TEST_F(KubectlLiveTest, SuspendsAndResumes) {
   EXPECT_FALSE(is_suspended());
 }
 
+TEST_F(KubectlLiveTest, TakesKubectlsFlags) {
+  CreateJob("flagged");
+  const Ended refused = live_->Kubectl("status flagged --as jane");
+  EXPECT_EQ(refused.code, 77);
+  EXPECT_THAT(refused.error, HasSubstr("jane"));
+  EXPECT_EQ(live_->Kubectl("status flagged --as jane --as-group others --as-group system:masters").code, 0);
+  EXPECT_EQ(live_->Kubectl("status flagged --as-group system:masters").code, 65);
+  EXPECT_EQ(live_->Kubectl("status flagged --request-timeout 20s").code, 0);
+  const Ended no_time = live_->Kubectl("status flagged --request-timeout soon");
+  EXPECT_EQ(no_time.code, 64);
+  EXPECT_THAT(no_time.error, HasSubstr("expected 30, 10s, 2m or 1m30s"));
+  EXPECT_EQ(live_->Kubectl("status flagged --server https://127.0.0.1:1").code, 74);
+  EXPECT_EQ(live_->Kubectl("status flagged --context nowhere").code, 65);
+  EXPECT_EQ(live_->Kubectl("status flagged --user nobody").code, 65);
+}
+
 TEST_F(KubectlLiveTest, SaysWhatIsWrong) {
   const Ended none = live_->Kubectl("status nowhere");
   EXPECT_EQ(none.code, 65);

@@ -58,6 +58,8 @@ class CpprestTransport final : public HttpTransport {
         wire_{.base_path = connection.base_path,
               .user_agent = options.user_agent,
               .impersonate_user = connection.impersonate_user,
+              .impersonate_uid = connection.impersonate_uid,
+              .impersonate_groups = connection.impersonate_groups,
               .tls = connection.tls},
         credentials_(connection.credentials),
         pool_(std::make_shared<ClientPool>(connection, endpoint_, std::move(system), options.tunnel_timeout)) {}

@@ -30,6 +30,8 @@ TEST(SendTest, WritesTheRequestAsItIs) {
   Connection connection = PlainTo(server);
   connection.base_path = "/k8s/clusters/c-1";
   connection.impersonate_user = "system:serviceaccount:a:b";
+  connection.impersonate_uid = "7";
+  connection.impersonate_groups = {"first", "second, which is one group"};
   connection.credentials = std::make_shared<CredentialsInTurn>(std::vector{Token("secret")});
   const kube::HttpRequest request{
       .method = "PATCH",
@@ -47,6 +49,8 @@ TEST(SendTest, WritesTheRequestAsItIs) {
   EXPECT_EQ(seen.headers.at("user-agent"), "operator/7");
   EXPECT_EQ(seen.headers.at("authorization"), "Bearer secret");
   EXPECT_EQ(seen.headers.at("impersonate-user"), "system:serviceaccount:a:b");
+  EXPECT_EQ(seen.headers.at("impersonate-uid"), "7");
+  EXPECT_EQ(seen.headers.at("impersonate-group"), "first\nsecond, which is one group");
   EXPECT_EQ(seen.headers.at("host"), "127.0.0.1:" + std::to_string(server.port()));
   EXPECT_EQ(seen.headers.count("accept-encoding"), 0u);
 }
@@ -209,6 +213,7 @@ TEST(SendTest, RefusesWhatWouldWriteAnotherHeader) {
     Connection connection = PlainTo(server);
     connection.credentials = std::make_shared<CredentialsInTurn>(std::vector{Token(token)});
     connection.impersonate_user = user;
+    connection.impersonate_groups = {user.empty() ? "g" : user};
     return Connect(connection)->Send(request, InTime()).status();
   };
   const Status token = send(Get(), "secret\r\nX-Evil: 1", "");

@@ -20,11 +20,27 @@ Status AddHeader(web::http::http_headers& headers, const std::string& name, cons
   return {};
 }
 
+// A header of each value. The library keeps one value of a name, and joins several with commas, which the API server
+// takes for one group; but it writes values as they are.
+Status AddLines(web::http::http_headers& headers, const std::string& name, const std::vector<std::string>& values) {
+  std::string lines;
+  for (const std::string& value : values) {
+    RETURN_IF_ERROR(AddHeader(headers, name, value));
+    lines += (lines.empty() ? "" : "\r\n" + name + ": ") + value;
+  }
+  if (!lines.empty()) headers[name] = lines;
+  return {};
+}
+
 Status AddIdentity(web::http::http_headers& headers, const Credentials& credentials, const WireSettings& settings,
                    const Endpoint& endpoint) {
   if (!settings.impersonate_user.empty()) {
     RETURN_IF_ERROR(AddHeader(headers, "Impersonate-User", settings.impersonate_user));
   }
+  if (!settings.impersonate_uid.empty()) {
+    RETURN_IF_ERROR(AddHeader(headers, "Impersonate-Uid", settings.impersonate_uid));
+  }
+  RETURN_IF_ERROR(AddLines(headers, "Impersonate-Group", settings.impersonate_groups));
   const std::string& token = credentials.bearer_token.Reveal();
   if (token.empty()) return {};
   if (!IsWord(token)) return InvalidArgument("the bearer token holds white space or control characters");

@@ -13,6 +13,8 @@ struct WireSettings {
   std::string base_path;  // before every target
   std::string user_agent;
   std::string impersonate_user;  // empty: nobody
+  std::string impersonate_uid;
+  std::vector<std::string> impersonate_groups;
   bool tls = true;
 };
 

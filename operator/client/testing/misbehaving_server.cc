@@ -72,7 +72,8 @@ ReceivedRequest ParseHead(const std::string& head) {
     const std::string header = head.substr(at + 2, end - at - 2);
     const size_t colon = header.find(':');
     if (colon != std::string::npos) {
-      request.headers[Lower(header.substr(0, colon))] = header.substr(header.find_first_not_of(' ', colon + 1));
+      std::string& value = request.headers[Lower(header.substr(0, colon))];
+      value += (value.empty() ? "" : "\n") + header.substr(header.find_first_not_of(' ', colon + 1));
     }
     at = end;
   }

@@ -22,7 +22,7 @@ namespace espalier::ctl::client {
 struct ReceivedRequest {
   std::string method;
   std::string target;
-  std::map<std::string, std::string> headers;  // names in lower case
+  std::map<std::string, std::string> headers;  // names in lower case; of several of a name a line each
   std::string body;
   std::string client_name;  // common name of the certificate that the client showed
   std::string server_name;  // SNI

@@ -166,6 +166,25 @@ TEST(DescribeCommandTest, BringsTogetherWhatExplainsAFailure) {
                     HasSubstr("Raise spec.trainers.resources.limits.memory")));
 }
 
+// A role may have DistTrainings and no pods.
+TEST(DescribeCommandTest, ShowsConditionsToThoseWhoMayNotReadPods) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
+  world.server.SetInterceptor(
+      [](const kube::HttpRequest& request, bool is_done) -> std::optional<Result<client::HttpResponse>> {
+        if (is_done || request.target.find("/pods") == std::string::npos) return std::nullopt;
+        client::HttpResponse answer;
+        answer.code = 403;
+        answer.body = R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "pods is forbidden"})";
+        return Result<client::HttpResponse>(answer);
+      });
+  EXPECT_EQ(*Describe("cora", world.Around()), 0);
+  EXPECT_THAT(world.notes, HasSubstr("no pods and no logs: "));
+  EXPECT_THAT(world.notes, HasSubstr("pods is forbidden"));
+  EXPECT_THAT(world.output, AllOf(HasSubstr("BackoffLimitExceeded"), HasSubstr("cora-trainer-4-1-x7k2p"),
+                                  HasSubstr("Raise spec.trainers.resources"), Not(HasSubstr("is gone"))));
+}
+
 TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());

@@ -39,8 +39,17 @@ view::LogTail ReadTail(const Surroundings& around, const view::FailedPod& failed
 
 Result<int> Describe(const std::string& name, const Surroundings& around) {
   ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, name));
-  ASSIGN_OR_RETURN(const std::vector<view::JobPod> pods, ReadPods(around, name));
   view::Explanation explanation{.training = job, .failed = std::nullopt};
+  std::vector<view::JobPod> pods;
+  // A role may allow reading DistTrainings and not pods; conditions say most of it.
+  if (Result<std::vector<view::JobPod>> read = ReadPods(around, name); read.ok()) {
+    pods = *std::move(read);
+  } else if (read.status().code() == StatusCode::kPermissionDenied) {
+    explanation.may_read_pods = false;
+    around.note("no pods and no logs: " + read.status().message());
+  } else {
+    return read.status();
+  }
   if (!api::IsTrue(job.status, api::kSucceeded)) explanation.failed = view::FindFailedPod(job, pods);
   if (explanation.failed && (explanation.failed->ended || explanation.failed->has_restarted)) {
     if (explanation.failed->has_restarted) {

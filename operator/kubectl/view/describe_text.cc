@@ -171,7 +171,8 @@ std::string HeadText(const Explanation& explanation, const Page& page, kube::Wal
   if (explanation.failed) {
     text += page.FieldOf("Pod", PodText(*explanation.failed), kPodRows);
   } else if (status.last_error && !status.last_error->pod.empty()) {
-    text += page.FieldOf("Pod", GoneText(*status.last_error), kPodRows);
+    const bool is_known_to_be_gone = explanation.may_read_pods;
+    text += page.FieldOf("Pod", is_known_to_be_gone ? GoneText(*status.last_error) : status.last_error->pod, kPodRows);
   }
   return text;
 }

@@ -21,6 +21,7 @@ struct Explanation {
   std::optional<FailedPod> failed;
   std::vector<LogTail> tails;
   std::vector<JobEvent> warnings;  // oldest first
+  bool may_read_pods = true;       // false: nothing is known of them
 };
 
 // For a terminal of so many columns (40 at least): at most 50 rows, none of them wider, in which what the fields leave
