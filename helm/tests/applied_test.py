@@ -57,6 +57,9 @@ VALUES = {
     "no roles that aggregate": {"rbac": {"aggregate": False}},
     "no definition": {"crd": {"create": False}},
     "a definition that goes": {"crd": {"keep": False}},
+    "what jobs get and may use": {"jobs": {
+        "allowed": {"serviceAccounts": [], "images": ["registry.example.com/ml"], "secretLabel": "use=trainings"},
+        "defaults": {"template": {"spec": {"priorityClassName": "batch"}}}}},
     "no election": {"operator": {"leaderElection": {"enabled": False}}},
     "several replicas": {"operator": {"replicas": 3, "podDisruptionBudget": {"maxUnavailable": "50%"}}},
     "nobody but these may scrape": {"networkPolicy": {"from": [

@@ -2,6 +2,8 @@
 
 #include "operator/client/in_cluster.h"
 #include "operator/client/kube_config.h"
+#include "operator/client/small_file.h"
+#include "operator/client/yaml_json.h"
 #include "services/job/check_uris.h"
 #include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"
@@ -97,6 +99,10 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_ALLOWED_IMAGES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  app.add_option("--job-defaults", flags->job_defaults,
+                 "a YAML or JSON file of partial pod templates for the pods of every job: template, and of a role as "
+                 "trainers.template")
+      ->envname("ESPALIER_JOB_DEFAULTS");
   app.add_option("--secret-label", flags->secret_label,
                  "label, key or key=value, that Secrets must have which DistTrainings name; by default all of the "
                  "namespace may be named")
@@ -175,6 +181,16 @@ Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const Enviro
   options.context = flags.context;
   options.environment = environment;
   return client::LoadKubeConfig(options);
+}
+
+Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags) {
+  if (flags.job_defaults.empty()) return resources::JobDefaults();
+  const std::string doing = "--job-defaults " + flags.job_defaults;
+  ASSIGN_OR_RETURN(const std::string text,
+                   client::ReadSmallFile(flags.job_defaults, client::kMaxYamlBytes).While(doing));
+  ASSIGN_OR_RETURN(const kube::Json document, client::ParseYamlOrJson(text).While(doing));
+  ASSIGN_OR_RETURN(resources::JobDefaults defaults, resources::ParseJobDefaults(document).While(doing));
+  return defaults;
 }
 
 controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags) {

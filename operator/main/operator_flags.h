@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "operator/client/connection.h"
 #include "operator/controller/pod_policy.h"
+#include "operator/resources/job_defaults.h"
 #include "services/base/environment.h"
 #include "services/base/status.h"
 
@@ -36,6 +37,7 @@ struct OperatorFlags {
   std::string image_pull_policy = "IfNotPresent";        // of a job's pods, unless a role's template says otherwise
   std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";
+  std::string job_defaults;                           // a file; empty: none
   std::vector<std::string> allowed_service_accounts;  // empty: all; "-": none but the jobs' own
   std::vector<std::string> allowed_images;            // beginnings of names; empty: all; "-": the operator's alone
   std::string secret_label;                           // "key" or "key=value"; empty: any Secret
@@ -51,6 +53,9 @@ Status CheckOperatorFlags(const OperatorFlags& flags);
 
 // Where the API server is: --kubeconfig, else the pod's account, else the files that kubectl reads.
 Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const EnvironmentMap& environment);
+
+// Reads --job-defaults; errors name the file and the field.
+Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags);
 
 controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags);
 

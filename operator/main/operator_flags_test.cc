@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "services/storage/testing/temporary_folder.h"
+
 namespace espalier::ctl::process {
 namespace {
 
@@ -35,6 +39,18 @@ TEST(OperatorFlagsTest, ReadsHowImagesArePulled) {
   CLI::App other;
   AddOperatorFlags(other, &flags);
   EXPECT_THROW(other.parse("--image-pull-policy Sometimes", false), CLI::ValidationError);
+}
+
+TEST(OperatorFlagsTest, ReadsDefaultsOfJobsFromAFile) {
+  const storage::TemporaryFolder folder;
+  OperatorFlags flags;
+  EXPECT_TRUE(ReadJobDefaults(flags)->document.is_null());
+  flags.job_defaults = folder.path() + "/defaults.yaml";
+  EXPECT_THAT(ReadJobDefaults(flags).status().message(), HasSubstr("--job-defaults " + flags.job_defaults));
+  std::ofstream(flags.job_defaults) << "template: {spec: {priorityClassName: batch}}\n";
+  EXPECT_EQ(kube::StringAt(ReadJobDefaults(flags)->document, {"template", "spec", "priorityClassName"}), "batch");
+  std::ofstream(flags.job_defaults) << "trainer: {}\n";
+  EXPECT_THAT(ReadJobDefaults(flags).status().message(), HasSubstr("defaults.trainer: unknown field"));
 }
 
 TEST(OperatorFlagsTest, ReadsWhatPodsMayUse) {

@@ -39,6 +39,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
                    telemetry::AdminServer::Start(admin_options, metrics));
   Log(Level::kInfo, "started", {{"version", ESPALIER_VERSION}, {"admin", admin->address()}});
 
+  ASSIGN_OR_RETURN(resources::JobDefaults job_defaults, ReadJobDefaults(flags));
   ASSIGN_OR_RETURN(const client::Connection connection, ConnectionOf(flags, environment));
   ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
                    client::MakeCpprestTransport(connection, {.user_agent = "espalier-operator/" ESPALIER_VERSION}));
@@ -52,6 +53,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
       .lease_namespace = flags.lease_namespace.empty() ? own_namespace : flags.lease_namespace,
       .identity = MakeIdentity(environment),
       .lease_lost = EndWithoutLease,
+      .job_defaults = std::move(job_defaults),
   };
   configuration::LogConfiguration(app,
                                   {{"server", connection.host},

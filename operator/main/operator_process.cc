@@ -65,6 +65,7 @@ controller::ControllerOptions ControllerOptionsOf(const OperatorFlags& flags, co
   options.name_space = around.watched_namespace;
   options.defaults = {
       flags.core_image, flags.trainer_image, flags.cluster_domain, {flags.image_pull_policy, flags.image_pull_secrets}};
+  options.defaults.job_defaults = around.job_defaults;
   options.pod_policy = PodPolicyFrom(flags);
   options.num_workers = flags.workers;
   options.seed = std::hash<std::string>()(around.identity);

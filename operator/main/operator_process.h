@@ -31,6 +31,7 @@ struct OperatorSurroundings {
   std::string identity;              // unique per process: holder of the lease, reporter of events
   std::function<void()> lease_lost;  // must end the process, or at least its writes, and wait for nothing
   std::chrono::nanoseconds cache_sync_timeout = std::chrono::seconds(120);
+  resources::JobDefaults job_defaults = {};
 };
 
 // Until asked to stop: kAskedToStop. DeadlineExceeded where the caches are not filled in time, naming the kinds.

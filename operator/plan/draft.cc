@@ -45,7 +45,8 @@ resources::Context Draft::context() const {
   return {.training = training_,
           .status = plan_.status,
           .cluster_domain = defaults_.cluster_domain,
-          .image_pull = defaults_.image_pull};
+          .image_pull = defaults_.image_pull,
+          .defaults = &defaults_.job_defaults};
 }
 
 void Draft::Set(const char* type, api::ConditionStatus status, const std::string& reason, const std::string& message) {

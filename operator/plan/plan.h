@@ -83,6 +83,7 @@ struct Defaults {
   std::string trainer_image;
   std::string cluster_domain = "cluster.local";
   resources::ImagePull image_pull = {};
+  resources::JobDefaults job_defaults = {};
 };
 
 // Of a job that is managed by another controller (runPolicy.managedBy): the stored status, nothing to do. Of one that

@@ -7,6 +7,7 @@
 
 #include "operator/api/dist_training.h"
 #include "operator/kube/json.h"
+#include "operator/resources/job_defaults.h"
 
 namespace espalier::ctl::resources {
 
@@ -22,6 +23,7 @@ struct Context {
   api::Status status;  // images, partition, incarnation, attempt, trainer_replicas as they are going to be written
   std::string cluster_domain = "cluster.local";
   ImagePull image_pull = {};
+  const JobDefaults* defaults = nullptr;  // null: none; outlives this
 };
 
 // Ports of the pods; where several servers are in a pod (spec.servers.containersPerPod), each listens on ports that are

@@ -47,7 +47,9 @@ Json ChildOf(const Context& context, const kube::Resource& resource, const std::
   Json& meta = child["metadata"];
   meta["name"] = name;
   meta["namespace"] = training.meta.key.name_space;
-  meta["labels"] = LabelsOf(training, component);
+  Labels labels = LabelsOf(training, component);
+  labels.merge(PassedOnLabels(training));
+  meta["labels"] = std::move(labels);
   meta["annotations"][kInputsAnnotation] = inputs.Hash(training);
   meta["ownerReferences"] = Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)});
   return child;

@@ -10,15 +10,21 @@ namespace {
 
 constexpr int kIndent = 2;  // people read it
 
-Json DataOf(const Json& document) {
-  return {{"job.json", document.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n"}};
+std::string TextOf(const Json& document) {
+  return document.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
+
+Json DataOf(const Json& document) { return {{"job.json", TextOf(document)}}; }
 
 }  // namespace
 
 Json ConfigMap(const Context& context) {
   Json map = ChildOf(context, kube::kConfigMaps, ConfigName(context.training.meta.key.name), kSharedComponent);
   map["data"] = DataOf(JobDocument(context.training, std::nullopt));
+  // For people: what the job's pods have besides.
+  if (context.defaults != nullptr && !context.defaults->document.is_null()) {
+    map["data"]["defaults.json"] = TextOf(context.defaults->document);
+  }
   return map;
 }
 

@@ -1,12 +1,36 @@
 #include "operator/resources/labels.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 namespace espalier::ctl::resources {
+namespace {
+
+// With all below them; x-k8s.io is that of Kueue and other projects of Kubernetes.
+constexpr std::string_view kDomainsOfTools[] = {".kubernetes.io", ".k8s.io",      ".x-k8s.io", ".espalier.io",
+                                                ".helm.sh",       ".argoproj.io", ".fluxcd.io"};
+
+}  // namespace
 
 Labels SelectorOf(const api::DistTraining& training) {
   return {{kManagedByLabel, "espalier-operator"}, {kNameLabel, "espalier"}, {kJobLabel, training.meta.key.name}};
 }
 
 Labels SelectorOf(const api::DistTraining& training, api::Role role) { return LabelsOf(training, api::NameOf(role)); }
+
+Labels PassedOnLabels(const api::DistTraining& training) {
+  Labels labels;
+  for (const auto& [label, value] : training.meta.labels) {
+    const size_t slash = label.find('/');
+    const std::string domain = slash == std::string::npos ? std::string() : "." + label.substr(0, slash);
+    const bool is_of_a_tool =
+        std::any_of(std::begin(kDomainsOfTools), std::end(kDomainsOfTools),
+                    [&domain](std::string_view of_a_tool) { return domain.ends_with(of_a_tool); });
+    if (!is_of_a_tool) labels.emplace(label, value);
+  }
+  return labels;
+}
 
 Labels LabelsOf(const api::DistTraining& training, const std::string& component) {
   Labels labels = SelectorOf(training);

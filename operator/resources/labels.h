@@ -34,4 +34,9 @@ Labels LabelsOf(const api::DistTraining& training, const std::string& component)
 Labels SelectorOf(const api::DistTraining& training);
 Labels SelectorOf(const api::DistTraining& training, api::Role role);
 
+// Returns the DistTraining's own labels that its children and pods get too: not those of Kubernetes', Espalier's and
+// other tools' domains, by which these would take the children for objects of theirs (a queue, a chart, an
+// application).
+Labels PassedOnLabels(const api::DistTraining& training);
+
 }  // namespace espalier::ctl::resources

@@ -134,7 +134,13 @@ RolePod::RolePod(const Context& context, api::Role role, const job::Program& pro
 }
 
 RolePod::RolePod(const Context& context, api::Role role, const std::string& program) : context_(context), role_(role) {
-  pod_["metadata"]["labels"] = LabelsOf(context.training, api::NameOf(role));
+  Labels labels = LabelsOf(context.training, api::NameOf(role));
+  // What the template says of a label is said of these pods.
+  for (const auto& [label, value] : PassedOnLabels(context.training)) {
+    const Json& own = context.training.spec->role(role).pod_template;
+    if (kube::Find(own, {"metadata", "labels", label}) == nullptr) labels.emplace(label, value);
+  }
+  pod_["metadata"]["labels"] = std::move(labels);
   pod_["spec"] = {{"serviceAccountName", ServiceAccountName(context.training.meta.key.name)},
                   {"automountServiceAccountToken", false},
                   // Services of the namespace would become variables, some perhaps of our names.
@@ -303,7 +309,13 @@ Json RolePod::FieldsOfDocument() const {
 
 Json RolePod::Template() const {
   const api::RoleSpec& role = context_.training.spec->role(role_);
-  Json pod = MergePodTemplate(pod_, FieldsOfDocument());
+  Json pod = pod_;
+  if (context_.defaults != nullptr) {
+    for (const Json& partial : context_.defaults->templates[static_cast<size_t>(role_)]) {
+      pod = MergePodTemplate(pod, partial);
+    }
+  }
+  pod = MergePodTemplate(pod, FieldsOfDocument());
   // An account of the user's is there for its token.
   if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
   std::vector<std::string> names = {api::ProgramContainer(role_, 0)};
@@ -311,7 +323,8 @@ Json RolePod::Template() const {
   Json& containers = pod["spec"]["containers"];
   for (uint32_t number = 1; number < count; ++number) {
     names.push_back(api::ProgramContainer(role_, number));
-    containers.push_back(Twin(containers[0], number));
+    // Before sidecars that come with defaults.
+    containers.insert(containers.begin() + number, Twin(containers[0], number));
   }
   return MergePodTemplate(pod, OfEachContainer(role.pod_template, names), names.size());
 }

@@ -1,0 +1,79 @@
+#include "operator/resources/job_defaults.h"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace espalier::ctl::resources {
+namespace {
+
+using kube::Json;
+
+std::string Joined(std::initializer_list<std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+Status CheckObject(const Json& object, const std::string& path, std::initializer_list<std::string_view> fields) {
+  if (!object.is_object()) return InvalidArgument(path + ": expected an object with " + Joined(fields));
+  for (const auto& [name, value] : object.items()) {
+    bool is_known = false;
+    for (const std::string_view field : fields) is_known = is_known || name == field;
+    if (!is_known) return InvalidArgument(path + "." + name + ": unknown field; expected " + Joined(fields));
+  }
+  return {};
+}
+
+// A list that is none would be merged as a whole and refused by the API server in every job.
+Status CheckTemplate(const Json& partial, const std::string& path) {
+  RETURN_IF_ERROR(CheckObject(partial, path, {"metadata", "spec"}));
+  const Json* const spec = kube::Find(partial, {"spec"});
+  if (spec != nullptr && !spec->is_object()) return InvalidArgument(path + ".spec: expected an object");
+  for (const char* list : {"containers", "initContainers", "volumes", "imagePullSecrets", "tolerations"}) {
+    const Json* const items = kube::Find(partial, {"spec", list});
+    if (items != nullptr && !items->is_array()) return InvalidArgument(path + ".spec." + list + ": expected a list");
+  }
+  for (const Json& container : kube::ListAt(partial, {"spec", "containers"})) {
+    if (kube::StringAt(container, {"name"}).empty()) {
+      return InvalidArgument(path + ".spec.containers: expected a name of each; '" + kProgramContainer +
+                             "' is the role's own");
+    }
+  }
+  return {};
+}
+
+Json ForRole(Json partial, api::Role role) {
+  const Json* const containers = kube::Find(partial, {"spec", "containers"});
+  if (containers == nullptr) return partial;
+  for (Json& container : partial["spec"]["containers"]) {
+    if (kube::StringAt(container, {"name"}) == kProgramContainer) container["name"] = api::NameOf(role);
+  }
+  return partial;
+}
+
+}  // namespace
+
+Result<JobDefaults> ParseJobDefaults(const Json& document) {
+  constexpr char kTemplate[] = "template";
+  RETURN_IF_ERROR(CheckObject(document, "defaults", {kTemplate, "partitioner", "servers", "samplers", "trainers"}));
+  JobDefaults defaults;
+  defaults.document = document;
+  const Json* const of_all = kube::Find(document, {kTemplate});
+  if (of_all != nullptr) RETURN_IF_ERROR(CheckTemplate(*of_all, "defaults.template"));
+  for (const api::Role role : api::kRoles) {
+    std::vector<Json>& templates = defaults.templates[static_cast<size_t>(role)];
+    if (of_all != nullptr) templates.push_back(ForRole(*of_all, role));
+    const std::string field = api::FieldOf(role);
+    const Json* const of_role = kube::Find(document, {field});
+    if (of_role == nullptr) continue;
+    RETURN_IF_ERROR(CheckObject(*of_role, "defaults." + field, {kTemplate}));
+    const Json* const partial = kube::Find(*of_role, {kTemplate});
+    if (partial == nullptr) continue;
+    RETURN_IF_ERROR(CheckTemplate(*partial, "defaults." + field + ".template"));
+    templates.push_back(ForRole(*partial, role));
+  }
+  return defaults;
+}
+
+}  // namespace espalier::ctl::resources
