@@ -193,7 +193,7 @@ TEST(PodPolicyTest, SaysAllThatIsNotAllowedAtOnce) {
   }
 }
 
-// Nobody learns from a refusal which Secrets there are.
+// A refusal does not disclose which Secrets exist.
 TEST(PodPolicyTest, ARefusalDoesNotTellWhetherASecretExists) {
   const Way way = WaysToASecret().front();
   std::string there = Tried(Named(way.spec, "db"), {.secret_label = kLabel}).error;

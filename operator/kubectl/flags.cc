@@ -86,7 +86,7 @@ void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
   command->add_option("--certificate-authority", overrides.ca_file,
                       "A file of authorities of the server's certificate");
   command->add_flag("--insecure-skip-tls-verify", overrides.skip_verification,
-                    "Do not verify the server's certificate: anybody may be the server");
+                    "Do not verify the server's certificate; insecure");
   command->add_option("--tls-server-name", overrides.tls_server_name, "The name in the server's certificate");
   command->add_option("--token", overrides.token, "A bearer token; by default the user's credentials");
   command->add_option("--as", overrides.as, "The user to act as");
