@@ -31,7 +31,7 @@ class ControlPlane(ApiServer):
                   # Pretended nodes say once that they are well, and nothing more.
                   "--node-monitor-grace-period=24h")
         self._run("kube-scheduler", f"--kubeconfig={self.kubeconfig('scheduler')}", *common)
-        self._run("kwok", f"--kubeconfig={self.kubeconfig('kwok')}", "--manage-all-nodes=true", f"--config={STAGES}")
+        self._run("kwok", f"--kubeconfig={self.kubeconfig('kwok')}", f"--config={STAGES}")
 
     def _make_nodes(self):
         for i in range(self.num_nodes):

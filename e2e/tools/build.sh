@@ -10,9 +10,9 @@
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
 # Each folder beside this file is a Go module that pins projects (go.mod) and all that they are made of (go.sum): those
-# that share libraries are one module, for libraries of the same version are built once. What is built lies in
-# $ESPALIER_TOOLS (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new folder, and a
-# folder is there complete or not at all. Cold, kube takes some minutes on two cores, helm and s3 one or two.
+# that share libraries are one module, so that each library is compiled once. What is built lies in $ESPALIER_TOOLS
+# (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new folder, and a folder is there
+# complete or not at all. Cold, kube takes some minutes on two cores; node and helm after it, and s3, one each.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
@@ -20,10 +20,10 @@ cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
 # The packages that a set is made of, each behind the module that pins it.
 case "${1:-}" in
   kube) programs=(kubernetes:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
-    kubernetes:go.etcd.io/etcd/server/v3 clients:sigs.k8s.io/kwok/cmd/kwok) ;;
+    kubernetes:go.etcd.io/etcd/server/v3 kubernetes:espalier.io/e2e/tools/kubernetes/kwok) ;;
   s3) programs=(versitygw:github.com/versity/versitygw/cmd/versitygw) ;;
   node) programs=(kubernetes:k8s.io/kubernetes/cmd/{kubelet,kube-proxy} kubernetes:espalier.io/e2e/tools/kubernetes/coredns) ;;
-  helm) programs=(clients:helm.sh/helm/v3/cmd/helm clients:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
+  helm) programs=(kubernetes:helm.sh/helm/v3/cmd/helm kubernetes:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
   prometheus | s3proxy) programs=() ;;
   *) echo "usage: build.sh kube|s3|s3proxy|node|helm|prometheus" >&2; exit 64 ;;
 esac
