@@ -17,8 +17,9 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 90  # on a machine that does much else
 STARTS = 3  # somebody may take a port before we do
 ADMIN = "admin"
-# Pods' accounts, as in a cluster: operators' requests are queued and counted as such.
-OPERATORS = tuple(f"system:serviceaccount:espalier-system:operator-{name}" for name in "abc")
+# Users for operators, named as accounts of pods: the API server queues and counts their requests as those of a cluster's
+# operator. ControlPlane.take_user hands each of them out once.
+OPERATORS = tuple(f"system:serviceaccount:espalier-system:operator-{name}" for name in "abcdefghij")
 # The operators alone: others' requests are many and of no interest.
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],

@@ -31,10 +31,11 @@ class Request:
 
 
 class AuditLog:
-    """From where it stood when this was made."""
+    """The requests of `users`, from the end of the log at the time this was made."""
 
-    def __init__(self, path):
+    def __init__(self, path, users):
         self.path = path
+        self.users = frozenset(users)
         self.offset = path.stat().st_size if path.exists() else 0
 
     def requests(self):
@@ -46,7 +47,7 @@ class AuditLog:
                 if not line.endswith(b"\n"):
                     break  # being written
                 request = Request(json.loads(line))
-                if request.verb != "watch" or request.stage == "ResponseStarted":
+                if request.user in self.users and (request.verb != "watch" or request.stage == "ResponseStarted"):
                     found.append(request)
         return sorted(found, key=lambda request: request.time)
 

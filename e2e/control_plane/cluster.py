@@ -1,6 +1,8 @@
 """A control plane without machines: an API server with its controllers and scheduler, and nodes that kwok pretends."""
 
-from .api_server import REPOSITORY, START_SECONDS, ApiServer
+import threading
+
+from .api_server import OPERATORS, REPOSITORY, START_SECONDS, ApiServer
 from .processes import wait_until
 
 STAGES = REPOSITORY / "e2e/control_plane/stages.yaml"
@@ -11,6 +13,14 @@ class ControlPlane(ApiServer):
     def __init__(self, folder, num_nodes):
         super().__init__(folder)
         self.num_nodes = num_nodes
+        self._lock = threading.Lock()
+        self._unused_users = list(OPERATORS)
+
+    def take_user(self):
+        """Returns a user for one operator that no other operator on this control plane has: its rights, its log and its
+        requests are its own. Thread-safe."""
+        with self._lock:
+            return self._unused_users.pop(0)
 
     def _complete(self):
         # Before the garbage collector, which looks for new kinds only every 30 s.

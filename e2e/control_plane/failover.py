@@ -4,11 +4,10 @@ import collections
 import signal
 import time
 
-from .api_server import OPERATORS
 from .audit import AuditLog
 from .jobs import TERMINAL, phase, training
 from .operator_process import Operator
-from .permissions import allow_everywhere
+from .permissions import allow_in
 from .processes import wait_until
 from .report import Report
 
@@ -81,19 +80,19 @@ def _interleaved(writes):
 
 
 def run(plane, _):
-    report = Report("failover: a leader is killed, the next is stopped for a while")
-    first, second, third = OPERATORS
-    for user in OPERATORS:
-        allow_everywhere(plane, user)
+    report = Report("failover", "a leader is killed, the next is stopped for a while")
+    users = first, second, third = [plane.take_user() for _ in range(3)]
     plane.make_namespace(NAMESPACE)
-    audit = AuditLog(plane.audit_log)
+    for user in users:
+        allow_in(plane, user, NAMESPACE)
+    audit = AuditLog(plane.audit_log, users)
     work = Work(plane)
-    with Operator(plane, first, elects=True) as one:
+    with Operator(plane, first, namespace=NAMESPACE, elects=True) as one:
         one.await_words("reconciling")
-        with Operator(plane, second, elects=True) as two:
+        with Operator(plane, second, namespace=NAMESPACE, elects=True) as two:
             two.await_words("waiting for the lease")
             _take_over(report, work, audit, second, "SIGKILL", one.process.kill)
-            with Operator(plane, third, elects=True) as three:
+            with Operator(plane, third, namespace=NAMESPACE, elects=True) as three:
                 three.await_words("waiting for the lease")
                 _take_over(report, work, audit, third, "SIGSTOP", lambda: two.process.signal(signal.SIGSTOP))
                 continued_at = time.monotonic()
@@ -105,7 +104,7 @@ def run(plane, _):
                 work.make(2)
                 _finish(report, plane, work, three)
     writes = _writes(audit)
-    report.row("writes of the three", ", ".join(str(sum(write.user == user for write in writes)) for user in OPERATORS))
+    report.row("writes of the three", ", ".join(str(sum(write.user == user for write in writes)) for user in users))
     report.expect_none(_interleaved(writes), "never two writers: nobody wrote after another had begun")
     report.expect_none(audit.forbidden(), "nothing was asked for that the Role does not allow")
     return report.end()

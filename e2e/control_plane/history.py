@@ -12,10 +12,11 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 class History:
-    """Follows until stop. What it finds is to be read after that."""
+    """Follows the objects of `namespaces` until stop. What it finds is to be read after that."""
 
-    def __init__(self, plane):
+    def __init__(self, plane, namespaces):
         self.api = plane.api
+        self.namespaces = frozenset(namespaces)
         self.lock = threading.Lock()
         self.uids = collections.defaultdict(set)  # (kind, namespace, name) -> all that ever had the name
         self.pods_of = collections.defaultdict(set)  # (Job's uid, index) -> uids
@@ -42,7 +43,8 @@ class History:
                         for uids in self.pods_of.values() if len(uids) > 1]
 
     def names(self, kind, namespace):
-        return {name for (of, where, name) in self.uids if of == kind and where == namespace}
+        with self.lock:
+            return {name for (of, where, name) in self.uids if of == kind and where == namespace}
 
     def _list(self, kind):
         listed = self.api.request("GET", path_of(kind, labelSelector=OURS))
@@ -67,6 +69,8 @@ class History:
 
     def _take(self, kind, what, thing):
         meta = thing["metadata"]
+        if meta["namespace"] not in self.namespaces:
+            return
         with self.lock:
             if kind != "Pod":
                 self.uids[kind, meta["namespace"], meta["name"]].add(meta["uid"])

@@ -4,30 +4,38 @@ import collections
 import random
 import time
 
-from .api_server import OPERATORS
 from .audit import AuditLog
 from .children import await_right_children, create_all, delete_all
 from .history import History
 from .jobs import TERMINAL, phase
 from .mixture import Outside, documents, outcome_of
 from .operator_process import Operator
-from .permissions import allow_everywhere
+from .permissions import allow_in
 from .report import Report
+from .together import run_together
 
 LONGEST_LIFE = 2.5  # seconds of an operator between two kills: enough to fill its caches and write
 
 
 class Killer:
-    """Kills the operator after a random time and starts the next at once, `count` times."""
+    """An operator of one namespace that is killed after a random time, whereupon the next one starts, `count` times. Ends
+    the last one on leaving."""
 
-    def __init__(self, plane, user, count, seed):
+    def __init__(self, plane, user, namespace, count, seed):
         self.plane = plane
         self.user = user
+        self.namespace = namespace
         self.count = count
         self.random = random.Random(seed)
         self.kills = 0
         self.operator = None
         self._start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.operator.__exit__(*error)
 
     def look(self):
         if self.kills < self.count and time.monotonic() >= self.dies_at:
@@ -37,7 +45,7 @@ class Killer:
 
     def _start(self):
         # No election: a lease of the dead would have its successor wait, and be killed while it does nothing.
-        self.operator = Operator(self.plane, self.user)
+        self.operator = Operator(self.plane, self.user, namespace=self.namespace)
         self.dies_at = time.monotonic() + self.random.uniform(0.1, LONGEST_LIFE)
 
 
@@ -78,24 +86,24 @@ def _world(plane, namespace, report, all_documents, killer, history):
 def run(plane, options):
     count = options.jobs or (6 if options.short else 50)
     kills = options.kills or (5 if options.short else 100)
-    report = Report(f"kills: {kills} kills during {count} jobs, seed {options.seed}")
-    user = OPERATORS[0]
-    allow_everywhere(plane, user)
-    audit = AuditLog(plane.audit_log)
-    history = History(plane)
+    report = Report("kills", f"{kills} kills during {count} jobs, seed {options.seed}")
+    users = {namespace: plane.take_user() for namespace in ("undisturbed", "disturbed")}
+    for namespace, user in users.items():
+        plane.make_namespace(namespace)
+        allow_in(plane, user, namespace)
+    audit = AuditLog(plane.audit_log, users.values())
+    history = History(plane, users)
     all_documents = documents(count)
     outcomes = {}
-    for namespace, number in (("undisturbed", 0), ("disturbed", kills)):
-        plane.make_namespace(namespace)
+
+    def live(namespace, number):
         began = time.monotonic()
-        killer = Killer(plane, user, number, options.seed)
-        with killer.operator:
+        with Killer(plane, users[namespace], namespace, number, options.seed) as killer:
             outcomes[namespace] = _world(plane, namespace, report, all_documents, killer, history)
             report.row(f"seconds, {namespace}", time.monotonic() - began)
-            if namespace == "disturbed":
-                report.row("operators killed", killer.kills)
-                left = delete_all(plane, "disturbed") + delete_all(plane, "undisturbed")
-                report.expect_none(left, "nothing is left of deleted jobs")
+            report.row(f"operators killed, {namespace}", killer.kills)
+            report.expect_none(delete_all(plane, namespace), f"{namespace}: nothing is left of deleted jobs")
+    run_together([lambda: live("undisturbed", 0), lambda: live("disturbed", kills)])
     history.stop()
     phases = collections.Counter(outcome["phase"] for outcome in outcomes["disturbed"].values())
     report.row("ends", ", ".join(f"{number} {name}" for name, number in sorted(phases.items())))

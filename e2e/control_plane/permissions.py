@@ -21,7 +21,7 @@ def install_roles(plane):
     rules = plane.api.get("Role", SYSTEM_NAMESPACE, ROLE)["rules"]
     plane.api.create({"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": ROLE}, "rules": rules})
     for user in OPERATORS:
-        plane.api.create(_binding("RoleBinding", user, "Role", LEASE_ROLE), SYSTEM_NAMESPACE)
+        allow_lease_in(plane, user, SYSTEM_NAMESPACE)
 
 
 def allow_everywhere(plane, user):
@@ -32,3 +32,8 @@ def allow_in(plane, user, namespace):
     """As the chart does for one namespace: the Role itself, there."""
     plane.apply(REPOSITORY / "operator" / "rbac" / "role.yaml", f"--namespace={namespace}")
     plane.api.create(_binding("RoleBinding", user, "Role", ROLE), namespace)
+
+
+def allow_lease_in(plane, user, namespace):
+    """Lets the user take the Lease there. The namespace has the Roles already."""
+    plane.api.create(_binding("RoleBinding", user, "Role", LEASE_ROLE), namespace)

@@ -1,6 +1,8 @@
 """Programs that end with us, however we end."""
 
+import contextlib
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -27,19 +29,27 @@ def wait_until(question, seconds, what, every=0.1):
 
 
 class Program:
-    """One process with its output in a file. Started from the main thread, with which it dies."""
+    """One process with its output in a file. The kernel kills it when the thread that started it ends."""
 
     def __init__(self, command, log, environment=None):
         self.name = os.path.basename(command[0])
         self.log = log
         output = open(log, "ab")
         try:
-            # The kernel ends it when we are killed. A session of its own: Ctrl-C is for us, who end it in order.
+            # A session of its own: Ctrl-C reaches this process alone, which then ends the programs in order.
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 env=environment or {"PATH": "/usr/bin:/bin", "HOME": os.path.dirname(log)}, start_new_session=True)
         finally:
             output.close()
+        self._raise_priority()
+
+    def _raise_priority(self):
+        """Where the kernel schedules sessions as groups, a process has its parent's priority only within its session."""
+        priority = os.getpriority(os.PRIO_PROCESS, os.getpid())
+        if priority < 0:
+            with contextlib.suppress(OSError):
+                pathlib.Path(f"/proc/{self.pid}/autogroup").write_text(str(priority))
 
     @property
     def pid(self):

@@ -3,7 +3,6 @@ meanwhile."""
 
 import time
 
-from .api_server import OPERATORS
 from .audit import AuditLog
 from .children import await_right_children
 from .jobs import phase, training
@@ -111,11 +110,11 @@ def _fall_silent(plane, report, operator, proxy):
 
 
 def run(plane, options):
-    report = Report("server_restarts: the API server restarted, etcd compacted, connections silent")
-    user = OPERATORS[0]
+    report = Report("server_restarts", "the API server restarted, etcd compacted, connections silent")
+    user = plane.take_user()
     allow_everywhere(plane, user)
     plane.make_namespace(NAMESPACE)
-    audit = AuditLog(plane.audit_log)
+    audit = AuditLog(plane.audit_log, [user])
     # Silence is noticed when a watch should have ended, 50 to 80 s after its beginning: too long for the tests. First,
     # because watches are young then.
     parts = (_restart, _forget) if options.short else (_fall_silent, _restart, _forget)
