@@ -68,6 +68,29 @@ TEST(ValidateSourceGraphTest, RefusesEndsOfDifferentLengthsAndOtherDTypes) {
   EXPECT_THAT(Violation(graph), HasSubstr("expected U32, I32, I64 or U64"));
 }
 
+// Of nodes and edges; infinity is a mistake in labels too.
+TEST(ValidateSourceGraphTest, LabelsMayLackValuesInEveryFloatingType) {
+  const auto with = [](DType dtype, const std::vector<uint16_t>& bits) {
+    SourceGraph graph = testing::PathGraph(3);
+    auto owner = std::make_shared<std::vector<uint16_t>>(bits);
+    graph.nodes[0].columns["label"] = Tensor::Wrap(dtype, {3, 1}, owner->data(), owner);
+    return Violation(graph);
+  };
+  EXPECT_EQ(with(DType::kF16, {0x7E00, 0xFE00, 0x7C01}), "OK");
+  EXPECT_EQ(with(DType::kBF16, {0x7FC0, 0xFFC0, 0x7F81}), "OK");
+  EXPECT_THAT(with(DType::kF16, {0x7E00, 0xFC00, 0}), HasSubstr("row 1, value 0 is infinite"));
+  EXPECT_THAT(with(DType::kBF16, {0, 0, 0x7F80}), HasSubstr("row 2, value 0 is infinite"));
+
+  SourceGraph graph = testing::PathGraph(2);
+  graph.nodes[0].columns["y"] = Tensor::FromVector(std::vector<double>{std::numeric_limits<double>::quiet_NaN(), 1});
+  graph.edges[0].columns["edge-label"] =
+      Tensor::FromVector(std::vector<float>(graph.edges[0].num_edges(), std::numeric_limits<float>::quiet_NaN()));
+  EXPECT_EQ(Violation(graph), "OK");
+  graph.edges[0].columns["weight"] = graph.edges[0].columns["edge-label"];
+  EXPECT_THAT(Violation(graph),
+              HasSubstr("column 'weight' row 0, value 0 is NaN: expected finite numbers; only label"));
+}
+
 TEST(ValidateSourceGraphTest, NamesTheRowOfANumberThatIsNotFinite) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   SourceGraph graph = testing::PathGraph(3);
