@@ -22,6 +22,6 @@ struct LabelColumns {
 // What an error about a missing value in a column that must be complete ends with.
 inline constexpr char kOnlyLabelsLackValues[] =
     "only label columns may lack values: those called label, labels, y or *-label, and those named by "
-    "spec.training.task.label or --label";
+    "spec.training.task.label or --label, unless the job computes with them (features, weights, times)";
 
 }  // namespace espalier::graph
