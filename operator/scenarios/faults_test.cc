@@ -74,7 +74,7 @@ class OperatorKilledTest : public ::testing::TestWithParam<Moment> {
   }
 };
 
-// Killed at every write of a job's life.
+// Killed at every write of a job's life, beside a sidecar at every third.
 TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
   const bool after = GetParam().after;
   Ending undisturbed;
@@ -88,7 +88,8 @@ TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
   ASSERT_EQ(undisturbed.incarnation, 2);
   ASSERT_GT(num_writes, 20);
 
-  for (int64_t kill_at = 1; kill_at <= num_writes; ++kill_at) {
+  const int64_t stride = GetParam().sidecar ? 3 : 1;  // most writes are those of a life without one
+  for (int64_t kill_at = GetParam().sidecar && !after ? 2 : 1; kill_at <= num_writes; kill_at += stride) {
     SCOPED_TRACE("killed at write " + std::to_string(kill_at));
     OperatorWorld world;
     int64_t writes = 0;
