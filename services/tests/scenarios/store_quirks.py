@@ -1,0 +1,84 @@
+"""Commands against stores with quirks: services/storage/testing/mock_s3.py."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+from harness import CORA, SOURCE, Scenario, espalier, job
+
+MOCK = SOURCE / "services/storage/testing/mock_s3.py"
+
+
+class StoreQuirks(Scenario):
+    def start_store(self, quirks):
+        """The environment of its clients. The store ends with the test; its requests are in self.requests()."""
+        self.log = self.dir / "requests.log"
+        store = subprocess.Popen([sys.executable, str(MOCK), "0", quirks, str(self.log)], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(store.wait)
+        self.addCleanup(store.kill)
+        self.addCleanup(store.stdout.close)
+        port = store.stdout.readline().strip()
+        self.assertTrue(port, "the mock has ended")
+        self.environment = {**os.environ, "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{port}", "AWS_ACCESS_KEY_ID": "id",
+                            "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
+                            "ESPALIER_DATA_DIR": str(self.dir / "cache")}
+
+    def requests(self):
+        return self.log.read_text().splitlines()
+
+    def partition(self, source=CORA, source_format="OGB"):
+        return espalier("partition", source, "--format", source_format, "--count", 2, "--algorithm", "Random", "--output",
+                        "s3://tests/partitions", env=self.environment)
+
+    def run_in_store(self, **changes):
+        document = job(CORA, "OGB", output={"uri": "s3://tests/run", "save": ["Model"]}, training__epochs=1,
+                       training__task={"type": "NodeClassification", "label": "node-label", "split": "public"},
+                       graph__partitions={"count": 1, "algorithm": "Random"}, **changes)
+        return espalier("run", "-f", self.write_job(document), "--output", self.dir / "run", timeout=240,
+                        env=self.environment)
+
+    def test_a_missing_bucket_is_noticed_before_the_graph_is_read(self):
+        self.start_store("bucket=another")
+        for done in (self.partition(), self.run_in_store()):
+            self.assertEqual(done.returncode, 64, done.stdout + done.stderr)
+            self.assertIn("NoSuchBucket", done.stderr)
+            self.assertIn("create the bucket first", done.stderr)
+            self.assertNotIn("left behind", done.stderr)
+            self.assertNotIn("cutting", done.stdout + done.stderr)
+
+    def test_a_first_run_needs_no_permission_to_delete(self):
+        self.start_store("no-delete")
+        done = self.run_in_store()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertNotIn("AccessDenied", done.stdout + done.stderr)
+
+    def test_objects_in_parts_go_to_stores_with_composite_checksums(self):
+        self.start_store("composite-only")
+        graph = self.generate("--nodes", 80000, "--edges", 80000, "--features", 64)
+        done = self.partition(graph, "NPY")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        completions = [line for line in self.requests() if line.startswith("POST") and "uploadId=" in line]
+        self.assertTrue(completions, "no object was large enough")
+        for line in completions:
+            self.assertNotIn("x-amz-checksum", line)
+
+    def test_a_store_without_checksums_in_another_region(self):
+        self.start_store("no-checksums,no-checksum-mode,region=eu-central-1")
+        done = self.partition()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        refused = [line for line in self.requests() if line.split()[2] in ("301", "400")]
+        # The region once, checksums once for uploads; a few requests may be on their way by then.
+        self.assertLess(len(refused), 6, refused)
+        self.assertEqual(self.partition().returncode, 0, "the partitions are found")
+
+    def test_checksums_can_be_switched_off(self):
+        self.start_store("no-checksums,no-checksum-mode")
+        self.environment |= {"AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
+                             "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required"}
+        self.assertEqual(self.partition().returncode, 0)
+        self.assertNotIn("x-amz-checksum", self.log.read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
