@@ -41,7 +41,7 @@ std::optional<api::Role> RoleOfChild(const kube::Json& child) {
   return std::nullopt;
 }
 
-// Of all templates at once, so that nobody mends one line after the other.
+// Of all templates at once, so that one look at the message is enough.
 Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::DryRunTemplates& action,
                                         const api::DistTraining& training, const PodPolicy& policy) {
   const LabelsOfSecret labels_of_secret =

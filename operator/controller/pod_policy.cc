@@ -1,5 +1,5 @@
 // References are found by the names of fields, in the finished pod spec and in the document alike. Every value of the
-// finished spec is either written in the document, and then has a path there that people can mend, or comes from the
+// finished spec is either written in the document, and then has a path there for the message, or comes from the
 // operator.
 //
 //   image, image.reference                  an image (of a container, of a volume of the source `image`)
@@ -23,7 +23,7 @@ namespace {
 using kube::Json;
 using Kind = PodReference::Kind;
 
-// Free names of people, which refer to nothing.
+// Maps whose keys users choose freely; they refer to nothing.
 constexpr std::string_view kFreeMaps[] = {"labels", "annotations", "matchLabels", "nodeSelector",
                                           "limits", "requests",    "affinity"};
 

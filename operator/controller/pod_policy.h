@@ -1,5 +1,5 @@
-// What an administrator lets the pods of DistTrainings use. Whoever may create a DistTraining can make pods by it: with
-// any image, any service account and any Secret of the namespace, unless a policy says otherwise.
+// What an administrator lets the pods of DistTrainings use. Without a policy a document may name any image, and any
+// service account and Secret of its namespace.
 //
 // The rules hold for references of the finished pod templates that the document makes (fields of roles, templates,
 // storage, TLS). What the operator adds by itself, as its images, the job's own account and certificates, is allowed.
