@@ -120,7 +120,7 @@ TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannot
               ElementsAre(AllOf(StartsWith("validationRocAuc is undefined, null in the results: of the 120 validation "
                                            "nodes of split 'random' all that have a label have the same one"),
                                 HasSubstr("early stopping cannot act"))));
-  const auto result = nlohmann::json::parse(*ReadFile(folder.path() + "/result.json", 1 << 20));
+  const auto result = nlohmann::json::parse(*espalier::ReadFile(folder.path() + "/result.json", 1 << 20));
   EXPECT_EQ(result["warnings"], nlohmann::json(outcome.warnings));
 
   const graph::SourceGraph unlabelled =
