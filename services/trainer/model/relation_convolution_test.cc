@@ -102,10 +102,10 @@ TEST(GcnTest, TheMeanOverAllDrawsIsTheSumOverAllNeighbors) {
   EXPECT_TRUE(torch::allclose(sum / 6, output_of({1, 2, 3, 4}), 1e-5, 1e-6));
 }
 
-struct Spread {
+struct Distribution {
   double mean, deviation, largest;
 };
-Spread SpreadOf(const torch::Tensor& values) {
+Distribution DistributionOf(const torch::Tensor& values) {
   return {values.mean().item<double>(), values.std().item<double>(), values.abs().max().item<double>()};
 }
 
@@ -120,7 +120,7 @@ TEST(GatTest, BeginsWithTheValuesOfDgl) {
     const auto model = *MakeModel(options);
     size_t weights = 0;
     for (const auto& [name, tensor] : WeightsOf(*model)) {
-      const Spread spread = SpreadOf(tensor);
+      const Distribution spread = DistributionOf(tensor);
       if (name.ends_with("bias")) {
         EXPECT_EQ(spread.largest, 0) << name;
         continue;
