@@ -130,7 +130,7 @@ TEST_F(CliTest, ImportWarnsOfWhatIsRarelyMeant) {
   const Ended as_json = Espalier("import few.tsv --format Triples --json -o again");
   const auto warnings = nlohmann::json::parse(as_json.output)["warnings"];
   ASSERT_EQ(warnings.size(), 2u) << as_json.output;
-  EXPECT_THAT(warnings[1].get<std::string>(), HasSubstr("'bob ' in few.tsv:2"));
+  EXPECT_THAT(warnings[1].get<std::string>(), AllOf(HasSubstr("'bob ' in "), HasSubstr("few.tsv:2)")));
   const Ended cut = Espalier("partition few.tsv --format Triples --json -n 1 -o parts");
   ASSERT_EQ(cut.code, 0) << cut.error;
   EXPECT_EQ(nlohmann::json::parse(cut.output)["warnings"], warnings);
@@ -147,9 +147,8 @@ TEST_F(CliTest, ImportLeavesOutSplitsOfTorchSave) {
   std::ofstream(root_ / "ogbl/split/time/train.pt") << "PK";
   const Ended imported = Espalier("import ogbl --format OGB -o graph");
   ASSERT_EQ(imported.code, 0) << imported.error;
-  EXPECT_THAT(imported.output,
-              AllOf(HasSubstr("edges node:edge:node: 2"),
-                    HasSubstr("split 'time' is left out: ogbl/split/time/train.pt is a file of torch.save")));
+  EXPECT_THAT(imported.output, AllOf(HasSubstr("edges node:edge:node: 2"), HasSubstr("split 'time' is left out: "),
+                                     HasSubstr("ogbl/split/time/train.pt is a file of torch.save")));
   const Ended other = Espalier("import ogbl --format NPY -o other");
   EXPECT_EQ(other.code, 65);
   EXPECT_THAT(other.error, HasSubstr("found raw/edge.csv: read it with the format OGB"));
@@ -391,8 +390,9 @@ TEST_F(CliTest, ALabelIsNotNormalizedWithTheFeatures) {
     const Ended unknown =
         Espalier(command + std::string(" --format NPY -q --normalize-features --label target,tarket"));
     EXPECT_EQ(unknown.code, 65) << command;
-    EXPECT_THAT(unknown.error, HasSubstr("--label: no node type has a column 'tarket' (did you mean 'target'?); there "
-                                         "are: node-feat"));
+    EXPECT_THAT(unknown.error,
+                HasSubstr("--label: no node or edge type has a column 'tarket' (did you mean 'target'?); "
+                          "there are: node-feat"));
   }
   EXPECT_FALSE(std::filesystem::exists(root_ / "none"));
 }
