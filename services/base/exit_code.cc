@@ -19,7 +19,7 @@ ExitCode ExitCodeOf(StatusCode code) {
   switch (code) {
     case StatusCode::kOk: return ExitCode::kDone;
     case StatusCode::kCancelled: return ExitCode::kAskedToStop;
-    // What a store, a server or a model does not offer: asked for by the document, and by no fault of the data.
+    // The document asks for something that the store, server or model does not support.
     case StatusCode::kUnimplemented: return ExitCode::kBadDocument;
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:

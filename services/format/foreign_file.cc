@@ -29,6 +29,7 @@ bool IsSafetensors(std::string_view file) {
 
 FileKind DetectFileKind(std::span<const std::byte> bytes) {
   const std::string_view file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (IsSafetensors(file)) return FileKind::kSafetensors;  // first: its header's length may begin as a pickle does
   if (file.starts_with("PK\x03\x04")) {
     // The directory at the end of an archive has the names as they are.
     const std::string_view directory = file.substr(file.size() - std::min(file.size(), kDirectoryBytes));
@@ -37,8 +38,7 @@ FileKind DetectFileKind(std::span<const std::byte> bytes) {
   }
   if (file.starts_with("\x93NUMPY")) return FileKind::kNpy;
   if (file.starts_with("\x89HDF\r\n")) return FileKind::kHdf5;
-  if (IsPickle(file)) return FileKind::kPickle;
-  return IsSafetensors(file) ? FileKind::kSafetensors : FileKind::kUnknown;
+  return IsPickle(file) ? FileKind::kPickle : FileKind::kUnknown;
 }
 
 std::string NameOf(FileKind kind) {

@@ -1,4 +1,4 @@
-// Tells what kind of file was given where another was expected, by its bytes, for messages that name the remedy.
+// Detects the kind of a file from its bytes, so that errors can name the kind and the remedy.
 #pragma once
 
 #include <cstddef>

@@ -34,6 +34,8 @@ TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
   EXPECT_EQ(KindOf("\x93NUMPY\x01"), FileKind::kNpy);
   EXPECT_EQ(KindOf("\x89HDF\r\n\x1a\n"), FileKind::kHdf5);
   EXPECT_EQ(KindOf(std::string("\2\0\0\0\0\0\0\0{}", 10)), FileKind::kSafetensors);
+  // A header of 640 bytes: its length begins as a pickle of protocol 2 does.
+  EXPECT_EQ(KindOf(std::string("\x80\2\0\0\0\0\0\0", 8) + "{" + std::string(700, ' ')), FileKind::kSafetensors);
   for (const std::string& other :
        {std::string(), std::string("PK"), std::string("\x80", 1), std::string("\x80\x09x", 3),
         std::string("\3\0\0\0\0\0\0\0{}", 10), std::string("{\"a\": 1}")}) {

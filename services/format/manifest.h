@@ -92,7 +92,8 @@ struct Manifest {
   Quality quality;
   double partition_seconds = 0;
   uint64_t peak_memory_bytes = 0;
-  std::vector<std::string> warnings = {};  // what cutting has left out that a user may not expect; one text each
+  std::vector<std::string> warnings =
+      {};  // of partitioning, one sentence each: input that was left out or is probably a mistake
 };
 
 std::string ManifestToJson(const Manifest& manifest);

@@ -37,7 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   CsvOptions options = {.numbers = (choice & 2) != 0 ? CsvNumbers::kFloats : CsvNumbers::kInferred,
                         .shape = (choice & 4) != 0 ? CsvShape::kMatrix : CsvShape::kSqueeze,
-                        .delimiter = delimiter};
+                        .delimiter = delimiter,
+                        .may_lack_values = (choice & 16) != 0};
   if ((choice & 8) != 0) options.num_rows = choice >> 4;
   ESPALIER_CHECK(OutcomeOf(ReadCsvTable(file.path(), options, whole)) ==
                  OutcomeOf(ReadCsvTable(file.path(), options, cut)));

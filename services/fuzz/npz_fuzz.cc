@@ -1,5 +1,4 @@
-// .npz files: the zip directory, each member inflated, and its .npy header. Members that inflate to more than a small
-// multiple of the archive are left out, for the time that they take and not for their memory, which NpzFile bounds.
+// .npz files: the zip directory, each member inflated, and its .npy header.
 #include <cstddef>
 #include <cstdint>
 

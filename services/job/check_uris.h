@@ -10,7 +10,7 @@ namespace espalier::job {
 // (also "s3a://", "S3://") with a prefix of at most `max_prefix` bytes. Returns "" for a valid one.
 std::string UriProblem(const std::string& text, size_t max_prefix);
 
-// What is wrong with the address of an S3 service: "http(s)://host[:port][/]"; "" for nothing.
+// What is wrong with the address of an S3 service: "http(s)://host[:port][/path]"; "" for nothing.
 std::string EndpointProblem(const std::string& text);
 
 // What is wrong with the name of a Kubernetes object (a DNS subdomain of at most 253 bytes); "" for nothing.

@@ -1,4 +1,4 @@
-// What a valid document says that surprises.
+// Warnings about valid job documents: fields whose value is allowed but probably a mistake.
 #pragma once
 
 #include <string>

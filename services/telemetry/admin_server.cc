@@ -26,6 +26,7 @@ namespace espalier::telemetry {
 namespace {
 
 constexpr std::chrono::milliseconds kPauseWithoutResources{100};
+constexpr int kMaxWaiting = 8;  // requests for /readyz?wait at a time; others are answered at once
 
 bool WouldBlock(int error_number) {
   return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR;
@@ -103,6 +104,7 @@ class AdminServer::Impl {
   // False where the loop is to end.
   bool TakeWakeUp();
   void Drop(Connection& connection);
+  void DropOldest();
   HttpResponse Answer(const std::optional<HttpRequest>& request);
   HttpResponse AnswerPath(const std::string& path);
   int PollMilliseconds(bool accepts) const;
@@ -167,11 +169,11 @@ int AdminServer::Impl::PollMilliseconds(bool accepts) const {
 void AdminServer::Impl::Accept() {
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor >= 0) {
-    if (connections_.size() >= options_.max_connections) Drop(connections_.front());
+    if (connections_.size() >= options_.max_connections) DropOldest();
     connections_.push_back({descriptor, Deadline::After(options_.connection_deadline), {}, {}, 0, false});
   } else if (errno == EMFILE || errno == ENFILE) {
     // The next connection finds the oldest one's descriptor; where there is none, this one is turned away.
-    connections_.empty() ? TurnAway() : Drop(connections_.front());
+    connections_.empty() ? TurnAway() : DropOldest();
   } else if (errno == ENOBUFS || errno == ENOMEM) {
     accepts_again_ = Deadline::After(kPauseWithoutResources);
   }
@@ -204,7 +206,9 @@ void AdminServer::Impl::Receive(Connection& connection) {
   if (!HasWholeHead(connection.received)) return;
   const std::optional<HttpRequest> request = ParseRequest(connection.received);
   const bool may_wait = request && request->method == "GET" && request->path == "/readyz" && request->query == "wait";
-  if (may_wait && !HasBeenReady()) {
+  const auto num_waiting = std::count_if(connections_.begin(), connections_.end(),
+                                         [](const Connection& other) { return other.awaits_ready; });
+  if (may_wait && num_waiting < kMaxWaiting && !HasBeenReady()) {
     connection.awaits_ready = true;
     connection.deadline = Deadline::After(options_.start_wait);
     return;
@@ -251,6 +255,14 @@ void AdminServer::Impl::Drop(Connection& connection) {
   dropped_.Add();  // first, so that a peer that sees the end finds it counted
   close(connection.descriptor);
   connection.done = true;
+}
+
+// One that waits for readiness is the kubelet's probe: it goes only where all wait.
+void AdminServer::Impl::DropOldest() {
+  const auto other = std::find_if(connections_.begin(), connections_.end(), [](const Connection& connection) {
+    return !connection.awaits_ready && !connection.done;
+  });
+  Drop(other != connections_.end() ? *other : connections_.front());
 }
 
 HttpResponse AdminServer::Impl::Answer(const std::optional<HttpRequest>& request) {

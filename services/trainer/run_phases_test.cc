@@ -64,6 +64,7 @@ TEST(RunPhasesTest, AModelThatIsOnlyAppliedIsNeverTraining) {
 TEST(RunPhasesTest, SeveralTrainersShareThePercentage) {
   std::vector<PhaseReport> reports;
   TrainSmall(CommunityGraph(), TwoEpochs(), {.partitions = 2, .trainers = 3, .phases = &reports});
+  EXPECT_THAT(PhaseNames(reports), testing::Contains("Evaluating"));
   for (size_t i = 0; i < reports.size(); ++i) {
     const bool ends = i + 1 == reports.size() || reports[i + 1].phase != reports[i].phase;
     if (reports[i].phase != RunPhase::kEvaluating || !ends) continue;

@@ -46,7 +46,7 @@ class TrainerRun {
 
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
-    for (const std::string& warning : options_.graph_warnings) Warn(warning);
+    for (const std::string& warning : options_.warnings) Warn(warning);
     for (const std::string& warning : parts_.warnings) Warn(warning);
     if (parts_.unmeasurable.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
     const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts, [this] { return GoOnEvaluating(); },

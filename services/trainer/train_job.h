@@ -33,9 +33,9 @@ struct TrainOptions {
   storage::StoreLocation resume_from;  // a checkpoint or a folder of them, another run's for one; without a store: none
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
-  std::vector<std::string> graph_warnings;  // of the partitioning; they are the run's too
-  uint64_t inference_chunk_nodes = 0;       // evaluated at once, results depend on it; 0: ChunkNodesOf
-  uint64_t scoring_chunk = 4096;            // edges, and candidates, scored at once; likewise
+  std::vector<std::string> warnings;   // of the document and the partitioning; reported with the run's own
+  uint64_t inference_chunk_nodes = 0;  // evaluated at once, results depend on it; 0: ChunkNodesOf
+  uint64_t scoring_chunk = 4096;       // edges, and candidates, scored at once; likewise
   Timeouts timeouts;
   MathSettings math;                                  // reported with the results
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
@@ -73,7 +73,7 @@ struct TrainOutcome {
   double total_seconds = 0;
   std::string resumed_from;       // the checkpoint; empty: trained from the start
   CheckpointSummary checkpoints;  // of rank 0; empty on the others
-  // What is no error and may surprise, one text each: labels and classes that are missing, metrics that are undefined.
+  // Warnings, one sentence each: labels and classes that are missing, metrics that are undefined.
   std::vector<std::string> warnings;
 
   bool stopped() const { return loop.end == LoopEnd::kStopRequested; }

@@ -43,7 +43,8 @@ PartSizes SizesOf(const Split& split) {
   return {.train = split.train.size(), .validation = split.validation.size(), .test = split.test.size()};
 }
 
-// What the edges of a type of the source have is had, in `made`, by the type itself and by its reverse relation.
+// Returns the edge types of `made` that carry the columns and splits of `type`: the type itself and its reverse
+// relation.
 std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool makes_relations,
                                     const graph::GraphSchema& made) {
   std::vector<std::string> names = {type.Name()};

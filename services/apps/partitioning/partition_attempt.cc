@@ -33,7 +33,9 @@ Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, c
 // Deletes every object whose key starts with `start`, but those that start with `spared` (unless it is empty).
 void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
   const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
-  if (objects.status().code() == StatusCode::kFailedPrecondition) return;  // there is no bucket that could hold them
+  const bool has_no_bucket = objects.status().code() == StatusCode::kFailedPrecondition &&
+                             objects.status().message().find("NoSuchBucket") != std::string::npos;
+  if (has_no_bucket) return;  // nothing can be left there
   if (!objects.ok()) {
     Log(Level::kWarning, "files of a try are left behind", {{"start", start}, {"error", objects.status()}});
     return;

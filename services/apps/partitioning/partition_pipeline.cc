@@ -79,7 +79,8 @@ class Pipeline {
     PartitionOutcome outcome{
         .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
     const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
-      RETURN_IF_ERROR(CheckNames(NamesOf(standing)));
+      warnings_ = standing.warnings;
+      RETURN_IF_ERROR(WithWarnings(CheckNames(NamesOf(standing))));
       DeleteUnused(*output.store, prefix, standing);
       outcome.reused = true;
       outcome.manifest = std::move(standing);
@@ -138,7 +139,7 @@ class Pipeline {
   // Keeps what a reader has noticed for the report, and logs it.
   void WarnOfSource(const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings) {
-      telemetry::Log(telemetry::Level::kWarning, "the source may not be what is meant", {{"warning", warning}});
+      telemetry::Log(telemetry::Level::kWarning, "warning from the source reader", {{"warning", warning}});
     }
     warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
   }

@@ -1,5 +1,5 @@
-// Checks the values that a job document needs while they still stand in the user's rows: after the cut a graph server
-// or a trainer could name only a position inside a partition.
+// Checks the column values that a job document needs before partitioning renumbers the rows, so that errors name the
+// user's rows.
 #pragma once
 
 #include "services/apps/partitioning/document_names.h"

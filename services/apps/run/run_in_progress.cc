@@ -13,6 +13,7 @@
 #include "services/apps/run/training_view.h"
 #include "services/apps/run/users_document.h"
 #include "services/base/file.h"
+#include "services/job/job_warnings.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
@@ -90,6 +91,8 @@ RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnati
   if (active.count() > 0) deadline_ = Deadline::After(active);
   state_.attempts.incarnation = first_incarnation;
   state_.reason = std::move(reason);
+  // RunRequest has shown these before anything was started; the trainers report them too.
+  for (const std::string& warning : job::JobWarnings(context.job.training)) shown_warnings_.insert(warning);
 }
 
 std::optional<Stop> RunInProgress::Run() {

@@ -207,7 +207,8 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
 
   trainer::TrainOptions options;
   options.graph_name = session.graph_name;
-  options.graph_warnings = session.warnings;
+  options.warnings = job::JobWarnings(job);
+  options.warnings.insert(options.warnings.end(), session.warnings.begin(), session.warnings.end());
   RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
   options.audit_path = flags.audit_path;
   options.partition_key = session.partition_key;
@@ -299,8 +300,6 @@ int Main(int argc, char** argv) {
                                         {"blas_kernel", math->blas_kernel},
                                         {"torch", math->torch_version},
                                         {"cpu_capability", math->cpu_capability}});
-  for (const std::string& warning : job::JobWarnings(training))
-    Log(Level::kWarning, "document", {{"warning", warning}});
   if (const std::string warning = trainer::BlasWarning(*math); !warning.empty()) {
     Log(Level::kWarning, "slow BLAS", {{"warning", warning}});
   }

@@ -219,7 +219,14 @@ Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRo
                                       const ChunkReading& reading) {
   ASSIGN_OR_RETURN(const Tensor first, ReadNpy(PathOf(reading, array.files[0])));
   // numpy.array([]) is F64 [0].
-  if (rows.count == 0 && array.files.size() == 1 && first.num_elements() == 0) return NoEdges();
+  if (rows.count == 0 && first.num_elements() == 0) {
+    bool all_are_empty = true;
+    for (size_t i = 1; i < array.files.size() && all_are_empty; ++i) {
+      ASSIGN_OR_RETURN(const Tensor chunk, ReadNpy(PathOf(reading, array.files[i])));
+      all_are_empty = chunk.num_elements() == 0;
+    }
+    if (all_are_empty) return NoEdges();
+  }
   if (!graph::IsIdDType(first.dtype()) || first.shape().size() != 2 || first.shape()[1] != 2) {
     return InvalidArgument(array.files[0] + " is " + first.ToString() +
                            ": expected [edges, 2] of I32, I64, U32 or U64, a source and a destination a row");

@@ -89,42 +89,52 @@ struct Masks {
   const Tensor* test;
 };
 
-// A column that is named as a mask and cannot be one makes a part empty that its user thinks is full. Where none of the
-// three is a mask, there is no split, and the columns are anything.
-Status CheckMasks(const std::map<std::string, Tensor>& columns, const std::string& owner) {
-  if (!Masks(columns).any()) return {};
+// Returns why the columns make no split although one of them is a mask; empty where they make one, or none is a mask.
+// A split without the other column would have an empty part that the graph's author did not mean.
+std::string MaskProblem(const std::map<std::string, Tensor>& columns) {
+  if (!Masks(columns).any()) return "";
   for (const char* name : {kTrainMask, kValidationMask, kTestMask}) {
     const auto found = columns.find(name);
     if (found == columns.end() || MaskIn(columns, name) != nullptr) continue;
-    return InvalidArgument("column '" + std::string(name) + "' of " + owner + " is " + found->second.ToString() +
-                           ": expected one integer or bool a row, because other columns of the type are masks");
+    return "column '" + std::string(name) + "' is " + found->second.ToString() +
+           ", and other columns of the type are masks: expected one integer or bool a row";
   }
-  return {};
+  return "";
 }
 
-Status AddMaskSplits(SourceGraph* graph) {
+// Whether the columns of `owner` make a split. `warnings`, unless null, receives why a split is left out.
+bool HasMaskSplit(const std::map<std::string, Tensor>& columns, const std::string& owner,
+                  std::vector<std::string>* warnings) {
+  const std::string problem = MaskProblem(columns);
+  if (!problem.empty() && warnings != nullptr) {
+    warnings->push_back("split '" + std::string(kMaskSplit) + "' of " + owner + " is left out: " + problem);
+  }
+  return problem.empty() && Masks(columns).any();
+}
+
+void AddMaskSplits(SourceGraph* graph, std::vector<std::string>* warnings) {
   for (uint16_t type = 0; type < graph->nodes.size(); ++type) {
-    RETURN_IF_ERROR(
-        CheckMasks(graph->nodes[type].columns, "node type '" + graph->schema.NodeTypeName(NodeTypeId(type)) + "'"));
-    const Masks masks(graph->nodes[type].columns);
-    if (!masks.any()) continue;
+    const auto& columns = graph->nodes[type].columns;
+    const std::string owner = "node type '" + graph->schema.NodeTypeName(NodeTypeId(type)) + "'";
+    if (!HasMaskSplit(columns, owner, warnings)) continue;
+    const Masks masks(columns);
     graph->splits[kMaskSplit][type] = {.train = RowsThatAreSet(masks.train),
                                        .validation = RowsThatAreSet(masks.validation),
                                        .test = RowsThatAreSet(masks.test)};
   }
   for (uint16_t type = 0; type < graph->edges.size(); ++type) {
     const EdgeSet& edges = graph->edges[type];
-    RETURN_IF_ERROR(CheckMasks(edges.columns, "edge type '" + graph->schema.EdgeType(EdgeTypeId(type)).Name() + "'"));
+    const std::string owner = "edge type '" + graph->schema.EdgeType(EdgeTypeId(type)).Name() + "'";
+    if (!HasMaskSplit(edges.columns, owner, warnings)) continue;
     const Masks masks(edges.columns);
-    if (!masks.any()) continue;
     graph->edge_splits[kMaskSplit][type] = {.train = PairsThatAreSet(masks.train, edges),
                                             .validation = PairsThatAreSet(masks.validation, edges),
                                             .test = PairsThatAreSet(masks.test, edges)};
   }
-  return {};
 }
 
-Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReading& reading) {
+Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReading& reading,
+                              std::vector<std::string>* warnings) {
   SourceGraph graph;
   graph.name = metadata.name.empty() ? SourceName(reading.directory) : metadata.name;
   ASSIGN_OR_RETURN(graph.schema, SchemaOf(metadata));
@@ -144,7 +154,7 @@ Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReadin
     ASSIGN_OR_RETURN(edges, ReadChunkedEdges(described.ends, described.rows, limits, reading));
     RETURN_IF_ERROR(ReadColumns(described.columns, described.rows, reading, &edges.columns));
   }
-  RETURN_IF_ERROR(AddMaskSplits(&graph));
+  AddMaskSplits(&graph, warnings);
   return graph;
 }
 
@@ -156,7 +166,7 @@ Result<SourceGraph> ReadChunked(const SourceReadOptions& options, const std::str
   ASSIGN_OR_RETURN(const ChunkedMetadata metadata, ParseChunkedMetadata(text).While("reading " + directory));
   const ChunkReading reading{
       .directory = directory, .threads = options.threads, .scratch_folder = scratch_folder, .labels = options.labels};
-  return ReadGraph(metadata, reading).While("reading " + directory);
+  return ReadGraph(metadata, reading, options.warnings).While("reading " + directory);
 }
 
 bool ChunkedNumbersEdges(const std::string& directory) {

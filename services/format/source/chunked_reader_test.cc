@@ -192,9 +192,21 @@ TEST(ChunkedReaderTest, MasksAreASplit) {
   EXPECT_THAT(validation.edge_ids, ElementsAre(2));
 }
 
-TEST(ChunkedReaderTest, AColumnThatIsNamedAsAMaskBesideAMaskIsOne) {
-  EXPECT_THAT(ErrorWithMetadata("\"feat\"", "\"val_mask\""),
-              HasSubstr("column 'val_mask' of node type 'paper' is F32 [3, 2]: expected one integer or bool a row"));
+// WikiCS has 20 training masks side by side, and one test mask.
+TEST(ChunkedReaderTest, ASplitIsLeftOutWhereOneOfItsColumnsIsNoMask) {
+  const testing::TemporaryFolder folder;
+  WriteLibrary(folder);
+  std::string metadata = kLibrary;
+  metadata.replace(metadata.find("\"feat\""), 6, "\"val_mask\"");
+  folder.Write("metadata.json", metadata);
+  std::vector<std::string> warnings;
+  const Result<graph::SourceGraph> read = ReadChunked({.path = folder.path(), .threads = 1, .warnings = &warnings});
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_THAT(warnings,
+              ElementsAre(AllOf(HasSubstr("split 'masks' of node type 'paper' is left out: column 'val_mask'"),
+                                HasSubstr("expected one integer or bool a row"))));
+  EXPECT_FALSE(read->splits.contains(kMaskSplit));
+  EXPECT_TRUE(read->edge_splits.contains(kMaskSplit));
 }
 
 TEST(ChunkedReaderTest, TotalsByTypeAreEnough) {

@@ -24,7 +24,7 @@ struct SourceReadOptions {
   TripleOptions triples;            // for kTriples
   graph::LabelColumns labels = {};  // which columns may lack values
   WorkMeter* meter = nullptr;       // counts the bytes of text that are read, unless null; other files are mapped
-  // Gets one sentence for each thing that was read, or left out, and may surprise, unless null.
+  // Receives one sentence for each input that was left out or is probably a mistake. Null: warnings are discarded.
   std::vector<std::string>* warnings = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// What files of triples hold that is read as written, and is rarely meant: header lines, blanks around names.
+// Warnings about triple files: header lines, and names with leading or trailing blanks. Both are read as written.
 #pragma once
 
 #include <array>

@@ -188,6 +188,12 @@ Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& 
   }
 }
 
+// "http://s3.example.com:9000" of a request that was sent, so that its URL is valid.
+std::string OriginOf(const HttpRequest& request) {
+  const Result<Url> url = ParseUrl(request.url);
+  return url.ok() ? url->Origin() : "";
+}
+
 void InitializeCurl() {
   static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
   ESPALIER_CHECK(code == CURLE_OK) << curl_easy_strerror(code);
@@ -232,9 +238,10 @@ class CurlTransport::Handle {
   }
 
   // Whether the port of an http:// URL speaks TLS, whatever its certificate. Sends nothing after the handshake.
-  bool CompletesTlsHandshake(const HttpRequest& request, const CurlOptions& settings) {
+  bool CompletesTlsHandshake(const HttpRequest& request, const CurlOptions& settings, milliseconds time_left) {
     const std::string url = "https" + request.url.substr(std::string_view("http").size());
-    const long timeout = static_cast<long>(settings.connect_timeout.count());  // NOLINT: curl's type
+    const auto limit = std::min(settings.connect_timeout, time_left);
+    const long timeout = static_cast<long>(std::max(limit.count(), milliseconds::rep{1}));  // NOLINT: curl's type
     Set(easy_, CURLOPT_URL, url.c_str());
     Set(easy_, CURLOPT_CONNECT_ONLY, 1L);
     Set(easy_, CURLOPT_TIMEOUT_MS, timeout);
@@ -281,21 +288,29 @@ Result<HttpResponse> CurlTransport::Send(const HttpRequest& request, const SendO
   if (options.deadline.HasPassed()) return DeadlineExceeded("no time is left to send a request");
   std::unique_ptr<Handle> handle = TakeHandle();
   Result<HttpResponse> response = handle->Perform(request, options, options_);
-  if (response.ok()) has_answer_.store(true, std::memory_order_relaxed);
   // One that failed has no connection worth keeping, and may take no options any more: after a name that could not be
   // resolved, libcurl 7.88 refuses CURLOPT_BUFFERSIZE until it is made anew.
-  if (!response.ok()) return ExplainEmptyReply(std::move(response).status(), request);
+  if (!response.ok()) return ExplainEmptyReply(std::move(response).status(), request, options);
   GiveBack(std::move(handle));
+  {
+    MutexLock lock(&mutex_);
+    answered_origins_.insert(OriginOf(request));
+  }
   return response;
 }
 
 // A TLS port may close the connection at a plain request without a word, which looks like a failing server. Before the
-// first answer a handshake tells the two apart.
-Status CurlTransport::ExplainEmptyReply(Status status, const HttpRequest& request) {
+// first answer of the server a handshake tells the two apart.
+Status CurlTransport::ExplainEmptyReply(Status status, const HttpRequest& request, const SendOptions& options) {
   const bool is_empty = status.message().find(curl_easy_strerror(CURLE_GOT_NOTHING)) != std::string::npos ||
                         status.message().find("Empty reply") != std::string::npos;
-  const bool may_be_tls = is_empty && request.url.starts_with("http://") && !has_answer_.load();
-  if (!may_be_tls || !Handle().CompletesTlsHandshake(request, options_)) return status;
+  if (!is_empty || !request.url.starts_with("http://")) return status;
+  {
+    MutexLock lock(&mutex_);
+    if (answered_origins_.contains(OriginOf(request))) return status;
+  }
+  const auto time_left = std::chrono::duration_cast<milliseconds>(options.deadline.Remaining());
+  if (!Handle().CompletesTlsHandshake(request, options_, time_left)) return status;
   return FailedPrecondition(status.message() + "; the port expects https://: use that in the endpoint");
 }
 

@@ -2,8 +2,8 @@
 // connections that are kept and used again.
 #pragma once
 
-#include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,12 +33,12 @@ class CurlTransport final : public HttpTransport {
   class Handle;  // an easy handle, with its connection
   std::unique_ptr<Handle> TakeHandle();
   void GiveBack(std::unique_ptr<Handle> handle);
-  Status ExplainEmptyReply(Status status, const HttpRequest& request);
+  Status ExplainEmptyReply(Status status, const HttpRequest& request, const SendOptions& options);
 
   const CurlOptions options_;
-  std::atomic<bool> has_answer_{false};  // atomic, because every thread that sends sets it
   Mutex mutex_;
   std::vector<std::unique_ptr<Handle>> idle_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> answered_origins_ ABSL_GUARDED_BY(mutex_);  // that have answered at least once
 };
 
 }  // namespace espalier::storage

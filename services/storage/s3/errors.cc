@@ -67,7 +67,7 @@ StatusCode CodeOf(const S3Error& error) {
   if (remedy == Remedy::kRetry) {
     return error.http_status == 409 ? StatusCode::kAborted : StatusCode::kUnavailable;
   }
-  // Whether the service accepts the bytes or only its own idea of their checksum: no other try will tell.
+  // A retry cannot tell a damaged upload from a service that computes checksums differently.
   if (remedy == Remedy::kResend) return StatusCode::kUnimplemented;
   if (IsOneOf(code,
               {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName", "XMinioInvalidObjectName"})) {
@@ -102,7 +102,8 @@ std::string HintFor(const S3Error& error) {
   if (error.http_status >= 300 && error.http_status < 400) {
     return "; check the region and the endpoint: spec.storage.s3, or AWS_REGION and AWS_ENDPOINT_URL_S3";
   }
-  if (error.http_status == 400 && ToLower(error.message).find("https") != std::string::npos) {
+  // Plain text or HTML: an S3 error with a code may well quote a URL.
+  if (error.http_status == 400 && error.code.empty() && ToLower(error.message).find("https") != std::string::npos) {
     return "; the port expects https://: check " + endpoint_setting;
   }
   if (IsRefusalOfChecksums(error)) {
@@ -124,7 +125,7 @@ void ReadRegion(const std::string& element, S3Error& error) {
   if (IsRegion(region)) error.region = region;
 }
 
-// MinIO says in headers what an answer to HEAD has no body for.
+// MinIO sends the error of a HEAD request in headers, because the response has no body.
 void ReadHeadersOfMinio(const HttpResponse& response, S3Error& error) {
   const std::string* const code = response.Header("x-minio-error-code");
   if (code == nullptr) return;

@@ -24,7 +24,7 @@ constexpr seconds kStallTime{15};
 constexpr seconds kShortestCall{5};        // on a service that has been silent for long
 constexpr seconds kMaxRetryAfter{10};      // that a service may ask for
 constexpr seconds kMaxClockSkew{15 * 60};  // that S3 puts up with
-constexpr int kMaxDamagedBodies = 3;       // one after another, refused in the same words
+constexpr int kMaxDamagedBodies = 3;       // one after another, refused with the same error
 constexpr size_t kMaxExplanationBytes = 64 << 10;
 
 uint64_t RandomSeed() {
@@ -161,7 +161,7 @@ HttpResponse S3Client::ExplainRefusalOfHead(HttpResponse response, const S3Bucke
   if (!explained.ok()) return response;
   const bool is_refusal = explained->status >= 300 && explained->status != 416;
   if (is_refusal && (response.status == 400 || !IsAboutTheObject(ErrorOf(*explained)))) return *std::move(explained);
-  traits_.SetKnown(bucket.name);
+  if (explained->status < 500 && explained->status != 429) traits_.SetKnown(bucket.name);
   return response;
 }
 
@@ -232,9 +232,9 @@ S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& c
       progress.num_damaged_bodies = refusal == progress.last_refusal ? progress.num_damaged_bodies + 1 : 1;
       progress.last_refusal = refusal;
       if (progress.num_damaged_bodies < kMaxDamagedBodies) return {Outcome::Next::kRetryLater, status};
-      const std::string advice = "; refused in the same words " + std::to_string(kMaxDamagedBodies) +
-                                 " times: the service computes checksums in a way of its own, or something on the "
-                                 "path to it changes what is sent";
+      const std::string advice = "; refused " + std::to_string(kMaxDamagedBodies) +
+                                 " times with the same error: the service computes checksums differently, or a proxy "
+                                 "changes the body";
       return {Outcome::Next::kReturn, Status(status.code(), status.message() + advice)};
     }
     case Remedy::kRenew:

@@ -19,7 +19,7 @@
 namespace espalier::storage {
 
 struct S3ClientOptions {
-  // `max_attempts` is for answers that are unusable (S3Call::check); for what may pass with time there is retry_budget.
+  // `max_attempts` limits responses that S3Call::check rejects; `retry_budget` limits retries of transient errors.
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
   // No request of a call starts later than this after its first one, nor is an answer awaited for longer; time in which

@@ -403,7 +403,7 @@ TEST_F(S3ClientTest, SendsADamagedBodyAgainButNotForEver) {
   const Status status = Refused(*client);
   EXPECT_EQ(NumRequests(), 3u + 3u);
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("in the same words 3 times"));
+  EXPECT_THAT(status.message(), HasSubstr("refused 3 times with the same error"));
 }
 
 TEST_F(S3ClientTest, AsksWhyHeadFindsNothingOnce) {

@@ -216,7 +216,7 @@ splits:
                 self.assertIn(words, refused.stderr)
                 self.assertEqual(list((self.dir / "run").rglob("manifest.json")), [])
 
-    def test_what_surprises_is_one_warning_in_console_and_result(self):
+    def test_a_probable_mistake_is_one_warning_in_console_and_result(self):
         labels = 100 * np.random.default_rng(5).integers(0, 3, 200)
         labels[120:160] = 0
         evaluation = {"metric": "ROCAUC", "earlyStopping": {"patience": 1}}

@@ -69,6 +69,7 @@ class StoreQuirks(Scenario):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         refused = [line for line in self.requests() if line.split()[2] in ("301", "400")]
         # The region once, checksums once for uploads; a few requests may be on their way by then.
+        self.assertEqual({line.split()[2] for line in refused}, {"301", "400"}, refused)
         self.assertLess(len(refused), 6, refused)
         self.assertEqual(self.partition().returncode, 0, "the partitions are found")
 

@@ -26,8 +26,8 @@ struct EdgeTarget {
 // `num_outputs` as an existing model has them; none: classes are 0 .. the largest label in any part of the split, and
 // other tasks have as many outputs as a label has values. Reads every label of the split once, each rank its share, so
 // that a label that does not fit, a pair that is no edge or is several is known before the first step; InvalidArgument
-// too where no training edge has a label. `warnings` becomes what else is worth telling of the labels
-// (LabelCensus::Warnings). Every rank calls it. A job that only applies a model may do without labels; it needs
+// too where no training edge has a label. Sets `*warnings` to LabelCensus::Warnings().
+// Every rank calls it. A job that only applies a model may do without labels; it needs
 // num_outputs.
 Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess& graph,
                                 std::optional<int64_t> num_outputs, collective::Collective& collective,
