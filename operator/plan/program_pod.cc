@@ -33,11 +33,12 @@ bool ProgramHasFailed(const kube::Pod& pod) {
   });
 }
 
-// Before the pod was asked to end. What a user's program makes of SIGTERM is its own affair, 0 as well.
+// Exit code 0 after SIGTERM is no success: a user's program may end with any code when it is asked to. Kubernetes'
+// times are whole seconds, so an end in the second of the request may be a reply to it.
 bool SucceededByItself(const kube::Pod& pod) {
   const auto& asked = pod.meta.deletion_requested_at;
   return !asked || EachProgramContainer(pod, [&](const kube::ContainerState& container) {
-    return container.ended && container.ended->finished_at <= *asked;
+    return container.ended && container.ended->finished_at < *asked;
   });
 }
 

@@ -106,9 +106,9 @@ TEST(ProgramPodTest, AnEndAfterThePodWasAskedToEndIsNoSuccessOfTheJob) {
   job.completions = 1;
   kube::Pod pod = PodOfContainers({RunningContainer("istio-proxy"), EndedContainer("trainer", 0)});
   const JobRun run{.job = &job, .pods = {&pod}};
-  pod.meta.deletion_requested_at = kEndOfPrograms;
+  pod.meta.deletion_requested_at = kEndOfPrograms + seconds(1);
   EXPECT_TRUE(HasSucceededDespiteOthers(run));
-  pod.meta.deletion_requested_at = kEndOfPrograms - seconds(1);
+  pod.meta.deletion_requested_at = kEndOfPrograms;  // the end may be a reply to SIGTERM
   EXPECT_FALSE(HasSucceededDespiteOthers(run));
 }
 
@@ -273,6 +273,24 @@ TEST_F(HeldPodsTest, ASuspensionEndsThemToo) {
   scene_.Training();
   scene_.Suspend();
   scene_.SettleWithin(seconds(60));
+  EXPECT_EQ(scene_.status().phase, api::Phase::kSuspended);
+}
+
+TEST_F(HeldPodsTest, AProgramThatEndsWith0OnSigtermDoesNotFinishASuspendedJob) {
+  scene_.cluster().InjectSidecar({.name = "istio-proxy", .ignores_sigterm = true});
+  scene_.Training();
+  scene_.Suspend();
+  scene_.Act();  // the programs end in the second in which their pods are deleted
+  for (const std::string& name : scene_.Pods("cora-trainer-1")) {
+    kube::Pod* const pod = scene_.cluster().FindPod(name);
+    kube::ContainerEnd& end = *testing::ProgramOf(*pod).ended;
+    ASSERT_EQ(end.finished_at, *pod->meta.deletion_requested_at);
+    end.exit_code = 0;
+  }
+  scene_.Settle();
+  EXPECT_EQ(scene_.status().phase, api::Phase::kSuspending);
+  scene_.SettleWithin(seconds(60));
+  scene_.SettleAfter(kHeldGrace);
   EXPECT_EQ(scene_.status().phase, api::Phase::kSuspended);
 }
 
