@@ -125,6 +125,7 @@ bool HasSucceededDespiteOthers(const JobRun& run) {
 bool IsFailing(const JobRun& run) {
   if (run.job == nullptr) return false;
   if (run.job->failure_target || run.job->has_failed) return true;
+  if (run.job->suspended) return false;  // its controller deletes the pods: their programs end for that
   return std::any_of(run.pods.begin(), run.pods.end(),
                      [](const kube::Pod* pod) { return IsHeld(*pod) && ProgramHasFailed(*pod); });
 }

@@ -36,7 +36,8 @@ int64_t CountReady(const JobRun& run);
 // All indexes have succeeded although the Job controller may never say so: a pod is held, or another container's exit
 // code has failed its pod. False without a Job.
 bool HasSucceededDespiteOthers(const JobRun& run);
-// The Job controller has given the Job up, or a program has failed in a pod that is held.
+// Returns whether the Job controller has given the Job up, or, unless the Job is suspended, a program has failed in a
+// pod that is held.
 bool IsFailing(const JobRun& run);
 // No program runs any more, and at least one pod is held.
 bool IsHeldByOthersAlone(const JobRun& run);

@@ -294,6 +294,17 @@ TEST_F(HeldPodsTest, AProgramThatEndsWith0OnSigtermDoesNotFinishASuspendedJob) {
   EXPECT_EQ(scene_.status().phase, api::Phase::kSuspended);
 }
 
+TEST_F(HeldPodsTest, AChildThatAnotherWriterHasSuspendedIsNotRestarted) {
+  scene_.cluster().InjectSidecar({.name = "istio-proxy", .ignores_sigterm = true});
+  scene_.Training();
+  scene_.cluster().SuspendJob("cora-trainer-1", true, "kueue");
+  scene_.SettleAfter(seconds(10));
+  ASSERT_THAT(MessageOf(api::kTrainersReady), HasSubstr("kueue"));
+  scene_.SettleAfter(kHeldGrace);
+  EXPECT_EQ(scene_.status().incarnation, 1);
+  EXPECT_EQ(scene_.ReasonOf(api::kTrainersReady), kJobSuspended);
+}
+
 class KeptPodsTest : public HeldPodsTest {
  protected:
   KeptPodsTest() : HeldPodsTest(Scene::With({{"runPolicy", {{"cleanPodPolicy", "None"}}}})) {}
