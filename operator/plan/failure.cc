@@ -93,11 +93,30 @@ std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   return strongest;
 }
 
-// A pod whose program has succeeded, and that the Job controller counts as failed.
+Failure OfPod(int strength, const char* reason, std::string message, const kube::Pod& pod) {
+  Failure failure = Of(strength, Retry::kNotCounted, reason);
+  failure.message = std::move(message);
+  failure.pod = pod.meta.key.name;
+  return failure;
+}
+
+Failure ToldToEnd(const kube::Pod& pod) {
+  return OfPod(kConsequence, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
+}
+
+Failure Evicted(const kube::Pod& pod) {
+  return OfPod(kDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
+}
+
+// Returns the failure of a pod whose program ended with 0 and that the Job controller counts as failed. Containers end
+// with any exit code on SIGTERM: only one that ended before the pod's deletion is a cause.
 std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
   if (pod.phase != kube::PodPhase::kFailed || !ProgramHasSucceeded(pod)) return std::nullopt;
+  if (pod.disruption_target) return Evicted(pod);
+  const std::optional<kube::WallTime>& deleted_at = pod.meta.deletion_requested_at;
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended || container.ended->succeeded()) continue;
+    if (deleted_at && container.ended->finished_at >= *deleted_at) continue;
     Failure failure = Of(kOther, Retry::kCounted, kSidecarFailed);
     failure.message = "container " + container.name + " ended with exit code " +
                       std::to_string(container.ended->exit_code) +
@@ -105,7 +124,7 @@ std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
     failure.pod = pod.meta.key.name;
     return failure;
   }
-  return std::nullopt;
+  return deleted_at ? std::optional(ToldToEnd(pod)) : std::nullopt;
 }
 
 // A whole second, because that is all that Kubernetes' times have; none where the kubelet did not see the end.
@@ -119,17 +138,6 @@ bool EndedBeforeItsDeletion(const kube::Pod& pod) {
            (!has_program || IsProgramContainer(pod, container)) &&
            container.ended->finished_at < *pod.meta.deletion_requested_at;
   });
-}
-
-Failure OfPod(int strength, const char* reason, std::string message, const kube::Pod& pod) {
-  Failure failure = Of(strength, Retry::kNotCounted, reason);
-  failure.message = std::move(message);
-  failure.pod = pod.meta.key.name;
-  return failure;
-}
-
-Failure ToldToEnd(const kube::Pod& pod) {
-  return OfPod(kConsequence, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
 }
 
 bool IsHopeless(const kube::Pod& pod, const kube::ContainerState& container,
@@ -161,7 +169,7 @@ std::optional<Failure> FailureOf(const kube::Pod& pod) {
   const bool has_failed = ProgramHasEnded(pod);
   // Before Failed: on a dead node no kubelet says what became of it.
   if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
-    return OfPod(kDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
+    return Evicted(pod);
   }
   if (pod.phase == kube::PodPhase::kUnknown || pod.reason == kNodeLost) {
     return OfPod(kDisruption, kNodeLost, pod.message.empty() ? "the pod's node does not answer" : pod.message, pod);

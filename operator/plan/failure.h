@@ -4,8 +4,8 @@
 //   64, 65 > OOMKilled > 70, a signal, any other code > 77 > disrupted, node lost > 75 > 74 > SidecarFailed
 //
 // The program's containers decide (program_pod.h), also while another container keeps the pod running after them. A
-// pod whose program has succeeded has not failed; where another container's exit code makes the Job fail all the same,
-// that is the cause only if no program tells one (SidecarFailed).
+// pod whose program has succeeded has not failed; another container's exit code may make its Job fail all the same.
+// SidecarFailed is the cause only if no program failed.
 //
 // A pod with the condition DisruptionTarget is disrupted whatever it said. One that was being deleted when it ended was
 // told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled; of a program of the user's

@@ -254,6 +254,26 @@ TEST(FailureTest, OfAPodWhoseProgramSucceededTheOthersAreNoFailureOfIts) {
   EXPECT_FALSE(FailureOf(Disrupted(PodThatEnded(0))).has_value());
 }
 
+// The program of a user may end with 0 on SIGTERM, and the sidecar with 143.
+TEST(FailureTest, ASidecarThatEndsBecauseItsPodDoesIsNoFailureOfIts) {
+  kube::Pod pod = PodThatEnded(0);
+  pod.phase = kube::PodPhase::kFailed;
+  pod.containers.push_back(PodThatEnded(143).containers[0]);
+  pod.containers[1].name = "istio-proxy";
+  const auto failure_of = [](const kube::Pod& one) {
+    const std::vector<const kube::Pod*> pods{&one};
+    return *StrongestFailure(pods, BadInputOnTheWayOut::kIsBelieved);
+  };
+  const kube::Pod evicted = Deleted(Disrupted(pod));
+  EXPECT_EQ(failure_of(evicted).reason, kDisrupted);
+  EXPECT_EQ(failure_of(evicted).retry, Retry::kNotCounted);
+  EXPECT_EQ(StrongestOf({evicted, PodThatEnded(74)}), kDisrupted);
+  EXPECT_EQ(failure_of(Deleted(pod)).reason, "Stopped");
+  EXPECT_EQ(failure_of(Deleted(pod)).retry, Retry::kNotCounted);
+  EXPECT_EQ(StrongestOf({Deleted(pod), PodThatEnded(74)}), "Unavailable");
+  EXPECT_EQ(failure_of(Deleted(pod, kNoon + std::chrono::seconds(1))).reason, kSidecarFailed);
+}
+
 TEST(FailureTest, AProgramThatFailedBesideAContainerThatRunsOnHasFailed) {
   kube::Pod pod = PodThatEnded(74);
   pod.phase = kube::PodPhase::kRunning;
