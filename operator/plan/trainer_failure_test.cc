@@ -56,26 +56,30 @@ TEST(TrainerFailureTest, AnObstacleIsRememberedWhenItsPodIsDeletedBeforeTheJobFa
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+// A sidecar keeps the pod of the failed trainer: its Job fails only when the operator deletes that pod.
 TEST(TrainerFailureTest, AnObstacleIsRememberedUntilAllTrainersRun) {
-  for (const bool all_run : {false, true}) {
-    Scene scene;
-    scene.Training();
-    scene.cluster().Unschedule(scene.TrainerPod(1), "0/3 nodes are available: 3 Insufficient memory.");
-    scene.SettleAfter(seconds(1));
-    scene.cluster().FindPod(scene.TrainerPod(1))->unscheduled_reason.clear();
-    scene.cluster().set_mount_failure("the pod has a node, and no container yet");
-    scene.Settle();
-    ASSERT_EQ(scene.ReasonOf(api::kTrainersReady), kStarting);
-    EXPECT_THAT(api::FindCondition(scene.status(), api::kTrainersReady)->message, HasSubstr("before by Unschedulable"));
-    if (all_run) {
-      scene.cluster().set_mount_failure({});
+  for (const bool has_sidecar : {false, true}) {
+    for (const bool all_run : {false, true}) {
+      Scene scene;
+      if (has_sidecar) scene.cluster().InjectSidecar({.name = "istio-proxy"});
+      scene.Training();
+      scene.cluster().Unschedule(scene.TrainerPod(1), "0/3 nodes are available: 3 Insufficient memory.");
+      scene.SettleAfter(seconds(1));
+      scene.cluster().FindPod(scene.TrainerPod(1))->unscheduled_reason.clear();
+      scene.cluster().set_mount_failure("the pod has a node, and no container yet");
       scene.Settle();
+      ASSERT_EQ(scene.ReasonOf(api::kTrainersReady), kStarting);
+      EXPECT_THAT(api::FindCondition(scene.status(), api::kTrainersReady)->message,
+                  HasSubstr("before by Unschedulable"));
+      if (all_run) {
+        scene.cluster().set_mount_failure({});
+        scene.Settle();
+      }
+      scene.TrainerPodEnded(0, 74);
+      scene.SettleWithin(kSoon);
+      EXPECT_EQ(scene.restart_reason(), all_run ? "Unavailable" : kHeldBack) << has_sidecar;
+      EXPECT_EQ(scene.status().attempts_counted, all_run ? 1 : 0) << has_sidecar;
     }
-    scene.TrainerPodEnded(0, 74);
-    scene.cluster().set_mount_failure({});
-    scene.SettleWithin(kSoon);
-    EXPECT_EQ(scene.restart_reason(), all_run ? "Unavailable" : kHeldBack);
-    EXPECT_EQ(scene.status().attempts_counted, all_run ? 1 : 0);
   }
 }
 

@@ -112,7 +112,7 @@ void WriteReadiness(Draft& draft, const char* waits_for) {
   const bool fails = IsFailing(run);
   std::optional<Obstacle> obstacle;  // the cause of a failure may lie in it (AsItCounts)
   if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(draft.training().status, job);
-  if (fails && obstacle && IsInTheWay(before->reason)) return;
+  if (fails && obstacle) return;
   if (const std::string holders = HoldersText(run); fails && !holders.empty()) {
     return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, kHeldByContainers, holders);
   }
