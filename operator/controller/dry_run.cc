@@ -41,7 +41,8 @@ std::optional<api::Role> RoleOfChild(const kube::Json& child) {
   return std::nullopt;
 }
 
-// Of all templates at once, so that one look at the message is enough.
+// Returns all violations, a line for each, so that one look at the message is enough. Every role's part of the document
+// is checked, also where no pods are made of it now: status.images keeps an image that counts as the operator's later.
 Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::DryRunTemplates& action,
                                         const api::DistTraining& training, const PodPolicy& policy) {
   const LabelsOfSecret labels_of_secret =
@@ -53,15 +54,23 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
     return std::optional(std::move(meta.labels));
   };
   std::vector<std::string> lines;  // several roles may use the same
+  const auto check = [&](api::Role role, const kube::Json& json) -> Status {
+    ASSIGN_OR_RETURN(const std::vector<std::string> violations,
+                     PodPolicyViolations(policy, training.raw_spec, role, json, labels_of_secret));
+    for (const std::string& violation : violations) {
+      if (std::find(lines.begin(), lines.end(), violation) == lines.end()) lines.push_back(violation);
+    }
+    return {};
+  };
   for (const plan::ApplyChild& child : action.children) {
     const std::optional<api::Role> role = RoleOfChild(child.object);
     const kube::Json* const spec = kube::Find(child.object, {"spec", "template", "spec"});
     if (!role || spec == nullptr) continue;
-    ASSIGN_OR_RETURN(const std::vector<std::string> violations,
-                     PodPolicyViolations(policy, training.raw_spec, *role, *spec, labels_of_secret));
-    for (const std::string& violation : violations) {
-      if (std::find(lines.begin(), lines.end(), violation) == lines.end()) lines.push_back(violation);
-    }
+    RETURN_IF_ERROR(check(*role, *spec));
+  }
+  for (const api::Role role : api::kRoles) {
+    const kube::Json* const part = kube::Find(training.raw_spec, {api::FieldOf(role)});
+    if (part != nullptr) RETURN_IF_ERROR(check(role, *part));
   }
   std::string all;
   for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;

@@ -2,7 +2,8 @@
 // service account and Secret of its namespace.
 //
 // The rules hold for references of the finished pod templates that the document makes (fields of roles, templates,
-// storage, TLS). What the operator adds by itself, as its images, the job's own account and certificates, is allowed.
+// storage, TLS), and for the fields of roles without pods. What the operator adds by itself, as its images, the job's
+// own account and certificates, is allowed.
 #pragma once
 
 #include <functional>
@@ -44,8 +45,9 @@ std::vector<PodReference> FindPodReferences(const kube::Json& json);
 using LabelsOfSecret =
     std::function<Result<std::optional<std::map<std::string, std::string>>>(const std::string& name)>;
 
-// Returns what `pod_spec`, the finished one of `role`, uses against the policy: a line for each, with the path in the
-// document. Errors are those of `labels_of_secret`, which is asked only where the policy has a label.
+// Returns what `pod_spec`, the finished one of `role` or its part of the document, uses against the policy: a line for
+// each, with the path in the document. Errors are those of `labels_of_secret`, which is asked only where the policy has
+// a label.
 Result<std::vector<std::string>> PodPolicyViolations(const PodPolicy& policy, const kube::Json& document_spec,
                                                      api::Role role, const kube::Json& pod_spec,
                                                      const LabelsOfSecret& labels_of_secret);

@@ -133,6 +133,7 @@ TEST(PodPolicyTest, NoWayLeadsToAnotherImage) {
   const std::vector<Way> ways = {
       {"spec.trainers.image", Parsed(R"({"trainers": {"image": "NAME"}})")},
       {"spec.servers.image", Parsed(R"({"servers": {"image": "NAME"}})")},
+      {"spec.samplers.image", Parsed(R"({"samplers": {"replicas": 0, "image": "NAME"}})")},
       {"spec.trainers.template.spec.containers[0].image",
        Parsed(R"({"trainers": {"template": {"spec": {"containers": [{"name": "beside", "image": "NAME"}]}}}})")},
       {"spec.partitioner.template.spec.initContainers[0].image",
