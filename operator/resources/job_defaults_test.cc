@@ -128,7 +128,7 @@ TEST(JobDefaultsTest, RefusesWhatIsNone) {
 TEST(LabelsOfTheResourceTest, ReachChildrenAndPods) {
   const Json labels = FromText(R"({"team": "graphs", "example.org/cost": "7", "espalier.io/job": "other",
     "app.kubernetes.io/name": "theirs", "kueue.x-k8s.io/queue-name": "q", "argocd.argoproj.io/instance": "a",
-    "helm.sh/chart": "c"})");
+    "helm.sh/chart": "c", "job-name": "other", "controller-uid": "7"})");
   const JobDefaults none;
   const api::DistTraining training = TrainingWith(
       FromText(R"({"trainers": {"template": {"metadata": {"labels": {"example.org/cost": "8"}}}}})"), labels);
@@ -138,7 +138,8 @@ TEST(LabelsOfTheResourceTest, ReachChildrenAndPods) {
     EXPECT_EQ(pod["metadata"]["labels"]["example.org/cost"], role == api::Role::kTrainer ? "8" : "7");
     EXPECT_EQ(pod["metadata"]["labels"]["espalier.io/job"], "cora");
     EXPECT_EQ(pod["metadata"]["labels"]["app.kubernetes.io/name"], "espalier");
-    for (const char* key : {"kueue.x-k8s.io/queue-name", "argocd.argoproj.io/instance", "helm.sh/chart"}) {
+    for (const char* key :
+         {"kueue.x-k8s.io/queue-name", "argocd.argoproj.io/instance", "helm.sh/chart", "job-name", "controller-uid"}) {
       EXPECT_FALSE(pod["metadata"]["labels"].contains(key)) << key;
     }
   }

@@ -10,6 +10,8 @@ namespace {
 // With all below them; x-k8s.io is that of Kueue and other projects of Kubernetes.
 constexpr std::string_view kDomainsOfTools[] = {".kubernetes.io", ".k8s.io",      ".x-k8s.io", ".espalier.io",
                                                 ".helm.sh",       ".argoproj.io", ".fluxcd.io"};
+// The API server refuses a Job whose pods have another value of a label that the Job controller sets.
+constexpr std::string_view kLabelsOfJobs[] = {"job-name", "controller-uid"};
 
 }  // namespace
 
@@ -27,7 +29,9 @@ Labels PassedOnLabels(const api::DistTraining& training) {
     const bool is_of_a_tool =
         std::any_of(std::begin(kDomainsOfTools), std::end(kDomainsOfTools),
                     [&domain](std::string_view of_a_tool) { return domain.ends_with(of_a_tool); });
-    if (!is_of_a_tool) labels.emplace(label, value);
+    const bool is_of_jobs =
+        std::find(std::begin(kLabelsOfJobs), std::end(kLabelsOfJobs), label) != std::end(kLabelsOfJobs);
+    if (!is_of_a_tool && !is_of_jobs) labels.emplace(label, value);
   }
   return labels;
 }

@@ -34,9 +34,9 @@ Labels LabelsOf(const api::DistTraining& training, const std::string& component)
 Labels SelectorOf(const api::DistTraining& training);
 Labels SelectorOf(const api::DistTraining& training, api::Role role);
 
-// Returns the DistTraining's own labels that its children and pods get too: not those of Kubernetes', Espalier's and
-// other tools' domains, by which these would take the children for objects of theirs (a queue, a chart, an
-// application).
+// Returns the labels that children and pods inherit from the DistTraining. Labels of Kubernetes, Espalier, Helm, Argo
+// and Flux are left out: those tools would treat the children as their own objects. So are job-name and controller-uid,
+// which the Job controller sets.
 Labels PassedOnLabels(const api::DistTraining& training);
 
 }  // namespace espalier::ctl::resources
