@@ -43,19 +43,21 @@ Json ContainerSecurity() {
           {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
-// Trainers load large libraries before they listen, and nothing waits for their probe but the phase.
+// Trainers load large libraries before they listen; only the job's phase depends on this probe.
 int SecondsBeforeAProbe(api::Role role) { return role == api::Role::kTrainer ? 5 : 2; }
 
-// A container is ready when its startup probe has succeeded, and is not asked again: each answer but 200, and each
-// connection refused, is a Warning event of the kubelet, also while a program starts and after it has ended. The
-// process answers "/readyz?wait" when it is ready (services/telemetry/admin_server.h), or after 600 s; one of an older
-// image answers at once. Nothing limits how long it takes: what it waits for has limits of its own.
+// The container is ready once its startup probe succeeds; there is no readiness probe. Every failed probe would be a
+// Warning event, also during start and after the program's end. The process answers "/readyz?wait" when it is ready
+// (services/telemetry/admin_server.h), or with 503 after 600 s; one of an older image answers at once. The kubelet
+// restarts a container whose process refuses connections for five minutes (kStartupFailures periods). A process that
+// listens has kStartupFailures times 600 s to become ready.
+constexpr int kStartupFailures = 150;
 Json StartupProbe(api::Role role, const std::string& port) {
   return {{"httpGet", {{"path", "/readyz?wait"}, {"port", port}}},
           {"initialDelaySeconds", SecondsBeforeAProbe(role)},
           {"periodSeconds", 2},
           {"timeoutSeconds", 630},
-          {"failureThreshold", 1'000'000}};
+          {"failureThreshold", kStartupFailures}};
 }
 
 Json LivenessProbe(const std::string& port) {
