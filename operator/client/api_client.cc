@@ -50,8 +50,9 @@ Status ForCallers(Status status) {
   return Unavailable("not sent: " + status.message());
 }
 
-Result<Json> ParseObject(const HttpResponse& response, kube::ObjectsIn objects_in = kube::ObjectsIn::kAnswer) {
-  Result<Json> object = kube::ParseObjects(response.body, objects_in);
+// Returns the JSON object in the body as `parse` reads it.
+Result<Json> ParseBody(const HttpResponse& response, const std::function<Result<Json>(const std::string&)>& parse) {
+  Result<Json> object = parse(response.body);
   if (!object.ok()) {
     const std::string text = "HTTP " + std::to_string(response.code) + ", but " + object.status().message();
     return object.status().code() == StatusCode::kResourceExhausted ? ResourceExhausted(text) : Internal(text);
@@ -62,6 +63,17 @@ Result<Json> ParseObject(const HttpResponse& response, kube::ObjectsIn objects_i
                     std::to_string(kube::kMaxJsonDepth) + " levels");
   }
   return object;
+}
+
+Result<Json> ParseObject(const HttpResponse& response, kube::ManagedFields managed_fields) {
+  return ParseBody(response, [managed_fields](const std::string& body) {
+    return managed_fields == kube::ManagedFields::kKeep ? kube::ParseJson(body)
+                                                        : kube::ParseObjects(body, kube::ObjectsIn::kAnswer);
+  });
+}
+
+Result<Json> ParseList(const HttpResponse& response) {
+  return ParseBody(response, [](const std::string& body) { return kube::ParseObjects(body, kube::ObjectsIn::kList); });
 }
 
 // Asked to stop as soon as one of the two is.
@@ -91,7 +103,7 @@ struct Page {
 };
 
 Result<Page> ParsePage(const Resource& resource, const HttpResponse& response) {
-  ASSIGN_OR_RETURN(Json list, ParseObject(response, kube::ObjectsIn::kList));
+  ASSIGN_OR_RETURN(Json list, ParseList(response));
   Page page{.resource_version = kube::StringAt(list, {"metadata", "resourceVersion"}),
             .continue_token = kube::StringAt(list, {"metadata", "continue"})};
   const auto items = list.find("items");
@@ -123,14 +135,7 @@ Result<Json> ApiClient::Get(const Resource& resource, const ObjectKey& key) {
 }
 
 Result<Json> ApiClient::GetWithManagedFields(const Resource& resource, const ObjectKey& key) {
-  const std::string doing = Doing("GET", resource, key);
-  RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
-  const Result<HttpResponse> response = Call(kube::GetRequest(resource, key), stop_.get_token());
-  if (!response.ok()) return response.status().While(doing);
-  if (!IsSuccess(response->code)) return ErrorOf(*response).While(doing);
-  Result<Json> object = kube::ParseJson(response->body);
-  if (!object.ok()) return Internal(object.status().message()).While(doing);
-  return object;
+  return CallForObject("GET", resource, key, kube::GetRequest(resource, key), kube::ManagedFields::kKeep);
 }
 
 Result<ObjectList> ApiClient::List(const Resource& resource, const kube::ListOptions& options) {
@@ -245,13 +250,13 @@ Status ApiClient::Delete(const Resource& resource, const ObjectKey& key, const k
 }
 
 Result<Json> ApiClient::CallForObject(const char* verb, const Resource& resource, const ObjectKey& key,
-                                      const kube::HttpRequest& request) {
+                                      const kube::HttpRequest& request, kube::ManagedFields managed_fields) {
   const std::string doing = Doing(verb, resource, key);
   RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
   const Result<HttpResponse> response = Call(request, stop_.get_token());
   if (!response.ok()) return response.status().While(doing);
   if (!IsSuccess(response->code)) return ErrorOf(*response).While(doing);
-  return ParseObject(*response).While(doing);
+  return ParseObject(*response, managed_fields).While(doing);
 }
 
 Result<HttpResponse> ApiClient::Call(const kube::HttpRequest& request, const std::stop_token& stop) {

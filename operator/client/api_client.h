@@ -84,7 +84,8 @@ class ApiClient {
   Status Pause(std::chrono::nanoseconds duration, const std::stop_token& stop);
   Status Stopped() const;
   Result<kube::Json> CallForObject(const char* verb, const kube::Resource& resource, const kube::ObjectKey& key,
-                                   const kube::HttpRequest& request);
+                                   const kube::HttpRequest& request,
+                                   kube::ManagedFields managed_fields = kube::ManagedFields::kDrop);
   Result<kube::Json> ApplyTo(const kube::Resource& resource, const kube::Json& object, kube::ApplyOptions options,
                              const std::string& subresource);
 
