@@ -204,7 +204,7 @@ Status Impersonate(const KubeOverrides& overrides, Connection* connection) {
 Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
   const KubeOverrides& overrides = options.overrides;
   Result<KubeConfigFile> read = ReadAndMerge(options.paths);
-  const bool needs_no_file = !overrides.server.empty() && options.context.empty();
+  const bool needs_no_file = !overrides.server.empty() && options.context.empty() && !options.paths_are_chosen;
   if (!read.ok() && !(needs_no_file && read.status().code() == StatusCode::kNotFound)) return read.status();
   const KubeConfigFile config = read.ok() ? *std::move(read) : KubeConfigFile();
   const std::string& name = options.context.empty() ? config.current_context : options.context;

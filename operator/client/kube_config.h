@@ -21,14 +21,18 @@ struct KubeOverrides {
   std::string as, as_uid;
   std::vector<std::string> as_groups;
 
+  // Returns whether a field says which cluster or user is meant, or how the cluster is verified: the account of a pod
+  // is then no substitute. Impersonation (as, as_uid, as_groups) works with it.
   bool chooses_a_cluster_or_user() const {
-    return !cluster.empty() || !user.empty() || !server.empty() || !token.empty();
+    return !cluster.empty() || !user.empty() || !server.empty() || !token.empty() || !ca_file.empty() ||
+           !tls_server_name.empty() || skip_verification;
   }
 };
 
 struct KubeConfigOptions {
   // Paths, the first to name something wins; from --kubeconfig, or $KUBECONFIG split at ':', or ~/.kube/config.
   std::vector<std::string> paths;
+  bool paths_are_chosen = false;                   // by --kubeconfig or $KUBECONFIG: one of them must exist
   std::string context;                             // empty: current-context
   std::map<std::string, std::string> environment;  // for exec plugins
   KubeOverrides overrides = {};

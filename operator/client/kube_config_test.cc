@@ -141,6 +141,25 @@ TEST_F(KubeConfigMergeTest, FlagsReplaceWhatTheFilesSay) {
   const std::string missing = folder_.path() + "/missing";
   EXPECT_EQ(load({missing}, {.server = "https://other.test", .token = "t"}), "https other.test 443 token");
   EXPECT_THAT(load({missing}, {.token = "t"}), HasSubstr("no kubeconfig"));
+  // Unless the file was chosen.
+  const Result<Connection> chosen =
+      LoadKubeConfig({.paths = {missing}, .paths_are_chosen = true, .overrides = {.server = "https://other.test"}});
+  EXPECT_EQ(chosen.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(chosen.status().message(), HasSubstr("there is no " + missing));
+}
+
+TEST(KubeOverridesTest, ThoseOfTheClusterOrUserExcludeThePodsAccount) {
+  for (const KubeOverrides& overrides : std::vector<KubeOverrides>{{.cluster = "c"},
+                                                                   {.user = "u"},
+                                                                   {.server = "https://other.test"},
+                                                                   {.ca_file = "ca.crt"},
+                                                                   {.tls_server_name = "y"},
+                                                                   {.skip_verification = true},
+                                                                   {.token = "t"}}) {
+    EXPECT_TRUE(overrides.chooses_a_cluster_or_user());
+  }
+  EXPECT_FALSE(KubeOverrides{}.chooses_a_cluster_or_user());
+  EXPECT_FALSE((KubeOverrides{.as = "jane", .as_uid = "7", .as_groups = {"a"}}).chooses_a_cluster_or_user());
 }
 
 TEST_F(KubeConfigMergeTest, TheFirstFileToNameSomethingWins) {

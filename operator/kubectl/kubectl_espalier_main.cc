@@ -36,12 +36,13 @@ void PrintToPeople(const std::string& line) {
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
   options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
+  options.paths_are_chosen = !flags.kubeconfig.empty() || !ValueOf(environment, "KUBECONFIG").empty();
   options.context = flags.context;
   options.environment = environment;
   options.overrides = flags.overrides;
   Result<client::Connection> connection = client::LoadKubeConfig(options);
-  const bool has_chosen = !flags.kubeconfig.empty() || !flags.context.empty() ||
-                          !ValueOf(environment, "KUBECONFIG").empty() || flags.overrides.chooses_a_cluster_or_user();
+  const bool has_chosen =
+      options.paths_are_chosen || !flags.context.empty() || flags.overrides.chooses_a_cluster_or_user();
   if (connection.ok() || has_chosen || connection.status().code() != StatusCode::kNotFound) return connection;
   Result<client::Connection> pod = client::InClusterConnection(environment);
   if (!pod.ok()) return connection;
