@@ -53,15 +53,17 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kStoppedSoon, "Nothing: the program asks to be tried later. The next time in a row is counted."},
       {plan::kStoppedAgain, "See why the program ends with 75, \"try later\", soon after each start: its log says it."},
       {plan::kHeldByContainers,
-       "Nothing: the operator deletes the pod 30 s after its program has ended. A sidecar that ends by itself, or a "
-       "native one (an init container with restartPolicy: Always), spares the wait."},
+       "Nothing: a program has failed while another container of its pod runs on. The operator deletes the pod, which "
+       "gives that container 30 s to end. A sidecar that ends on SIGTERM, or a native one (an init container with "
+       "restartPolicy: Always), makes the restart quicker."},
       {plan::kSidecarFailed,
        "Make the container that the message names end with 0, or a native sidecar (an init container with "
        "restartPolicy: Always): its exit code makes the Job fail before all programs have ended."},
       {plan::kJobSuspended,
-       "Set spec.suspend of the Job that the message names to false, and keep what set it from it. Kueue suspends Jobs "
-       "without a queue where manageJobsWithoutQueueName is set: exclude the namespace "
-       "(managedJobsNamespaceSelector), or turn that off. To suspend the whole job: kubectl espalier suspend."},
+       "Set spec.suspend of the Job that the message names to false, and stop the field manager in the message from "
+       "setting it again. Kueue suspends Jobs without a queue where manageJobsWithoutQueueName is set: exclude the "
+       "namespace (managedJobsNamespaceSelector), or turn that off. To suspend the whole job: kubectl espalier "
+       "suspend."},
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
       {plan::kOtherExit, "Read the last lines of the log: the container's program ended with a code of its own."},
       {plan::kResultLost, "Nothing: the partitioner runs again, and finds the partitions that it has made."},

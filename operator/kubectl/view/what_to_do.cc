@@ -20,7 +20,7 @@ std::string WhereToLook(const api::DistTraining& training) {
 }
 
 // Empty where the operator has seen the job as it is now.
-std::string OfAnAbsentOperator(const api::DistTraining& training) {
+std::string AdviceForMissingOperator(const api::DistTraining& training) {
   if (!api::IsInOurCharge(training.raw_spec)) {
     return "spec.runPolicy.managedBy leaves this job to " + api::RunPolicyOf(training).managed_by +
            ": see whether that controller runs. espalier-operator does nothing for the job.";
@@ -34,7 +34,7 @@ std::string OfAnAbsentOperator(const api::DistTraining& training) {
   return "";
 }
 
-std::string OfTraining(const api::DistTraining& training, kube::WallTime now) {
+std::string AdviceForTraining(const api::DistTraining& training, kube::WallTime now) {
   const std::optional<api::Progress>& progress = training.status.progress;
   const api::Condition* const ready = api::FindCondition(training.status, api::kTrainersReady);
   const bool is_of_this_group = progress && ready != nullptr && progress->last_updated >= ready->last_transition;
@@ -51,15 +51,15 @@ std::string OfTraining(const api::DistTraining& training, kube::WallTime now) {
          ". If that lasts: " + WhereToLook(training);
 }
 
-std::string OfAJobThatWaits(const api::DistTraining& training, kube::WallTime now) {
+std::string AdviceForWaitingJob(const api::DistTraining& training, kube::WallTime now) {
   const api::Condition* const leading = LeadingCondition(training.status);
   if (leading == nullptr) return WhereToLook(training);
   return "The job waits: " + leading->type + " is " + api::NameOf(leading->status) + " (" + leading->reason +
          ") since " + AgeText(leading->last_transition, now) + ". If that lasts: " + WhereToLook(training);
 }
 
-std::string OfAReason(const api::DistTraining& training, const std::string& reason, const std::string& role,
-                      const std::string& message) {
+std::string AdviceForReason(const api::DistTraining& training, const std::string& reason, const std::string& role,
+                            const std::string& message) {
   const std::string advice = AdviceFor(reason, role, message);
   std::string text = advice.empty() ? "see the message above" : advice;
   const Result<std::string> outputs = OutputsUri(training);
@@ -76,20 +76,20 @@ std::string OfAReason(const api::DistTraining& training, const std::string& reas
 std::string WhatToDo(const api::DistTraining& training, const std::optional<FailedPod>& failed, kube::WallTime now) {
   const api::Status& status = training.status;
   if (api::IsTrue(status, api::kSucceeded)) return "nothing: the job has succeeded";
-  if (std::string text = OfAnAbsentOperator(training); !text.empty()) return text;
+  if (std::string text = AdviceForMissingOperator(training); !text.empty()) return text;
   const api::LastError error = status.last_error.value_or(api::LastError());
   if (const std::string reason = ReasonToActOn(status); !reason.empty()) {
-    return OfAReason(training, reason, error.role, error.reason == reason ? error.message : "");
+    return AdviceForReason(training, reason, error.role, error.reason == reason ? error.message : "");
   }
   if (api::IsTrue(status, api::kSuspended) && api::RunPolicyOf(training).suspend) {
     return "nothing: the job is suspended as spec.runPolicy.suspend says. Resume it: " + Command(training, "resume");
   }
   if (failed) {
     if (const auto failure = plan::FailureOf(failed->member.pod)) {
-      return OfAReason(training, failure->reason, api::NameOf(failed->member.role), failure->message);
+      return AdviceForReason(training, failure->reason, api::NameOf(failed->member.role), failure->message);
     }
   }
-  return status.phase == api::Phase::kTraining ? OfTraining(training, now) : OfAJobThatWaits(training, now);
+  return status.phase == api::Phase::kTraining ? AdviceForTraining(training, now) : AdviceForWaitingJob(training, now);
 }
 
 }  // namespace espalier::ctl::view
