@@ -88,8 +88,8 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
 
 void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option("--allowed-service-accounts", flags->allowed_service_accounts,
-                 "service accounts that DistTrainings may give their pods besides the job's own, separated by commas; "
-                 "-: none; by default all of the namespace")
+                 "Comma-separated service accounts that a DistTraining may use besides the job's own; `-`: only the "
+                 "job's own; default: all.")
       ->envname("ESPALIER_ALLOWED_SERVICE_ACCOUNTS")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -104,8 +104,8 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
                  "trainers.template")
       ->envname("ESPALIER_JOB_DEFAULTS");
   app.add_option("--secret-label", flags->secret_label,
-                 "label, key or key=value, that Secrets must have which DistTrainings name; by default all of the "
-                 "namespace may be named")
+                 "Label (`key` or `key=value`) that every Secret named by a DistTraining must have; empty: no "
+                 "restriction.")
       ->envname("ESPALIER_SECRET_LABEL");
 }
 

@@ -45,7 +45,7 @@ std::vector<const kube::Pod*> PodsWithCertificates(const api::DistTraining& trai
   return pods;
 }
 
-// Now, or before the restart that the kubelet is about.
+// Returns whether a container's current or previous run ended because of a certificate.
 bool EndedByCertificates(const kube::Pod& pod) {
   const auto is_meant = [&pod](const kube::ContainerState& container, const std::optional<kube::ContainerEnd>& end) {
     return end && !end->succeeded() && IsAboutCertificates(FailureOf(pod, container, *end));

@@ -60,8 +60,8 @@ void EndRestart(Draft& draft, const std::string& message);
 // Succeeded by a trainer Job that is complete, Failed by hopeless servers and samplers: true. So where a trainer Job is
 // about to be complete, for which nothing is to be done. Else false.
 bool DecideOutcome(Draft& draft);
-// Fails the job once activeDeadlineSeconds have passed since the last start or resume. Called after DecideOutcome: a job
-// whose trainers have all succeeded has its outcome, whatever else runs in their pods.
+// Fails the job once activeDeadlineSeconds have passed since the last start or resume. Called after DecideOutcome: a
+// job whose trainers have all succeeded has its outcome, whatever else runs in their pods.
 bool HasRunOutOfTime(Draft& draft);
 void Succeed(Draft& draft);
 void Fail(Draft& draft, const std::string& reason, const std::string& message);
@@ -80,8 +80,8 @@ void MakeCertificates(Draft& draft);
 // them, or that end because of them, show that what is remembered is out of date. nullopt: no pod says so.
 std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& training, const World& world,
                                                     kube::WallTime now);
-// Whether the operator's certificates are being replaced, or were while the pods of `job` ran, or, where `job` was
-// begun for that reason, so shortly before it that kubelets may have mounted the old ones.
+// Returns whether the operator's certificates are missing, expired, or were issued after `job` was created. A Job that
+// was started because of new certificates also counts for kMountDelay: kubelets may have mounted the old ones.
 bool CertificatesAreReplaced(const Draft& draft, const kube::Job& job);
 void RenewCertificates(Draft& draft);  // those that are there, whatever the document says by now
 void MakeShared(Draft& draft);         // what all roles' pods need

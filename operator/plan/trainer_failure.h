@@ -15,8 +15,8 @@ struct Obstacle {
   std::string reason;
   std::string message;
 };
-// Returns the obstacle that the stored TrainersReady condition names for Job `job`: one that is there now, or one
-// that was there before and after which not all pods have run yet.
+// Returns the obstacle recorded in TrainersReady for Job `job`: the current one, or an earlier one if not all pods have
+// run since.
 std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job);
 // Returns the message of TrainersReady for Job `job` by which ObstacleSeen finds `obstacle` again.
 std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle);

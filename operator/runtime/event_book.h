@@ -1,6 +1,6 @@
-// Which Events there are and what of them is still to be written: no I/O, no clock. As client-go's tools/events, but
-// that events with different notes are different: a series would show its first note for ever ("Job cora-trainer-1"
-// while cora-trainer-2 runs).
+// Which Events there are and what of them is still to be written: no I/O, no clock. It differs from client-go's
+// tools/events in one point: events with different notes are separate events. A series would show its first note for
+// ever ("Job cora-trainer-1" while cora-trainer-2 runs).
 //
 //   first time            create the Event
 //   second time           patch: series {count: 2, lastObservedTime}
