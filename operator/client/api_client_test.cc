@@ -73,6 +73,16 @@ TEST_F(ApiClientTest, GetsAnObject) {
   EXPECT_THAT(Targets(), ElementsAre("GET /api/v1/namespaces/ml/pods/x"));
 }
 
+TEST_F(ApiClientTest, GetsAnObjectWithManagedFields) {
+  constexpr char kBody[] = R"({"kind":"Pod","metadata":{"managedFields":[{}],"name":"x"}})";
+  transport_.Then(200, kBody);
+  const Result<Json> pod = client_.GetWithManagedFields(kPods, kKey);
+  ASSERT_TRUE(pod.ok()) << pod.status().ToString();
+  EXPECT_EQ(kube::Print(*pod), kBody);
+  transport_.Then(200, "[]");
+  EXPECT_EQ(client_.GetWithManagedFields(kPods, kKey).status(), Internal("GET pods ml/x: HTTP 200, but no object"));
+}
+
 TEST_F(ApiClientTest, SaysWhatItWasDoingAndWhatTheServerSaid) {
   transport_.Then(404, Error(404, "NotFound", "pods \"x\" not found"));
   EXPECT_EQ(client_.Get(kPods, kKey).status(), NotFound("GET pods ml/x: pods \"x\" not found"));
