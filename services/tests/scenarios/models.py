@@ -29,7 +29,7 @@ class Models(Scenario):
     def test_a_file_that_is_no_module_is_named_with_what_was_expected(self):
         self.run_job(cora({"type": "GraphSAGE", "hiddenSize": 8}, training__epochs=1, output__save=["Model"]), "sage")
         for file, expected in (("best.pt", "expected forward(self, layer: int"),
-                               ("best.safetensors", "is no TorchScript archive")):
+                               ("best.safetensors", "is a safetensors file")):
             own = cora({"type": "TorchScript", "uri": str(self.dir / "sage/model" / file)})
             process = espalier("run", "-f", self.write_job(own), "--output", self.dir / ("own-" + file))
             with self.subTest(file=file):

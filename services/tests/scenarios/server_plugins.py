@@ -62,7 +62,7 @@ class ServerPlugins(Scenario):
 
     def test_a_function_that_does_not_exist_is_answered_with_those_that_do(self):
         process = self.ask("other", [{"name": "other", "path": str(PLUGIN)}])
-        self.assertEqual(process.returncode, 65, process.stderr)
+        self.assertEqual(process.returncode, 64, process.stderr)
         self.assertIn("no function 'degrees/in_degrees'", process.stderr)
         self.assertIn("'other/in_degrees'", process.stderr)
 
@@ -90,7 +90,7 @@ class RowsOfAPlugin(Scenario):
 
     def test_what_is_wrong_with_an_initialiser_ends_the_job(self):
         # (what the document says, the run's code, what it says)
-        cases = [(dict(plugin="rows/none"), 65, "no initialiser 'rows/none'; there are 'rows/sinusoids'"),
+        cases = [(dict(plugin="rows/none"), 64, "no initialiser 'rows/none'; there are 'rows/sinusoids'"),
                  (dict(arguments="many"), 65, "expected a number above 1, found 'many'"),
                  (dict(plugin="none/sinusoids"), 64, "'none' is no plugin of spec.servers.plugins")]
         for number, (changes, code, words) in enumerate(cases):
