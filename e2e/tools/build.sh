@@ -2,7 +2,7 @@
 # Builds what tests run against and Debian does not have, once per machine, and prints the folder it lies in:
 #   build.sh kube     kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd, kwok
 #   build.sh s3       versitygw
-#   build.sh s3proxy  s3proxy.jar of Maven Central, downloaded; running it takes a Java of version 17 or later
+#   build.sh s3proxy  s3proxy.jar of Maven Central, by mvn; running it takes a Java of version 17 or later
 #   build.sh node     kubelet, kube-proxy, coredns: what makes real nodes of a control plane
 #   build.sh helm     helm, helm-unittest
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
@@ -129,7 +129,7 @@ S3PROXY_SHA256=a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d
 
 # Sets `folder` to that of s3proxy.jar, downloaded where it is not there yet.
 get_s3proxy() {
-  local central=https://repo1.maven.org/maven2/org/gaul/s3proxy jar
+  local jar
   folder="$cache/s3proxy-$S3PROXY_VERSION"
   if [ -d "$folder" ]; then return 0; fi
   mkdir -p "$cache" && exec 9>"$cache/s3proxy.lock" || return 1
@@ -137,11 +137,12 @@ get_s3proxy() {
   if [ -d "$folder" ]; then return 0; fi
   staging="$(mktemp -d "$cache/s3proxy-build-XXXXXX")" || return 1
   trap 'rm -rf "$staging"' EXIT
-  mkdir "$staging/bin" && jar="$staging/bin/s3proxy.jar" || return 1
+  jar="$staging/s3proxy-$S3PROXY_VERSION-jar-with-dependencies.jar"
   echo "== downloading S3Proxy $S3PROXY_VERSION, 55 MB (into $folder)" >&2
-  curl --fail --silent --show-error --location --retry 3 --max-time 300 --output "$jar" \
-    "$central/$S3PROXY_VERSION/s3proxy-$S3PROXY_VERSION-jar-with-dependencies.jar" >&2 &&
-    sha256sum --check --quiet <<<"$S3PROXY_SHA256  $jar" >&2 && mv "$staging/bin" "$folder" && return 0
+  timeout 300 mvn --quiet --batch-mode dependency:copy "-DoutputDirectory=$staging" \
+    "-Dartifact=org.gaul:s3proxy:$S3PROXY_VERSION:jar:jar-with-dependencies" >&2 </dev/null &&
+    sha256sum --check --quiet <<<"$S3PROXY_SHA256  $jar" >&2 && mkdir "$staging/bin" && mv "$jar" "$staging/bin/s3proxy.jar" &&
+    mv "$staging/bin" "$folder" && return 0
   echo "!! S3Proxy could not be downloaded" >&2
   return 1
 }

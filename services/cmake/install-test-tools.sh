@@ -19,7 +19,7 @@ install_s3proxy() {
   if command -v java >/dev/null && folder="$(e2e/tools/build.sh s3proxy)"; then
     S3PROXY="$folder/s3proxy.jar"
   else
-    echo "!! NOT TESTED against a second S3 service: S3Proxy, which takes java (openjdk-17-jre-headless)" >&2
+    echo "!! NOT TESTED against a second S3 service: S3Proxy, which takes java and mvn (openjdk-17-jre-headless, maven)" >&2
   fi
 }
 
