@@ -1,11 +1,7 @@
 #include "operator/client/testing/real_api_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -14,30 +10,16 @@
 #include "operator/kube/json.h"
 #include "services/base/clock.h"
 #include "services/storage/http/curl_transport.h"
+#include "services/storage/testing/free_port.h"
 
 namespace espalier::ctl::client {
 namespace {
 
 using storage::ChildProcess;
+using storage::FreePort;
 
 constexpr int kMaxStarts = 3;
 constexpr std::chrono::seconds kStartTime{60};  // on a machine that does much else
-
-// One that nobody listens on right now. (Another may take it before we do: Start tries again.)
-Result<uint16_t> FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0) return FromErrno(errno, "making a socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  const bool good = bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
-                    getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  const int error = errno;
-  close(listener);
-  if (!good) return FromErrno(error, "finding a free port");
-  return ntohs(address.sin_port);
-}
 
 std::string Base64(std::string_view bytes) {
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -3,73 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/base/testing/fake_clock.h"
-#include "services/storage/s3/credential_sources.h"
-#include "services/storage/testing/scripted_transport.h"
+#include "services/storage/testing/s3_client_fixture.h"
 
 namespace espalier::storage {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using telemetry::Secret;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Credentials "id1", "id2", ...; renewable where a test says so.
-class NumberedCredentials final : public CredentialSource {
- public:
-  explicit NumberedCredentials(bool is_renewable) : is_renewable_(is_renewable) {}
-  std::string Describe() const override { return "test"; }
-  bool IsRenewable() const override { return is_renewable_; }
-  Result<Credentials> Fetch(Deadline) override {
-    return Credentials{"id" + std::to_string(++number_), Secret("hush-secret"), Secret("hush-token"), {}};
-  }
-
- private:
-  const bool is_renewable_;
-  int number_ = 0;
-};
-
-class S3ClientTest : public ::testing::Test {
- protected:
-  std::unique_ptr<S3Client> Client(bool is_renewable = true) {
-    return std::make_unique<S3Client>(
-        service_, std::make_unique<NumberedCredentials>(is_renewable),
-        S3ClientOptions{.clock = &clock_, .now = [this] { return now_; }, .jitter_seed = 7, .metrics = metrics_});
-  }
-  static Result<HttpResponse> Send(S3Client& client, S3Call call = {}) {
-    const S3Bucket bucket{.scheme = "http", .host = "s3.test", .path_prefix = "/b", .name = "b", .region = "us-east-1"};
-    if (call.request.method.empty()) call.request = GetObjectRequest("k");
-    call.doing = "reading s3://b/k";
-    return client.Send(bucket, call);
-  }
-  Status Refused(S3Client& client) { return Send(client).status(); }
-  void AnswerError(int status, const std::string& code, HttpHeaders headers = {}) {
-    service_->Answer(status, "<Error><Code>" + code + "</Code><Message>m</Message></Error>", std::move(headers));
-  }
-  size_t NumRequests() const { return service_->sent().size(); }
-  // The next `num_requests` are taken, and nothing is said.
-  void Hang(int num_requests) {
-    for (int i = 0; i < num_requests; ++i) {
-      service_->Add([this](const SentRequest& request) -> Result<HttpResponse> {
-        clock_.Advance(std::min<std::chrono::nanoseconds>(request.stall_timeout, request.deadline->Remaining(clock_)));
-        return DeadlineExceeded("too slow");
-      });
-    }
-  }
-  // How long a call takes that nobody answers.
-  seconds TimeToFail(S3Client& client) {
-    const SteadyTime start = clock_.Now();
-    EXPECT_EQ(Refused(client).code(), StatusCode::kDeadlineExceeded);
-    return std::chrono::duration_cast<seconds>(clock_.Now() - start);
-  }
-
-  std::shared_ptr<ScriptedTransport> service_ = std::make_shared<ScriptedTransport>();
-  FakeClock clock_;
-  std::shared_ptr<RequestMetrics> metrics_;
-  WallTime now_{seconds(1'800'000'000)};
-};
 
 TEST_F(S3ClientTest, TriesAgainWithGrowingDelays) {
   service_->Answer(503);
@@ -286,175 +228,11 @@ TEST_F(S3ClientTest, SetsItsClockByABareRefusalOfHead) {
   EXPECT_TRUE(Send(*Client(/*is_renewable=*/false), {.request = HeadObjectRequest("k")}).ok());
 }
 
-TEST_F(S3ClientTest, FollowsABucketIntoItsRegionAndRemembersIt) {
-  service_->Answer(301, "", {{"x-amz-bucket-region", "eu-central-1"}});
-  service_->Answer(200);
-  service_->Answer(200);
-  const auto client = Client();
-  EXPECT_TRUE(Send(*client, {.request = HeadObjectRequest("k")}).ok());
-  EXPECT_TRUE(Send(*client).ok());
-  ASSERT_EQ(NumRequests(), 3u);
-  EXPECT_THAT(service_->sent()[0].Header("authorization"), HasSubstr("/us-east-1/s3/"));
-  EXPECT_THAT(service_->sent()[1].Header("authorization"), HasSubstr("/eu-central-1/s3/"));
-  EXPECT_THAT(service_->sent()[2].Header("authorization"), HasSubstr("/eu-central-1/s3/"));
-}
-
-TEST_F(S3ClientTest, ReadsTheRegionInTheWordsOfTheService) {
-  service_->Answer(
-      400,
-      "<Error><Code>AuthorizationHeaderMalformed</Code><Message>The authorization header is malformed; the "
-      "region is wrong; expecting 'garage'.</Message></Error>");
-  service_->Answer(200);
-  EXPECT_TRUE(Send(*Client()).ok());
-  EXPECT_THAT(service_->sent()[1].Header("authorization"), HasSubstr("/garage/s3/"));
-}
-
-TEST_F(S3ClientTest, FollowsOnceAndThenNamesTheSetting) {
-  for (const char* region : {"eu-central-1", "eu-central-2", "eu-central-3"}) {
-    service_->Answer(301, "<Error><Code>PermanentRedirect</Code><Message>m</Message></Error>",
-                     {{"x-amz-bucket-region", region}});
-  }
-  const Status status = Refused(*Client());
-  EXPECT_EQ(NumRequests(), 2u);
-  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("in region eu-central-2: set spec.storage.s3.region"));
-}
-
-TEST_F(S3ClientTest, GoesNowhereWithoutAValidRegion) {
-  service_->Answer(301);
-  service_->Answer(307, "", {{"location", "http://elsewhere.test/"}});
-  service_->Answer(301, "", {{"x-amz-bucket-region", "evil/../region\r\n"}});
-  service_->Answer(301, "", {{"x-amz-bucket-region", "us-east-1"}});  // where the request was sent already
-  const auto client = Client();
-  for (size_t i = 1; i <= 4; ++i) {
-    const Status status = Refused(*client);
-    EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-    EXPECT_THAT(status.message(), HasSubstr("check the region and the endpoint"));
-    EXPECT_EQ(NumRequests(), i);
-  }
-}
-
-// As Backblaze B2 refused them before July 2025.
-void RefuseChecksums(ScriptedTransport& service) {
-  service.Answer(400,
-                 "<Error><Code>InvalidArgument</Code><Message>Unsupported header 'x-amz-checksum-crc32' received for "
-                 "this API call.</Message></Error>");
-}
-
-TEST_F(S3ClientTest, LeavesOutChecksumsThatTheServiceRefusesAndRemembersIt) {
-  RefuseChecksums(*service_);
-  service_->Answer(200);
-  service_->Answer(200);
-  service_->Answer(200);
-  const std::string body = "12345678";
-  const auto client = Client();
-  const S3Call put{.request = PutObjectRequest("k", std::as_bytes(std::span(body)))};
-  EXPECT_TRUE(Send(*client, put).ok());
-  EXPECT_TRUE(Send(*client, put).ok());
-  EXPECT_TRUE(Send(*client).ok());
-  ASSERT_EQ(NumRequests(), 4u);
-  EXPECT_NE(service_->sent()[0].Header("x-amz-checksum-crc32"), "");
-  EXPECT_EQ(service_->sent()[1].Header("x-amz-checksum-crc32"), "");
-  EXPECT_EQ(service_->sent()[1].body, body);
-  EXPECT_EQ(service_->sent()[2].Header("x-amz-checksum-crc32"), "");
-  EXPECT_EQ(service_->sent()[3].Header("x-amz-checksum-mode"), "ENABLED") << "of downloads it has said nothing";
-  EXPECT_TRUE(clock_.slept().empty());
-}
-
-TEST_F(S3ClientTest, LeavesOutChecksumsOnceWhereThatChangesNothing) {
-  RefuseChecksums(*service_);
-  RefuseChecksums(*service_);
-  const std::string body = "12345678";
-  const auto client = Client();
-  const Status status = Send(*client, {.request = PutObjectRequest("k", std::as_bytes(std::span(body)))}).status();
-  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("AWS_REQUEST_CHECKSUM_CALCULATION"));
-  EXPECT_EQ(NumRequests(), 2u);
-  service_->Answer(200);
-  EXPECT_TRUE(Send(*client, {.request = PutObjectRequest("k", std::as_bytes(std::span(body)))}).ok());
-  EXPECT_NE(service_->sent()[2].Header("x-amz-checksum-crc32"), "") << "they were not what was refused";
-}
-
-TEST_F(S3ClientTest, SendsAndAsksForNoChecksumsWhereTheyAreOff) {
-  S3Client client(service_, std::make_unique<NumberedCredentials>(true),
-                  S3ClientOptions{.request_checksums = S3Checksums::kWhenRequired,
-                                  .response_checksums = S3Checksums::kWhenRequired,
-                                  .clock = &clock_});
-  const std::vector<UploadedPart> parts = {{1, "\"x\"", 7}};
-  const std::string body = "12345678";
-  const auto bytes = std::as_bytes(std::span(body));
-  for (const S3Request& request :
-       {PutObjectRequest("k", bytes), CreateMultipartUploadRequest("k", "me"), UploadPartRequest("k", "id", 1, bytes),
-        CompleteMultipartUploadRequest("k", "id", parts, 9), GetObjectRequest("k")}) {
-    service_->Answer(200);
-    ASSERT_TRUE(Send(client, {.request = request}).ok());
-    const SentRequest sent = service_->sent().back();
-    for (const auto& [name, value] : sent.headers) EXPECT_THAT(name, Not(HasSubstr("checksum"))) << request.operation;
-    EXPECT_THAT(sent.body, Not(HasSubstr("Checksum"))) << request.operation;
-  }
-}
-
-TEST_F(S3ClientTest, SendsADamagedBodyAgainButNotForEver) {
-  for (int i = 0; i < 2; ++i) AnswerError(400, "BadDigest");
-  service_->Answer(200);
-  const auto client = Client();
-  EXPECT_TRUE(Send(*client).ok());
-  for (int i = 0; i < 10; ++i) AnswerError(400, "XAmzContentChecksumMismatch");
-  const Status status = Refused(*client);
-  EXPECT_EQ(NumRequests(), 3u + 3u);
-  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("refused 3 times with the same error"));
-}
-
-TEST_F(S3ClientTest, AsksWhyHeadFindsNothingOnce) {
-  service_->Answer(404);
-  AnswerError(404, "NoSuchBucket");
-  const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
-  EXPECT_EQ(Send(*Client(), head).status().code(), StatusCode::kFailedPrecondition);
-
-  service_->Answer(404);
-  AnswerError(404, "NoSuchKey");
-  service_->Answer(404);
-  const auto client = Client();
-  EXPECT_EQ(Send(*client, head)->status, 404);
-  EXPECT_EQ(Send(*client, head)->status, 404);
-  ASSERT_EQ(NumRequests(), 5u) << "the bucket is known by then";
-  EXPECT_EQ(service_->sent()[3].method, "GET");
-  EXPECT_EQ(service_->sent()[4].method, "HEAD");
-}
-
-TEST_F(S3ClientTest, BelievesHeadWhereNothingExplainsIt) {
-  service_->Answer(404);
-  service_->Fail(Unavailable("reset"));
-  EXPECT_EQ(Send(*Client(), {.request = HeadObjectRequest("k"), .known_statuses = {404}})->status, 404);
-}
-
-// Go's servers and nginx say so in words, which a body that is no S3 error can hold too.
-TEST_F(S3ClientTest, HandsOnTheWordsOfAPortThatExpectsTls) {
-  service_->Answer(400, "Client sent an HTTP request to an HTTPS server.\n");
-  service_->Answer(400, "<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>");
-  const auto client = Client();
-  for (int i = 1; i <= 2; ++i) {
-    const Status status = Refused(*client);
-    EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-    EXPECT_THAT(status.message(), ::testing::ContainsRegex("HTTP request .*; the port expects https://"));
-    EXPECT_EQ(NumRequests(), static_cast<size_t>(i));
-  }
-}
-
 TEST_F(S3ClientTest, HandsKnownStatusesBack) {
   service_->Answer(412);
   const Result<HttpResponse> response = Send(*Client(), {.known_statuses = {404, 412}});
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->status, 412);
-}
-
-TEST_F(S3ClientTest, TakesAMissingBucketOrKeyIdForNoMissingObject) {
-  AnswerError(404, "NoSuchBucket");
-  AnswerError(404, "InvalidAccessKeyId");
-  const auto client = Client(/*is_renewable=*/false);
-  EXPECT_EQ(Send(*client, {.known_statuses = {404}}).status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(Send(*client, {.known_statuses = {404}}).status().code(), StatusCode::kPermissionDenied);
 }
 
 TEST_F(S3ClientTest, TriesAgainWhatTheCheckRefuses) {

@@ -1,11 +1,5 @@
 #include "services/storage/testing/s3_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -14,6 +8,7 @@
 #include "services/storage/http/curl_transport.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/s3_client.h"
+#include "services/storage/testing/free_port.h"
 #include "services/storage/testing/test_certificate.h"
 
 namespace espalier::storage {
@@ -21,22 +16,6 @@ namespace {
 
 constexpr int kMaxStarts = 5;
 constexpr std::chrono::seconds kStartTime{30};
-
-// A port that no process listens on now. Another process may take it before the service does: Start tries again.
-Result<int> FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0) return FromErrno(errno, "making a socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  const bool good = bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
-                    getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  const int error = errno;
-  close(listener);
-  if (!good) return FromErrno(error, "finding a free port");
-  return static_cast<int>(ntohs(address.sin_port));
-}
 
 std::string FindProgram(const char* variable, const char* otherwise) {
   const char* const program = std::getenv(variable);
@@ -104,7 +83,7 @@ Result<std::unique_ptr<S3Server>> S3Server::Start(const Prepare& prepare) {
 }
 
 Status S3Server::StartOnce(const Prepare& prepare) {
-  ASSIGN_OR_RETURN(const int port, FreePort());
+  ASSIGN_OR_RETURN(const uint16_t port, FreePort());
   std::error_code error;
   std::filesystem::create_directories(folder_.path() + "/data/" + bucket_, error);
   if (error) return FromErrno(error.value(), "making the bucket");
