@@ -109,8 +109,9 @@ std::vector<FieldSpec> TaskAndModelFields() {
        .default_json = "64",
        .minimum_integer = 1,
        .maximum_integer = 65536,
-       .meaning = "width of the hidden layers; GAT, GATv2: of all heads together, `hiddenSize / heads` columns each (in DGL "
-                  "`num_hidden` is the width of one head)"},
+       .meaning =
+           "width of the hidden layers; GAT, GATv2: of all heads together, `hiddenSize / heads` columns each (in DGL "
+           "`num_hidden` is the width of one head)"},
       {.path = "spec.training.model.dropout",
        .type = kNumber,
        .default_json = "0.5",
