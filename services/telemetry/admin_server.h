@@ -8,9 +8,9 @@
 //
 // Guarantees: one thread, a bounded number of connections and bytes each, and a deadline from a connection's first
 // byte to its last, so that slow or half-open peers cost a slot for seconds and never the port: when all slots
-// are taken the oldest connection is dropped. Up to eight requests for /readyz?wait keep their slots for start_wait. Caveats: no TLS and no authentication; bind to loopback, or let the
-// network policy decide who may ask. Status providers and the liveness check run on the server's thread and must not
-// block.
+// are taken the oldest connection is dropped. Up to eight requests for /readyz?wait keep their slots for start_wait.
+// Caveats: no TLS and no authentication; bind to loopback, or let the network policy decide who may ask. Status
+// providers and the liveness check run on the server's thread and must not block.
 #pragma once
 
 #include <chrono>

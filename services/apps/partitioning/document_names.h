@@ -1,5 +1,6 @@
 // Checks a job document against the headers of its graph, before the graph is cut. The names are looked up here: types,
-// columns, splits, and whether the edge types of a task fit each other. document_fit.h checks their dtypes, shapes and sizes.
+// columns, splits, and whether the edge types of a task fit each other. document_fit.h checks their dtypes, shapes and
+// sizes.
 #pragma once
 
 #include <string>
