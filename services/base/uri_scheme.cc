@@ -1,22 +1,13 @@
 #include "services/base/uri_scheme.h"
 
-#include <algorithm>
+#include "services/base/ascii.h"
 
 namespace espalier {
-namespace {
-
-std::string LowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
-
-}  // namespace
 
 std::string CanonicalUri(std::string uri) {
   const size_t colon = uri.find(':');
   if (colon == std::string::npos) return uri;
-  const std::string scheme = LowerCase(uri.substr(0, colon));
+  const std::string scheme = ToLowerAscii(uri.substr(0, colon));
   if (uri.compare(colon, 3, "://") != 0 || (scheme != "s3" && scheme != "s3a")) return uri;
   return "s3" + uri.substr(colon);
 }

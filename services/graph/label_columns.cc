@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "services/base/ascii.h"
+
 namespace espalier::graph {
 namespace {
 
 bool IsLabelName(const std::string& column) {
-  std::string name = column;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string name = ToLowerAscii(column);
   if (name == "y") return true;
   for (const std::string_view word : {"label", "labels"}) {
     if (name == word) return true;

@@ -1,8 +1,8 @@
 #include "services/storage/store_settings.h"
 
-#include <algorithm>
-#include <cctype>
 #include <charconv>
+
+#include "services/base/ascii.h"
 
 namespace espalier::storage {
 namespace {
@@ -44,8 +44,7 @@ Result<S3Addressing> AddressingOf(const EnvironmentMap& environment) {
 // AWS's tools accept any case.
 Result<S3Checksums> ParseChecksums(const EnvironmentMap& environment, const char* name) {
   const std::string given = ValueOf(environment, name);
-  std::string value = given;
-  std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string value = ToLowerAscii(given);
   if (value.empty() || value == "when_supported") return S3Checksums::kWhenSupported;
   if (value == "when_required") return S3Checksums::kWhenRequired;
   return InvalidArgument(std::string(name) + " is '" + given + "'; expected when_supported or when_required");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "services/base/ascii.h"
+
 namespace espalier::format {
 namespace {
 
@@ -11,9 +13,7 @@ constexpr size_t kShownBytes = 60;  // of a name
 std::string Shown(std::string_view name) { return "'" + std::string(name.substr(0, kShownBytes)) + "'"; }
 
 bool IsOneOf(std::string_view field, std::span<const std::string_view> words) {
-  std::string name(field);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::string name = ToLowerAscii(std::string(field));
   std::erase_if(name, [](char c) { return c == ' ' || c == '_' || c == '-' || c == '#' || c == ':' || c == '"'; });
   // "head_id", "relation_name", ":START_ID"
   for (const std::string_view ending : {"id", "name", "label"}) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "services/base/ascii.h"
 #include "services/base/check.h"
 #include "services/storage/http/url.h"
 
@@ -47,8 +48,7 @@ size_t OnHeader(char* bytes, size_t one, size_t count, void* user) {
   }
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return one * count;
-  std::string name(Trimmed(line.substr(0, colon)));
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  std::string name = ToLowerAscii(std::string(Trimmed(line.substr(0, colon))));
   exchange.response.headers.emplace_back(std::move(name), std::string(Trimmed(line.substr(colon + 1))));
   return one * count;
 }

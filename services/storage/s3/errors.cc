@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "services/base/ascii.h"
 #include "services/storage/s3/bucket.h"
 
 namespace espalier::storage {
@@ -22,15 +23,10 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
-std::string ToLower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return text;
-}
-
 // The first line of a text, or the title of an HTML page; "" for what is neither.
 std::string ReasonInBody(const std::string& body) {
   std::string_view text(body);
-  const std::string lower = ToLower(body.substr(0, 4096));
+  const std::string lower = ToLowerAscii(body.substr(0, 4096));
   if (const size_t title = lower.find("<title>"); title != std::string::npos) {
     const size_t begin = title + std::string_view("<title>").size();
     text = text.substr(begin, std::min(lower.find('<', begin), lower.size()) - begin);
@@ -103,7 +99,8 @@ std::string HintFor(const S3Error& error) {
     return "; check the region and the endpoint: spec.storage.s3, or AWS_REGION and AWS_ENDPOINT_URL_S3";
   }
   // Plain text or HTML: an S3 error with a code may well quote a URL.
-  if (error.http_status == 400 && error.code.empty() && ToLower(error.message).find("https") != std::string::npos) {
+  if (error.http_status == 400 && error.code.empty() &&
+      ToLowerAscii(error.message).find("https") != std::string::npos) {
     return "; the port expects https://: check " + endpoint_setting;
   }
   if (IsRefusalOfChecksums(error)) {
@@ -139,7 +136,7 @@ void ReadHeadersOfMinio(const HttpResponse& response, S3Error& error) {
 bool IsRefusalOfChecksums(const S3Error& error) {
   if (error.http_status != 400 && error.http_status != 501) return false;
   if (RemedyFor(error) == Remedy::kResend) return false;
-  const std::string words = ToLower(error.code + " " + error.message);
+  const std::string words = ToLowerAscii(error.code + " " + error.message);
   return words.find("checksum") != std::string::npos ||
          (error.http_status == 501 && words.find("header") != std::string::npos);
 }

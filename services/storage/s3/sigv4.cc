@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 
+#include "services/base/ascii.h"
 #include "services/base/check.h"
 #include "services/base/sha256.h"
 #include "services/storage/http/url.h"
@@ -36,11 +37,6 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  return text;
-}
-
 // Without spaces at the ends, and one instead of several between.
 std::string CanonicalValue(std::string_view value) {
   std::string trimmed;
@@ -60,7 +56,7 @@ std::string CanonicalValue(std::string_view value) {
 std::map<std::string, std::string> CanonicalHeaders(const HttpHeaders& headers) {
   std::map<std::string, std::string> canonical;
   for (const auto& [name, value] : headers) {
-    const auto [at, is_new] = canonical.emplace(Lower(name), CanonicalValue(value));
+    const auto [at, is_new] = canonical.emplace(ToLowerAscii(name), CanonicalValue(value));
     if (!is_new) at->second += "," + CanonicalValue(value);
   }
   return canonical;
