@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
+#include "services/base/utf8.h"
 #include "services/job/scalars.h"
 
 namespace espalier::job {
@@ -31,16 +31,6 @@ void AddSizeOf(const YamlNode& node, TreeSize* size) {
   for (const YamlEntry& entry : node.entries) {
     size->text_bytes += entry.key.size();
     AddSizeOf(entry.value, size);
-  }
-}
-
-// Whether JSON can hold it: its writer is the judge.
-bool IsUtf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::type_error&) {
-    return false;
   }
 }
 

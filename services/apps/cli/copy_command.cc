@@ -3,6 +3,7 @@
 #include "services/apps/cli/host_flags.h"
 #include "services/apps/cli/run_flags.h"
 #include "services/apps/launch/launch.h"
+#include "services/base/utf8.h"
 
 namespace espalier::cli {
 namespace {
@@ -28,7 +29,7 @@ Outcome CopyToHosts(CopyFlags flags) {
   if (!flags.copy.workspace.starts_with('/')) {
     return Fail(ExitCode::kBadDocument, "--workspace " + flags.copy.workspace + ": expected an absolute path");
   }
-  if (!launch::IsUtf8(flags.copy.workspace)) {
+  if (!IsUtf8(flags.copy.workspace)) {
     return Fail(ExitCode::kBadDocument, "--workspace: expected a path in UTF-8");
   }
   flags.copy.connect = ConnectOptionsOf(flags.hosts);

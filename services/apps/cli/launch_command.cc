@@ -4,6 +4,7 @@
 #include "services/apps/cli/run_flags.h"
 #include "services/apps/launch/launch.h"
 #include "services/apps/run/shell_word.h"
+#include "services/base/utf8.h"
 
 namespace espalier::cli {
 namespace {
@@ -80,7 +81,7 @@ Result<std::map<std::string, std::string>> EnvironmentOf(const std::vector<std::
       return InvalidArgument("--env " + name + ": this command's environment has none; expected NAME=VALUE");
     }
     const std::string& value = equals == std::string::npos ? own.at(name) : setting;
-    if (!launch::IsUtf8(name + value)) {
+    if (!IsUtf8(name + value)) {
       return InvalidArgument("--env: a name or a value is not UTF-8, and would reach the hosts as something else");
     }
     environment[name] = equals == std::string::npos ? own.at(name) : setting.substr(equals + 1);
@@ -112,7 +113,7 @@ Outcome LaunchJob(LaunchFlags flags) {
   if (!options.fleet.workspace.empty() && !options.fleet.workspace.starts_with('/')) {
     return Fail(ExitCode::kBadDocument, "--workspace " + options.fleet.workspace + ": expected an absolute path");
   }
-  if (!launch::IsUtf8(options.fleet.workspace)) {
+  if (!IsUtf8(options.fleet.workspace)) {
     return Fail(ExitCode::kBadDocument, "--workspace: expected a path in UTF-8");
   }
   options.run = RunOptionsOf(flags.run);

@@ -54,15 +54,6 @@ std::string Encode(const Message& message) {
   return bytes + head + message.body;
 }
 
-bool IsUtf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
-  return true;
-}
-
 std::string OneLine(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   std::replace_if(

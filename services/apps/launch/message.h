@@ -54,8 +54,6 @@ struct Message {
 
 std::string Encode(const Message& message);
 
-// JSON has no other text: whatever is none would arrive as something else.
-bool IsUtf8(const std::string& text);
 // What the other end says, on one line of a terminal: without control characters.
 std::string OneLine(std::string text);
 

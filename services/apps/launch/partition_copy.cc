@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "services/base/utf8.h"
 #include "services/format/partition_files.h"
 #include "services/format/partition_names.h"
 #include "services/storage/file_store.h"

@@ -260,6 +260,7 @@ TEST(GraphDescriptionTest, YamlIsReadBackAsItWas) {
 TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
   for (const char* bad : {"", "4", "[]", "version: 1", "version: 1\nnodes: 4", "version: 1\nnodes: [4]",
                           "version: 1\nnodes: [{type: a, count: 1, columns: [x]}]", "\t", "a: &x [*x]",
+                          "version: 1\nnodes: [{type: a, columns: {x: \xBD.npy}}]",
                           "version: 1\nnodes: [{type: a, count: 1}]\nedges: [{type: [[1], 2, 3], ids: x}]"}) {
     EXPECT_EQ(ParseGraphDescription(bad).status().code(), StatusCode::kInvalidArgument) << bad;
   }

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <vector>
 
+#include "services/base/utf8.h"
+
 namespace espalier::format {
 namespace {
 
@@ -27,7 +29,8 @@ class DocumentBounds final : public YAML::EventHandler {
     Add(mark, named->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                const std::string& /*value*/) override {
+                const std::string& value) override {
+    if (!IsUtf8(value)) throw YAML::ParserException(mark, "bytes that are not UTF-8");
     AddOne(mark, anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,

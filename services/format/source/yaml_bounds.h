@@ -11,7 +11,8 @@ enum class YamlReferences {
 };
 
 // Throws what YAML::Load throws (a YAML::Exception, with its place) for text that is none, for more than 2^22 values
-// in its first document, and for an alias inside of what it names. A value takes some hundred bytes.
+// in its first document, for an alias inside of what it names, and for a scalar that is not UTF-8. A value takes some
+// hundred bytes.
 void CheckYamlBounds(const std::string& text, YamlReferences references);
 
 }  // namespace espalier::format
