@@ -21,6 +21,12 @@ Result<const json*> JsonFields::Find(const char* name) const {
   return &*found;
 }
 
+Result<bool> JsonFields::Bool(const char* name) const {
+  ASSIGN_OR_RETURN(const json* value, Find(name));
+  if (!value->is_boolean()) return Wrong(name, "expected true or false");
+  return value->get<bool>();
+}
+
 Result<std::string> JsonFields::Text(const char* name) const {
   ASSIGN_OR_RETURN(const json* value, Find(name));
   if (!value->is_string()) return Wrong(name, "expected a string");

@@ -18,6 +18,7 @@ class JsonFields {
   static Result<JsonFields> Of(const nlohmann::json& value, std::string path);
 
   bool Has(const char* name) const { return object_->contains(name); }
+  Result<bool> Bool(const char* name) const;
   Result<std::string> Text(const char* name) const;
   Result<uint64_t> Unsigned(const char* name) const;
   Result<double> Real(const char* name) const;  // finite

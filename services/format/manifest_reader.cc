@@ -29,6 +29,9 @@ Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   }
   const Result<int64_t> count = CheckedElementCount(column.row_shape, SizeOf(column.dtype));
   if (!count.ok()) return fields.Wrong("row_shape", count.status().message());
+  if (fields.Has("lacks_values")) {
+    ASSIGN_OR_RETURN(column.lacks_values, fields.Bool("lacks_values"));
+  }
   return column;
 }
 

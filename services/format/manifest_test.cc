@@ -29,6 +29,7 @@ TEST(ManifestTest, ComesBackExactly) {
   manifest.quality.balance["nodes:paper"] = 1e-300;
   manifest.partitions[0].graph.block_hashes[0] = ~uint64_t{0} - 1;
   manifest.source_columns = {"original_id", "mask"};
+  manifest.node_columns[1].back().lacks_values = true;
 
   const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
   ASSERT_TRUE(back.ok()) << back.status().ToString();
@@ -162,6 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifestField{"node_types[1].columns[0].dtype: 'F7' is not", "/node_types/1/columns/0/dtype", "F7"},
         BadManifestField{"node_types[1].columns[0].row_shape[0]: expected", "/node_types/1/columns/0/row_shape", {-2}},
         BadManifestField{"row_shape: shape", "/node_types/1/columns/0/row_shape", {1u << 31, 1u << 31, 1u << 31}},
+        BadManifestField{"columns[0].lacks_values: expected true", "/node_types/1/columns/0/lacks_values", 1},
         BadManifestField{"node_types[1].columns[1].name", "/node_types/1/columns/1/name", "feat"},
         BadManifestField{"node_types[1].columns[0].name", "/node_types/1/columns/0/name", "a/b"},
         BadManifestField{"splits[0].node_type", "/splits/0/node_type", "venue"},

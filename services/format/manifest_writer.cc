@@ -12,7 +12,9 @@ using Json = nlohmann::ordered_json;
 Json ToJson(const std::vector<ColumnEntry>& columns) {
   Json list = Json::array();
   for (const ColumnEntry& column : columns) {
-    list.push_back({{"name", column.name}, {"dtype", NameOf(column.dtype)}, {"row_shape", column.row_shape}});
+    Json entry = {{"name", column.name}, {"dtype", NameOf(column.dtype)}, {"row_shape", column.row_shape}};
+    if (column.lacks_values) entry["lacks_values"] = true;
+    list.push_back(std::move(entry));
   }
   return list;
 }

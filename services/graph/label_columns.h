@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "services/base/tensor.h"
+
 namespace espalier::graph {
 
 struct LabelColumns {
@@ -18,6 +20,9 @@ struct LabelColumns {
   // ("node-label", "node_label", "edge-labels").
   bool MayLackValues(const std::string& column) const;
 };
+
+// Whether some value of the column is NaN. Integers and bools have none.
+bool HasMissingValues(const Tensor& column);
 
 // What an error about a missing value in a column that must be complete ends with.
 inline constexpr char kOnlyLabelsLackValues[] =

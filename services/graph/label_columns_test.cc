@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace espalier::graph {
 namespace {
 
@@ -22,6 +24,18 @@ TEST(LabelColumnsTest, UsersNameMoreAndTakeSomeAway) {
   EXPECT_FALSE(labels.MayLackValues("stars"));
   EXPECT_FALSE(labels.MayLackValues("label"));
   EXPECT_TRUE(labels.MayLackValues("y"));
+}
+
+TEST(LabelColumnsTest, OnlyNanIsMissing) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(HasMissingValues(Tensor::FromVector<float>({0, 1, 2, kNan}, {2, 2})));
+  EXPECT_TRUE(HasMissingValues(Tensor::FromVector<double>({kNan})));
+  const uint16_t halves[] = {FloatToHalf(1), FloatToHalf(kNan)};
+  EXPECT_TRUE(HasMissingValues(Tensor::Wrap(DType::kF16, {2}, halves, nullptr)));
+  EXPECT_FALSE(HasMissingValues(Tensor::Wrap(DType::kF16, {1}, halves, nullptr)));
+  EXPECT_FALSE(HasMissingValues(Tensor::FromVector<float>({0, -1})));
+  EXPECT_FALSE(HasMissingValues(Tensor::FromVector<int64_t>({-1})));
+  EXPECT_FALSE(HasMissingValues(Tensor::Zeros(DType::kF32, {0, 3})));
 }
 
 }  // namespace

@@ -81,6 +81,12 @@ class FitCheck {
     return "column '" + name + "' of " + NameOf(type) + " is " + header.ToString();
   }
 
+  // Of a partitioning that was made when the column was a label; a source is refused with the row.
+  template <class Id>
+  std::string LacksValues(Id type, const std::string& name) const {
+    return "column '" + name + "' of " + NameOf(type) + " lacks values: some are NaN; " + graph::kOnlyLabelsLackValues;
+  }
+
   template <class Id>
   void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& row) {
     if (header == nullptr) return;  // original ids
@@ -143,9 +149,13 @@ class FitCheck {
       const NodeTypeId type = NodeTypeNamed(inputs[i].node_type, graph_.schema);
       for (size_t f = 0; f < inputs[i].features.size(); ++f) {
         const ColumnHeader* const header = NodeColumn(type, inputs[i].features[f]);
-        if (header == nullptr || header->width() > 0) continue;
-        Add(Item(Item("spec.training.inputs", i) + ".features", f),
-            ColumnOf(type, inputs[i].features[f], *header) + ": expected at least one value for each node");
+        if (header == nullptr) continue;
+        const std::string path = Item(Item("spec.training.inputs", i) + ".features", f);
+        if (header->width() == 0) {
+          Add(path, ColumnOf(type, inputs[i].features[f], *header) + ": expected at least one value for each node");
+        } else if (header->lacks_values) {
+          Add(path, LacksValues(type, inputs[i].features[f]));
+        }
       }
     }
   }
@@ -167,6 +177,8 @@ class FitCheck {
         Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
       } else if (header->dtype == DType::kF16 || header->dtype == DType::kBF16) {
         Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected F32, F64 or an integer type");
+      } else if (header->lacks_values) {
+        Add(path, LacksValues(EdgeTypeId(type), name));
       }
     }
   }

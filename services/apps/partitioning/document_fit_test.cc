@@ -163,6 +163,22 @@ TEST(DocumentFitTest, TimesAreNumbersAndWithSeedTimesIntegers) {
                   "one integer for each node"));
 }
 
+TEST(DocumentFitTest, WhatIsComputedWithLacksNoValues) {
+  const job::ParsedJob job = LibraryJob({{"training.sampling.weight", "strength"}});
+  GraphNames names = *NamesOf(LibraryWithWeights(), job.training.graph);
+  names.node_columns[1].at("topic").lacks_values = true;  // the label may
+  EXPECT_THAT(FindMisfits(job.training, TrainedBy::kEspalier, names), IsEmpty());
+  names.node_columns[1].at("feat").lacks_values = true;
+  names.edge_columns[1].at("strength").lacks_values = true;
+  const std::vector<FieldError> found = FindMisfits(job.training, TrainedBy::kEspalier, names);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].path, "spec.training.inputs[0].features[0]");
+  EXPECT_THAT(found[0].message,
+              StartsWith("column 'feat' of node type 'paper' lacks values: some are NaN; only label"));
+  EXPECT_EQ(found[1].path, "spec.training.sampling.weight");
+  EXPECT_THAT(found[1].message, StartsWith("column 'strength' of edge type 'paper:cites:paper' lacks values"));
+}
+
 TEST(DocumentFitTest, AProgramUsesOfTrainingWhatItLikes) {
   graph::SourceGraph wide = LibraryWithWeights();
   wide.nodes[1].columns["topic"] = Column(DType::kF32, {0, 3});

@@ -22,20 +22,34 @@ GraphNames NamesFor(graph::GraphSchema schema) {
 
 using Headers = std::map<std::string, ColumnHeader>;
 
-Headers HeadersOf(const std::map<std::string, Tensor>& columns) {
+Headers HeadersOf(const std::map<std::string, Tensor>& columns, const graph::LabelColumns* labels) {
   Headers headers;
   for (const auto& [name, column] : columns) {
     const std::vector<int64_t>& shape = column.shape();
     // The first dimension counts rows; a column without one is refused when its values are checked.
-    headers[name] = {column.dtype(), shape.empty() ? shape : std::vector<int64_t>(shape.begin() + 1, shape.end())};
+    headers[name] = {
+        .dtype = column.dtype(),
+        .row_shape = shape.empty() ? shape : std::vector<int64_t>(shape.begin() + 1, shape.end()),
+        .lacks_values = labels != nullptr && labels->MayLackValues(name) && graph::HasMissingValues(column)};
   }
   return headers;
 }
 
 Headers HeadersOf(const std::vector<format::ColumnEntry>& columns) {
   Headers headers;
-  for (const format::ColumnEntry& column : columns) headers[column.name] = {column.dtype, column.row_shape};
+  for (const format::ColumnEntry& column : columns) {
+    headers[column.name] = {column.dtype, column.row_shape, column.lacks_values};
+  }
   return headers;
+}
+
+void MarkMissingValues(const std::vector<Headers>& source, std::vector<std::vector<format::ColumnEntry>>* columns) {
+  for (size_t type = 0; type < columns->size(); ++type) {
+    for (format::ColumnEntry& column : (*columns)[type]) {
+      const auto header = source[type].find(column.name);
+      column.lacks_values = header != source[type].end() && header->second.lacks_values;
+    }
+  }
 }
 
 template <class Split>
@@ -68,7 +82,8 @@ void AddOutDegrees(GraphNames* names) {
   for (uint16_t type = 0; type < names->schema.num_edge_types(); ++type) {
     const EdgeTypeId edge_type(type);
     names->node_columns[names->schema.SourceOf(edge_type).value].emplace(
-        graph::OutDegreeColumnName(names->schema.EdgeType(edge_type)), ColumnHeader{DType::kU32, {}});
+        graph::OutDegreeColumnName(names->schema.EdgeType(edge_type)),
+        ColumnHeader{.dtype = DType::kU32, .row_shape = {}});
   }
 }
 
@@ -82,7 +97,8 @@ void AddSourceColumns(const std::vector<std::string>& source_columns, const grap
       const bool is_id = name == graph::kOriginalIdColumn;
       if (!is_id && column == of_sources.end()) continue;
       const ColumnHeader header =
-          is_id ? ColumnHeader{partition::WidthFor(source.nodes[source_type.value].count), {}} : column->second;
+          is_id ? ColumnHeader{.dtype = partition::WidthFor(source.nodes[source_type.value].count), .row_shape = {}}
+                : column->second;
       names->edge_columns[type].emplace(graph::SourceColumnName(name), header);
     }
   }
@@ -103,14 +119,15 @@ std::string ColumnHeader::ToString() const {
   return std::string(NameOf(dtype)) + " [" + sizes + "]";
 }
 
-Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph) {
+Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph,
+                           const graph::LabelColumns* labels) {
   const bool makes_relations = graph.preprocess.add_reverse_edges && !source.schema.is_homogeneous();
   Result<graph::GraphSchema> schema = source.schema;
   if (makes_relations) schema = graph::WithReverseRelations(source.schema).While("adding reverse relations");
   if (!schema.ok()) return std::move(schema).status();
   GraphNames names = NamesFor(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
-    names.node_columns[type] = HeadersOf(source.nodes[type].columns);
+    names.node_columns[type] = HeadersOf(source.nodes[type].columns, labels);
   }
   for (const auto& [name, by_type] : source.splits) {
     for (uint16_t type = 0; type < names.node_splits.size(); ++type) {
@@ -119,7 +136,7 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
     }
   }
   for (uint16_t type = 0; type < source.edges.size(); ++type) {
-    const Headers columns = HeadersOf(source.edges[type].columns);
+    const Headers columns = HeadersOf(source.edges[type].columns, labels);
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
     for (const EdgeTypeId made : TypesMadeOf(named, makes_relations, names.schema)) {
       names.edge_columns[made.value].insert(columns.begin(), columns.end());
@@ -146,6 +163,11 @@ GraphNames NamesOf(const format::Manifest& manifest) {
     names.edge_splits[split.edge_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
   }
   return names;
+}
+
+void MarkMissingValues(const GraphNames& source, format::Manifest* manifest) {
+  MarkMissingValues(source.node_columns, &manifest->node_columns);
+  MarkMissingValues(source.edge_columns, &manifest->edge_columns);
 }
 
 std::vector<std::set<std::string>> ColumnNames(const std::vector<Headers>& columns) {

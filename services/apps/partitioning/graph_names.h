@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/format/manifest.h"
+#include "services/graph/label_columns.h"
 #include "services/graph/source_graph.h"
 #include "services/job/dist_training.h"
 
@@ -17,6 +18,7 @@ namespace espalier::partitioning {
 struct ColumnHeader {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // of one node or edge; empty: one value
+  bool lacks_values = false;       // some value is NaN; false where nobody has looked
 
   // Values of one row; 0 where a dimension is 0.
   int64_t width() const;
@@ -39,12 +41,17 @@ struct GraphNames {
 };
 
 // Returns the headers of a source as graph.preprocess and graph.partitions will have it: with the relations that
-// addReverseEdges makes. Training edges that preprocessing leaves out still count. Reads no edge and no value.
-// InvalidArgument where such a relation exists already.
-Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph);
+// addReverseEdges makes. Training edges that preprocessing leaves out still count. Reads no edge, and of values those
+// of the columns that may lack some by `labels`; null: none, and no column is said to lack values. InvalidArgument
+// where such a relation exists already.
+Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph,
+                           const graph::LabelColumns* labels = nullptr);
 
 // Returns the headers of a partitioning.
 GraphNames NamesOf(const format::Manifest& manifest);
+
+// Says in a manifest which of its columns lack values: those of its source that do. Both have the same types.
+void MarkMissingValues(const GraphNames& source, format::Manifest* manifest);
 
 // Returns the names of the columns of each type.
 std::vector<std::set<std::string>> ColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);

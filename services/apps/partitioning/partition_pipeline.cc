@@ -184,7 +184,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
     WarnOfSource(warnings);
-    RETURN_IF_ERROR(CheckSource(source, /*checks_values=*/true));
+    RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/true));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
     return Preprocessed(std::move(source));
@@ -195,11 +195,12 @@ class Pipeline {
     has_unknown_names_ = !known.ok();
     return known;
   }
-  Status CheckSource(const graph::SourceGraph& source, bool checks_values) {
-    if (!options_.check_names && !options_.check_values) return Status();
-    ASSIGN_OR_RETURN(const GraphNames names, NamesOf(source, graph_));
-    RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
-    return checks_values && options_.check_values ? options_.check_values(names, source) : Status();
+  // `reads_values`: this process checks them for all, and learns which columns lack some.
+  Status CheckSource(const graph::SourceGraph& source, bool reads_values) {
+    const graph::LabelColumns labels = Labels();
+    ASSIGN_OR_RETURN(source_names_, NamesOf(source, graph_, reads_values ? &labels : nullptr));
+    RETURN_IF_ERROR(WithWarnings(CheckNames(source_names_)));
+    return reads_values && options_.check_values ? options_.check_values(source_names_, source) : Status();
   }
 
   // A missing name may be one that the reader of the source has left out: the error then carries the warnings.
@@ -327,7 +328,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path, &warnings));
     if (group.rank() == 0) WarnOfSource(warnings);
     // Headers cost nothing: every process reports its own. One process reads all values for the group.
-    RETURN_IF_ERROR(CheckSource(source, /*checks_values=*/group.rank() == 0));
+    RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/group.rank() == 0));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
@@ -414,6 +415,7 @@ class Pipeline {
     manifest->seed = context_.seed;
     manifest->partition_seconds = timer_.Seconds();
     manifest->warnings = warnings_;
+    MarkMissingValues(source_names_, manifest);
   }
 
   // Where a store's conditional put is not atomic two may be told that they won, and an answer may be lost: the
@@ -440,6 +442,7 @@ class Pipeline {
   WorkMeter* meter_ = nullptr;  // of phase_; may be null
   std::vector<std::string> warnings_;
   bool has_unknown_names_ = false;
+  GraphNames source_names_;                        // once the source has been read
   std::optional<format::SourcePlace> source_;      // from Key on
   std::optional<format::SourcePlace> assignment_;  // External's, likewise
 };

@@ -8,6 +8,7 @@
 #include <barrier>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 #include <thread>
@@ -441,6 +442,38 @@ TEST_F(PartitionPipelineTest, APartitioningHasTheNamesThatItsSourcePromised) {
   EXPECT_EQ(seen[0].edge_splits, seen[1].edge_splits);
   const EdgeTypeId back = *seen[0].schema.FindEdgeType("rev_cites");
   EXPECT_EQ(seen[0].edge_splits[back.value], (std::map<std::string, PartSizes>{{"links", {.train = 1}}}));
+}
+
+// A document that takes such a column for a feature is refused by the headers of a partitioning that is reused.
+TEST_F(PartitionPipelineTest, APartitioningSaysWhichColumnsLackValues) {
+  job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
+  graph.preprocess.add_reverse_edges = true;
+  graph.partitions.source_columns = {"score"};
+  const uint16_t paper = source_.schema.FindNodeType("paper")->value;
+  const EdgeTypeId cites = *source_.schema.FindEdgeType("cites");
+  std::vector<float> scores(source_.nodes[paper].count, 1), labels(source_.edges[cites.value].num_edges(), 1);
+  source_.nodes[paper].columns["kept"] = Tensor::FromVector(scores);
+  scores.back() = labels.back() = std::numeric_limits<float>::quiet_NaN();
+  source_.nodes[paper].columns["score"] = Tensor::FromVector(scores);
+  source_.edges[cites.value].columns["edge_label"] = Tensor::FromVector(labels);
+  ASSERT_TRUE(format::WriteNpyFolder(source_, folder_ / "missing").ok());
+  graph.source.uri = (folder_ / "missing").string();
+  PartitionPipelineOptions options;
+  options.label_columns = {"score", "kept"};
+  ASSERT_TRUE(Run(graph, options).ok());
+  GraphNames reused;
+  options.check_names = [&](const GraphNames& names) {
+    reused = names;
+    return Status();
+  };
+  ASSERT_TRUE(Run(graph, options)->reused);
+  EXPECT_TRUE(reused.node_columns[paper].at("score").lacks_values);
+  EXPECT_FALSE(reused.node_columns[paper].at("kept").lacks_values);
+  for (const char* const relation : {"cites", "rev_cites"}) {
+    const auto& columns = reused.edge_columns[reused.schema.FindEdgeType(relation)->value];
+    EXPECT_TRUE(columns.at("edge_label").lacks_values) << relation;
+    EXPECT_TRUE(columns.at(graph::SourceColumnName("score")).lacks_values) << relation;
+  }
 }
 
 TEST_F(PartitionPipelineTest, ReportsInOneLineOfJson) {
