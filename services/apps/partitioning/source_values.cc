@@ -1,11 +1,14 @@
 #include "services/apps/partitioning/source_values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "services/apps/partitioning/document_fit.h"
 #include "services/base/parallel.h"
@@ -95,8 +98,9 @@ LabelRule RuleOf(const job::Task& task) {
             "a finite 32-bit number, or NaN (no label)", "NaN"};
   }
   if (task.multi_label) {
-    return {[](double value) { return std::isnan(value) || value == 0 || value == 1; }, is_number,
-            "0, 1 or NaN (no label), because spec.training.task.multiLabel is true", "NaN"};
+    return {[](double value) { return std::isnan(value) || value == 0 || value == 1 || value == -1; },
+            [](double value) { return value >= 0; },
+            "0, 1, or -1 or NaN (no label), because spec.training.task.multiLabel is true", "-1 or NaN"};
   }
   return {[](double value) {
             const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMostClasses};
@@ -197,12 +201,45 @@ class ValueCheck {
     if (!HasRows(column->second, edges.num_edges())) return {};
     if (split == source_.edge_splits.end() || !split->second.contains(type->value)) return {};
     const graph::EdgeSplit& parts = split->second.at(type->value);
-    for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
-      if (part->edge_ids.size() != part->size()) return {};
-    }
     const std::string owner = "edge type '" + source_.schema.EdgeType(*type).Name() + "'";
-    return CheckParts(task, {"spec.training.task.label", task.label, owner, column->second},
+    const NamedColumn labels{"spec.training.task.label", task.label, owner, column->second};
+    for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
+      if (part->edge_ids.size() != part->size()) return CheckLabelsOfPairs(task, labels, edges, parts);
+    }
+    return CheckParts(task, labels,
                       {parts.train.edge_ids.ids(), parts.validation.edge_ids.ids(), parts.test.edge_ids.ids()}, "edge");
+  }
+
+  // For a split that names edges by their ends. Looks the pairs up among the rows whose label is wrong, which are few
+  // or none; parallel edges must have the same label in such a split.
+  Status CheckLabelsOfPairs(const job::Task& task, const NamedColumn& labels, const graph::EdgeSet& edges,
+                            const graph::EdgeSplit& parts) const {
+    const LabelRule rule = RuleOf(task);
+    const int64_t num_rows = labels.values.num_rows();
+    const bool has_ends = edges.sources.num_elements() == num_rows && edges.destinations.num_elements() == num_rows;
+    if (num_rows == 0 || !has_ends) return {};
+    const int64_t width = labels.values.num_elements() / num_rows;
+    return WithElements(labels.values, [&](const auto& value_at) -> Status {
+      const auto wrong_value = [&](int64_t row) { return WrongValueOf(row, width, rule, value_at); };
+      const std::optional<int64_t> first = graph::FirstViolation(
+          threads_, num_rows, kCheapGrain, [&](int64_t row) { return wrong_value(row).has_value(); });
+      if (!first) return {};
+      std::map<std::pair<uint64_t, uint64_t>, int64_t> wrong_rows;  // ends -> the first such row
+      for (int64_t row = *first; row < num_rows; ++row) {
+        if (!wrong_value(row)) continue;
+        wrong_rows.emplace(std::pair(static_cast<uint64_t>(edges.sources.ValueAsInt(row)),
+                                     static_cast<uint64_t>(edges.destinations.ValueAsInt(row))),
+                           row);
+      }
+      for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
+        const std::span<const uint64_t> sources = part->sources.ids(), destinations = part->destinations.ids();
+        for (size_t i = 0; i < std::min(sources.size(), destinations.size()); ++i) {
+          const auto found = wrong_rows.find({sources[i], destinations[i]});
+          if (found != wrong_rows.end()) return WrongElement(labels, *wrong_value(found->second), rule.expected);
+        }
+      }
+      return {};
+    });
   }
 
   // `parts`: the rows of train, validation and test.

@@ -104,11 +104,14 @@ TEST(SourceValuesTest, LabelsOfOtherTasksHaveTheirOwnRules) {
   graph.nodes[0].columns["topic"] =
       Tensor::FromVector(std::vector<float>{0, 1, 1, kNan, 2, 1, 1, 1, 0, 0, 0, 0}, {6, 2});
   EXPECT_EQ(Check(graph, {{"training.task.multiLabel", "true"}}).message(),
-            "spec.training.task.label: row 2 of column 'topic' of node type 'paper', value 0, is 2: expected 0, 1 or "
-            "NaN (no label), because spec.training.task.multiLabel is true");
+            "spec.training.task.label: row 2 of column 'topic' of node type 'paper', value 0, is 2: expected 0, 1, or "
+            "-1 or NaN (no label), because spec.training.task.multiLabel is true");
   const Settings regression = {{"training.task.type", "NodeRegression"},
                                {"training.evaluation.metric", "MeanSquaredError"}};
   EXPECT_EQ(Check(graph, regression), Status());
+  graph.nodes[0].columns["topic"] =
+      Tensor::FromVector(std::vector<int8_t>{0, -1, 1, -1, -1, -1, 1, 1, 0, 0, 0, 0}, {6, 2});
+  EXPECT_EQ(Check(graph, {{"training.task.multiLabel", "true"}}), Status());
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<double>{0, 1e300, 1, 1, 1, 1});
   EXPECT_THAT(Check(graph, regression).message(), HasSubstr("row 1 of column 'topic'"));
 }
@@ -137,6 +140,19 @@ TEST(SourceValuesTest, LabelsOfEdgesAreThoseThatTheSplitMeans) {
       AllOf(HasSubstr("spec.training.task.label: row 3 of column 'stars' of edge type 'paper:cites:paper' is -3")));
   graph.edges[0].columns["stars"] = Tensor::FromVector(std::vector<int8_t>{4, -1, -1, 3, 0, 1});
   EXPECT_THAT(Check(graph, task).message(), HasSubstr("no training edge of split 'sold' has a label"));
+}
+
+TEST(SourceValuesTest, EdgesThatAreNamedByTheirEndsHaveLabelsToo) {
+  const Settings task = {{"training.task", "{type: EdgeClassification, split: sold, edgeType: cites, label: stars}"}};
+  graph::SourceGraph graph = Ring();
+  graph.edge_splits["sold"][0].train.edge_ids = {};
+  EXPECT_EQ(Check(graph, task), Status()) << "edge 4, whose label is wrong, is in no part";
+  graph.edges[0].columns["stars"] = Tensor::FromVector(std::vector<int8_t>{4, 0, 1, -3, -3, 1});
+  EXPECT_THAT(
+      Check(graph, task).message(),
+      HasSubstr("spec.training.task.label: row 3 of column 'stars' of edge type 'paper:cites:paper' is -3: expected"));
+  graph.edges[0].destinations = Tensor::FromVector(std::vector<uint32_t>{1, 2});
+  EXPECT_EQ(Check(graph, task), Status()) << "ValidateSourceGraph refuses it";
 }
 
 TEST(SourceValuesTest, NamesATimeThatIsTooLate) {

@@ -130,13 +130,7 @@ Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphA
 
 Result<torch::Tensor> LabelsOf(const EdgeTarget& target, const Tensor& rows) {
   const std::string column = "edge column '" + target.label + "'";
-  torch::Tensor labels;
-  if (target.loss == LossKind::kCrossEntropy) {
-    ASSIGN_OR_RETURN(labels, AsClasses(rows).While(column));
-  } else {
-    ASSIGN_OR_RETURN(labels, AsFloats(rows).While(column));
-    labels = labels.reshape({rows.num_rows(), WidthOfRows(rows)});
-  }
+  ASSIGN_OR_RETURN(const torch::Tensor labels, AsLabels(target.loss, rows, WidthOfRows(rows)).While(column));
   RETURN_IF_ERROR(CheckLabels(target.loss, labels, target.num_outputs).While(column));
   return labels;
 }

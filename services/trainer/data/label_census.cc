@@ -108,7 +108,7 @@ Status LabelCensus::CheckTraining() const {
   if (train.rows == 0 || train.labelled > 0) return Status();
   return InvalidArgument("spec.training.task.label: no training " + row_ + " of split '" + split_ +
                          "' has a label in column '" + column_ + "': all " + std::to_string(train.rows) + " are " +
-                         (kind_ == LossKind::kCrossEntropy ? "-1 or NaN" : "NaN") + ", which means no label");
+                         (kind_ == LossKind::kSquaredError ? "NaN" : "-1 or NaN") + ", which means no label");
 }
 
 std::vector<std::string> LabelCensus::Warnings() const {

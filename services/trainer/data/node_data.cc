@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -106,6 +107,14 @@ Result<torch::Tensor> AsClasses(const Tensor& tensor) {
     classes.data_ptr<int64_t>()[i] = std::isnan(value) ? -1 : static_cast<int64_t>(value);
   }
   return classes;
+}
+
+Result<torch::Tensor> AsLabels(LossKind kind, const Tensor& tensor, int64_t width) {
+  if (kind == LossKind::kCrossEntropy) return AsClasses(tensor);
+  ASSIGN_OR_RETURN(torch::Tensor values, AsFloats(tensor));
+  values = values.reshape({tensor.num_rows(), width});
+  if (kind != LossKind::kBinaryCrossEntropy) return values;
+  return values.masked_fill(values == -1, std::numeric_limits<float>::quiet_NaN());
 }
 
 Result<NodeTypeId> NodeTypeOf(const std::string& name, const GraphSchema& schema, const char* field) {
@@ -272,9 +281,7 @@ Result<torch::Tensor> NodeData::WithLearnable(NodeTypeId type, const torch::Tens
 
 Result<torch::Tensor> NodeData::Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const {
   ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(seed_type_, label_, nodes, deadline));
-  if (loss_kind_ == LossKind::kCrossEntropy) return AsClasses(rows).While("column '" + label_ + "'");
-  ASSIGN_OR_RETURN(const torch::Tensor values, AsFloats(rows));
-  return values.reshape({static_cast<int64_t>(nodes.size()), label_width_});
+  return AsLabels(loss_kind_, rows, label_width_).While("column '" + label_ + "'");
 }
 
 Result<torch::Tensor> NodeData::OriginalIds(NodeTypeId type, std::span<const GlobalNodeId> nodes,

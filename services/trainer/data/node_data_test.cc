@@ -101,6 +101,12 @@ TEST(NodeDataTest, KeepsUnknownEntriesOfSeveralLabels) {
   ASSERT_TRUE(data.ok()) << data.status().ToString();
   const torch::Tensor labels = *data->Labels(Nodes({1, 0}), Soon());
   EXPECT_TRUE(torch::equal(labels.nan_to_num(-7), torch::tensor({{-7.0f, 1.0f, 1.0f}, {1.0f, -7.0f, 0.0f}})));
+
+  ColumnsInMemory integers(
+      {{"x", Tensor::FromVector<float>({1, 2})}, {"y", Tensor::FromVector<int8_t>({1, -1, 0, 0}, {2, 2})}});
+  const auto of_integers = NodeData::Make(training, OneTypeSchema(), integers);
+  EXPECT_TRUE(torch::equal(of_integers->Labels(Nodes({0, 1}), Soon())->nan_to_num(-7),
+                           torch::tensor({{1.0f, -7.0f}, {0.0f, 0.0f}})));
 }
 
 TEST(NodeDataTest, NamesWhatDoesNotExist) {
