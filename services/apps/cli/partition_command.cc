@@ -125,7 +125,7 @@ Outcome Partition(PartitionFlags flags) {
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   const Result<storage::StoreLocation> output = access->open_store(flags.output);
   if (!output.ok()) return Fail(ExitCode::kBadDocument, output.status().message());
-  if (const Status answers = partitioning::CheckOutput(*output); !answers.ok()) {
+  if (const Status answers = partitioning::CheckPlace(*output, "partitions"); !answers.ok()) {
     return Fail(ExitCodeOfPlace(answers.code()), answers.message());
   }
   access->stop_requested = [&] { return stop.requested(); };
@@ -147,7 +147,11 @@ Outcome Partition(PartitionFlags flags) {
   const Result<partitioning::PartitionOutcome> outcome =
       partitioning::PartitionGraph(GraphOf(flags), flags.seed, flags.output, /*progress=*/nullptr, flags.pipeline);
   shown.reset();
-  if (!outcome.ok()) return Fail(outcome.status());
+  if (!outcome.ok()) {
+    const Status& failure = outcome.status();
+    return Fail(partitioning::ExitCodeOfFailure(failure, GraphOf(flags).source.uri, access->open_store),
+                failure.message());
+  }
   if (!flags.mappings_folder.empty()) {
     progress.Begin("exporting mappings");
     const Result<storage::StoreLocation> location = access->open_store(outcome->uri);

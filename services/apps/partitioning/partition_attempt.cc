@@ -70,11 +70,21 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
   return std::optional<format::Manifest>(std::move(manifest));
 }
 
-Status CheckOutput(const storage::StoreLocation& output) {
+Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
   // Any key will do: that there is no such object is an answer.
-  const Status found = output.store->Head(storage::JoinKey(output.prefix, "manifest.json")).status();
+  const Status found = place.store->Head(storage::JoinKey(place.prefix, "manifest.json")).status();
   if (found.code() == StatusCode::kNotFound) return Status();
-  return found.While("looking at the place for partitions");
+  return found.While("looking at the place for " + use);
+}
+
+ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
+                           const storage::StoreOpener& open_store) {
+  const ExitCode of_data = ExitCodeOf(failure.code());
+  if (of_data != ExitCode::kBadInput) return of_data;
+  const Result<storage::StoreLocation> source = open_store(source_uri);
+  const Status place = source.ok() ? CheckPlace(*source, "the graph") : source.status();
+  // Other errors, such as a missing permission to look, do not say that the URI is wrong.
+  return ExitCodeOfPlace(place.code()) == ExitCode::kBadDocument ? ExitCode::kBadDocument : of_data;
 }
 
 std::string NewAttemptName() {

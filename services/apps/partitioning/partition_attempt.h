@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "services/base/exit_code.h"
 #include "services/format/manifest.h"
 #include "services/storage/object_store.h"
 #include "services/storage/open_store.h"
@@ -15,9 +16,14 @@ namespace espalier::partitioning {
 // a file that is missing or cut; other errors are the store's and the manifest's own.
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix);
 
-// Whether partitionings can be looked for below the place at all, before the work of making one. Errors are the
-// store's, as of a bucket that does not exist.
-Status CheckOutput(const storage::StoreLocation& output);
+// Returns the error of a store that cannot answer whether it holds an object below `place`, as of a bucket that does
+// not exist or a wrong scheme. `use` is what the place is for, in the message: "partitions".
+Status CheckPlace(const storage::StoreLocation& place, const std::string& use);
+
+// Returns the exit code of partitioning the graph at `source_uri` that ended with `failure`: where the source's store
+// does not answer at all, its URI is wrong (64) and not the graph (65).
+ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
+                           const storage::StoreOpener& open_store);
 
 // A name that no other try has.
 std::string NewAttemptName();

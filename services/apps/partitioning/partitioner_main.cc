@@ -249,7 +249,9 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
                                         {"admin", (*admin)->address()}});
   if (const Status ready = SayReady(flags, **admin); !ready.ok()) return Fail(ready, ExitCodeOf(ready.code()));
 
-  if (const Status answers = CheckOutput(*output); !answers.ok()) return Fail(answers, ExitCodeOfPlace(answers.code()));
+  if (const Status answers = CheckPlace(*output, "partitions"); !answers.ok()) {
+    return Fail(answers, ExitCodeOfPlace(answers.code()));
+  }
 
   Status names;  // kept, because a document that names what is not there is no bad graph
   access->stop_requested = [&] { return stop.requested(); };
@@ -284,7 +286,8 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
   const Result<PartitionOutcome> outcome =
       PartitionGraph(training.graph, training.training.seed, output_uri, progress, options);
   if (!outcome.ok()) {
-    return Fail(outcome.status(), names.ok() ? ExitCodeOf(outcome.status().code()) : ExitCode::kBadDocument);
+    const ExitCode code = ExitCodeOfFailure(outcome.status(), training.graph.source.uri, access->open_store);
+    return Fail(outcome.status(), names.ok() ? code : ExitCode::kBadDocument);
   }
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});

@@ -47,6 +47,16 @@ class StoreQuirks(Scenario):
             self.assertNotIn("left behind", done.stderr)
             self.assertNotIn("cutting", done.stdout + done.stderr)
 
+    def test_a_source_in_a_missing_bucket_is_a_wrong_document(self):
+        self.start_store("bucket=tests")
+        done = espalier("partition", "s3://nowhere/cora", "--format", "OGB", "--count", 2, "--output",
+                        "s3://tests/partitions", env=self.environment)
+        self.assertEqual(done.returncode, 64, done.stdout + done.stderr)
+        self.assertIn("NoSuchBucket", done.stderr)
+        done = espalier("partition", "s3://tests/nowhere", "--format", "OGB", "--count", 2, "--output",
+                        "s3://tests/partitions", env=self.environment)
+        self.assertEqual(done.returncode, 65, done.stdout + done.stderr)
+
     def test_a_first_run_needs_no_permission_to_delete(self):
         self.start_store("no-delete")
         done = self.run_in_store()
