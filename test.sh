@@ -85,6 +85,22 @@ end_interrupted_cluster() {
 }
 trap end_interrupted_cluster EXIT
 
+# FOLDER of a build: the last lines of what each failed test printed, and ctest's closing line once more.
+show_failures() {
+  local temporary="$1/Testing/Temporary" failed
+  failed="$(cut -d: -f2- "$temporary/LastTestsFailed.log" 2>/dev/null)" || return 0
+  for name in $failed; do
+    echo "== the end of $name:"
+    awk -v "first=\"$name\" start time:" '
+      index($0, first) == 1 { found = 1 }
+      found && !shown && /^-+$/ { shown = 1; next }
+      shown && $0 == "<end of output>" { exit }
+      shown { lines[++count] = $0 }
+      END { for (i = count > 12 ? count - 11 : 1; i <= count; ++i) print lines[i] }' "$temporary/LastTest.log"
+  done
+  echo "$(wc -w <<<"$failed") tests FAILED: $(tr '\n' ' ' <<<"$failed")"
+}
+
 if [ -z "${ESPALIER_TEST_DATA:-}" ]; then
   echo "== ESPALIER_TEST_DATA is not set: leaving out the tests on more real graphs"
 fi
@@ -96,6 +112,9 @@ for preset in "${presets[@]}"; do
   # Half of the time they wait.
   ctest --preset "$preset" -j "$((2 * $(nproc)))" ${left_out:+--exclude-regex "$left_out"} || status=$?
   if [ "$status" -lt 128 ]; then ctest_runs=""; fi  # it ended by itself, not by a signal
-  if [ "$status" -ne 0 ]; then exit "$status"; fi
+  if [ "$status" -ne 0 ]; then
+    show_failures "build/$preset"
+    exit "$status"
+  fi
   python3 -B e2e/tools/passed_before.py record "build/$preset"
 done

@@ -4,6 +4,9 @@ import sys
 import time
 
 
+FAILURES = []  # of all runs, each a line: the command repeats them at its end
+
+
 class Report:
     """The lines of one run: each begins with the run's name, because runs may take place at the same time."""
 
@@ -23,6 +26,7 @@ class Report:
         self._print(f"{'ok  ' if good else 'FAIL'} {sentence}")
         if not good:
             self.failures.append(sentence)
+            FAILURES.append(f"{self.name}: {sentence}")
             for line in str(details).splitlines()[:20]:
                 self._print(f"     {line}")
 
