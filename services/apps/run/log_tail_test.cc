@@ -47,6 +47,7 @@ TEST(TrainingViewTest, ReadsTheStatusOfATrainer) {
   EXPECT_EQ(status->text, "epoch 3 of 50  loss 0.5123");
   EXPECT_DOUBLE_EQ(status->fraction, 0.065);
   EXPECT_EQ(status->remaining_seconds, 12);
+  EXPECT_EQ(ParseTrainingStatus(R"({"epoch":4,"epochs":100000})")->text, "epoch 4 of 100000");
   EXPECT_EQ(ParseTrainingStatus(R"({"epoch":49,"percent":100,"etaSeconds":0})")->remaining_seconds, std::nullopt);
   EXPECT_EQ(ParseTrainingStatus(R"({"epoch":1,"seedsPerSecond":45120})")->text, "epoch 1  45.1 k seeds/s");
   const auto embedding = ParseTrainingStatus(

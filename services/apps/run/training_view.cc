@@ -1,6 +1,7 @@
 #include "services/apps/run/training_view.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -52,7 +53,8 @@ std::optional<TrainingStatus> ParseTrainingStatus(const std::string& json) {
   if (percent.has_value()) status.fraction = *percent / 100;
   if (is_training && status.fraction < 1) status.remaining_seconds = number("etaSeconds");
   status.text = "epoch " + std::to_string(status.epoch);
-  if (const auto epochs = number("epochs"); epochs.has_value()) status.text += " of " + NumberText(*epochs);
+  if (const auto epochs = number("epochs"); epochs.has_value())
+    status.text += " of " + std::to_string(std::llround(*epochs));
   if (const auto metrics = document.find("metrics"); metrics != document.end() && metrics->is_object()) {
     status.text += MetricsText(*metrics);
   }
