@@ -19,123 +19,129 @@ std::vector<FieldSpec> HeaderFields() {
        .type = kEnum,
        .required = true,
        .values = {"espalier.io/v1alpha1"},
-       .meaning = "version of this document's schema"},
-      {.path = "kind",
-       .type = kEnum,
-       .required = true,
-       .values = {"DistTraining"},
-       .meaning = "what the document describes"},
-      {.path = "metadata", .required = true, .meaning = "the job's identity"},
-      {.path = "metadata.name", .type = kJobName, .required = true, .meaning = "the job's name"},
+       .meaning = "API version of the document"},
+      {.path = "kind", .type = kEnum, .required = true, .values = {"DistTraining"}, .meaning = "kind of the document"},
+      {.path = "metadata", .required = true, .meaning = "standard object metadata"},
+      {.path = "metadata.name", .type = kJobName, .required = true, .meaning = "name of the job"},
       {.path = "metadata.namespace",
        .type = kString,
        .max_length = 63,
        .availability = kClusterOnly,
-       .meaning = "Kubernetes namespace"},
+       .meaning = "namespace of the resource"},
       {.path = "metadata.labels",
        .type = kStringMap,
        .maximum_items = 64,
        .availability = kClusterOnly,
-       .meaning = "Kubernetes labels"},
+       .meaning = "labels of the resource; its child objects get them too"},
       {.path = "metadata.annotations",
        .type = kStringMap,
        .maximum_items = 64,
        .max_length = 65536,
        .availability = kClusterOnly,
-       .meaning = "Kubernetes annotations"},
-      {.path = "spec", .required = true, .meaning = "the job"},
-      {.path = "spec.storage", .meaning = "how s3:// URIs are reached; the credentials stand in the environment"},
-      {.path = "spec.storage.s3", .meaning = "the S3 service, AWS's or another's"},
+       .meaning = "annotations of the resource"},
+      {.path = "spec", .required = true, .meaning = "desired state of the job"},
+      {.path = "spec.storage", .meaning = "settings for s3:// URIs; credentials come from the environment"},
+      {.path = "spec.storage.s3", .meaning = "S3 or S3-compatible service"},
       {.path = "spec.storage.s3.endpoint",
        .type = kEndpoint,
-       .meaning = "its address; unset: that of the environment (AWS_ENDPOINT_URL_S3), else AWS"},
+       .meaning = "endpoint URL of the service; by default AWS_ENDPOINT_URL_S3 of the environment, else AWS"},
       {.path = "spec.storage.s3.region",
        .type = kName,
-       .meaning = "its region; unset: that of the environment, else us-east-1"},
-      {.path = "spec.storage.s3.credentials", .meaning = "who asks"},
+       .meaning = "region of the service; by default AWS_REGION of the environment, else us-east-1"},
+      {.path = "spec.storage.s3.credentials", .meaning = "credentials of the requests"},
       {.path = "spec.storage.s3.credentials.secretName",
        .type = kObjectName,
        .required = true,
        .availability = kClusterOnly,
-       .meaning = "Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+       .meaning = "Secret with the keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
   };
 }
 
 std::vector<FieldSpec> GraphFields() {
   return {
-      {.path = "spec.graph", .required = true, .meaning = "the graph and how it is cut"},
-      {.path = "spec.graph.source", .required = true, .meaning = "where the graph is"},
-      {.path = "spec.graph.source.uri", .type = kUri, .required = true, .meaning = "folder of the graph"},
+      {.path = "spec.graph", .required = true, .meaning = "input graph, its preprocessing and its partitioning"},
+      {.path = "spec.graph.source", .required = true, .meaning = "location and format of the input graph"},
+      {.path = "spec.graph.source.uri",
+       .type = kUri,
+       .required = true,
+       .meaning = "folder with the files of the graph"},
       {.path = "spec.graph.source.format",
        .type = kEnum,
        .required = true,
        .values = {"OGB", "NPY", "Triples", "DGLChunked"},
-       .meaning = "OGB's layouts, a folder of .npy arrays, tab-separated triples, or DGL's chunked graphs"},
+       .meaning = "file format: OGB's raw or binary layout, a folder of .npy arrays, tab-separated triples, or DGL's "
+                  "chunked graph format"},
       {.path = "spec.graph.timeColumn",
        .type = kName,
-       .meaning = "edge column by which a node's in-edges are ordered first, then by source; unset: by source"},
-      {.path = "spec.graph.preprocess", .meaning = "changes made before cutting, in the order of these fields"},
+       .meaning = "edge column with timestamps; the in-edges of a node are sorted by it, then by source node id; by "
+                  "default they are sorted by source node id"},
+      {.path = "spec.graph.preprocess",
+       .meaning = "preprocessing steps before partitioning, applied in the order of these fields"},
       {.path = "spec.graph.preprocess.dropSelfLoops",
        .type = kBool,
        .default_json = "false",
-       .meaning = "leave out edges from a node to itself"},
+       .meaning = "remove self-loops"},
       {.path = "spec.graph.preprocess.addReverseEdges",
        .type = kBool,
        .default_json = "false",
-       .meaning = "one node type: symmetrise; typed: a reverse relation for each relation"},
+       .meaning = "add reverse edges: to the same relation for a homogeneous graph, as a new relation `rev_<relation>` "
+                  "for each relation of a heterogeneous graph"},
       {.path = "spec.graph.preprocess.dropDuplicateEdges",
        .type = kBool,
        .default_json = "false",
-       .meaning = "of parallel edges keep the one with the smallest id"},
+       .meaning = "remove parallel edges; the edge with the smallest id stays"},
       {.path = "spec.graph.preprocess.normalizeFeatures",
        .type = kEnum,
        .default_json = "\"None\"",
        .values = {"None", "Row"},
-       .meaning = "Row: divide each node's features by their sum"},
-      {.path = "spec.graph.partitions", .meaning = "how the graph is cut"},
+       .meaning = "feature normalization; Row divides the features of each node by their sum"},
+      {.path = "spec.graph.partitions", .meaning = "partitioning of the graph"},
       {.path = "spec.graph.partitions.count",
        .type = kInteger,
        .default_json = "1",
        .minimum_integer = 1,
        .maximum_integer = 4096,
-       .meaning = "partitions; each has graph server processes of its own"},
+       .meaning = "number of partitions; each partition has its own graph servers"},
       {.path = "spec.graph.partitions.algorithm",
        .type = kEnum,
        .default_json = "\"METIS\"",
        .values = {"METIS", "Random", "Streaming", "External"},
-       .meaning = "METIS: fewest cut edges; Streaming: for graphs METIS cannot hold; External: a given assignment"},
+       .meaning = "partitioning algorithm; METIS minimizes `objective`, Streaming needs less memory than METIS, "
+                  "External reads a given assignment"},
       {.path = "spec.graph.partitions.objective",
        .type = kEnum,
        .default_json = "\"EdgeCut\"",
        .values = {"EdgeCut", "CommunicationVolume"},
-       .meaning = "what METIS minimises"},
+       .meaning = "objective that METIS minimizes"},
       {.path = "spec.graph.partitions.balance",
        .type = kEnum,
        .is_list = true,
        .maximum_items = 3,
        .default_json = "[]",
        .values = {"NodeTypes", "TrainNodes", "Edges"},
-       .meaning = "balanced over partitions besides all nodes together"},
+       .meaning = "quantities balanced over partitions, in addition to the number of nodes"},
       {.path = "spec.graph.partitions.reuse",
        .type = kEnum,
        .default_json = "\"IfPresent\"",
        .values = {"IfPresent", "Never"},
-       .meaning = "IfPresent: an identical partitioning is not made twice"},
+       .meaning = "reuse of an existing partitioning; IfPresent reuses one of the same graph and options, Never "
+                  "partitions again"},
       {.path = "spec.graph.partitions.uri",
        .type = kUri,
        .max_prefix = kMaxOutputPrefixBytes,
-       .meaning = "where partitionings lie; by default `<output.uri>/partitions`"},
+       .meaning = "folder of partitionings; by default `<output.uri>/partitions`"},
       {.path = "spec.graph.partitions.assignmentUri",
        .type = kUri,
-       .meaning = "External: folder with one `<node type>.npy` or `.txt` of partition numbers each"},
+       .meaning = "External: folder with the partition id of each node, one file `<node type>.npy` or `<node "
+                  "type>.txt` per node type"},
       {.path = "spec.graph.partitions.sourceColumns",
        .type = kName,
        .is_list = true,
        .maximum_items = 16,
        .default_json = "[]",
        .meaning =
-           "node columns that in-edges get a copy of, their source's, as edge columns `source.<column>`: masks for "
-           "`sampling.weight`; original_id, which `sampling.method: Labor` adds by itself"},
+           "node columns that are copied from source nodes to their out-edges, as edge columns `source.<column>`, for "
+           "example masks for `sampling.weight`; `sampling.method: Labor` adds `original_id`"},
   };
 }
 
@@ -143,8 +149,8 @@ std::vector<FieldSpec> GraphFields() {
 void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* table) {
   const std::string path = role_path + ".program";
   table->push_back({.path = path,
-                    .meaning = "a program of the user's in the place of Espalier's trainers: `spec.training` may be "
-                               "left out, and what is there is for partitioning and samplers"});
+                    .meaning = "user program that runs instead of the built-in trainer; `spec.training` is optional "
+                               "then and configures partitioning and samplers"});
   table->push_back({.path = path + ".command",
                     .type = kString,
                     .is_list = true,
@@ -153,98 +159,102 @@ void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* t
                     .may_repeat = true,
                     .required = true,
                     .max_length = kMaxWordBytes,
-                    .meaning = "the program, by its path or looked up in PATH, and its first arguments"});
+                    .meaning = "program, as a path or a name in PATH, and its first arguments"});
   table->push_back({.path = path + ".args",
                     .type = kString,
                     .is_list = true,
                     .maximum_items = 256,
                     .may_repeat = true,
                     .max_length = kMaxWordBytes,
-                    .meaning = "arguments behind them"});
+                    .meaning = "arguments after those of `command`"});
 }
 
 std::vector<FieldSpec> RoleFields() {
   std::vector<FieldSpec> table;
-  table.push_back({.path = "spec.partitioner", .meaning = "the partitioners' processes"});
-  table.push_back({.path = "spec.partitioner.replicas",
-                   .type = kInteger,
-                   .default_json = "1",
-                   .minimum_integer = 1,
-                   .maximum_integer = 1024,
-                   .meaning = "processes that cut the graph together, for graphs larger than a memory"});
+  table.push_back({.path = "spec.partitioner", .meaning = "partitioner processes"});
+  table.push_back(
+      {.path = "spec.partitioner.replicas",
+       .type = kInteger,
+       .default_json = "1",
+       .minimum_integer = 1,
+       .maximum_integer = 1024,
+       .meaning = "number of processes that partition the graph together, for a graph that exceeds the memory of one"});
   AppendRoleFields("spec.partitioner", &table);
-  table.push_back({.path = "spec.servers", .meaning = "the graph servers' processes"});
+  table.push_back({.path = "spec.servers", .meaning = "graph server processes"});
   table.push_back({.path = "spec.servers.replicasPerPartition",
                    .type = kInteger,
                    .default_json = "1",
                    .minimum_integer = 1,
                    .maximum_integer = 16,
-                   .meaning = "servers of each partition, on machines of their own where there are as many: immutable "
-                              "data is asked of any of them, what can be written is at the first"});
+                   .meaning = "number of servers per partition, placed on different nodes where possible; reads of "
+                              "immutable data go to any replica, mutable tensors are on the first replica"});
   table.push_back({.path = "spec.servers.containersPerPod",
                    .type = kInteger,
                    .default_json = "1",
                    .minimum_integer = 1,
                    .maximum_integer = kMostContainersPerPod,
-                   .meaning = "processes of each such server, as containers of one pod, over one copy of its "
-                              "partition: for more answers than one process gives; what can be written is at the "
-                              "first process of the first server"});
-  table.push_back({.path = "spec.servers.cacheMedium",
-                   .type = kEnum,
-                   .default_json = "\"Disk\"",
-                   .values = {"Disk", "Memory"},
-                   .availability = kClusterOnly,
-                   .meaning = "where a server keeps its copy of the partition: the node's disk, or memory, which then "
-                              "counts towards the limit"});
-  table.push_back({.path = "spec.servers.plugins",
-                   .is_list = true,
-                   .maximum_items = 16,
-                   .list_key = "name",
-                   .meaning = "shared libraries that the servers load, with functions that programs call and "
-                              "initialisers of rows"});
+                   .meaning = "number of server processes per replica, as containers of one pod that share one copy of "
+                              "the partition; mutable tensors are in the first process of the first replica"});
+  table.push_back(
+      {.path = "spec.servers.cacheMedium",
+       .type = kEnum,
+       .default_json = "\"Disk\"",
+       .values = {"Disk", "Memory"},
+       .availability = kClusterOnly,
+       .meaning = "medium of a server's copy of its partition; Memory counts towards the memory limit of the pod"});
+  table.push_back(
+      {.path = "spec.servers.plugins",
+       .is_list = true,
+       .maximum_items = 16,
+       .list_key = "name",
+       .meaning =
+           "shared libraries that the servers load, with functions for programs and initializers for learnable rows"});
   table.push_back({.path = "spec.servers.plugins[].name",
                    .type = kName,
                    .required = true,
-                   .meaning = "what its functions and initialisers are called by: name/function"});
-  table.push_back({.path = "spec.servers.plugins[].path",
-                   .type = kString,
-                   .required = true,
-                   .max_length = 1024,
-                   .meaning = "its file where the servers run; on a cluster absolute, in their image or on a volume"});
+                   .meaning = "name of the plugin; its functions are called as `<name>/<function>`"});
+  table.push_back(
+      {.path = "spec.servers.plugins[].path",
+       .type = kString,
+       .required = true,
+       .max_length = 1024,
+       .meaning =
+           "path of the shared library on the servers; on a cluster, an absolute path in their image or on a volume"});
   AppendRoleFields("spec.servers", &table);
-  table.push_back({.path = "spec.samplers", .meaning = "the samplers' processes"});
+  table.push_back({.path = "spec.samplers", .meaning = "sampler processes"});
   table.push_back({.path = "spec.samplers.replicas",
                    .type = kInteger,
                    .default_json = "0",
                    .minimum_integer = 0,
                    .maximum_integer = 1024,
-                   .meaning = "sampler processes in all; 0: threads in the trainers"});
+                   .meaning = "number of sampler processes; 0: the trainers sample in threads of their own"});
   AppendRoleFields("spec.samplers", &table);
-  table.push_back({.path = "spec.trainers", .meaning = "the trainers' processes"});
+  table.push_back({.path = "spec.trainers", .meaning = "trainer processes"});
   table.push_back({.path = "spec.trainers.replicas",
                    .type = kInteger,
                    .default_json = "1",
                    .minimum_integer = 1,
                    .maximum_integer = 1024,
-                   .meaning = "trainer processes"});
+                   .meaning = "number of trainer processes (the world size)"});
   table.push_back({.path = "spec.trainers.minReplicas",
                    .type = kInteger,
                    .minimum_integer = 1,
                    .maximum_integer = 1024,
                    .availability = kClusterOnly,
-                   .meaning = "scaling: at least"});
+                   .meaning = "smallest number of trainers after scaling"});
   table.push_back({.path = "spec.trainers.maxReplicas",
                    .type = kInteger,
                    .minimum_integer = 1,
                    .maximum_integer = 1024,
                    .availability = kClusterOnly,
-                   .meaning = "scaling: at most"});
-  table.push_back({.path = "spec.trainers.threads",
-                   .type = kInteger,
-                   .default_json = "1",
-                   .minimum_integer = 1,
-                   .maximum_integer = 1024,
-                   .meaning = "threads of a trainer's math library; part of what makes runs repeatable"});
+                   .meaning = "largest number of trainers after scaling"});
+  table.push_back(
+      {.path = "spec.trainers.threads",
+       .type = kInteger,
+       .default_json = "1",
+       .minimum_integer = 1,
+       .maximum_integer = 1024,
+       .meaning = "number of threads of a trainer's math library; runs are reproducible for the same number"});
   AppendProgramFields("spec.trainers", &table);
   AppendRoleFields("spec.trainers", &table);
   return table;
