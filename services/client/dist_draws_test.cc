@@ -48,7 +48,7 @@ class Served {
     graph_ = *std::move(graph);
     std::vector<OriginalNodeId> ids;
     for (uint64_t id = 0; id < 90; ++id) ids.emplace_back(id * 7);
-    seeds_ = *graph_->LookUp(kNodeType, ids);
+    seeds_ = *graph_->ToGlobalIds(kNodeType, ids);
   }
 
   const DistGraph& graph() const { return *graph_; }

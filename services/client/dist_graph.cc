@@ -83,18 +83,19 @@ Result<std::unique_ptr<DistGraph>> DistGraph::Open(const Context& context) {
 DistGraph::DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context)
     : name_(std::move(name)), graph_(std::move(partitions)), context_(context) {}
 
-Result<Tensor> DistGraph::NodeRows(NodeTypeId type, const std::string& column,
-                                   const std::vector<GlobalNodeId>& nodes) const {
+Result<Tensor> DistGraph::GatherNodeRows(NodeTypeId type, const std::string& column,
+                                         const std::vector<GlobalNodeId>& nodes) const {
   return graph_->GatherRows(type, column, nodes, CallDeadline());
 }
 
-Result<Tensor> DistGraph::EdgeRows(EdgeTypeId type, const std::string& column,
-                                   const std::vector<GlobalEdgeId>& edges) const {
+Result<Tensor> DistGraph::GatherEdgeRows(EdgeTypeId type, const std::string& column,
+                                         const std::vector<GlobalEdgeId>& edges) const {
   return graph_->GatherEdgeRows(type, column, edges, CallDeadline());
 }
 
-Result<std::vector<GlobalNodeId>> DistGraph::LookUp(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const {
-  return graph_->LookUp(type, nodes, CallDeadline());
+Result<std::vector<GlobalNodeId>> DistGraph::ToGlobalIds(NodeTypeId type,
+                                                         const std::vector<OriginalNodeId>& nodes) const {
+  return graph_->ToGlobalIds(type, nodes, CallDeadline());
 }
 
 Result<std::vector<GlobalNodeId>> DistGraph::SplitNodes(NodeTypeId type, const std::string& split,

@@ -97,7 +97,7 @@ TEST(DistGraphTest, KnowsTheColumnsOfEdges) {
     };
     EXPECT_EQ(graph->edge_columns(), expected);
     for (const sampler::EdgeColumnDescription& column : graph->edge_columns()) {
-      const auto rows = graph->EdgeRows(column.edge_type, column.name, {GlobalEdgeId(77)});
+      const auto rows = graph->GatherEdgeRows(column.edge_type, column.name, {GlobalEdgeId(77)});
       ASSERT_TRUE(rows.ok()) << rows.status().ToString();
       EXPECT_EQ(rows->dtype(), column.dtype);
       EXPECT_EQ(rows->shape().size(), 1 + column.row_shape.size());
@@ -136,10 +136,10 @@ TEST(DistGraphTest, SeveralMayExistAndGo) {
   auto first = OpenGraph(served);
   auto second = OpenGraph(served);
   first.reset();
-  EXPECT_TRUE(second->NodeRows(NodeTypeId(0), "node-feat", {GlobalNodeId(3)}).ok());
+  EXPECT_TRUE(second->GatherNodeRows(NodeTypeId(0), "node-feat", {GlobalNodeId(3)}).ok());
   first = OpenGraph(served);
   second.reset();
-  EXPECT_TRUE(first->NodeRows(NodeTypeId(0), "node-feat", {GlobalNodeId(3)}).ok());
+  EXPECT_TRUE(first->GatherNodeRows(NodeTypeId(0), "node-feat", {GlobalNodeId(3)}).ok());
 }
 
 TEST(DistGraphTest, FrontierEdgesAreEdgesOfTheGraph) {
@@ -172,7 +172,7 @@ TEST(DistGraphTest, EdgeRowsAreThoseOfTheGraphsEdges) {
     const auto graph = OpenGraph(served);
     std::vector<GlobalEdgeId> edges;
     for (uint64_t id = graph->num_edges(EdgeTypeId(0)); id > 100; id -= 97) edges.emplace_back(id - 1);
-    const auto rows = graph->EdgeRows(EdgeTypeId(0), "rating", edges);
+    const auto rows = graph->GatherEdgeRows(EdgeTypeId(0), "rating", edges);
     const auto ends = graph->FindEdges(EdgeTypeId(0), edges);
     ASSERT_TRUE(rows.ok() && ends.ok()) << rows.status().ToString();
     std::vector<GlobalNodeId> nodes;
@@ -183,13 +183,13 @@ TEST(DistGraphTest, EdgeRowsAreThoseOfTheGraphsEdges) {
       const uint64_t rating = (originals[i] + 3 * originals[edges.size() + i]) % 5;
       EXPECT_EQ(rows->ValueAsInt(static_cast<int64_t>(i)), static_cast<int64_t>(rating));
     }
-    EXPECT_EQ(graph->EdgeRows(EdgeTypeId(0), "rating", {})->ToString(), "I64 [0]");
-    const Status unknown = graph->EdgeRows(EdgeTypeId(0), "stars", edges).status();
+    EXPECT_EQ(graph->GatherEdgeRows(EdgeTypeId(0), "rating", {})->ToString(), "I64 [0]");
+    const Status unknown = graph->GatherEdgeRows(EdgeTypeId(0), "stars", edges).status();
     EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
     EXPECT_THAT(unknown.message(), HasSubstr("has no column 'stars'; it has 'rating'"));
     edges.emplace_back(graph->num_edges(EdgeTypeId(0)));
-    EXPECT_EQ(graph->EdgeRows(EdgeTypeId(0), "rating", edges).status().code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(graph->EdgeRows(EdgeTypeId(9), "rating", {}).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(graph->GatherEdgeRows(EdgeTypeId(0), "rating", edges).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(graph->GatherEdgeRows(EdgeTypeId(9), "rating", {}).status().code(), StatusCode::kInvalidArgument);
   }
 }
 
@@ -250,9 +250,9 @@ TEST(DistGraphTest, RefusesWhatDoesNotExist) {
 TEST(DistGraphTest, TranslatesTheUsersIds) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = OpenGraph(served);
-  const auto globals = graph->LookUp(NodeTypeId(0), {OriginalNodeId(7), OriginalNodeId(1200)});
+  const auto globals = graph->ToGlobalIds(NodeTypeId(0), {OriginalNodeId(7), OriginalNodeId(1200)});
   ASSERT_TRUE(globals.ok()) << globals.status().ToString();
-  const auto back = graph->NodeRows(NodeTypeId(0), sampler::kOriginalIdColumn, *globals);
+  const auto back = graph->GatherNodeRows(NodeTypeId(0), sampler::kOriginalIdColumn, *globals);
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->ValueAsInt(0), 7);
   EXPECT_EQ(back->ValueAsInt(1), 1200);

@@ -1,9 +1,9 @@
-// A tensor whose rows lie on the graph servers, each beside its node or edge, or in equal parts where it has rows of
-// its own. What DGL calls DistTensor; docs/dist-tensors.md has the guarantees and an example.
+// A tensor whose rows are on the graph servers: the row of a node or edge on the server that owns it, other rows in
+// equal parts. Counterpart of DGL's DistTensor; docs/dist-tensors.md has the guarantees and an example.
 //
 //   ASSIGN_OR_RETURN(DistTensor visits, DistTensor::Create(graph, {.rows = RowSpace::Nodes(paper),
 //                                                                  .dtype = DType::kI64, .name = "visits"}));
-//   RETURN_IF_ERROR(visits.AddRows(RowsOf(nodes), ones));
+//   RETURN_IF_ERROR(visits.AddRows(ToRowIds(nodes), ones));
 //   ASSIGN_OR_RETURN(const uint64_t reached, visits.CountNonzero());
 #pragma once
 
@@ -21,41 +21,43 @@ namespace espalier::client {
 using sampler::Initializer;
 using sampler::RowSpace;
 
-// How long the rows live.
+// Lifetime of the rows of a tensor.
 enum class Lifetime {
-  // Until the handle that made them ends, or at the latest the job's incarnation: for results that a program takes
-  // away. (A handle that another one of the same tensor is assigned to passes this on.)
+  // The rows are dropped with the handle that created them, at the latest at the end of the job's incarnation.
+  // Assigning
+  // another handle of the same tensor to that handle transfers the ownership.
   kScoped,
-  // Until they are dropped by name, or at the latest the job's incarnation: another process finds them by their name.
+  // The rows stay until they are dropped by name, at the latest until the end of the job's incarnation. Other processes
+  // open the tensor by its name.
   kPersistent,
 };
 
 struct DistTensorOptions {
   RowSpace rows;
-  std::vector<int64_t> row_shape = {};  // without the first dimension; none: one value a row
+  std::vector<int64_t> row_shape = {};  // without the first dimension; empty: one value per row
   DType dtype = DType::kF32;
-  std::string name = {};  // as graph::CheckName takes it; empty: a name that nobody else gets
+  std::string name = {};  // valid for graph::CheckName; empty: a unique name
   Initializer initializer = {};
   Lifetime lifetime = Lifetime::kScoped;
 };
 
-// A handle. Any number of them, in any processes, may refer to one tensor; a row has one writing process at a time, but
-// for the accumulating writes, which may come from everywhere at once. Thread-safe but for moving, attaching and
-// detaching. Every call ends within the context's call_timeout. The graph outlives it, and waits a few seconds at its
-// own end for rows that are being dropped.
+// A handle of a tensor. Any number of handles, in any processes, may refer to one tensor. Only one process at a time
+// may write a row, except with the accumulating writes, which are allowed concurrently. Thread-safe except for moving,
+// attaching and detaching. Every call ends within the context's call_timeout. The graph must outlive the handle; its
+// destructor waits a few seconds for rows that are being dropped.
 class DistTensor {
  public:
-  // Makes the tensor, or refers to the one of that name where dtype and shape are the same (AlreadyExists otherwise;
-  // its values are as they are). No other process has to take part. NotFound: a server has lost its part of the tensor
-  // that has the name; Drop by name lets it be made anew.
+  // Creates the tensor, or opens the existing one of that name, with its values, if dtype and shape are the same
+  // (AlreadyExists otherwise). Not a collective call. NotFound: a server has lost its part of the existing tensor; call
+  // Drop, then Create.
   static Result<DistTensor> Create(const DistGraph& graph, const DistTensorOptions& options);
-  // The tensor of that name that somebody has made; NotFound names those that there are. RowSpace::Own() finds one of
-  // own rows without knowing how many they are.
+  // Opens an existing tensor. NotFound lists the tensors that exist. For a tensor with its own rows, RowSpace::Own()
+  // without a number is enough.
   static Result<DistTensor> Open(const DistGraph& graph, const RowSpace& rows, const std::string& name);
-  // Drops a tensor whoever made it; dropping what does not exist is fine.
+  // Drops a tensor, also one that another process created. OK if it does not exist.
   static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
 
-  // A scoped tensor's rows go with the handle that made them, in the background: no process waits for another.
+  // Drops the rows of a scoped tensor that this handle created, in the background.
   ~DistTensor();
   DistTensor(DistTensor&&) noexcept;
   DistTensor& operator=(DistTensor&&) noexcept;
@@ -65,43 +67,44 @@ class DistTensor {
   const RowSpace& rows() const { return tensor_.id.rows; }
   uint64_t num_rows() const { return num_rows_; }
   std::vector<int64_t> shape() const;  // [num_rows, row_shape...]
-  // True where Create made the rows, false where it found them.
+  // Returns true if Create created the rows, false if the tensor existed.
   bool made_by_this() const { return tensor_.made_by_this; }
-  // From now on the rows are Lifetime::kPersistent.
+  // Changes the lifetime of the rows to Lifetime::kPersistent.
   void Keep() { drops_rows_ = false; }
 
-  // Rows in the order of `rows`, repetitions allowed: [rows.size(), row_shape...]. They are global ids, of nodes, edges
-  // or own rows (RowsOf makes them).
+  // Returns the rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. `rows` are global ids of
+  // nodes or edges (see ToRowIds) or numbers of own rows.
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows) const;
-  // The writes are acknowledged: a read by anybody that starts after they return sees them. values: the tensor's dtype,
-  // [rows.size(), row_shape...], no broadcasting. Each row is written once, or, where an error of the connection or of
-  // time comes back, at most once, and not after a later write of this program.
+  // Writes rows. A read of any process that starts after the call returned sees the new values. `values` have the dtype
+  // of the tensor and the shape [rows.size(), row_shape...]; there is no broadcasting. Each row is written exactly
+  // once, or at most once if a connection error or deadline is returned, and never after a later write of this program.
   Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values);  // rows are distinct
-  // Accumulating writes (tensor_spec.h, RowWrite): rows may be repeated, and any number of processes may write to the
-  // same rows at once.
+  // Accumulating writes (RowWrite in tensor_spec.h). `rows` may repeat, and any number of processes may write the same
+  // rows concurrently.
   Status AddRows(std::span<const GlobalRowId> rows, const Tensor& values);
   Status MinRows(std::span<const GlobalRowId> rows, const Tensor& values);
   Status MaxRows(std::span<const GlobalRowId> rows, const Tensor& values);
-  // Every row with that of `other`: the union of two masks. Bool and integers; same rows, dtype and shape.
+  // Bitwise or with another tensor, element by element: the union of two masks. Bool and integer dtypes; rows, dtype
+  // and shape must be the same.
   Status Or(const DistTensor& other);
 
-  // Over all elements.
+  // Returns the number of elements that are not 0.
   Result<uint64_t> CountNonzero() const;
-  // The same by the partition that holds the rows.
+  // Returns the same for the rows of each partition.
   Result<std::vector<uint64_t>> CountNonzeroByPartition() const;
-  // Over all rows, element by element: [row_shape...], F64 for floating dtypes, I64 or U64 for others (wrapping
-  // around). The same bits for any partitioning: sums of floating numbers are rounded once, from an exact sum. Min and
-  // Max of no rows are FailedPrecondition.
+  // Reduce over all rows, element by element: [row_shape...], F64 for floating dtypes, I64 or U64 for others (wrapping
+  // around). The result has the same bits for any partitioning: a floating sum is exact and rounded once. Min and Max
+  // of no rows: FailedPrecondition.
   Result<Tensor> Sum() const;
   Result<Tensor> Min() const;
   Result<Tensor> Max() const;
-  // F64 [row_shape...]: Sum divided by the number of rows; NaN for no rows.
+  // Returns Sum divided by the number of rows: F64 [row_shape...]; NaN for no rows.
   Result<Tensor> Mean() const;
 
-  // Reads as a column of the graph's nodes or edges from now on (DistGraph::NodeRows and EdgeRows, inputs of
-  // mini-batches of this DistGraph), until it is detached or this handle ends. Draws do not read it: weights, masks and
-  // times are columns of the partition's files (weight_column of such a name is NotFound). AlreadyExists: a column of
-  // these nodes, or edges, has the name.
+  // Makes the tensor readable as a node or edge column of this DistGraph (GatherNodeRows, GatherEdgeRows, inputs of
+  // mini-batches) until it is detached or this handle is destroyed. Sampling does not read attached tensors: weights,
+  // masks and timestamps must be columns of the partitions. AlreadyExists: the node or edge type has a column of that
+  // name.
   Status AttachAs(const std::string& column);
   void Detach(const std::string& column);
 
@@ -118,19 +121,19 @@ class DistTensor {
   std::vector<sampler::Attachment> attached_;
 };
 
-// What a program makes of a status of a tensor that it has made itself or found before: NotFound says there that rows
-// are lost, with the server that held them or the peer whose scoped tensor they were, and the program is to end and to
-// be started again. Unavailable with that reason then (exit code 74, where NotFound is 65, bad input, and ends a run);
-// any other status as it is. Not for Open of a name that may be wrong.
+// Returns Unavailable for NotFound, and any other status unchanged. For calls on a tensor that the program has created
+// or opened before: there NotFound means that rows were lost, with a server or with the process that owned the scoped
+// tensor, and the program should exit with 74 (Unavailable) to be restarted, not with 65 (bad input), which ends a run.
+// Do not use it for Open of a name that may be wrong.
 Status RestartWhereLost(Status status);
 template <class T>
 Result<T> RestartWhereLost(Result<T> result) {
   return result.ok() ? std::move(result) : Result<T>(RestartWhereLost(std::move(result).status()));
 }
 
-// Ids of nodes or edges as rows of a tensor.
+// Converts node or edge ids to row ids of a tensor.
 template <class GlobalId>
-std::vector<GlobalRowId> RowsOf(const std::vector<GlobalId>& ids) {
+std::vector<GlobalRowId> ToRowIds(const std::vector<GlobalId>& ids) {
   std::vector<GlobalRowId> rows(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) rows[i] = GlobalRowId(ids[i].value);
   return rows;

@@ -91,9 +91,9 @@ TEST_P(DistTensorNamesTest, ADetachedHandleLeavesWhatOthersHaveAttached) {
     ASSERT_TRUE(second.ok());
     ASSERT_TRUE(second->AttachAs("x").ok());
     first.Detach("x");
-    EXPECT_TRUE(graph_->NodeRows(NodeTypeId(1), "x", nodes).ok());
+    EXPECT_TRUE(graph_->GatherNodeRows(NodeTypeId(1), "x", nodes).ok());
   }
-  EXPECT_EQ(graph_->NodeRows(NodeTypeId(1), "x", nodes).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(graph_->GatherNodeRows(NodeTypeId(1), "x", nodes).status().code(), StatusCode::kNotFound);
 }
 
 INSTANTIATE_TEST_SUITE_P(Everywhere, DistTensorNamesTest, testing::kEverywhere, testing::NameOfReached);

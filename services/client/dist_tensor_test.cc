@@ -196,19 +196,19 @@ TEST_P(DistTensorTest, ReadsAsAColumn) {
   DistTensor times = Make({.rows = RowSpace::Edges(EdgeTypeId(0)), .dtype = DType::kI64});
   const std::vector<GlobalNodeId> nodes = {GlobalNodeId(700), GlobalNodeId(1)};
   const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(5), GlobalEdgeId(500)};
-  ASSERT_TRUE(ranks.WriteRows(RowsOf(nodes), Tensor::FromVector<float>({1, 2, 3, 4}, {2, 2})).ok());
-  ASSERT_TRUE(times.WriteRows(RowsOf(edges), Tensor::FromVector<int64_t>({8, 9})).ok());
-  EXPECT_EQ(graph_->NodeRows(NodeTypeId(1), "rank", nodes).status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(ranks.WriteRows(ToRowIds(nodes), Tensor::FromVector<float>({1, 2, 3, 4}, {2, 2})).ok());
+  ASSERT_TRUE(times.WriteRows(ToRowIds(edges), Tensor::FromVector<int64_t>({8, 9})).ok());
+  EXPECT_EQ(graph_->GatherNodeRows(NodeTypeId(1), "rank", nodes).status().code(), StatusCode::kNotFound);
 
   ASSERT_TRUE(ranks.AttachAs("rank").ok());
   ASSERT_TRUE(times.AttachAs("time").ok());
 
-  const auto by_name = graph_->NodeRows(NodeTypeId(1), "rank", nodes);
+  const auto by_name = graph_->GatherNodeRows(NodeTypeId(1), "rank", nodes);
   ASSERT_TRUE(by_name.ok()) << by_name.status().ToString();
   EXPECT_THAT(by_name->values<float>(), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(by_name->shape(), ElementsAre(2, 2));
-  EXPECT_THAT(graph_->EdgeRows(EdgeTypeId(0), "time", edges)->values<int64_t>(), ElementsAre(8, 9));
-  EXPECT_EQ(graph_->EdgeRows(EdgeTypeId(1), "time", edges).status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(graph_->GatherEdgeRows(EdgeTypeId(0), "time", edges)->values<int64_t>(), ElementsAre(8, 9));
+  EXPECT_EQ(graph_->GatherEdgeRows(EdgeTypeId(1), "time", edges).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ranks.AttachAs(graph::kFeatureColumn).code(), StatusCode::kAlreadyExists);
   const auto last_type = static_cast<uint16_t>(graph_->schema().num_edge_types() - 1);  // which has ratings
   const Status taken = Make({.rows = RowSpace::Edges(EdgeTypeId(last_type))}).AttachAs("rating");
@@ -217,7 +217,7 @@ TEST_P(DistTensorTest, ReadsAsAColumn) {
   EXPECT_TRUE(times.AttachAs("rating").ok());  // which other types have not
   EXPECT_EQ(Make({.rows = RowSpace::Own(3)}).AttachAs("own").code(), StatusCode::kInvalidArgument);
   ranks.Detach("rank");
-  EXPECT_EQ(graph_->NodeRows(NodeTypeId(1), "rank", nodes).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(graph_->GatherNodeRows(NodeTypeId(1), "rank", nodes).status().code(), StatusCode::kNotFound);
 }
 
 TEST_P(DistTensorTest, RefusesRowsAndValuesThatDoNotFit) {

@@ -219,7 +219,7 @@ TEST_P(EdgeColumnsTest, SharesOfASplitKeepTheirs) {
       for (uint32_t rank = 0; rank < world_size; ++rank) {
         const auto graph = GraphOf(rank, world_size);
         const auto share = EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain,
-                                     {.by = by, .edges_per_question = 7, .columns = options.edge_columns});
+                                     {.by = by, .edges_per_request = 7, .columns = options.edge_columns});
         ASSERT_TRUE(share.ok()) << share.status().ToString();
         ASSERT_EQ(static_cast<size_t>(share->edges.rows.at("amount").num_rows()), share->edges.size());
         for (const int64_t amount : share->edges.rows.at("amount").values<int64_t>()) kept.push_back(amount);
@@ -242,16 +242,16 @@ TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames)
   for (uint32_t rank = 0; rank < 2; ++rank) {
     const auto graph = GraphOf(rank, 2);
     const auto share =
-        EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.edges_per_question = 9, .want_ids = true});
+        EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.edges_per_request = 9, .want_ids = true});
     ASSERT_TRUE(share.ok()) << share.status().ToString();
-    const auto amounts = graph->EdgeRows(orders(), "amount", share->edges.ids);
+    const auto amounts = graph->GatherEdgeRows(orders(), "amount", share->edges.ids);
     ASSERT_TRUE(amounts.ok()) << amounts.status().ToString();
     of_shares.insert(of_shares.end(), amounts->values<int64_t>().begin(), amounts->values<int64_t>().end());
     for (const auto& batches :
          {BatchesOfEpoch(*graph, split, options, kEpoch), BatchesOfEpoch(*graph, *share, options, kEpoch)}) {
       for (const MiniBatch& batch : batches) {
         ASSERT_EQ(batch.links->edge_ids.size(), batch.links->sources.size());
-        const auto by_ids = graph->EdgeRows(orders(), "amount", batch.links->edge_ids);
+        const auto by_ids = graph->GatherEdgeRows(orders(), "amount", batch.links->edge_ids);
         ASSERT_TRUE(by_ids.ok()) << by_ids.status().ToString();
         EXPECT_THAT(AmountsOf(batch), ElementsAreArray(by_ids->values<int64_t>()));
       }
@@ -269,9 +269,9 @@ TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
     options.negatives = {kind, kind == sampler::NegativeKind::kJoint ? 3u : 0u};
     for (const uint32_t world_size : {1u, 3u, 30u}) {  // the last ones get no edges
       const uint32_t rank = world_size - 1;
-      options.drawn_by = DrawnBy::kThisProcess;
+      options.sampled_by = SampledBy::kThisProcess;
       const auto expected = BatchesOfEpoch(*GraphOf(rank, world_size), split, options, kEpoch);
-      options.drawn_by = DrawnBy::kSamplers;
+      options.sampled_by = SampledBy::kSamplers;
       const auto graph = testing::GraphOfRank(partitions_, rank, world_size, samplers.addresses());
       const auto sent = BatchesOfEpoch(*graph, split, options, kEpoch);
       ASSERT_EQ(sent.size(), 4u);  // 24 + 24 + 24 + 8 edges
@@ -308,8 +308,8 @@ TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
   std::vector<int64_t> everything(kNumOrders);
   for (size_t i = 0; i < everything.size(); ++i) everything[i] = static_cast<int64_t>(i);
   const auto graph = GraphOf(0, 1);
-  const auto amounts = graph->EdgeRows(orders(), "amount", AllIds());
-  const auto list = EdgesOf(*graph, orders(), AllIds());
+  const auto amounts = graph->GatherEdgeRows(orders(), "amount", AllIds());
+  const auto list = MakeEdgeList(*graph, orders(), AllIds());
   ASSERT_TRUE(amounts.ok() && list.ok()) << amounts.status().ToString();
   EXPECT_EQ(Sorted({amounts->values<int64_t>().begin(), amounts->values<int64_t>().end()}), everything);
   EdgeLoaderOptions options = Options();
@@ -320,7 +320,7 @@ TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
     std::vector<int64_t> of_all_ranks;
     for (uint32_t rank = 0; rank < 2; ++rank) {
       const auto mine = GraphOf(rank, 2);
-      const auto share = EdgeSplit(*mine, orders(), AllIds(), {.edges_per_question = 11, .columns = kept});
+      const auto share = EdgeSplit(*mine, orders(), AllIds(), {.edges_per_request = 11, .columns = kept});
       ASSERT_TRUE(share.ok()) << share.status().ToString();
       EXPECT_EQ(share->edges.rows.size(), kept.size());
       for (const int64_t amount : AmountsOfEpoch(*mine, *share, options)) of_all_ranks.push_back(amount);
@@ -362,7 +362,7 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
   options.want_pair_ids = false;
 
   options.edge_columns = {"weather"};
-  const auto list = EdgesOf(*graph, orders(), {GlobalEdgeId(3)});
+  const auto list = MakeEdgeList(*graph, orders(), {GlobalEdgeId(3)});
   EXPECT_EQ(refusal(split, options).code(), StatusCode::kNotFound);
   EXPECT_EQ(refusal(*list, options).code(), StatusCode::kNotFound);
   EXPECT_THAT(refusal(*list, options).message(), HasSubstr("has no column 'weather'; it has 'amount', 'parts'"));

@@ -41,11 +41,11 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
 // `seeds` null: the graph's.
 Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<EdgeListSeeds> seeds,
                                         sampler::EpochPlan plan, const EdgeLoaderOptions& options) {
-  const LoaderDraws draws{.by = options.drawn_by,
-                          .sampling = options.sampling,
-                          .threads = options.threads,
-                          .batches_ahead = options.batches_ahead,
-                          .want_edge_ids = options.want_edge_ids};
+  const LoaderSampling draws{.by = options.sampled_by,
+                             .sampling = options.sampling,
+                             .threads = options.threads,
+                             .batches_ahead = options.batches_ahead,
+                             .want_edge_ids = options.want_edge_ids};
   EdgeLoaderSource source{.seeds = std::move(seeds), .batches = nullptr};
   ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), draws));
   return source;
@@ -71,7 +71,8 @@ Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std
   for (const std::string& column : columns) {
     if (edges.rows.contains(column)) continue;
     if (edges.ids.size() == edges.size()) {
-      RETURN_IF_ERROR(graph.EdgeRows(edges.type, column, {}).status());  // whether there is such a column or tensor
+      RETURN_IF_ERROR(
+          graph.GatherEdgeRows(edges.type, column, {}).status());  // whether there is such a column or tensor
       continue;
     }
     return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column +
@@ -102,7 +103,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, edges.types, options));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    sampler::FirstOrdinals(graph.partitions(), edges.types, edges.split, edges.part));
-  // By a question for no rows, and not of EdgeRows, which knows attached tensors: a split has columns alone.
+  // By a question for no rows, and not of GatherEdgeRows, which knows attached tensors: a split has columns alone.
   for (const std::string& column : options.edge_columns) {
     const SplitReader reader(graph, edges.types.front(), edges.split, edges.part, 1);
     RETURN_IF_ERROR(reader.ReadRows(column, {}).status());

@@ -1,4 +1,4 @@
-// Mini-batches over edges, prepared ahead: what DGL calls DistEdgeDataLoader.
+// Prefetched mini-batches over seed edges. Counterpart of DGL's DistEdgeDataLoader.
 //
 //   EdgeLoaderOptions options{.batch_size = 1024, .negatives = {sampler::NegativeKind::kUniform, 5}, .sampling = spec};
 //   options.reverse_types = {{follows, followed_by}};
@@ -10,11 +10,11 @@
 //     if (!batch) break;
 //     ...
 //   }
-//
-// A batch's `links` are the edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h), its layers
-// the neighbourhoods of all their ends, drawn without the batch's edges. Batches come in step order and are a pure
-// function of (edges, seed, epoch, step, rank), as docs/edge-tasks.md says it: threads, sampler processes and
-// partitions do not matter. Every rank gets the same number of batches; a share may be empty.
+// `links` of a mini-batch are the seed edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h);
+// its layers are the sampled neighborhoods of all end nodes, without the seed edges. Mini-batches are returned in the
+// order of steps and are a pure function of (edges, seed, epoch, step, rank), defined in docs/edge-tasks.md: they do
+// not depend on threads, sampler processes or partitions. Every rank gets the same number of mini-batches; the share of
+// a rank may be empty.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@
 
 namespace espalier::client {
 
-// A part of a named split: nobody holds it, each partition knows its own edges.
+// A part of a named split. No process holds the list; each partition stores the part of its edges.
 struct EdgesOfSplit {
   std::vector<EdgeTypeId> types;  // each once; their ends may be of any node types
   std::string split;
@@ -40,34 +40,34 @@ struct EdgesOfSplit {
 };
 
 struct EdgeLoaderOptions {
-  uint64_t batch_size = 0;  // edges, at least 1; of all ranks together, or of this rank where it has edges of its own
+  uint64_t batch_size = 0;  // edges, at least 1; of all ranks together, or of this rank for an EdgeShare
   bool shuffle = true;      // false: in the order of the list or split
   LastBatch last_batch = LastBatch::kKeep;
-  // Drawn from the whole batch, not from a rank's share; where a rank has edges of its own, from those and from a
-  // stream of its own. kInDegree: among the list's destinations, or those of the
-  // split's training part. A count of 0 (kUniform): none, for tasks on the edges themselves.
+  // Negatives are sampled for the global mini-batch; for an EdgeShare, for this rank's edges, with random numbers of
+  // its own. kInDegree samples among the destinations of the list, or of the training part of the split. A count of 0
+  // (kUniform): no negatives, for tasks that predict labels of edges.
   sampler::NegativeSpec negatives;
-  // No hop draws an edge of the batch, nor its reverse (reverse_types), by their ends: decided before the draw, so
-  // fan-outs stay full. (DGL's exclude='self' and 'reverse_types'.) Of a split, or a list that all ranks have: all
-  // ranks' edges of the step; of a rank's own edges: its own.
+  // Excludes the seed edges of the mini-batch and their reverse edges (reverse_types), by their end nodes, from every
+  // hop. They are excluded before sampling, so that fan-outs stay full. Counterpart of DGL's exclude='self' and
+  // 'reverse_types'. The seed edges are those of all ranks; for an EdgeShare, those of this rank.
   bool exclude_batch = true;
-  // Of the loader's edge types: whose edges say the same with their ends swapped (may be the type itself).
+  // For the edge types of the loader: the edge type that has their reverse edges (may be the type itself).
   std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
   sampler::SamplingSpec sampling;  // fan-outs, seed
-  int threads = 1;                 // of this process that draw; collate runs on one more
+  int threads = 1;                 // that sample in this process; collate runs on one more
   uint32_t batches_ahead = 2;      // at least 1
-  bool want_edge_ids = false;      // of drawn edges
-  // Of the batch's own, which come as LinkSeeds::edge_ids; of one edge type. Lists with ids need no asking. Of a split:
-  // each pair must be an edge of the graph, and one alone, or named by its number.
+  bool want_edge_ids = false;      // of sampled edges
+  // Return the ids of the seed edges as LinkSeeds::edge_ids; for one edge type. For a split, each pair must be exactly
+  // one edge of the graph, or be given by its id.
   bool want_pair_ids = false;
-  // Labels and other columns of the batch's edges, which come as LinkSeeds::rows; of one edge type. Of a split: the
-  // graph's, of the edges that the split means (docs/edge-tasks.md). Of a list: those kept with it, else those of its
-  // ids, attached tensors too.
+  // Columns of the seed edges to return as LinkSeeds::rows, such as labels; for one edge type. For a split, the columns
+  // of the graph (docs/edge-tasks.md); for a list, the rows that it holds, else the columns or attached tensors of its
+  // ids.
   std::vector<std::string> edge_columns = {};
-  DrawnBy drawn_by = DrawnBy::kThisProcess;  // the sampler processes draw EdgesOfSplit alone
+  SampledBy sampled_by = SampledBy::kThisProcess;  // sampler processes support EdgesOfSplit only
 };
 
-// What does not depend on the batches' type.
+// The part of a loader that does not depend on the type of its batches.
 struct EdgeLoaderSource {
   std::unique_ptr<EdgeListSeeds> seeds;               // null: the graph's own
   std::unique_ptr<sampler::MiniBatchSource> batches;  // uses the seeds

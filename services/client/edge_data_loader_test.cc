@@ -132,7 +132,7 @@ TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
           EXPECT_EQ(batch.global_num_seeds, of_batch.size());
           ASSERT_EQ(of_batch.size(), batch.links->sources.size());
           EXPECT_LE(of_batch.size(), kLinksPerBatch);
-          auto ends = EdgesOf(*graph, kLinkType, of_batch);
+          auto ends = MakeEdgeList(*graph, kLinkType, of_batch);
           ASSERT_TRUE(ends.ok()) << ends.status().ToString();
           EXPECT_EQ(PairsOf(batch), PairsOf(*ends));
           seen.insert(seen.end(), of_batch.begin(), of_batch.end());

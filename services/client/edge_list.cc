@@ -7,15 +7,15 @@
 
 namespace espalier::client {
 
-Result<EdgeList> EdgesOf(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
-                         uint64_t edges_per_question) {
-  if (edges_per_question == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
+Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
+                              uint64_t edges_per_request) {
+  if (edges_per_request == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
   RETURN_IF_ERROR(graph.schema().CheckEdgeType(type));
   EdgeList edges{.type = type};
   edges.sources.reserve(ids.size());
   edges.destinations.reserve(ids.size());
-  for (uint64_t first = 0; first < ids.size(); first += edges_per_question) {
-    const uint64_t count = std::min<uint64_t>(edges_per_question, ids.size() - first);
+  for (uint64_t first = 0; first < ids.size(); first += edges_per_request) {
+    const uint64_t count = std::min<uint64_t>(edges_per_request, ids.size() - first);
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
     ASSIGN_OR_RETURN(const Tensor ends,
                      graph.FindEdges(type, std::vector(begin, begin + static_cast<std::ptrdiff_t>(count))));
@@ -28,9 +28,9 @@ Result<EdgeList> EdgesOf(const DistGraph& graph, EdgeTypeId type, std::vector<Gl
 }
 
 Result<EdgeList> SplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
-                            graph::SplitPartName part, uint64_t edges_per_question) {
-  if (edges_per_question == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
-  SplitReader reader(graph, type, split, part, edges_per_question);
+                            graph::SplitPartName part, uint64_t edges_per_request) {
+  if (edges_per_request == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
+  SplitReader reader(graph, type, split, part, edges_per_request);
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   EdgeList edges{.type = type};
   edges.sources.reserve(total);

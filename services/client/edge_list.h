@@ -1,4 +1,4 @@
-// Edges as a program holds them: one type, by their ends.
+// A list of edges of one type, by their end nodes.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 namespace espalier::client {
 
 // What is held, or asked for, at a time beside the result.
-inline constexpr uint64_t kEdgesPerQuestion = uint64_t{1} << 20;
+inline constexpr uint64_t kEdgesPerRequest = uint64_t{1} << 20;
 
 struct EdgeList {
   EdgeTypeId type;
@@ -20,17 +20,18 @@ struct EdgeList {
   // held out of it).
   std::vector<GlobalEdgeId> ids = {};
   // [edges, row shape...] by edge column, where they are kept with the list; those of a list with ids can be read later
-  // (DistGraph::EdgeRows).
+  // (DistGraph::GatherEdgeRows).
   std::map<std::string, Tensor> rows = {};
 
   size_t size() const { return destinations.size(); }
 };
 
-// The ends of edges, in the order of `ids`, repetitions allowed. InvalidArgument names an edge that does not exist.
-Result<EdgeList> EdgesOf(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
-                         uint64_t edges_per_question = kEdgesPerQuestion);
-// All edges of a split's part in the user's order, without ids. NotFound where the split does not exist.
+// Returns the edges with these ids, in the order of `ids`, which may repeat. InvalidArgument names an edge that does
+// not exist.
+Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
+                              uint64_t edges_per_request = kEdgesPerRequest);
+// Returns all edges of a part of a split in the order of the input, without ids. NotFound: the split does not exist.
 Result<EdgeList> SplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
-                            graph::SplitPartName part, uint64_t edges_per_question = kEdgesPerQuestion);
+                            graph::SplitPartName part, uint64_t edges_per_request = kEdgesPerRequest);
 
 }  // namespace espalier::client

@@ -51,9 +51,9 @@ Result<Tensor> EdgeListSeeds::RowsOfBatch(const std::string& column, std::span<c
   return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column + "'");
 }
 
-Result<std::vector<GlobalNodeId>> EdgeListSeeds::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                                        Deadline deadline) {
-  return graph_.LookUp(type, nodes, deadline);
+Result<std::vector<GlobalNodeId>> EdgeListSeeds::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                             Deadline deadline) {
+  return graph_.ToGlobalIds(type, nodes, deadline);
 }
 
 }  // namespace espalier::client

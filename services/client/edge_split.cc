@@ -11,22 +11,22 @@ namespace espalier::client {
 namespace {
 
 Status CheckEdgeSplit(const DistGraph& graph, EdgeTypeId type, const EdgeSplitOptions& options) {
-  if (options.edges_per_question == 0) return InvalidArgument("an edge split needs questions of at least 1 edge");
+  if (options.edges_per_request == 0) return InvalidArgument("an edge split needs questions of at least 1 edge");
   return graph.schema().CheckEdgeType(type);
 }
 
 // Rows of edges by their ids, a stretch at a time.
 Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::string& column,
-                         const std::vector<GlobalEdgeId>& ids, uint64_t edges_per_question) {
+                         const std::vector<GlobalEdgeId>& ids, uint64_t edges_per_request) {
   RowPieces rows(ids.size());
   // Only an owner knows what a row is, so it is asked for none first.
-  ASSIGN_OR_RETURN(const Tensor none, graph.EdgeRows(type, column, {}));
+  ASSIGN_OR_RETURN(const Tensor none, graph.GatherEdgeRows(type, column, {}));
   RETURN_IF_ERROR(rows.Add(none));
-  const uint64_t at_once = RowsPerQuestion(none, edges_per_question);
+  const uint64_t at_once = RowsPerQuestion(none, edges_per_request);
   for (uint64_t first = 0; first < ids.size(); first += at_once) {
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
     const auto count = static_cast<std::ptrdiff_t>(std::min<uint64_t>(at_once, ids.size() - first));
-    ASSIGN_OR_RETURN(const Tensor piece, graph.EdgeRows(type, column, std::vector(begin, begin + count)));
+    ASSIGN_OR_RETURN(const Tensor piece, graph.GatherEdgeRows(type, column, std::vector(begin, begin + count)));
     RETURN_IF_ERROR(rows.Add(piece));
   }
   return rows.Take();
@@ -37,15 +37,15 @@ template <class Reader>
 Result<EdgeShare> ShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t total, const Reader& reader,
                              const EdgeSplitOptions& options) {
   std::vector<GlobalEdgeId> ids;
-  if (options.by == SplitBy::kEven) ids.reserve(EvenStretch(total, graph.world_size(), graph.rank().value).size());
+  if (options.by == SplitBy::kEven) ids.reserve(EvenRange(total, graph.world_size(), graph.rank().value).size());
   EdgeShare share;
   const auto owner = [&](GlobalEdgeId id) { return graph.book().OwnerOf(type, id); };
   const auto keep = [&](GlobalEdgeId id) { ids.push_back(id); };
   ASSIGN_OR_RETURN(share.largest, TakeShare(graph, options.by, total, reader, owner, keep));
-  ASSIGN_OR_RETURN(share.edges, EdgesOf(graph, type, std::move(ids), options.edges_per_question));
+  ASSIGN_OR_RETURN(share.edges, MakeEdgeList(graph, type, std::move(ids), options.edges_per_request));
   for (const std::string& column : options.columns) {
     ASSIGN_OR_RETURN(share.edges.rows[column],
-                     RowsOfIds(graph, type, column, share.edges.ids, options.edges_per_question));
+                     RowsOfIds(graph, type, column, share.edges.ids, options.edges_per_request));
   }
   return share;
 }
@@ -55,12 +55,12 @@ Result<EdgeShare> ShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t t
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::string& split,
                             graph::SplitPartName part, const EdgeSplitOptions& options) {
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
-  SplitReader reader(graph, type, split, part, options.edges_per_question);
+  SplitReader reader(graph, type, split, part, options.edges_per_request);
   if (options.want_ids) reader.WantEdgeIds();
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   EdgeShare share{.edges = {.type = type}};
   if (options.by == SplitBy::kEven) {
-    const uint64_t size = EvenStretch(total, graph.world_size(), graph.rank().value).size();
+    const uint64_t size = EvenRange(total, graph.world_size(), graph.rank().value).size();
     share.edges.sources.reserve(size);
     share.edges.destinations.reserve(size);
   }
@@ -96,7 +96,7 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, cons
   const EdgeTypeId type(mask.rows().type);
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
   ASSIGN_OR_RETURN(const MaskReader<GlobalEdgeId> reader,
-                   MaskReader<GlobalEdgeId>::Make(graph, mask, options.edges_per_question));
+                   MaskReader<GlobalEdgeId>::Make(graph, mask, options.edges_per_request));
   return ShareOfIds(graph, type, reader.total(), reader, options);
 }
 

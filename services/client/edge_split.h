@@ -1,12 +1,11 @@
-// A rank's own edges of a split, of a mask or of a list of ids, for loops that give each rank a list of its own: what
-// DGL calls edge_split.
+// Divides the edges of a split, mask or list between ranks, for training loops with a list of seed edges per rank.
+// Counterpart of DGL's edge_split.
 //
 //   ASSIGN_OR_RETURN(EdgeShare mine, EdgeSplit(*graph, train_mask, {}));  // a DistTensor over the edges of a type
 //   EdgeLoaderOptions options{.batch_size = 1024, .sampling = spec};      // 1024 edges of this rank
 //   ASSIGN_OR_RETURN(auto loader, DistEdgeDataLoader::Make(*graph, std::move(mine), options, collate));
-//
-// No rank waits for another: each finds its share alone, and all shares together are the whole, each edge once. What is
-// held is the share, and edges_per_question edges (of a mask: its values) beside it.
+// Not a collective call: each rank computes its share by itself, and each edge is in the share of exactly one rank.
+// Memory: the share, and edges_per_request edges (or values of a mask).
 #pragma once
 
 #include <span>
@@ -21,7 +20,7 @@ namespace espalier::client {
 
 struct EdgeSplitOptions {
   SplitBy by = SplitBy::kEven;
-  uint64_t edges_per_question = kEdgesPerQuestion;  // at least 1
+  uint64_t edges_per_request = kEdgesPerRequest;  // at least 1
   // Labels and other edge columns whose rows are kept with the share (EdgeList::rows). Of a named split there is no
   // other way to them, and each takes another pass over what the share is taken from.
   std::vector<std::string> columns = {};
@@ -31,25 +30,26 @@ struct EdgeSplitOptions {
 };
 
 struct EdgeShare {
-  EdgeList edges;        // in the order of what is split; none where there are more ranks than edges
-  uint64_t largest = 0;  // edges of the rank that has most: what makes epochs equally long everywhere
+  EdgeList edges;        // in the order of the input; may be empty
+  uint64_t largest = 0;  // number of edges of the rank with the most; makes epochs equally long on all ranks
 };
 
-// All are for the rank and world size of the graph's context. InvalidArgument: a type or an edge that does not exist,
-// a pair whose row is asked for and that is no edge, or several whose rows differ, or questions of no edges. NotFound:
-// there is no such column.
+// The functions below use rank and world size of the graph's context. InvalidArgument: a type or edge that does not
+// exist; a pair whose column values are requested and that is no edge, or is several edges with different values;
+// edges_per_request of 0. NotFound: no such column.
 
-// A part of a named split, in the user's order, without ids unless they are wanted. kEven reads the share, kLocality
-// passes over the whole part. NotFound where the split does not exist.
+// Divides a part of a named split, in the order of the input, without ids unless want_ids. kEven reads the share only,
+// kLocality reads the whole part. NotFound: the split does not exist.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::string& split,
                             graph::SplitPartName part, const EdgeSplitOptions& options);
-// A list that every rank has, in its order; the share has ids. Only the share's ends are asked for.
+// Divides a list that every rank passes, in its order; the share has ids. Only the end nodes of the share are
+// requested.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, std::span<const GlobalEdgeId> ids,
                             const EdgeSplitOptions& options);
-// The edges where `mask` is not 0, in the order of global ids, which is the partitioning's: another one gives other
-// even shares. `mask`: Bool or U8, one value for each edge of a type, none of which changes meanwhile
-// (FailedPrecondition where that is noticed). A rank reads the mask's rows in the partitions of its share alone: of
-// kEven from the beginning of the first to the end of the share.
+// Divides the edges where `mask` is not 0, in the order of global ids; the shares of kEven therefore depend on the
+// partitioning. `mask`: Bool or U8, one value per edge of a type; it must not change during the call
+// (FailedPrecondition where a change is noticed). A rank reads the mask only in the partitions of its share; with
+// kEven, from the beginning of the first partition to the end of the share.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, const EdgeSplitOptions& options);
 
 }  // namespace espalier::client

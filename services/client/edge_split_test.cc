@@ -124,9 +124,9 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
 
 TEST_P(EdgeSplitTest, EvenSharesOfASplitAreItsPairsInTheUsersOrder) {
   const graph::EdgePairs& train = source_.edge_splits.at("links").at(kSplitType.value).train;
-  for (const uint64_t question : {uint64_t{7}, kEdgesPerQuestion}) {
+  for (const uint64_t question : {uint64_t{7}, kEdgesPerRequest}) {
     const std::vector<EdgeShare> shares = Shares([&](const DistGraph& graph) {
-      return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.edges_per_question = question});
+      return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.edges_per_request = question});
     });
     ExpectEven(shares);
     std::vector<uint64_t> sources, destinations;  // original ids
@@ -146,7 +146,7 @@ TEST_P(EdgeSplitTest, EvenSharesOfASplitAreItsPairsInTheUsersOrder) {
 TEST_P(EdgeSplitTest, EvenSharesOfIdsAreTheListInItsOrder) {
   const std::vector<GlobalEdgeId> ids = SomeIds();
   const std::vector<EdgeShare> shares =
-      Shares([&](const DistGraph& graph) { return EdgeSplit(graph, kSplitType, ids, {.edges_per_question = 1000}); });
+      Shares([&](const DistGraph& graph) { return EdgeSplit(graph, kSplitType, ids, {.edges_per_request = 1000}); });
   ExpectEven(shares);
   EXPECT_EQ(Joined(shares), ids);
   ExpectEndsOfIds(shares);
@@ -161,10 +161,10 @@ TEST_P(EdgeSplitTest, SharesOfAMaskAreItsEdges) {
     for (uint64_t id = 3; id < graphs_[0]->num_edges(kSplitType); id += 7) chosen.emplace_back(id);
     Tensor ones = Tensor::Zeros(dtype, {static_cast<int64_t>(chosen.size())});
     std::fill_n(ones.mutable_bytes(), chosen.size(), std::byte{1});
-    ASSERT_TRUE(mask->WriteRows(RowsOf(chosen), ones).ok());
+    ASSERT_TRUE(mask->WriteRows(ToRowIds(chosen), ones).ok());
 
     const std::vector<EdgeShare> even =
-        Shares([&](const DistGraph& graph) { return EdgeSplit(graph, *mask, {.edges_per_question = 6000}); });
+        Shares([&](const DistGraph& graph) { return EdgeSplit(graph, *mask, {.edges_per_request = 6000}); });
     ExpectEven(even);
     EXPECT_EQ(Joined(even), chosen);
     ExpectEndsOfIds(even);
@@ -180,7 +180,7 @@ TEST_P(EdgeSplitTest, SharesOfAMaskAreItsEdges) {
 
 TEST_P(EdgeSplitTest, LocalSharesAreAtHomeWithTheOwnersOfTheirDestinations) {
   const std::vector<EdgeShare> of_split = Shares([&](const DistGraph& graph) {
-    return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.by = SplitBy::kLocality, .edges_per_question = 11});
+    return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.by = SplitBy::kLocality, .edges_per_request = 11});
   });
   ExpectAtHome(of_split);
   const auto whole = SplitEdges(*graphs_[0], kSplitType, "links", kTrainPart, 13);
@@ -222,7 +222,7 @@ TEST(EdgeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
   for (uint32_t rank = 0; rank < 4; ++rank) {
     const double before = testing::AnsweredCalls(metrics, "SeedsOfStep");
     const auto graph = testing::GraphOfRank(session->graph, rank, 4);
-    const auto share = EdgeSplit(*graph, kSplitType, "links", kTrainPart, {.edges_per_question = 7});
+    const auto share = EdgeSplit(*graph, kSplitType, "links", kTrainPart, {.edges_per_request = 7});
     ASSERT_TRUE(share.ok()) << share.status().ToString();
     EXPECT_EQ(share->edges.size(), 50u);
     const double calls = testing::AnsweredCalls(metrics, "SeedsOfStep") - before;
@@ -248,12 +248,12 @@ TEST(EdgeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
   for (uint32_t p = 0; p < 4; ++p) {
     for (uint64_t edge = first[p + 1] - 5; edge < first[p + 1]; ++edge) chosen.emplace_back(edge);
   }
-  ASSERT_TRUE(mask->WriteRows(RowsOf(chosen), Tensor::FromVector(std::vector<uint8_t>(20, 1))).ok());
+  ASSERT_TRUE(mask->WriteRows(ToRowIds(chosen), Tensor::FromVector(std::vector<uint8_t>(20, 1))).ok());
   for (const SplitBy by : {SplitBy::kEven, SplitBy::kLocality}) {
     for (uint32_t rank = 0; rank < 4; ++rank) {
       const double before = testing::AnsweredCalls(metrics, "Read");
       const auto graph = testing::GraphOfRank(session->graph, rank, 4);
-      const auto share = EdgeSplit(*graph, *mask, {.by = by, .edges_per_question = 100});
+      const auto share = EdgeSplit(*graph, *mask, {.by = by, .edges_per_request = 100});
       ASSERT_TRUE(share.ok()) << share.status().ToString();
       EXPECT_EQ(share->edges.ids, std::vector(chosen.begin() + 5 * rank, chosen.begin() + 5 * (rank + 1)));
       EXPECT_EQ(testing::AnsweredCalls(metrics, "Read") - before,
@@ -269,7 +269,7 @@ TEST(EdgeSplitErrorTest, SaysWhatIsWrong) {
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto split = [&](EdgeTypeId type, const std::string& name, uint64_t question) {
-    return EdgeSplit(**graph, type, name, kTrainPart, {.edges_per_question = question}).status();
+    return EdgeSplit(**graph, type, name, kTrainPart, {.edges_per_request = question}).status();
   };
   EXPECT_EQ(split(kSplitType, "no-such", 1).code(), StatusCode::kNotFound);
   EXPECT_THAT(split(kSplitType, "no-such", 1).message(), HasSubstr("no-such"));
@@ -278,9 +278,9 @@ TEST(EdgeSplitErrorTest, SaysWhatIsWrong) {
 
   const std::vector<GlobalEdgeId> beyond = {GlobalEdgeId(0), GlobalEdgeId((*graph)->num_edges(kSplitType))};
   EXPECT_THAT(EdgeSplit(**graph, kSplitType, beyond, {}).status().message(), HasSubstr("does not exist; there are"));
-  EXPECT_EQ(EdgesOf(**graph, kSplitType, beyond).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(EdgesOf(**graph, EdgeTypeId(9), {}).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(EdgesOf(**graph, kSplitType, {}, 0).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeEdgeList(**graph, kSplitType, beyond).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeEdgeList(**graph, EdgeTypeId(9), {}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeEdgeList(**graph, kSplitType, {}, 0).status().code(), StatusCode::kInvalidArgument);
 
   const auto refusal = [&](const DistTensorOptions& options) {
     const auto mask = DistTensor::Create(**graph, options);

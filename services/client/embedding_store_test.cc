@@ -71,7 +71,7 @@ void Train(sampler::PartitionedGraph& graph, uint32_t rank, uint32_t num_trainer
   const Status created = store.CreateEmbedding(spec, Soon());
   ASSERT_TRUE(created.ok()) << created.ToString();
   for (uint64_t step = first_step; step < num_steps; ++step) {
-    const auto nodes = graph.LookUp(kType, BatchOf(rank, step, graph.book().num_nodes(kType)), Soon());
+    const auto nodes = graph.ToGlobalIds(kType, BatchOf(rank, step, graph.book().num_nodes(kType)), Soon());
     ASSERT_TRUE(nodes.ok()) << nodes.status().ToString();
     const std::vector<GlobalRowId> rows = RowsOfNodes(*nodes);
     const Result<Tensor> values = store.ReadEmbedding(spec, step, rows, Soon());
@@ -89,7 +89,7 @@ void Train(sampler::PartitionedGraph& graph, uint32_t rank, uint32_t num_trainer
 std::vector<GlobalRowId> AllRows(sampler::PartitionedGraph& graph) {
   std::vector<OriginalNodeId> all;
   for (uint64_t id = 0; id < graph.book().num_nodes(kType); ++id) all.emplace_back(id);
-  const auto nodes = graph.LookUp(kType, all, Soon());
+  const auto nodes = graph.ToGlobalIds(kType, all, Soon());
   ESPALIER_CHECK(nodes.ok()) << nodes.status().ToString();
   return RowsOfNodes(*nodes);
 }

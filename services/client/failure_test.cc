@@ -110,9 +110,9 @@ TEST(RemotePartitionFailureTest, ReadsDoNotNoticeARestart) {
   const auto batch = asked_in_vain([&] { return remote.SeedsOfStep(seeds, soon); });
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   EXPECT_EQ(batch->seeds, local.SeedsOfStep(seeds, soon)->seeds);
-  const auto globals = asked_in_vain([&] { return remote.LookUp(kNode, originals, soon); });
+  const auto globals = asked_in_vain([&] { return remote.ToGlobalIds(kNode, originals, soon); });
   ASSERT_TRUE(globals.ok()) << globals.status().ToString();
-  EXPECT_EQ(*globals, *local.LookUp(kNode, originals, soon));
+  EXPECT_EQ(*globals, *local.ToGlobalIds(kNode, originals, soon));
   const auto drawn = asked_in_vain([&] { return remote.SampleInEdges(hop, soon); });
   ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
   EXPECT_EQ(drawn->relations[0].sources, local.SampleInEdges(hop, soon)->relations[0].sources);

@@ -1,26 +1,26 @@
-// A program's place in a job, read from its environment:
+// Configuration of a program within a job, read from environment variables:
 //
-//   ESPALIER_SERVERS          host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten;
-//                             several of a partition are joined by '|', the first holds what can be written
-//   ESPALIER_PARTITIONS       in place of servers: URI of the folder with manifest.json, whose partitions this process
-//                             opens itself (standalone.h), with the variables of storage and ESPALIER_DATA_DIR
+//   ESPALIER_SERVERS          host:port of the graph server of each partition, separated by commas; host-[0-9]:port
+//                             means ten; replicas of a partition are joined by '|', the first has the mutable tensors
+//   ESPALIER_PARTITIONS       instead of servers: URI of the folder with manifest.json, whose partitions this process
+//                             opens itself (standalone.h); uses the variables of storage and ESPALIER_DATA_DIR
 //                             (docs/reference/environment.md)
-//   ESPALIER_SAMPLERS         host:port of each sampler process, for loaders whose batches are to be drawn there
-//                             (loader_batches.h), separated as those of servers; absent: there are none
-//   ESPALIER_RANK             this program's number among those that share the work, from 0; absent: 0
-//   ESPALIER_WORLD_SIZE       how many there are; absent: 1
-//   ESPALIER_PARTITION_KEY    64 hexadecimal digits; absent: whatever the servers hold
-//   ESPALIER_INCARNATION      the job's restarts so far; absent: the newest that the servers have seen
-//   ESPALIER_JOB_NAME         whose tensors and incarnation are meant, on servers that several jobs use, and for whom
-//                             samplers draw; absent: the job without a name
-//   ESPALIER_ACCESS           auto, rpc or mapped (session.h); absent: auto
-//   ESPALIER_CONNECT_SECONDS  how long to wait for the servers to be up; absent: 60
-//   ESPALIER_CALL_SECONDS     how long one question may take, retries included; absent: 600
-//   ESPALIER_LOCAL_ADDRESS    address of this machine at which the other ranks find this one (meet.h); absent: loopback
-//   ESPALIER_INSECURE_LISTEN_ANY  true: there in plaintext, although other machines reach it; absent: false
+//   ESPALIER_SAMPLERS         host:port of each sampler process, in the syntax of ESPALIER_SERVERS, for loaders that
+//                             sample there (loader_batches.h); default: none
+//   ESPALIER_RANK             rank of this process, from 0; default: 0
+//   ESPALIER_WORLD_SIZE       number of ranks; default: 1
+//   ESPALIER_PARTITION_KEY    64 hexadecimal digits; default: that of the servers
+//   ESPALIER_INCARNATION      number of restarts of the job so far; default: the newest that the servers have seen
+//   ESPALIER_JOB_NAME         name of the job, which separates tensors and incarnations on servers that several jobs
+//                             use, and which samplers compare with theirs; default: the unnamed job
+//   ESPALIER_ACCESS           auto, rpc or mapped (session.h); default: auto
+//   ESPALIER_CONNECT_SECONDS  time limit until the servers are up; default: 60
+//   ESPALIER_CALL_SECONDS     time limit of one query with its retries; default: 600
+//   ESPALIER_LOCAL_ADDRESS    address at which the other ranks reach this one (init_process_group.h); default: loopback
+//   ESPALIER_INSECURE_LISTEN_ANY  true: allow plaintext there although other machines can reach it; default: false
 //   ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY, ESPALIER_TLS_JOB
-//                             files of certificates and namespace/uid of the job: all four, for mutual TLS with servers
-//                             and ranks; absent: plaintext
+//                             certificate files, and namespace/uid of the job; all four, for mutual TLS with servers
+//                             and ranks; default: plaintext
 //
 // `espalier run -- PROGRAM`, `espalier launch -- PROGRAM` and the operator (spec.trainers.program) set them
 // (docs/programs.md).
@@ -40,21 +40,22 @@
 namespace espalier::client {
 
 using Environment = EnvironmentMap;
-// The variables of this process.
+// Returns the environment variables of this process.
 Environment ProcessEnvironment();
 
-// Immutable value: any number of graphs may be opened with it, at once or one after another.
+// Immutable value; any number of graphs may be opened with it.
 struct Context {
   SessionOptions session;
-  std::vector<std::string> samplers;  // "host:port" of each; empty: loaders can only draw in this process
+  std::vector<std::string> samplers;  // "host:port" of each sampler process; empty: loaders sample in this process
   Rank rank;
   uint32_t world_size = 1;
-  std::string local_address = "127.0.0.1";  // where the other ranks reach this one
-  bool plaintext_to_others = false;         // leave for a plaintext port that other machines reach
+  std::string local_address = "127.0.0.1";  // address at which the other ranks reach this one
+  bool plaintext_to_others = false;         // allows a plaintext port that other machines can reach
   std::chrono::milliseconds call_timeout{600'000};
 };
 
-// InvalidArgument names the variable that is wrong, or says what is wrong with a certificate. Connects to nothing yet.
+// Parses the variables; opens no connection. InvalidArgument names the invalid variable, or describes what is wrong
+// with a certificate.
 Result<Context> Initialize(const Environment& environment);
 
 }  // namespace espalier::client

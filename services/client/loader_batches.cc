@@ -9,7 +9,7 @@ namespace espalier::client {
 namespace {
 
 Result<std::unique_ptr<sampler::MiniBatchSource>> BatchesOfSamplers(const DistGraph& graph, sampler::EpochPlan plan,
-                                                                    const LoaderDraws& draws) {
+                                                                    const LoaderSampling& draws) {
   const Context& context = graph.context();
   if (context.samplers.empty()) {
     return FailedPrecondition(
@@ -32,8 +32,9 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> BatchesOfSamplers(const DistGr
 }  // namespace
 
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
-                                                                    sampler::EpochPlan plan, const LoaderDraws& draws) {
-  if (draws.by == DrawnBy::kSamplers) {
+                                                                    sampler::EpochPlan plan,
+                                                                    const LoaderSampling& draws) {
+  if (draws.by == SampledBy::kSamplers) {
     if (seeds == nullptr) return BatchesOfSamplers(graph, std::move(plan), draws);
     return InvalidArgument(
         "sampler processes draw the batches of a split, which all ranks share, and not those of a list or of a rank's "

@@ -1,4 +1,4 @@
-// Where the mini-batches of a data loader are drawn.
+// Where the mini-batches of a data loader are sampled.
 #pragma once
 
 #include <memory>
@@ -10,26 +10,28 @@
 
 namespace espalier::client {
 
-enum class DrawnBy {
+enum class SampledBy {
   kThisProcess,  // by threads of the loader
-  // By the job's sampler processes (Context::samplers), to the same numbers: of the training part of a split, for all
-  // ranks together. They serve their job: SessionOptions::job is its name, and seed, batch size, split, number of
-  // layers and how neighbours and negatives are drawn are those of its spec.training, or Next is FailedPrecondition and
-  // names the first that is not.
+  // By the sampler processes of the job (Context::samplers), with the same result. They support the training part of a
+  // split with global mini-batches. SessionOptions::job must be the job's name, and seed, batch size, split, number of
+  // layers and the sampling of neighbors and negatives must be those of its spec.training; otherwise Next returns
+  // FailedPrecondition, which names the first difference.
   kSamplers,
 };
 
-struct LoaderDraws {
-  DrawnBy by = DrawnBy::kThisProcess;
+struct LoaderSampling {
+  SampledBy by = SampledBy::kThisProcess;
   sampler::SamplingSpec sampling;
   int threads = 1;             // of kThisProcess
-  uint32_t batches_ahead = 2;  // of kSamplers for each of them
+  uint32_t batches_ahead = 2;  // of kSamplers: for each sampler process
   bool want_edge_ids = false;
 };
 
-// `seeds`: a list's; null: the graph's splits. Both outlive what is made. With kSamplers FailedPrecondition where the
-// job has none, InvalidArgument where the batches are none that they draw.
+// Creates the source of mini-batches. `seeds` is the source of a list; null: the splits of the graph. `graph` and
+// `seeds` must outlive the result. With kSamplers: FailedPrecondition if the job has no sampler processes,
+// InvalidArgument if they do not support such mini-batches.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
-                                                                    sampler::EpochPlan plan, const LoaderDraws& draws);
+                                                                    sampler::EpochPlan plan,
+                                                                    const LoaderSampling& draws);
 
 }  // namespace espalier::client

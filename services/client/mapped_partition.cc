@@ -65,9 +65,9 @@ void MappedPartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   mapped_->SeedsOfStep(query, deadline, std::move(done));
 }
 
-void MappedPartition::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
-                             sampler::Done<Tensor> done) {
-  mapped_->LookUp(type, nodes, deadline, std::move(done));
+void MappedPartition::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                                  sampler::Done<Tensor> done) {
+  mapped_->ToGlobalIds(type, nodes, deadline, std::move(done));
 }
 
 void MappedPartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,

@@ -15,8 +15,8 @@ Result<sampler::EpochPlan> PlanOf(const DistGraph& graph, const NodeLoaderOption
   return plan;
 }
 
-LoaderDraws DrawsOf(const NodeLoaderOptions& options) {
-  return {.by = options.drawn_by,
+LoaderSampling DrawsOf(const NodeLoaderOptions& options) {
+  return {.by = options.sampled_by,
           .sampling = options.sampling,
           .threads = options.threads,
           .batches_ahead = options.batches_ahead,

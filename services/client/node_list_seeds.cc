@@ -29,7 +29,7 @@ Result<sampler::GlobalBatch> NodeListSeeds::SeedsOfStep(const sampler::SeedQuery
   return batch;
 }
 
-Result<std::vector<GlobalNodeId>> NodeListSeeds::LookUp(NodeTypeId, std::span<const OriginalNodeId>, Deadline) {
+Result<std::vector<GlobalNodeId>> NodeListSeeds::ToGlobalIds(NodeTypeId, std::span<const OriginalNodeId>, Deadline) {
   return Unimplemented("a list of nodes knows no original ids");
 }
 

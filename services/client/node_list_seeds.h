@@ -25,8 +25,8 @@ class NodeListSeeds final : public sampler::SeedSource {
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
   // Unimplemented: a list knows no original ids.
-  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                           Deadline deadline) override;
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                Deadline deadline) override;
 
  private:
   const NodeTypeId type_;

@@ -7,7 +7,7 @@ namespace espalier::client {
 namespace {
 
 Status CheckNodeSplit(const DistGraph& graph, NodeTypeId type, const NodeSplitOptions& options) {
-  if (options.nodes_per_question == 0) return InvalidArgument("a node split needs questions of at least 1 node");
+  if (options.nodes_per_request == 0) return InvalidArgument("a node split needs questions of at least 1 node");
   return graph.schema().CheckNodeType(type);
 }
 
@@ -16,7 +16,7 @@ template <class Reader, class NodeOf>
 Result<NodeShare> ShareOfNodes(const DistGraph& graph, NodeTypeId type, uint64_t total, Reader reader, SplitBy by,
                                NodeOf node_of) {
   NodeShare share;
-  if (by == SplitBy::kEven) share.nodes.reserve(EvenStretch(total, graph.world_size(), graph.rank().value).size());
+  if (by == SplitBy::kEven) share.nodes.reserve(EvenRange(total, graph.world_size(), graph.rank().value).size());
   const auto owner = [&](const auto& item) { return graph.book().OwnerOf(type, node_of(item)); };
   const auto keep = [&](const auto& item) { share.nodes.push_back(node_of(item)); };
   ASSIGN_OR_RETURN(share.largest, TakeShare(graph, by, total, reader, owner, keep));
@@ -30,7 +30,7 @@ GlobalNodeId Itself(GlobalNodeId node) { return node; }
 Result<NodeShare> NodeSplit(const DistGraph& graph, NodeTypeId type, const std::string& split,
                             graph::SplitPartName part, const NodeSplitOptions& options) {
   RETURN_IF_ERROR(CheckNodeSplit(graph, type, options));
-  const SplitReader reader(graph, type, split, part, options.nodes_per_question);
+  const SplitReader reader(graph, type, split, part, options.nodes_per_request);
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   return ShareOfNodes(graph, type, total, reader, options.by, [](const SplitItem& item) { return item.node; });
 }
@@ -51,7 +51,7 @@ Result<NodeShare> NodeSplit(const DistGraph& graph, const DistTensor& mask, cons
   const NodeTypeId type(mask.rows().type);
   RETURN_IF_ERROR(CheckNodeSplit(graph, type, options));
   ASSIGN_OR_RETURN(const MaskReader<GlobalNodeId> reader,
-                   MaskReader<GlobalNodeId>::Make(graph, mask, options.nodes_per_question));
+                   MaskReader<GlobalNodeId>::Make(graph, mask, options.nodes_per_request));
   return ShareOfNodes(graph, type, reader.total(), reader, options.by, Itself);
 }
 

@@ -117,14 +117,14 @@ void NodeSplitTest::ExpectAtHome(const std::vector<NodeShare>& shares, const std
 
 TEST_P(NodeSplitTest, EvenSharesAreTheSplitInItsOrder) {
   for (const uint64_t question : {uint64_t{7}, uint64_t{1} << 20}) {
-    const std::vector<NodeShare> shares = Shares({.nodes_per_question = question});
+    const std::vector<NodeShare> shares = Shares({.nodes_per_request = question});
     ExpectEven(shares);
     EXPECT_THAT(Joined(shares), ElementsAreArray(nodes_));
   }
 }
 
 TEST_P(NodeSplitTest, LocalSharesAreAtHomeWithTheirOwners) {
-  ExpectAtHome(Shares({.by = SplitBy::kLocality, .nodes_per_question = 11}), nodes_);
+  ExpectAtHome(Shares({.by = SplitBy::kLocality, .nodes_per_request = 11}), nodes_);
 }
 
 TEST_P(NodeSplitTest, SharesOfIdsAreTheListInItsOrder) {
@@ -150,10 +150,10 @@ TEST_P(NodeSplitTest, SharesOfAMaskAreItsNodes) {
     for (uint64_t id = 3; id < graphs_[0]->num_nodes(kType); id += 7) chosen.emplace_back(id);
     Tensor ones = Tensor::Zeros(dtype, {static_cast<int64_t>(chosen.size())});
     std::fill_n(ones.mutable_bytes(), chosen.size(), std::byte{1});
-    ASSERT_TRUE(mask->WriteRows(RowsOf(chosen), ones).ok());
+    ASSERT_TRUE(mask->WriteRows(ToRowIds(chosen), ones).ok());
 
     const std::vector<NodeShare> even =
-        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.nodes_per_question = 600}); });
+        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.nodes_per_request = 600}); });
     ExpectEven(even);
     EXPECT_THAT(Joined(even), ElementsAreArray(chosen));
     const std::vector<NodeShare> local =
@@ -233,7 +233,7 @@ TEST_F(NodeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
     const auto graph = testing::GraphOfRank(partitions_, rank, 4);
     size_t size = 0;
     const double calls = CallsOf("SeedsOfStep", [&] {
-      auto share = NodeSplit(*graph, kType, split, graph::SplitPartName::kTrain, {.nodes_per_question = 7});
+      auto share = NodeSplit(*graph, kType, split, graph::SplitPartName::kTrain, {.nodes_per_request = 7});
       if (share.ok()) size = share->nodes.size();
       return share;
     });
@@ -255,11 +255,11 @@ TEST_F(NodeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
   }
   Tensor ones = Tensor::Zeros(DType::kBool, {static_cast<int64_t>(chosen.size())});
   std::fill_n(ones.mutable_bytes(), chosen.size(), std::byte{1});
-  ASSERT_TRUE(mask->WriteRows(RowsOf(chosen), ones).ok());
+  ASSERT_TRUE(mask->WriteRows(ToRowIds(chosen), ones).ok());
   const auto questions_of = [&](uint32_t p) { return static_cast<double>((first[p + 1] - first[p] + 9) / 10); };
   const auto calls_of = [&](uint32_t rank, uint32_t world_size, SplitBy by) {
     const auto graph = testing::GraphOfRank(partitions_, rank, world_size);
-    return CallsOf("Read", [&] { return NodeSplit(*graph, *mask, {.by = by, .nodes_per_question = 10}); });
+    return CallsOf("Read", [&] { return NodeSplit(*graph, *mask, {.by = by, .nodes_per_request = 10}); });
   };
   for (uint32_t rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(calls_of(rank, 4, SplitBy::kEven), questions_of(rank));
@@ -286,7 +286,7 @@ TEST_F(NodeSplitErrorTest, SaysWhatIsWrong) {
   EXPECT_THAT(missing.status().ToString(), HasSubstr("no-such"));
   const std::string split = served_.local_graph().description().splits.front().split;
   EXPECT_EQ(
-      NodeSplit(**graph, NodeTypeId(0), split, graph::SplitPartName::kTrain, {.nodes_per_question = 0}).status().code(),
+      NodeSplit(**graph, NodeTypeId(0), split, graph::SplitPartName::kTrain, {.nodes_per_request = 0}).status().code(),
       StatusCode::kInvalidArgument);
   EXPECT_THAT(NodeSplit(**graph, NodeTypeId(9), split, graph::SplitPartName::kTrain, {}).status().message(),
               HasSubstr("node type 9 does not exist"));

@@ -66,7 +66,7 @@ TEST_P(PluginTensorsTest, RowsComeInBlocksThatSeeTheirColumns) {
             .initializer = Initializer::Plugin("test/column", std::string("paper ") + graph::kFeatureColumn)});
   std::vector<GlobalNodeId> papers;
   for (uint64_t node = 0; node < tensor.num_rows(); ++node) papers.emplace_back(node);
-  const auto features = graph_->NodeRows(NodeTypeId(1), graph::kFeatureColumn, papers);
+  const auto features = graph_->GatherNodeRows(NodeTypeId(1), graph::kFeatureColumn, papers);
   ASSERT_TRUE(features.ok()) << features.status().ToString();
   const size_t width = features->row_bytes() / sizeof(float);
   const Tensor rows = All(tensor);

@@ -14,8 +14,8 @@ constexpr uint64_t kNodesOfEdges = uint64_t{1} << 14;
 
 }  // namespace
 
-RowOrder::RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_question)
-    : graph_(graph), rows_(rows), edges_per_question_(edges_per_question) {
+RowOrder::RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request)
+    : graph_(graph), rows_(rows), edges_per_question_(edges_per_request) {
   if (rows.of != sampler::RowsOf::kEdges) return;
   const std::span<const uint64_t> firsts = graph.book().EdgeFirst(EdgeTypeId(rows.type));
   next_edges_.assign(firsts.begin(), firsts.end() - 1);
@@ -29,7 +29,7 @@ Result<std::vector<GlobalNodeId>> RowOrder::NextNodes(NodeTypeId type, uint64_t 
     std::vector<OriginalNodeId> originals;
     const uint64_t last = std::min(end, next_original_ + kNodesPerLookUp);
     for (uint64_t id = next_original_; id < last; ++id) originals.emplace_back(id);
-    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> found, graph_.LookUp(type, originals));
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> found, graph_.ToGlobalIds(type, originals));
     nodes.insert(nodes.end(), found.begin(), found.end());
     next_original_ = last;
   }
@@ -51,7 +51,7 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
     sources.emplace_back(static_cast<uint64_t>(ends[i]));
   }
   ASSIGN_OR_RETURN(const Tensor originals,
-                   graph_.NodeRows(graph_.schema().SourceOf(type), sampler::kOriginalIdColumn, sources));
+                   graph_.GatherNodeRows(graph_.schema().SourceOf(type), sampler::kOriginalIdColumn, sources));
   for (size_t i = 0; i < edges.size(); ++i) {
     edges_.emplace_back(edges[i].value);
     ends_ = HashCombine(HashCombine(ends_, original_destinations[i]), originals.values<uint64_t>()[i]);

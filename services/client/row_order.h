@@ -17,7 +17,7 @@ class RowOrder {
  public:
   // The graph outlives this. The space has been checked; own rows have their number. So many edges are asked for at
   // once.
-  RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_question = uint64_t{1} << 20);
+  RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request = uint64_t{1} << 20);
 
   // The next rows, `count` of them, or fewer at the end: none when all were there.
   Result<std::vector<GlobalRowId>> Next(uint64_t count);

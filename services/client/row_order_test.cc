@@ -56,7 +56,7 @@ TEST_P(RowOrderTest, HowManyEdgesAreAskedForAtOnceDoesNotMatter) {
     const RowSpace space = RowSpace::Edges(type);
     RowOrder at_once(*graph_, space);
     const std::vector<GlobalRowId> expected = RowsIn(at_once);
-    RowOrder few(*graph_, space, /*edges_per_question=*/7);
+    RowOrder few(*graph_, space, /*edges_per_request=*/7);
     EXPECT_EQ(RowsIn(few), expected);
     EXPECT_EQ(few.ends(), at_once.ends());
   }

@@ -100,7 +100,7 @@ TEST_P(SamplerLoadersTest, SamplersDrawTheBatchesOfNodes) {
       here.shuffle = !changed;
       here.want_edge_ids = changed;
       NodeLoaderOptions there = here;
-      there.drawn_by = DrawnBy::kSamplers;
+      there.sampled_by = SampledBy::kSamplers;
       const std::vector<MiniBatch> sent = BatchesOfNodes(*graph, Nodes(), there);
       ExpectSameBatches(sent, BatchesOfNodes(*graph, Nodes(), here));
       EXPECT_EQ(sent.size(), changed ? 3u : 4u);
@@ -122,7 +122,7 @@ TEST_P(SamplerLoadersTest, SamplersDrawTheBatchesOfEdges) {
         here.last_batch = changed ? LastBatch::kDrop : LastBatch::kKeep;
         here.want_edge_ids = changed;
         EdgeLoaderOptions there = here;
-        there.drawn_by = DrawnBy::kSamplers;
+        there.sampled_by = SampledBy::kSamplers;
         const std::vector<MiniBatch> sent = testing::BatchesOfEpoch(*graph, Edges(), there, kLoadedEpoch);
         ExpectSameBatches(sent, testing::BatchesOfEpoch(*graph, Edges(), here, kLoadedEpoch));
         EXPECT_EQ(sent.size(), changed ? 6u : 7u);  // 200 edges
@@ -135,7 +135,7 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
   const auto graph = GraphOf(0, 1);
   const auto no_collate = [](MiniBatch batch) -> Result<MiniBatch> { return batch; };
   NodeLoaderOptions options = NodeOptions();
-  options.drawn_by = DrawnBy::kSamplers;
+  options.sampled_by = SampledBy::kSamplers;
   const auto refusal = [&](const DistGraph& of, const auto& nodes) {
     return DistNodeDataLoader::Make(of, nodes, options, no_collate).status();
   };
@@ -153,7 +153,7 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
   EXPECT_THAT(alone.message(), HasSubstr("ESPALIER_SAMPLERS is not set"));
 
   EdgeLoaderOptions of_edges = EdgeOptions();
-  of_edges.drawn_by = DrawnBy::kSamplers;
+  of_edges.sampled_by = SampledBy::kSamplers;
   const auto list = SplitEdges(*graph, Edges().types.front(), Edges().split, graph::SplitPartName::kTrain);
   ASSERT_TRUE(list.ok()) << list.status().ToString();
   EXPECT_THAT(DistEdgeDataLoader::Make(*graph, *list, of_edges, no_collate).status().message(),
@@ -175,7 +175,7 @@ TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
   NodeLoaderOptions here = NodeOptions();
   here.batch_size = partitions_->description().splits.front().train / 4 + 1;
   NodeLoaderOptions there = here;
-  there.drawn_by = DrawnBy::kSamplers;
+  there.sampled_by = SampledBy::kSamplers;
   ExpectSameBatches(BatchesOfNodes(graph, Nodes(), there), BatchesOfNodes(graph, Nodes(), here));
 }
 
@@ -185,7 +185,7 @@ TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
   const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());
   samplers.Kill(0);
   NodeLoaderOptions options = NodeOptions();
-  options.drawn_by = DrawnBy::kSamplers;
+  options.sampled_by = SampledBy::kSamplers;
   auto loader =
       DistNodeDataLoader::Make(*graph, Nodes(), options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
   ASSERT_TRUE(loader.ok()) << loader.status().ToString();
@@ -203,7 +203,7 @@ TEST_P(SamplerLoadersTest, ABatchThatTheSamplersJobDoesNotHaveIsRefused) {
   const testing::ServedSamplers samplers(partitions_, 1, of_another_job);
   const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());
   NodeLoaderOptions options = NodeOptions();
-  options.drawn_by = DrawnBy::kSamplers;
+  options.sampled_by = SampledBy::kSamplers;
   const auto loader =
       DistNodeDataLoader::Make(*graph, Nodes(), options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
   ASSERT_TRUE(loader.ok()) << loader.status().ToString();

@@ -53,7 +53,7 @@ Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& gr
       others += (others.empty() ? "'" : ", '") + saved.values.name + "' of " + saved.values.rows;
       continue;
     }
-    RETURN_IF_ERROR(SavedRows::Open(graph, at, EntriesOf(saved)).status().While(what));
+    RETURN_IF_ERROR(SavedRowsReader::Open(graph, at, EntriesOf(saved)).status().While(what));
     return std::unique_ptr<SavedEmbedding>(
         new SavedEmbedding(std::unique_ptr<Place>(new Place{graph, std::move(at), uri, saved})));
   }
@@ -78,12 +78,12 @@ Status SavedEmbedding::CheckFits(const sampler::EmbeddingSpec& spec) const {
 
 Result<bool> SavedEmbedding::RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                                          Deadline deadline) {
-  std::unique_ptr<SavedRows> rows = std::move(rows_);  // gone where this fails
+  std::unique_ptr<SavedRowsReader> rows = std::move(rows_);  // gone where this fails
   const std::string what = "loading the embedding '" + place_->saved.values.name + "' of " + place_->uri;
   if (rows == nullptr) {
-    ASSIGN_OR_RETURN(rows, SavedRows::Open(place_->graph, place_->at, EntriesOf(place_->saved)).While(what));
+    ASSIGN_OR_RETURN(rows, SavedRowsReader::Open(place_->graph, place_->at, EntriesOf(place_->saved)).While(what));
   }
-  ASSIGN_OR_RETURN(const std::optional<SavedRows::Piece> piece, rows->Next().While(what));
+  ASSIGN_OR_RETURN(const std::optional<SavedRowsReader::Piece> piece, rows->Next().While(what));
   if (!piece.has_value()) return false;
   const auto num_rows = static_cast<int64_t>(piece->rows.size());
   const Tensor state = piece->columns.size() > 1 ? piece->columns[1] : Tensor::Zeros(DType::kF32, {num_rows, 0});

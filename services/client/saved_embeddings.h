@@ -1,14 +1,13 @@
-// Learnable rows that were saved with their state (SaveOptions::embeddings of saved_tensors.h), for an embedding that
-// goes on from them over any partitioning of the same graph, any number of servers and of ranks.
+// Restores embeddings that were saved with their optimizer state (SaveOptions::embeddings of saved_tensors.h), with any
+// partitioning of the same graph and any number of servers and ranks.
 //
 //   RETURN_IF_ERROR(SaveTensors(*graph, {}, folder + "/000012", {.embeddings = {emb->Now()}}));  // rank 0
 //
 //   ASSIGN_OR_RETURN(const auto saved, SavedEmbedding::Open(*graph, folder + "/000012", {rows, "author"}));
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->partitions().embeddings(), *group, options,
 //                                                          saved.get()));  // all ranks
-//
-// These live here and not beside adapters::DistEmbedding because files of rows need a store and the order of original
-// ids, which adapters, that know the graph by sampler's interfaces alone, have not: sampler::KeptRows is all they see.
+// This class is in client and not beside adapters::DistEmbedding because reading the files needs object storage and the
+// order of original ids; adapters depend on the interfaces of sampler alone and use sampler::KeptRows.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +19,13 @@
 
 namespace espalier::client {
 
-class SavedRows;
+class SavedRowsReader;
 
-// Owned by one thread. The graph outlives this.
+// Owned by one thread. The graph must outlive this object.
 class SavedEmbedding final : public sampler::KeptRows {
  public:
-  // Reads what was saved in the folder `uri`, but no rows yet. NotFound: nothing was, or no embedding of that name (the
-  // message has those that were); FailedPrecondition: they are those of another graph.
+  // Reads the manifest in the folder `uri`, but no rows yet. NotFound: no complete save, or no embedding of that name
+  // (the message lists those that were saved); FailedPrecondition: the save is of another graph.
   static Result<std::unique_ptr<SavedEmbedding>> Open(const DistGraph& graph, const std::string& uri,
                                                       const TensorName& name,
                                                       const storage::StoreSettings& stores = {});
@@ -34,8 +33,8 @@ class SavedEmbedding final : public sampler::KeptRows {
 
   uint64_t version() const override;
   Status CheckFits(const sampler::EmbeddingSpec& spec) const override;
-  // A file at a time. DataLoss: one that is missing or damaged; FailedPrecondition, after the last: edges that are
-  // others.
+  // Restores the rows of one file. DataLoss: the file is missing or damaged; FailedPrecondition, after the last file:
+  // the edges are not those of the saved graph.
   Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                            Deadline deadline) override;
 
@@ -45,7 +44,7 @@ class SavedEmbedding final : public sampler::KeptRows {
   explicit SavedEmbedding(std::unique_ptr<Place> place);
 
   const std::unique_ptr<Place> place_;
-  std::unique_ptr<SavedRows> rows_;  // null: at the beginning
+  std::unique_ptr<SavedRowsReader> rows_;  // null: at the beginning
 };
 
 }  // namespace espalier::client

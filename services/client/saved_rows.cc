@@ -25,15 +25,16 @@ Status DifferentGraph(const format::SavedTensorEntry& tensor, const std::string&
 
 }  // namespace
 
-RowsSave::RowsSave(storage::StoreLocation at) : at_(std::move(at)), folder_(format::SaveFolderName(UniqueNumber())) {}
+SavedRowsWriter::SavedRowsWriter(storage::StoreLocation at)
+    : at_(std::move(at)), folder_(format::SaveFolderName(UniqueNumber())) {}
 
 // Files that nothing names are in nobody's way, so that errors of removing them are nobody's either.
-RowsSave::~RowsSave() {
+SavedRowsWriter::~SavedRowsWriter() {
   if (may_remove_) static_cast<void>(at_.store->DeleteMany(keys_));
 }
 
-Status RowsSave::PutRows(const DistGraph& graph, const RowSpace& rows, const std::vector<Column>& columns,
-                         size_t bytes_per_file) {
+Status SavedRowsWriter::PutRows(const DistGraph& graph, const RowSpace& rows, const std::vector<Column>& columns,
+                                size_t bytes_per_file) {
   uint64_t row_bytes = 0;
   std::vector<std::string> folders;
   for (const Column& column : columns) {
@@ -66,8 +67,8 @@ Status RowsSave::PutRows(const DistGraph& graph, const RowSpace& rows, const std
   return Status();
 }
 
-Result<format::SavedTensorEntry> RowsSave::PutTensor(const DistGraph& graph, const RowSpace& rows,
-                                                     const std::string& name, size_t bytes_per_file) {
+Result<format::SavedTensorEntry> SavedRowsWriter::PutTensor(const DistGraph& graph, const RowSpace& rows,
+                                                            const std::string& name, size_t bytes_per_file) {
   ASSIGN_OR_RETURN(const DistTensor tensor, DistTensor::Open(graph, rows, name));
   const std::vector<int64_t> shape = tensor.shape();
   format::SavedTensorEntry entry{.rows = sampler::RowsName(tensor.rows(), graph.book()),
@@ -80,9 +81,9 @@ Result<format::SavedTensorEntry> RowsSave::PutTensor(const DistGraph& graph, con
   return entry;
 }
 
-Result<format::SavedEmbeddingEntry> RowsSave::PutEmbedding(const DistGraph& graph,
-                                                           const sampler::EmbeddingAt& embedding,
-                                                           size_t bytes_per_file) {
+Result<format::SavedEmbeddingEntry> SavedRowsWriter::PutEmbedding(const DistGraph& graph,
+                                                                  const sampler::EmbeddingAt& embedding,
+                                                                  size_t bytes_per_file) {
   const sampler::EmbeddingSpec& spec = embedding.spec;
   RETURN_IF_ERROR(sampler::CheckRowSpace(spec.id.rows, graph.book()));
   sampler::EmbeddingStore& store = graph.partitions().embeddings();
@@ -110,7 +111,7 @@ Result<format::SavedEmbeddingEntry> RowsSave::PutEmbedding(const DistGraph& grap
   return entry;
 }
 
-Status RowsSave::Commit(const format::SavedTensorsManifest& manifest) {
+Status SavedRowsWriter::Commit(const format::SavedTensorsManifest& manifest) {
   const Status committed = format::CommitSavedTensors(*at_.store, at_.prefix, manifest);
   // Somebody else's manifest is there, or none was asked to be; whatever else went wrong, ours may be there.
   const bool surely_not =
@@ -137,12 +138,12 @@ Result<RowSpace> RowSpaceOf(const format::SavedTensorEntry& entry, const graph::
   return RowSpace::Edges(*found);
 }
 
-SavedRows::SavedRows(const DistGraph& graph, storage::StoreLocation at, std::vector<format::SavedTensorEntry> entries,
-                     const RowSpace& rows)
+SavedRowsReader::SavedRowsReader(const DistGraph& graph, storage::StoreLocation at,
+                                 std::vector<format::SavedTensorEntry> entries, const RowSpace& rows)
     : at_(std::move(at)), entries_(std::move(entries)), rows_(rows), order_(graph, rows) {}
 
-Result<std::unique_ptr<SavedRows>> SavedRows::Open(const DistGraph& graph, const storage::StoreLocation& at,
-                                                   std::vector<format::SavedTensorEntry> entries) {
+Result<std::unique_ptr<SavedRowsReader>> SavedRowsReader::Open(const DistGraph& graph, const storage::StoreLocation& at,
+                                                               std::vector<format::SavedTensorEntry> entries) {
   const format::SavedTensorEntry& first = entries.front();
   ASSIGN_OR_RETURN(const RowSpace rows, RowSpaceOf(first, graph.schema()));
   RETURN_IF_ERROR(sampler::CheckRowSpace(rows, graph.book()));
@@ -151,10 +152,10 @@ Result<std::unique_ptr<SavedRows>> SavedRows::Open(const DistGraph& graph, const
     return DifferentGraph(first,
                           "it has " + std::to_string(first.num_rows) + " rows, this one " + std::to_string(num_rows));
   }
-  return std::unique_ptr<SavedRows>(new SavedRows(graph, at, std::move(entries), rows));
+  return std::unique_ptr<SavedRowsReader>(new SavedRowsReader(graph, at, std::move(entries), rows));
 }
 
-Result<std::optional<SavedRows::Piece>> SavedRows::Next() {
+Result<std::optional<SavedRowsReader::Piece>> SavedRowsReader::Next() {
   const format::SavedTensorEntry& first = entries_.front();
   if (next_file_ == first.files.size()) {
     if (num_read_ != first.num_rows) {

@@ -19,13 +19,13 @@ namespace espalier::client {
 
 // What one save puts into its folder, under a name that no other save has: of two into one folder, one commits, and
 // neither has written over the other's files. One thread.
-class RowsSave {
+class SavedRowsWriter {
  public:
-  explicit RowsSave(storage::StoreLocation at);
+  explicit SavedRowsWriter(storage::StoreLocation at);
   // Removes the files, unless they may be committed.
-  ~RowsSave();
-  RowsSave(const RowsSave&) = delete;
-  RowsSave& operator=(const RowsSave&) = delete;
+  ~SavedRowsWriter();
+  SavedRowsWriter(const SavedRowsWriter&) = delete;
+  SavedRowsWriter& operator=(const SavedRowsWriter&) = delete;
 
   // All rows of the tensor of that name, about `bytes_per_file` at a time.
   Result<format::SavedTensorEntry> PutTensor(const DistGraph& graph, const RowSpace& rows, const std::string& name,
@@ -54,7 +54,7 @@ class RowsSave {
 };
 
 // Saved rows, a piece after the other, under the ids that they have in this graph. One thread.
-class SavedRows {
+class SavedRowsReader {
  public:
   struct Piece {
     std::vector<GlobalRowId> rows;
@@ -63,8 +63,8 @@ class SavedRows {
 
   // Entries, at least one, of the same rows in as many files. FailedPrecondition where those are of another graph.
   // `graph` outlives this.
-  static Result<std::unique_ptr<SavedRows>> Open(const DistGraph& graph, const storage::StoreLocation& at,
-                                                 std::vector<format::SavedTensorEntry> entries);
+  static Result<std::unique_ptr<SavedRowsReader>> Open(const DistGraph& graph, const storage::StoreLocation& at,
+                                                       std::vector<format::SavedTensorEntry> entries);
 
   const RowSpace& rows() const { return rows_; }
   // Nothing after the last. DataLoss: a file is missing or damaged; FailedPrecondition, after the last piece: the edges
@@ -72,8 +72,8 @@ class SavedRows {
   Result<std::optional<Piece>> Next();
 
  private:
-  SavedRows(const DistGraph& graph, storage::StoreLocation at, std::vector<format::SavedTensorEntry> entries,
-            const RowSpace& rows);
+  SavedRowsReader(const DistGraph& graph, storage::StoreLocation at, std::vector<format::SavedTensorEntry> entries,
+                  const RowSpace& rows);
 
   const storage::StoreLocation at_;
   const std::vector<format::SavedTensorEntry> entries_;

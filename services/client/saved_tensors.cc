@@ -15,7 +15,7 @@ namespace {
 // A scoped tensor: where loading fails, its rows go.
 Result<DistTensor> Load(const DistGraph& graph, const storage::StoreLocation& at,
                         const format::SavedTensorEntry& saved) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows, SavedRows::Open(graph, at, {saved}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<SavedRowsReader> rows, SavedRowsReader::Open(graph, at, {saved}));
   ASSIGN_OR_RETURN(DistTensor tensor, DistTensor::Create(graph, {.rows = rows->rows(),
                                                                  .row_shape = saved.row_shape,
                                                                  .dtype = saved.dtype,
@@ -26,7 +26,7 @@ Result<DistTensor> Load(const DistGraph& graph, const storage::StoreLocation& at
                          ": drop it, and what was saved can take its place");
   }
   for (;;) {
-    ASSIGN_OR_RETURN(const std::optional<SavedRows::Piece> piece, rows->Next());
+    ASSIGN_OR_RETURN(const std::optional<SavedRowsReader::Piece> piece, rows->Next());
     if (!piece.has_value()) return tensor;
     RETURN_IF_ERROR(RestartWhereLost(tensor.WriteRows(piece->rows, piece->columns.front())));
   }
@@ -44,7 +44,7 @@ Status SaveTensors(const DistGraph& graph, const std::vector<TensorName>& tensor
   RETURN_IF_ERROR(format::CheckNothingIsSaved(*at.store, at.prefix));
   format::SavedTensorsManifest manifest{.graph_name = graph.name(), .notes = options.notes};
   std::set<std::pair<std::string, std::string>> names;
-  RowsSave save(std::move(at));
+  SavedRowsWriter save(std::move(at));
   for (const TensorName& named : tensors) {
     const std::string what = "saving tensor '" + named.name + "'";
     ASSIGN_OR_RETURN(manifest.tensors.emplace_back(),

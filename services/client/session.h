@@ -1,4 +1,4 @@
-// Connecting to a job's graph servers, or opening its partitions in this process.
+// Connects to the graph servers of a job, or opens its partitions in this process.
 #pragma once
 
 #include <chrono>
@@ -16,40 +16,42 @@
 namespace espalier::client {
 
 enum class Access {
-  kAuto,    // map a partition's files where the server is on the same host and of the same user, else ask by RPC
-  kRpc,     // always ask by RPC
+  kAuto,    // map the files of a partition if its server is on the same host and of the same user, else use RPC
+  kRpc,     // always use RPC
   kMapped,  // map all files; FailedPrecondition where that is not possible
 };
 const char* NameOf(Access access);  // "auto", "rpc", "mapped"
 Result<Access> ParseAccess(const std::string& text);
 
-// Partitions that this process opens itself: standalone mode, without graph servers (standalone.h).
+// Standalone mode: this process opens the partitions itself, without graph servers (standalone.h).
 struct StandaloneOptions {
-  std::string partitions_uri;        // of the folder with manifest.json; empty: graph servers are asked
-  storage::StoreSettings stores;     // of an s3:// URI
-  storage::LocalCacheOptions cache;  // of files that cannot be mapped where they lie; no folder: there must be none
+  std::string partitions_uri;     // folder with manifest.json; empty: use graph servers
+  storage::StoreSettings stores;  // of an s3:// URI
+  storage::LocalCacheOptions
+      cache;  // for files that cannot be mapped in place; without a folder, all files must be local
 };
 
 struct SessionOptions {
-  // By partition, in any order: "host:port" of its server, or of several joined by '|'. Immutable data is asked of any
-  // of them that can be reached, first of those on this machine; what can be written is at the first of them.
+  // One entry per partition, in any order: "host:port" of its server, or of several replicas joined by '|'. Immutable
+  // data is read from any replica that can be reached, preferably on this machine; mutable tensors are on the first
+  // replica.
   std::vector<std::string> addresses;
-  StandaloneOptions standalone;  // in place of addresses
-  std::string partition_key;     // empty: whatever the servers hold, as long as they agree
-  // Whose tensors and incarnation are meant, on servers that several jobs use; empty: the job without a name.
+  StandaloneOptions standalone;  // instead of addresses
+  std::string partition_key;     // empty: that of the servers, which must agree
+  // Name of the job, which separates tensors and incarnations on servers that several jobs use; empty: the unnamed job.
   std::string job;
-  // The job's incarnation: servers refuse it once they have seen a newer one. Absent: the newest that they have seen.
+  // Incarnation of the job; servers refuse it once they have seen a newer one. Absent: the newest that they have seen.
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
-  std::chrono::milliseconds connect_timeout{60'000};  // for a server of every partition to be up
-  std::chrono::milliseconds replicas_timeout{2'000};  // for the others of a partition where one is; more than 0
+  std::chrono::milliseconds connect_timeout{60'000};  // until one server of every partition is up
+  std::chrono::milliseconds replicas_timeout{2'000};  // for further replicas of a partition once one is up; more than 0
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;
   size_t calls_in_flight = 4;
-  std::string machine;           // that this process runs on, as servers say theirs; empty: rpc::ThisMachine()
-  rpc::ChannelSettings channel;  // its stop ends Connect, and every later question, with CANCELLED
+  std::string machine;  // identity of this machine, compared with that of the servers; empty: rpc::ThisMachine()
+  rpc::ChannelSettings channel;  // its stop ends Connect and every later query with CANCELLED
 };
 
-// A graph over its servers. Thread-safe; the graph outlives the session where somebody still holds it.
+// A connected graph. Thread-safe; `graph` may outlive the session.
 struct Session {
   std::string graph_name;
   std::vector<std::string> warnings;  // of the partitioning (format::Manifest)
@@ -59,9 +61,10 @@ struct Session {
   std::shared_ptr<sampler::PartitionedGraph> graph;
 };
 
-// Waits until a server of every partition is up. InvalidArgument: addresses; FailedPrecondition: servers of different
-// partitionings, a partition missing or named twice, servers of different partitions joined, or another partition key
-// than asked for; Unavailable: nobody answers for a partition. In standalone mode nobody is asked (standalone.h).
+// Blocks until every partition has a server that is up. InvalidArgument: an invalid address; FailedPrecondition:
+// servers of different partitionings, a partition that is missing or listed twice, replicas of different partitions
+// joined, or a partition key other than the requested one; Unavailable: no server of a partition responds. Standalone
+// mode sends no request (standalone.h).
 Result<Session> Connect(const SessionOptions& options);
 
 }  // namespace espalier::client

@@ -4,7 +4,7 @@
 
 namespace espalier::client {
 
-sampler::PositionRange EvenStretch(uint64_t total, uint32_t num_ranks, uint32_t rank) {
+sampler::PositionRange EvenRange(uint64_t total, uint32_t num_ranks, uint32_t rank) {
   const uint64_t size = total / num_ranks, remainder = total % num_ranks;
   const uint64_t first = rank * size + std::min<uint64_t>(rank, remainder);
   return {first, first + size + (rank < remainder ? 1 : 0)};

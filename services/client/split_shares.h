@@ -20,7 +20,7 @@ enum class SplitBy {
 };
 
 // kEven: the positions of a rank among `total`. num_ranks > 0.
-sampler::PositionRange EvenStretch(uint64_t total, uint32_t num_ranks, uint32_t rank);
+sampler::PositionRange EvenRange(uint64_t total, uint32_t num_ranks, uint32_t rank);
 
 // kLocality: whose the items of a list are, one after the other. Owned by one thread.
 class TurnsByOwner {
@@ -58,8 +58,8 @@ Result<uint64_t> TakeShare(const DistGraph& graph, SplitBy by, uint64_t total, R
                            Keep keep) {
   const uint32_t num_ranks = graph.world_size(), rank = graph.rank().value;
   if (by == SplitBy::kEven) {
-    RETURN_IF_ERROR(reader.Read(EvenStretch(total, num_ranks, rank), keep));
-    return EvenStretch(total, num_ranks, 0).size();
+    RETURN_IF_ERROR(reader.Read(EvenRange(total, num_ranks, rank), keep));
+    return EvenRange(total, num_ranks, 0).size();
   }
   TurnsByOwner turns(num_ranks, graph.book().num_partitions());
   const auto take = [&](const auto& item) {

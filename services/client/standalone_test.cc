@@ -61,8 +61,8 @@ TEST_F(StandaloneTest, SaysTheSameOfTheGraph) {
 TEST_F(StandaloneTest, RowsSplitsAndIdsAreTheSame) {
   const auto alone = Alone(), served = Served();
   for (const std::string column : {"node-feat", sampler::kOriginalIdColumn}) {
-    const auto a = alone->NodeRows(kPaper, column, Papers(*alone)),
-               b = served->NodeRows(kPaper, column, Papers(*served));
+    const auto a = alone->GatherNodeRows(kPaper, column, Papers(*alone)),
+               b = served->GatherNodeRows(kPaper, column, Papers(*served));
     ASSERT_TRUE(a.ok() && b.ok()) << a.status().ToString() << b.status().ToString();
     EXPECT_EQ(BytesOf(*a), BytesOf(*b)) << column;
   }
@@ -70,9 +70,10 @@ TEST_F(StandaloneTest, RowsSplitsAndIdsAreTheSame) {
             *served->SplitNodes(kPaper, graph::kRandomSplit, graph::SplitPartName::kTrain));
   const EdgeTypeId rated(static_cast<uint16_t>(alone->schema().num_edge_types() - 1));
   const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(alone->num_edges(rated) - 1), GlobalEdgeId(2)};
-  EXPECT_EQ(BytesOf(*alone->EdgeRows(rated, "rating", edges)), BytesOf(*served->EdgeRows(rated, "rating", edges)));
+  EXPECT_EQ(BytesOf(*alone->GatherEdgeRows(rated, "rating", edges)),
+            BytesOf(*served->GatherEdgeRows(rated, "rating", edges)));
   const std::vector<OriginalNodeId> originals = {OriginalNodeId(3), OriginalNodeId(0)};
-  EXPECT_EQ(*alone->LookUp(kPaper, originals), *served->LookUp(kPaper, originals));
+  EXPECT_EQ(*alone->ToGlobalIds(kPaper, originals), *served->ToGlobalIds(kPaper, originals));
 }
 
 TEST_F(StandaloneTest, DrawsTheSame) {
@@ -119,11 +120,11 @@ TEST_F(StandaloneTest, TensorsAreThisProcessesOwn) {
   const auto alone = Alone();
   auto visits = DistTensor::Create(*alone, {.rows = RowSpace::Nodes(kPaper), .dtype = DType::kI64, .name = "visits"});
   ASSERT_TRUE(visits.ok()) << visits.status().ToString();
-  const std::vector<GlobalRowId> rows = RowsOf(Papers(*alone));
+  const std::vector<GlobalRowId> rows = ToRowIds(Papers(*alone));
   ASSERT_TRUE(visits->AddRows(rows, Tensor::FromVector(std::vector<int64_t>(rows.size(), 2))).ok());
   EXPECT_EQ(visits->Sum()->ValueAsInt(0), 2 * static_cast<int64_t>(rows.size()));
   ASSERT_TRUE(visits->AttachAs("visits").ok());
-  EXPECT_EQ(alone->NodeRows(kPaper, "visits", {GlobalNodeId(1)})->ValueAsInt(0), 2);
+  EXPECT_EQ(alone->GatherNodeRows(kPaper, "visits", {GlobalNodeId(1)})->ValueAsInt(0), 2);
   EXPECT_EQ(DistTensor::Open(*Alone(), RowSpace::Nodes(kPaper), "visits").status().code(), StatusCode::kNotFound);
 }
 

@@ -61,7 +61,7 @@ TEST_P(SubgraphTest, InSubgraphHasExactlyTheInEdgesOfAllRelations) {
     for (uint64_t v = type; v < source_.nodes[type].count; v += 37) originals[NodeTypeId(type)].push_back(v);
     std::vector<OriginalNodeId> ids;
     for (const uint64_t id : originals[NodeTypeId(type)]) ids.emplace_back(id);
-    const auto found = graph_->LookUp(NodeTypeId(type), ids);
+    const auto found = graph_->ToGlobalIds(NodeTypeId(type), ids);
     ASSERT_TRUE(found.ok()) << found.status().ToString();
     nodes[NodeTypeId(type)] = *found;
   }

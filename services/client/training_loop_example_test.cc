@@ -36,8 +36,8 @@ Status TrainOn(const DistGraph& graph, const std::string& split, uint32_t epochs
   const auto collate = [&](sampler::MiniBatch blocks) -> Result<Batch> {
     const std::vector<GlobalNodeId>& nodes = blocks.nodes[product.value];  // the seeds come first
     const std::vector<GlobalNodeId> seeds(nodes.begin(), nodes.begin() + blocks.num_seeds);
-    ASSIGN_OR_RETURN(Tensor features, graph.NodeRows(product, "node-feat", nodes));
-    ASSIGN_OR_RETURN(Tensor labels, graph.NodeRows(product, "node-label", seeds));
+    ASSIGN_OR_RETURN(Tensor features, graph.GatherNodeRows(product, "node-feat", nodes));
+    ASSIGN_OR_RETURN(Tensor labels, graph.GatherNodeRows(product, "node-label", seeds));
     return Batch{std::move(blocks), std::move(features), std::move(labels)};
   };
   ASSIGN_OR_RETURN(const auto loader, NodeDataLoader<Batch>::Make(graph, train_nodes, options, collate));
@@ -98,7 +98,7 @@ class TrainingLoopExampleTest : public ::testing::Test {
     }
     ++seen.steps_of_epoch.back();
     const std::vector<GlobalNodeId>& nodes = batch.blocks.nodes[0];
-    ASSIGN_OR_RETURN(const Tensor originals, graph.NodeRows(NodeTypeId(0), sampler::kOriginalIdColumn, nodes));
+    ASSIGN_OR_RETURN(const Tensor originals, graph.GatherNodeRows(NodeTypeId(0), sampler::kOriginalIdColumn, nodes));
     const Tensor& features = source_.nodes[0].columns.at("node-feat");
     const Tensor& labels = source_.nodes[0].columns.at("node-label");
     EXPECT_EQ(batch.features.num_rows(), static_cast<int64_t>(nodes.size()));

@@ -137,7 +137,7 @@ grpc::ServerUnaryReactor* GraphService::LookUp(grpc::CallbackServerContext* cont
         ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
         ASSIGN_OR_RETURN(std::vector<OriginalNodeId> ids, WideIds<OriginalNodeId>(frame.tensors[0], call->limits()));
         auto held = std::make_shared<std::vector<OriginalNodeId>>(std::move(ids));
-        partition_->LookUp(type, *held, call->deadline(), AnswerTensor<graph::v1::LookUpResponse>(call, held));
+        partition_->ToGlobalIds(type, *held, call->deadline(), AnswerTensor<graph::v1::LookUpResponse>(call, held));
         return Status();
       });
 }

@@ -196,9 +196,9 @@ class CountedRows final : public sampler::SeedSource {
     if (batch.ok() && !query.edge_column.empty()) num_rows_ += batch->rows.num_rows();
     return batch;
   }
-  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                           Deadline deadline) override {
-    return seeds_.LookUp(type, nodes, deadline);
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                Deadline deadline) override {
+    return seeds_.ToGlobalIds(type, nodes, deadline);
   }
 
  private:

@@ -83,7 +83,7 @@ HopQuery QueryOf(const std::vector<GlobalNodeId>& nodes, const std::vector<EdgeE
 std::vector<GlobalNodeId> Translate(const TestGraph& test, const std::vector<GlobalNodeId>& originals) {
   std::vector<OriginalNodeId> ids;
   for (const GlobalNodeId node : originals) ids.emplace_back(node.value);
-  return *test.graph->LookUp(NodeTypeId(0), ids, Soon());
+  return *test.graph->ToGlobalIds(NodeTypeId(0), ids, Soon());
 }
 
 std::vector<EdgeEnds> Translate(const TestGraph& test, const std::vector<EdgeEnds>& originals) {

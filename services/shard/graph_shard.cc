@@ -110,7 +110,7 @@ struct GraphShard::State {
   Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name, size_t num_rows) const;
   Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
   Result<Tensor> IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
-  Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
+  Result<Tensor> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
   Result<std::vector<uint64_t>> PositionsOf(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
@@ -342,7 +342,7 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   return seeds;
 }
 
-Result<Tensor> GraphShard::State::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const {
+Result<Tensor> GraphShard::State::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes) const {
   RETURN_IF_ERROR(CheckNodeType(type));
   RETURN_IF_ERROR(CheckCount(nodes.size()));
   const graph::DirectorySlice& slice = partition.directory[type.value];
@@ -451,8 +451,9 @@ void GraphShard::SeedsOfStep(const sampler::SeedQuery& query, Deadline, sampler:
   done(state_->SeedsOfStep(query));
 }
 
-void GraphShard::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline, sampler::Done<Tensor> done) {
-  done(state_->LookUp(type, nodes));
+void GraphShard::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline,
+                             sampler::Done<Tensor> done) {
+  done(state_->ToGlobalIds(type, nodes));
 }
 
 void GraphShard::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline, sampler::Done<Tensor> done) {

@@ -45,8 +45,8 @@ class GraphShard final : public sampler::PartitionAccess {
                   Deadline deadline, sampler::DoneStatus done) override;
   void SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
                    sampler::Done<sampler::PartitionSeeds> done) override;
-  void LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
-              sampler::Done<Tensor> done) override;
+  void ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                   sampler::Done<Tensor> done) override;
   void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,

@@ -88,7 +88,7 @@ TEST_F(GraphShardTest, RowsOfAllPartitionsAreTheSourcesRows) {
 TEST_F(GraphShardTest, LooksUpWhatOriginalIdsSay) {
   std::vector<OriginalNodeId> original;
   for (uint64_t v = 0; v < 400; ++v) original.push_back(OriginalNodeId((v * 17) % 400));
-  const Result<std::vector<GlobalNodeId>> nodes = test.graph->LookUp(NodeTypeId(0), original, Soon());
+  const Result<std::vector<GlobalNodeId>> nodes = test.graph->ToGlobalIds(NodeTypeId(0), original, Soon());
   ASSERT_TRUE(nodes.ok()) << nodes.status().ToString();
   const std::vector<uint64_t> back = testing::OriginalIds(*test.graph, NodeTypeId(0), *nodes);
   for (size_t i = 0; i < original.size(); ++i) EXPECT_EQ(back[i], original[i].value);
@@ -143,7 +143,7 @@ TEST_F(GraphShardTest, RefusesQuestionsAboutWhatItDoesNotOwn) {
 
   const auto look_up = [&](uint64_t id) {
     const std::vector<OriginalNodeId> ids = {OriginalNodeId(id)};
-    return Answer<Tensor>([&](const auto& done) { shard.LookUp(NodeTypeId(0), ids, Soon(), done); });
+    return Answer<Tensor>([&](const auto& done) { shard.ToGlobalIds(NodeTypeId(0), ids, Soon(), done); });
   };
   EXPECT_TRUE(look_up(200).ok());
   EXPECT_EQ(look_up(0).status().code(), StatusCode::kOutOfRange);

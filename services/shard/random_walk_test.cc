@@ -81,7 +81,7 @@ std::vector<uint64_t> InOriginalIds(const testing::TestGraph& test, NodeTypeId t
 std::vector<GlobalNodeId> Globals(const testing::TestGraph& test, NodeTypeId type, uint64_t count) {
   std::vector<OriginalNodeId> ids;
   for (uint64_t id = 0; id < count; ++id) ids.emplace_back(id);
-  const auto found = test.graph->LookUp(type, ids, Soon());
+  const auto found = test.graph->ToGlobalIds(type, ids, Soon());
   ESPALIER_CHECK(found.ok()) << found.status().ToString();
   return *found;
 }

@@ -280,7 +280,7 @@ TEST(SharesTest, ThreeTrainersDrawTogetherWhatOneDraws) {
   const sampler::SamplingSpec spec = Spec(source, {6});
   const std::string split = source.splits.begin()->first;
   // Seed -> its drawn in-neighbours, of step 0.
-  const auto drawn_by = [&](uint32_t num_trainers, uint32_t rank, std::map<uint64_t, std::vector<uint64_t>>& drawn) {
+  const auto sampled_by = [&](uint32_t num_trainers, uint32_t rank, std::map<uint64_t, std::vector<uint64_t>>& drawn) {
     const sampler::EpochPlan plan{.seed_type = NodeTypeId(0),
                                   .split = split,
                                   .batch_size = 100,
@@ -300,8 +300,8 @@ TEST(SharesTest, ThreeTrainersDrawTogetherWhatOneDraws) {
     }
   };
   std::map<uint64_t, std::vector<uint64_t>> by_one, by_three;
-  drawn_by(1, 0, by_one);
-  for (uint32_t rank = 0; rank < 3; ++rank) drawn_by(3, rank, by_three);
+  sampled_by(1, 0, by_one);
+  for (uint32_t rank = 0; rank < 3; ++rank) sampled_by(3, rank, by_three);
   EXPECT_EQ(by_three, by_one);
 }
 

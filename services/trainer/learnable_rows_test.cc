@@ -66,7 +66,8 @@ class TurnedNodes final : public sampler::SeedSource {
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery&, Deadline) override {
     return Unimplemented("splits");
   }
-  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId, std::span<const OriginalNodeId> originals, Deadline) override {
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId, std::span<const OriginalNodeId> originals,
+                                                Deadline) override {
     std::vector<GlobalNodeId> nodes;
     for (const OriginalNodeId original : originals) nodes.emplace_back((original.value + turn_) % num_nodes_);
     return nodes;

@@ -267,8 +267,8 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
       });
 }
 
-void RemotePartition::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
-                             sampler::Done<Tensor> done) {
+void RemotePartition::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                                  sampler::Done<Tensor> done) {
   if (type.value >= book_->schema().num_node_types()) return done(InvalidArgument("unknown node type"));
   graph::v1::LookUpRequest request;
   *request.mutable_identity() = Identity();

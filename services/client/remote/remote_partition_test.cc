@@ -345,14 +345,14 @@ TEST_P(PartitionAccessTest, LooksUpOriginalIds) {
   for (int64_t i = 0; i < slice.global_ids.num_elements(); i += 3)
     ids.emplace_back(slice.first + static_cast<uint64_t>(i));
 
-  const auto found = Await<Tensor>([&](auto done) { access_->LookUp(destination_type(), ids, Soon(), done); });
+  const auto found = Await<Tensor>([&](auto done) { access_->ToGlobalIds(destination_type(), ids, Soon(), done); });
 
   ASSERT_TRUE(found.ok()) << found.status().ToString();
   for (size_t i = 0; i < ids.size(); ++i) {
     ASSERT_EQ(found->ValueAsInt(static_cast<int64_t>(i)), slice.global_ids.ValueAsInt(static_cast<int64_t>(3 * i)));
   }
   const std::vector<OriginalNodeId> beyond = {OriginalNodeId(uint64_t{1} << 40)};
-  const auto none = Await<Tensor>([&](auto done) { access_->LookUp(destination_type(), beyond, Soon(), done); });
+  const auto none = Await<Tensor>([&](auto done) { access_->ToGlobalIds(destination_type(), beyond, Soon(), done); });
   EXPECT_FALSE(none.ok());
 }
 

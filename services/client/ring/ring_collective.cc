@@ -230,7 +230,7 @@ class RingCollective final : public collective::Collective {
 Result<std::unique_ptr<collective::Collective>> ConnectRing(std::unique_ptr<RingEndpoint> endpoint,
                                                             const std::string& rank0_address, Deadline deadline) {
   if (endpoint->options().size > 1) {
-    RETURN_IF_ERROR(endpoint->Meet(rank0_address, deadline)
+    RETURN_IF_ERROR(endpoint->Join(rank0_address, deadline)
                         .While("connecting trainer " + std::to_string(endpoint->options().rank.value)));
   }
   std::unique_ptr<collective::Collective> ring = std::make_unique<RingCollective>(std::move(endpoint));

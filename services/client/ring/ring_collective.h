@@ -1,4 +1,5 @@
-// The all-reduce over gRPC: of programs (meet.h), and of trainers under mutual TLS, which Gloo does without.
+// The all-reduce over gRPC: of programs (init_process_group.h), and of trainers under mutual TLS, which Gloo does
+// without.
 //
 // Flow: RingEndpoint::Listen -> (rank 0's address is told to the others) -> ConnectRing.
 // Order: a sum is ((x0 + x1) + x2) + ... for every element, whatever its place in the buffer: rank 0 sends its values

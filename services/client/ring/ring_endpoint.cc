@@ -107,7 +107,7 @@ Result<RingEndpoint::Group> RingEndpoint::Gather(const std::string& rank0_addres
   return Group{response.group(), {response.addresses().begin(), response.addresses().end()}};
 }
 
-Status RingEndpoint::Meet(const std::string& rank0_address, Deadline deadline) {
+Status RingEndpoint::Join(const std::string& rank0_address, Deadline deadline) {
   const Result<Group> group = Gather(rank0_address, deadline);
   if (!group.ok()) return link_->Fail(group.status());
   const uint32_t next = (options_.rank.value + 1) % options_.size;

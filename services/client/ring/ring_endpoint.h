@@ -45,7 +45,7 @@ class RingEndpoint {
 
   // Returns when all ranks have joined rank 0 at `rank0_address` (rank 0 itself ignores it) and the neighbours are
   // connected.
-  Status Meet(const std::string& rank0_address, Deadline deadline);
+  Status Join(const std::string& rank0_address, Deadline deadline);
 
  private:
   class Service;

@@ -84,7 +84,7 @@ TEST_P(AveragePluginTest, RowsFollowWhatIsPushed) {
 
   std::vector<GlobalNodeId> nodes;
   for (uint64_t id = 0; id < graph_->num_nodes(); ++id) nodes.emplace_back(id);
-  const auto rows = averages.ReadRows(espalier::client::RowsOf(nodes));
+  const auto rows = averages.ReadRows(espalier::client::ToRowIds(nodes));
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   for (size_t i = 0; i < model.size(); ++i) ASSERT_FLOAT_EQ(rows->values<float>()[i], model[i]) << "element " << i;
 

@@ -54,8 +54,8 @@ TEST_P(DegreePluginTest, FindsTheLargestRows) {
   constexpr size_t kCount = 7, kElement = 2;
   std::vector<GlobalNodeId> nodes;
   for (uint64_t id = 0; id < graph_->num_nodes(); ++id) nodes.emplace_back(id);
-  const auto features = graph_->NodeRows(NodeTypeId(0), "node-feat", nodes);
-  const auto ids = graph_->NodeRows(NodeTypeId(0), "original_id", nodes);
+  const auto features = graph_->GatherNodeRows(NodeTypeId(0), "node-feat", nodes);
+  const auto ids = graph_->GatherNodeRows(NodeTypeId(0), "original_id", nodes);
   ASSERT_TRUE(features.ok() && ids.ok()) << features.status().ToString() << ids.status().ToString();
   const auto width = static_cast<size_t>(features->shape()[1]);
   std::vector<std::pair<double, uint64_t>> wanted;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/client/meet.h"
+#include "services/client/init_process_group.h"
 #include "services/client/node_data_loader.h"
 
 namespace example {
@@ -101,8 +101,9 @@ Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, std::vector<Glo
   return Loader::Make(graph, std::move(nodes), options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
     const std::vector<GlobalNodeId>& read = blocks.nodes[kNode.value];
     const std::vector<GlobalNodeId> seeds(read.begin(), read.begin() + blocks.num_seeds);
-    ASSIGN_OR_RETURN(const Tensor features, graph.NodeRows(kNode, "node-feat", read));  // g.ndata["feat"][input_nodes]
-    ASSIGN_OR_RETURN(const Tensor labels, graph.NodeRows(kNode, "node-label", seeds));
+    ASSIGN_OR_RETURN(const Tensor features,
+                     graph.GatherNodeRows(kNode, "node-feat", read));  // g.ndata["feat"][input_nodes]
+    ASSIGN_OR_RETURN(const Tensor labels, graph.GatherNodeRows(kNode, "node-label", seeds));
     return Batch{std::move(blocks), ToTorch(features, torch::kFloat32), ToTorch(labels, torch::kInt64).flatten()};
   });
 }
@@ -136,13 +137,13 @@ Result<std::array<double, 2>> Epoch(const DistGraph& graph, Loader& loader, uint
 
 Result<SageResult> TrainSage(const Context& context, const SageOptions& options) {
   ASSIGN_OR_RETURN(const auto graph, DistGraph::Open(context));
-  ASSIGN_OR_RETURN(const auto group, Meet(*graph, context, graph->CallDeadline()));  // init_process_group
+  ASSIGN_OR_RETURN(const auto group, InitProcessGroup(*graph, context, graph->CallDeadline()));  // init_process_group
   const auto nodes_of = [&](graph::SplitPartName part) { return graph->SplitNodes(kNode, options.split, part); };
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> train_nodes, nodes_of(graph::SplitPartName::kTrain));
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> test_nodes, nodes_of(graph::SplitPartName::kTest));
   if (train_nodes.empty()) return InvalidArgument("the split '" + options.split + "' has no training nodes");
-  ASSIGN_OR_RETURN(const Tensor labels, graph->NodeRows(kNode, "node-label", train_nodes));
-  ASSIGN_OR_RETURN(const Tensor first, graph->NodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
+  ASSIGN_OR_RETURN(const Tensor labels, graph->GatherNodeRows(kNode, "node-label", train_nodes));
+  ASSIGN_OR_RETURN(const Tensor first, graph->GatherNodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
   if (first.dtype() != DType::kF32 || labels.dtype() != DType::kI64) {
     return InvalidArgument("expected node-feat of F32 and node-label of I64");
   }

@@ -143,7 +143,7 @@ Status Share(std::vector<double>& numbers, collective::Collective& group, Deadli
 Result<torch::Tensor> RowsInOrder(const DistGraph& graph, DistEmbedding& emb) {
   std::vector<OriginalNodeId> originals;
   for (uint64_t id = 0; id < graph.num_nodes(kNode); ++id) originals.emplace_back(id);
-  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, graph.LookUp(kNode, originals));
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, graph.ToGlobalIds(kNode, originals));
   const torch::NoGradGuard no_grad;
   return emb(nodes);
 }

@@ -7,8 +7,8 @@
 
 #include "services/base/environment.h"
 #include "services/base/sha256.h"
+#include "services/client/init_process_group.h"
 #include "services/client/initialize.h"
-#include "services/client/meet.h"
 #include "services/examples/link_embeddings/link_embeddings.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
@@ -46,7 +46,7 @@ Status Run(int argc, char** argv) {
   ASSIGN_OR_RETURN(options.stores, espalier::storage::StoreSettingsOf(environment));
   ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
   ASSIGN_OR_RETURN(const auto graph, espalier::client::DistGraph::Open(context));
-  ASSIGN_OR_RETURN(const auto group, espalier::client::Meet(*graph, context, graph->CallDeadline()));
+  ASSIGN_OR_RETURN(const auto group, espalier::client::InitProcessGroup(*graph, context, graph->CallDeadline()));
   ASSIGN_OR_RETURN(const LinkResult result, LearnLinks(*graph, *group, options));
   return context.rank.value > 0 ? Status() : WriteResult(output, result);
 }

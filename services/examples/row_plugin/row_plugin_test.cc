@@ -30,7 +30,7 @@ TEST_P(RowPluginTest, EncodesOriginalIds) {
   const auto graph = OpenServed(served.addresses());
   std::vector<GlobalNodeId> nodes;
   for (uint64_t id = 0; id < graph->num_nodes(); ++id) nodes.emplace_back(id);
-  const auto ids = graph->NodeRows(NodeTypeId(0), "original_id", nodes);
+  const auto ids = graph->GatherNodeRows(NodeTypeId(0), "original_id", nodes);
   ASSERT_TRUE(ids.ok()) << ids.status().ToString();
 
   const auto positions = DistTensor::Create(*graph, {.rows = RowSpace::Nodes(NodeTypeId(0)),
@@ -38,7 +38,7 @@ TEST_P(RowPluginTest, EncodesOriginalIds) {
                                                      .initializer = Initializer::Plugin("rows/sinusoids", "100")});
 
   ASSERT_TRUE(positions.ok()) << positions.status().ToString();
-  const auto rows = positions->ReadRows(espalier::client::RowsOf(nodes));
+  const auto rows = positions->ReadRows(espalier::client::ToRowIds(nodes));
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   for (size_t row = 0; row < nodes.size(); ++row) {
     const auto id = static_cast<double>(ids->ValueAsInt(static_cast<int64_t>(row)));

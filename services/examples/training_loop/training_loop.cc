@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "services/client/meet.h"
+#include "services/client/init_process_group.h"
 #include "services/client/node_data_loader.h"
 #include "services/telemetry/process.h"
 
@@ -25,13 +25,13 @@ Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, graph::SplitPar
   options.sampling.layers = {{{10}}};
   options.sampling.seed = 1;
   const bool have_samplers = part == graph::SplitPartName::kTrain && !graph.context().samplers.empty();
-  options.drawn_by = have_samplers ? DrawnBy::kSamplers : DrawnBy::kThisProcess;
+  options.sampled_by = have_samplers ? SampledBy::kSamplers : SampledBy::kThisProcess;
   const NodesOfSplit nodes{"random", part};
   return Loader::Make(graph, nodes, options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
     const std::vector<GlobalNodeId>& read = blocks.nodes[kNode.value];  // the seeds come first
     const std::vector<GlobalNodeId> seeds(read.begin(), read.begin() + blocks.num_seeds);
-    ASSIGN_OR_RETURN(Tensor features, graph.NodeRows(kNode, "node-feat", read));
-    ASSIGN_OR_RETURN(Tensor labels, graph.NodeRows(kNode, "node-label", seeds));
+    ASSIGN_OR_RETURN(Tensor features, graph.GatherNodeRows(kNode, "node-feat", read));
+    ASSIGN_OR_RETURN(Tensor labels, graph.GatherNodeRows(kNode, "node-label", seeds));
     return Batch{std::move(blocks), std::move(features), std::move(labels)};
   });
 }
@@ -75,12 +75,12 @@ Status Save(const LoopOptions& options, uint32_t epochs_done, SoftmaxRegression&
 
 Result<LoopResult> TrainWithOthers(const Context& context, const LoopOptions& options) {
   ASSIGN_OR_RETURN(const auto graph, DistGraph::Open(context));
-  ASSIGN_OR_RETURN(const auto group, Meet(*graph, context, graph->CallDeadline()));  // init_process_group
+  ASSIGN_OR_RETURN(const auto group, InitProcessGroup(*graph, context, graph->CallDeadline()));  // init_process_group
   ASSIGN_OR_RETURN(const auto train, LoaderOf(*graph, graph::SplitPartName::kTrain));
   ASSIGN_OR_RETURN(const auto test, LoaderOf(*graph, graph::SplitPartName::kTest));
   ASSIGN_OR_RETURN(const auto train_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTrain));
   ASSIGN_OR_RETURN(const auto test_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTest));
-  ASSIGN_OR_RETURN(const Tensor first, graph->NodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
+  ASSIGN_OR_RETURN(const Tensor first, graph->GatherNodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
   constexpr int64_t kClasses = 10;
   SoftmaxRegression model(first.num_elements(), kClasses);
 

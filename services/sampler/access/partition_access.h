@@ -81,7 +81,8 @@ class PartitionAccess {
                           Deadline deadline, DoneStatus done) = 0;
   virtual void SeedsOfStep(const SeedQuery& query, Deadline deadline, Done<PartitionSeeds> done) = 0;
   // Global ids (U32 or U64) of original ids that lie in this partition's directory slice.
-  virtual void LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline, Done<Tensor> done) = 0;
+  virtual void ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                           Done<Tensor> done) = 0;
   // U32 [nodes]: in-degrees under one edge type.
   virtual void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline, Done<Tensor> done) = 0;
   // The ends of owned edges: I64 [2, edges], global ids, sources first.

@@ -66,8 +66,8 @@ class SeedSource {
   // Fewer seeds than batch_size in an epoch's last step; none past it.
   virtual Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) = 0;
   // Global ids of original ids, in the same order; OutOfRange names an id that does not exist.
-  virtual Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                                   Deadline deadline) = 0;
+  virtual Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                        Deadline deadline) = 0;
 };
 
 // The part of a global batch that one trainer takes: a pure function of (batch, book, number of trainers), balanced

@@ -217,7 +217,7 @@ class LinkBatchMaker {
     if (distinct.empty()) return {};
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> globals, seeds_.LookUp(type, distinct, deadline_));
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> globals, seeds_.ToGlobalIds(type, distinct, deadline_));
     for (size_t i = 0; i < originals.size(); ++i) {
       if (types[i / count()] != type) continue;
       const auto at = std::lower_bound(distinct.begin(), distinct.end(), originals[i]);

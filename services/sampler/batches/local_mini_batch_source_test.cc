@@ -38,7 +38,7 @@ class ListedSeeds final : public SeedSource {
     for (uint64_t i = range.first; i < range.last; ++i) batch.seeds.push_back(GlobalNodeId(i));
     return batch;
   }
-  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId, std::span<const OriginalNodeId>, Deadline) override {
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId, std::span<const OriginalNodeId>, Deadline) override {
     return Unimplemented("not in this test");
   }
 

@@ -219,8 +219,8 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
 }
 
 // In pieces: negatives of a step may be more than a message holds.
-Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                                           Deadline deadline) {
+Result<std::vector<GlobalNodeId>> PartitionedGraph::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                                Deadline deadline) {
   if (nodes.size() <= kNodesPerLookUp) return LookUpAtOnce(type, nodes, deadline);
   std::vector<GlobalNodeId> found;
   found.reserve(nodes.size());
@@ -252,7 +252,7 @@ Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUpAtOnce(NodeTypeId type
   const std::vector<PartitionId> asked = NonEmpty(places);
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, questions);
   for (size_t k = 0; k < asked.size(); ++k) {
-    state_->partitions[asked[k].value]->LookUp(type, (*questions)[asked[k].value], deadline, fan_out->Slot(k));
+    state_->partitions[asked[k].value]->ToGlobalIds(type, (*questions)[asked[k].value], deadline, fan_out->Slot(k));
   }
   ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
 

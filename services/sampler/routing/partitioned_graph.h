@@ -70,8 +70,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) override;
-  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                           Deadline deadline) override;
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                Deadline deadline) override;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   // I64 [2, edges], global ids, sources first.
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);

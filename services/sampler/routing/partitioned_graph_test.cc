@@ -314,11 +314,11 @@ TEST_F(PartitionedGraphTest, LooksOriginalIdsUpWhereTheirSliceLies) {
     };
   }
   const std::vector<OriginalNodeId> nodes = {OriginalNodeId(8), OriginalNodeId(1), OriginalNodeId(9)};
-  const Result<std::vector<GlobalNodeId>> found = graph.LookUp(NodeTypeId(0), nodes, Soon());
+  const Result<std::vector<GlobalNodeId>> found = graph.ToGlobalIds(NodeTypeId(0), nodes, Soon());
   ASSERT_TRUE(found.ok()) << found.status().ToString();
   EXPECT_EQ(*found, NodeIds({1, 8, 0}));
   const std::vector<OriginalNodeId> missing = {OriginalNodeId(10)};
-  EXPECT_EQ(graph.LookUp(NodeTypeId(0), missing, Soon()).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(graph.ToGlobalIds(NodeTypeId(0), missing, Soon()).status().code(), StatusCode::kOutOfRange);
 }
 
 TEST_F(PartitionedGraphTest, LooksUpMoreIdsThanAMessageHolds) {
@@ -335,7 +335,7 @@ TEST_F(PartitionedGraphTest, LooksUpMoreIdsThanAMessageHolds) {
   }
   std::vector<OriginalNodeId> nodes(kMost + 3, OriginalNodeId(2));
   nodes.back() = OriginalNodeId(7);
-  const Result<std::vector<GlobalNodeId>> found = graph.LookUp(NodeTypeId(0), nodes, Soon());
+  const Result<std::vector<GlobalNodeId>> found = graph.ToGlobalIds(NodeTypeId(0), nodes, Soon());
   ASSERT_TRUE(found.ok()) << found.status().ToString();
   ASSERT_EQ(found->size(), nodes.size());
   EXPECT_EQ(found->front(), GlobalNodeId(7));

@@ -40,7 +40,7 @@ class ScriptedPartition : public PartitionAccess {
     if (!on_seeds) return done(Unscripted());
     on_seeds(query, std::move(done));
   }
-  void LookUp(NodeTypeId, std::span<const OriginalNodeId> nodes, Deadline, Done<Tensor> done) override {
+  void ToGlobalIds(NodeTypeId, std::span<const OriginalNodeId> nodes, Deadline, Done<Tensor> done) override {
     if (!on_look_up) return done(Unscripted());
     on_look_up(nodes, std::move(done));
   }

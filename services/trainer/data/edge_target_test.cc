@@ -64,9 +64,9 @@ class WatchedSeeds final : public sampler::SeedSource {
     if (batch.ok() && query.batch_size > 1) num_edges_ += batch->seeds.size();
     return batch;
   }
-  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
-                                           Deadline deadline) override {
-    return seeds_.LookUp(type, nodes, deadline);
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                Deadline deadline) override {
+    return seeds_.ToGlobalIds(type, nodes, deadline);
   }
 
  private:

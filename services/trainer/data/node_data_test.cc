@@ -132,7 +132,7 @@ class AllNodesAreSeeds final : public sampler::SeedSource {
     for (uint64_t node = 0; node < num_nodes_; ++node) batch.seeds.emplace_back(node);
     return batch;
   }
-  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId, std::span<const OriginalNodeId>, Deadline) override {
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId, std::span<const OriginalNodeId>, Deadline) override {
     return Unimplemented("original ids");
   }
 

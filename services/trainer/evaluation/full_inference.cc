@@ -91,7 +91,7 @@ Result<std::vector<GlobalNodeId>> FullInference::NodesOfChunk(NodeTypeId type, u
   const uint64_t end = std::min(num_nodes, first + options_.chunk_nodes);
   std::vector<OriginalNodeId> originals;
   for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
-  return graph_.seeds.LookUp(type, originals, deadline);
+  return graph_.seeds.ToGlobalIds(type, originals, deadline);
 }
 
 Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId type,

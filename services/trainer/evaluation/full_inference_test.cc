@@ -120,7 +120,7 @@ torch::Tensor OneBatchOutputs(Bench& bench) {
   std::vector<OriginalNodeId> originals;
   const uint64_t count = bench.graph.neighbors.book().num_nodes(bench.data.seed_type());
   for (uint64_t id = 0; id < count; ++id) originals.emplace_back(id);
-  const auto seeds = *bench.graph.seeds.LookUp(bench.data.seed_type(), originals, Soon());
+  const auto seeds = *bench.graph.seeds.ToGlobalIds(bench.data.seed_type(), originals, Soon());
   sampler::SamplingSpec full = bench.spec;
   for (auto& layer : full.layers) layer.fanouts.assign(layer.fanouts.size(), sampler::kFullNeighborhood);
   auto batch = sampler::SampleMiniBatch(bench.graph.neighbors, full, 0, 0, bench.data.seed_type(), seeds,

@@ -291,7 +291,7 @@ Status LinkEvaluation::ForBlocks(const std::string& tensor, NodeTypeId type,
     std::vector<OriginalNodeId> originals;
     for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
-                     graph_.seeds.LookUp(type, originals, options_.timeouts.ForData()));
+                     graph_.seeds.ToGlobalIds(type, originals, options_.timeouts.ForData()));
     ASSIGN_OR_RETURN(const torch::Tensor rows, Embeddings(tensor, type, nodes));
     RETURN_IF_ERROR(body(static_cast<int64_t>(first), rows));
   }
@@ -398,7 +398,7 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
   std::vector<GlobalNodeId> nodes(right.size());
   const auto look_up = [&](NodeTypeId type, const TypeSlice<OriginalNodeId>& slice) -> Status {
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> found,
-                     graph_.seeds.LookUp(type, slice.nodes, options_.timeouts.ForData()));
+                     graph_.seeds.ToGlobalIds(type, slice.nodes, options_.timeouts.ForData()));
     for (size_t i = 0; i < found.size(); ++i) nodes[static_cast<size_t>(slice.places[i])] = found[i];
     return Status();
   };

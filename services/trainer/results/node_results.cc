@@ -171,7 +171,8 @@ class NodeResultsWalk {
   Status WriteSome(NodeTypeId type, const std::string& tensor) {
     const Deadline deadline = context_.timeouts.ForData();
     const auto originals = wanted_->Slice(next_row_, std::min(rows_per_read_, wanted_->count() - next_row_));
-    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, context_.graph.seeds.LookUp(type, originals, deadline));
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
+                     context_.graph.seeds.ToGlobalIds(type, originals, deadline));
     const Result<Tensor> rows = context_.graph.rows.GatherRows(type, tensor, nodes, deadline);
     if (!rows.ok()) return LostWhereMissing(rows.status());
     if (rows->dtype() != DType::kF32 || rows->row_bytes() != row_bytes_) {

@@ -1,4 +1,4 @@
-#include "services/client/meet.h"
+#include "services/client/init_process_group.h"
 
 #include <algorithm>
 #include <cstring>
@@ -97,8 +97,8 @@ Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context,
 
 }  // namespace
 
-Result<std::unique_ptr<collective::Collective>> Meet(const DistGraph& graph, const Context& context,
-                                                     Deadline deadline) {
+Result<std::unique_ptr<collective::Collective>> InitProcessGroup(const DistGraph& graph, const Context& context,
+                                                                 Deadline deadline) {
   if (context.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
   RingOptions options;
   options.rank = context.rank;

@@ -1,5 +1,5 @@
 // Ranks of a program that meet over graph servers.
-#include "services/client/meet.h"
+#include "services/client/init_process_group.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class MeetTest : public ::testing::Test {
+class InitProcessGroupTest : public ::testing::Test {
  protected:
   Context ContextOf(uint32_t rank, uint32_t size, uint64_t incarnation = 1) const {
     Context context;
@@ -35,7 +35,7 @@ class MeetTest : public ::testing::Test {
         const Context context = ContextOf(rank, size, incarnation);
         const auto graph = DistGraph::Open(context);
         ASSERT_TRUE(graph.ok()) << graph.status().ToString();
-        const auto group = Meet(**graph, context, Soon());
+        const auto group = InitProcessGroup(**graph, context, Soon());
         ASSERT_TRUE(group.ok()) << group.status().ToString();
         std::vector<double> value = {std::pow(10, rank)};
         ASSERT_TRUE((*group)->AllReduceSum(std::span<double>(value), Soon()).ok());
@@ -50,27 +50,27 @@ class MeetTest : public ::testing::Test {
   const testing::ServedGraph served_{testing::SmallGraph(), 2};
 };
 
-TEST_F(MeetTest, RanksFindEachOtherAndAddUp) {
+TEST_F(InitProcessGroupTest, RanksFindEachOtherAndAddUp) {
   EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));
   EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));  // once more, as the same incarnation
   EXPECT_THAT(SumOfAll(2, 2), ElementsAre(11, 11));
 }
 
-TEST_F(MeetTest, AloneARankAsksNobody) {
+TEST_F(InitProcessGroupTest, AloneARankAsksNobody) {
   const Context context = ContextOf(0, 1);
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok());
-  const auto group = Meet(**graph, context, Soon());
+  const auto group = InitProcessGroup(**graph, context, Soon());
   ASSERT_TRUE(group.ok());
   EXPECT_EQ((*group)->size(), 1u);
 }
 
-TEST_F(MeetTest, SomebodyMissingIsToldAtTheDeadline) {
+TEST_F(InitProcessGroupTest, SomebodyMissingIsToldAtTheDeadline) {
   for (const uint32_t rank : {0u, 1u}) {
     const Context context = ContextOf(rank, 2);
     const auto graph = DistGraph::Open(context);
     ASSERT_TRUE(graph.ok());
-    const Status status = Meet(**graph, context, Deadline::After(std::chrono::milliseconds(200))).status();
+    const Status status = InitProcessGroup(**graph, context, Deadline::After(std::chrono::milliseconds(200))).status();
     EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
   }
 }
@@ -90,14 +90,14 @@ TEST(MeetWithoutServersTest, ServersThatAreAwayAreToldAtTheDeadline) {
   const Deadline patience = Deadline::After(std::chrono::seconds(50));
   for (const uint32_t rank : {0u, 1u}) {
     context.rank = Rank(rank);
-    const Status status = Meet(**graph, context, Deadline::After(std::chrono::milliseconds(200))).status();
+    const Status status = InitProcessGroup(**graph, context, Deadline::After(std::chrono::milliseconds(200))).status();
     EXPECT_THAT(status.code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kDeadlineExceeded))
         << status.ToString();
   }
   EXPECT_FALSE(patience.HasPassed());
 }
 
-TEST_F(MeetTest, AStopEndsTheWait) {
+TEST_F(InitProcessGroupTest, AStopEndsTheWait) {
   for (const uint32_t rank : {0u, 1u}) {
     std::stop_source stop;
     stop.request_stop();
@@ -105,13 +105,13 @@ TEST_F(MeetTest, AStopEndsTheWait) {
     const auto graph = DistGraph::Open(context);
     ASSERT_TRUE(graph.ok());
     context.session.channel.stop = stop.get_token();
-    EXPECT_EQ(Meet(**graph, context, Soon()).status().code(), StatusCode::kCancelled) << rank;
+    EXPECT_EQ(InitProcessGroup(**graph, context, Soon()).status().code(), StatusCode::kCancelled) << rank;
   }
 }
 
 // Rank 2 never comes: the stop finds the others wherever they are, rank 1 first, which rank 0 would otherwise send
 // away.
-TEST_F(MeetTest, AStopEndsTheWaitForTheOthers) {
+TEST_F(InitProcessGroupTest, AStopEndsTheWaitForTheOthers) {
   std::vector<std::stop_source> stops(2);
   std::vector<Status> ends(2);
   std::vector<std::jthread> ranks;
@@ -121,7 +121,7 @@ TEST_F(MeetTest, AStopEndsTheWaitForTheOthers) {
       const auto graph = DistGraph::Open(context);
       ASSERT_TRUE(graph.ok());
       context.session.channel.stop = stops[rank].get_token();
-      ends[rank] = Meet(**graph, context, Soon()).status();
+      ends[rank] = InitProcessGroup(**graph, context, Soon()).status();
     });
   }
   for (const uint32_t rank : {1u, 0u}) {
@@ -131,12 +131,12 @@ TEST_F(MeetTest, AStopEndsTheWaitForTheOthers) {
   }
 }
 
-TEST_F(MeetTest, InPlaintextOnOtherMachinesAddressesOnlyWithLeave) {
+TEST_F(InitProcessGroupTest, InPlaintextOnOtherMachinesAddressesOnlyWithLeave) {
   Context context = ContextOf(0, 2);
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok());
   context.local_address = "0.0.0.0";
-  EXPECT_EQ(Meet(**graph, context, Soon()).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(InitProcessGroup(**graph, context, Soon()).status().code(), StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
