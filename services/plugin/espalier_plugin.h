@@ -1,20 +1,20 @@
-/* What a graph server and a plugin of a user's know of each other, in C: version 3.
+/* C interface between a graph server and a plugin, version 3.
  *
  * A plugin is a shared library that exports
  *
  *     const EspalierPlugin* espalier_plugin_v3(void);
  *
- * Nothing but what stands here crosses the border, so that a plugin may be made by another compiler, with another
- * standard library, than the server. C++ authors include plugin.h, which wraps it. What is changed in an incompatible
- * way gets another number, here and in the name of the exported function; a server refuses what it does not know. It
- * knows two more: espalier_plugin_v2, whose functions are called once or idempotent and see no tensors, and
- * espalier_plugin_v1, with functions alone, whose EspalierPlugin ends after `version`. Both are given this version's
- * EspalierHost, which begins as theirs.
+ * Only the types of this header cross the interface, so that a plugin may be built with another compiler and standard
+ * library than the server. C++ authors include plugin.h, which wraps it. An incompatible change increments the version,
+ * here and in the name of the exported function; a server refuses versions that it does not support. It also supports
+ * espalier_plugin_v2, whose functions are called once or idempotent and have no access to tensors, and
+ * espalier_plugin_v1, whose EspalierPlugin has no initializers and ends after `version`. Both get the EspalierHost of
+ * this version, which begins with the same fields.
  *
- * A function or an initialiser runs in the server's process, on a thread of the server's, any number of times at once
- * (but for functions that change tensors): it is thread-safe, reads what the host gives it, writes nothing there but
- * the rows that it is to fill, and throws nothing. Pointers that the host gives are good until it returns.
- * docs/server-plugins.md says what else is expected.
+ * Functions and initializers run in the server process, on its threads, concurrently (except functions that change
+ * tensors, which run one at a time). They must be thread-safe, must not write memory of the host except the rows to be
+ * filled, and must not throw. Pointers from the host are valid until the call returns. docs/server-plugins.md has all
+ * requirements.
  */
 #ifndef ESPALIER_PLUGIN_H_
 #define ESPALIER_PLUGIN_H_
@@ -28,22 +28,22 @@ extern "C" {
 
 #define ESPALIER_PLUGIN_VERSION 3
 
-/* What a function or an initialiser returns and the host's functions answer. */
+/* Status codes of functions, initializers and host functions. */
 enum {
   ESPALIER_OK = 0,
   ESPALIER_INVALID_ARGUMENT = 3,
-  ESPALIER_DEADLINE_EXCEEDED = 4, /* it has looked at should_stop, and stops */
+  ESPALIER_DEADLINE_EXCEEDED = 4, /* stopped because of should_stop */
   ESPALIER_NOT_FOUND = 5,
   ESPALIER_RESOURCE_EXHAUSTED = 8,
   ESPALIER_FAILED_PRECONDITION = 9,
   ESPALIER_OUT_OF_RANGE = 11,
   ESPALIER_INTERNAL = 13,
-  ESPALIER_UNAVAILABLE = 14 /* of one that may be repeated: the client asks again until its deadline */
+  ESPALIER_UNAVAILABLE = 14 /* the client retries until its deadline if the function may be repeated */
 };
 
-/* Elements of an array. */
+/* Data types of array elements. */
 enum {
-  ESPALIER_NO_DTYPE = 0, /* there is no such array */
+  ESPALIER_NO_DTYPE = 0, /* no such array */
   ESPALIER_BOOL = 1,
   ESPALIER_U8 = 2,
   ESPALIER_I8 = 3,
@@ -60,18 +60,18 @@ enum {
 };
 
 typedef struct EspalierArray {
-  const void* data;     /* row-major, little-endian, aligned; of no elements: anything */
+  const void* data;     /* row-major, little-endian, aligned; undefined without elements */
   const int64_t* shape; /* [rank] */
   uint32_t rank;
   uint32_t dtype;
 } EspalierArray;
 
-/* The nodes of one type that the partition owns: local ids 0 to count - 1, global ids first to first + count - 1. */
+/* The owned nodes of one type: local ids 0 to count - 1, global ids first to first + count - 1. */
 typedef struct EspalierNodes {
   uint64_t count;
   uint64_t first;
-  uint64_t total;             /* of all partitions */
-  EspalierArray original_ids; /* U32 or U64 [count]: the user's own, ascending */
+  uint64_t total;             /* in all partitions */
+  EspalierArray original_ids; /* U32 or U64 [count]: ids of the input graph, ascending */
 } EspalierNodes;
 
 typedef struct EspalierEdgeType {
@@ -82,56 +82,57 @@ typedef struct EspalierEdgeType {
   uint32_t destination_type;
 } EspalierEdgeType;
 
-/* The edges of one type that the partition owns, those into its nodes: edge ids first to first + count - 1, in the
- * order of `sources`. The in-edges of local node v of the destination's type are indptr[v] to indptr[v + 1] - 1. */
+/* The owned edges of one type, which are the in-edges of owned nodes: edge ids first to first + count - 1, in the order
+ * of `sources`. The in-edges of local node v of the destination type are indptr[v] to indptr[v + 1] - 1. */
 typedef struct EspalierInEdges {
   uint64_t count;
   uint64_t first;
-  uint64_t total;             /* of all partitions */
+  uint64_t total;             /* in all partitions */
   EspalierArray indptr;       /* U32 or U64 [owned destinations + 1] */
-  EspalierArray sources;      /* U32 or U64 [count]: global ids, of any owner */
-  EspalierArray original_ids; /* U32 or U64 [count]: the user's own; ESPALIER_NO_DTYPE where they are not loaded */
+  EspalierArray sources;      /* U32 or U64 [count]: global node ids, of any partition */
+  EspalierArray original_ids; /* U32 or U64 [count]: ids of the input graph; ESPALIER_NO_DTYPE: not loaded */
 } EspalierInEdges;
 
-/* What the rows of a mutable tensor stand for. */
+/* Row spaces of mutable tensors. */
 enum {
-  ESPALIER_ROWS_OF_NODES = 0, /* the nodes of a type: local row v is that of local node v */
-  ESPALIER_ROWS_OF_EDGES = 1, /* the edges of a type, in the order of EspalierInEdges */
+  ESPALIER_ROWS_OF_NODES = 0, /* one row per node of a type: local row v is of local node v */
+  ESPALIER_ROWS_OF_EDGES = 1, /* one row per edge of a type, in the order of EspalierInEdges */
   ESPALIER_ROWS_OF_OWN = 2    /* any number of rows */
 };
 
-/* A mutable tensor of the job that calls, as far as the partition owns its rows: local rows 0 to count - 1, global rows
- * first to first + count - 1. Of this call: it stays the tensor that was found, whatever is made of its name. */
+/* The owned rows of a mutable tensor of the calling job: local rows 0 to count - 1, global rows first to
+ * first + count - 1. Valid for one call; it refers to the same tensor even if another one gets its name meanwhile. */
 typedef struct EspalierTensor {
-  uint32_t number; /* what it is called by */
+  uint32_t number; /* handle for read_rows and change_rows */
   uint32_t dtype;
-  const int64_t* row_shape; /* [row_rank]: of one row; no dimensions: one value */
+  const int64_t* row_shape; /* [row_rank]: shape of one row; no dimensions: one value */
   uint32_t row_rank;
   size_t row_bytes; /* of one row */
   uint64_t count;
   uint64_t first;
-  uint64_t total; /* of all partitions */
+  uint64_t total; /* in all partitions */
 } EspalierTensor;
 
-/* How given rows are put into a tensor's: as DistTensor does it. Of floating numbers a minimum or maximum with a NaN is
- * NaN, integers wrap around; of Bool a sum and a maximum are "or", a minimum is "and"; OR is for Bool and integers. */
+/* Operations that combine given rows with those of a tensor, as in DistTensor. A floating minimum or maximum with a NaN
+ * is NaN; integers wrap around; for Bool, sum and maximum are "or" and minimum is "and"; OR is for Bool and integers.
+ */
 enum { ESPALIER_ASSIGN = 0, ESPALIER_ADD = 1, ESPALIER_MIN = 2, ESPALIER_MAX = 3, ESPALIER_OR = 4 };
 
 /* Rows of a tensor and their values. */
 typedef struct EspalierTensorRows {
-  const uint64_t* rows; /* [count]: local rows, in any order; may be repeated, and are then taken in this order */
-  uint64_t count;       /* at most the server's --max-rows: 2^24 where nothing else is said */
+  const uint64_t* rows; /* [count]: local rows, in any order; repeated rows are applied in this order */
+  uint64_t count;       /* at most the server's --max-rows, by default 2^24 */
   void* values;         /* [count, row_shape...] row-major, little-endian, aligned */
   size_t value_bytes;   /* count times the tensor's row_bytes */
   uint32_t dtype;       /* the tensor's */
 } EspalierTensorRows;
 
-/* One call under way. */
+/* One call in progress. */
 typedef struct EspalierCall EspalierCall;
 
-/* What a function or an initialiser may ask of the server. Types are numbers from 0, in the order of their names. Where
- * an answer is a status it is ESPALIER_OK, or what is said there, and `out` is left as it was: of those down to
- * locate_node ESPALIER_NOT_FOUND. */
+/* Functions of the server for functions and initializers. Types are numbers from 0, in the order of their names. A
+ * function that returns a status returns ESPALIER_OK or a documented error, and does not change `out` after an error.
+ * The error of those up to locate_node is ESPALIER_NOT_FOUND. */
 typedef struct EspalierHost {
   uint32_t (*partition)(const EspalierCall* call);
   uint32_t (*num_partitions)(const EspalierCall* call);
@@ -141,101 +142,101 @@ typedef struct EspalierHost {
   int32_t (*edge_type)(const EspalierCall* call, uint32_t edge_type, EspalierEdgeType* out);
   int32_t (*nodes)(const EspalierCall* call, uint32_t node_type, EspalierNodes* out);
   int32_t (*in_edges)(const EspalierCall* call, uint32_t edge_type, EspalierInEdges* out);
-  /* Immutable columns: features, labels and others of owned nodes [count, ...] and, where loaded, of owned edges. */
+  /* Immutable columns (features, labels, ...) of owned nodes [count, ...] and, if they are loaded, of owned edges. */
   int32_t (*node_column)(const EspalierCall* call, uint32_t node_type, const char* column, EspalierArray* out);
   int32_t (*edge_column)(const EspalierCall* call, uint32_t edge_type, const char* column, EspalierArray* out);
-  /* Which partition owns a global id, and what it is there. */
+  /* Returns the partition that owns a global id, and its local id there. */
   int32_t (*locate_node)(const EspalierCall* call, uint32_t node_type, uint64_t global_id, uint32_t* partition,
                          uint64_t* local_id);
 
-  /* What is left of the caller's time, in nanoseconds; 0 where it is over. */
+  /* Returns the nanoseconds until the deadline of the call; 0 after it. */
   int64_t (*remaining_ns)(const EspalierCall* call);
-  /* Not 0: nobody waits for the answer any more. Long work asks now and then, and returns. */
+  /* Returns nonzero if the caller has gone away. Long-running functions must poll it and return. */
   int32_t (*should_stop)(const EspalierCall* call);
-  /* Adds to the response. ESPALIER_RESOURCE_EXHAUSTED: it would be over the limit, and the call will end with that. An
-   * initialiser has no response. */
+  /* Appends to the response. ESPALIER_RESOURCE_EXHAUSTED: the response would exceed its limit, and the call fails with
+   * this error. Not for initializers, which have no response. */
   int32_t (*append_response)(EspalierCall* call, const void* data, size_t size_bytes);
-  /* What the caller is told where an error is returned; cut after 1024 bytes. Where nothing is set, and the error is
-   * what the host has answered last, `error` is told. */
+  /* Sets the error message for the caller, at most 1024 bytes. Without it, if the function returns the last error of a
+   * host function, the message is that of `error`. */
   void (*set_error)(EspalierCall* call, const char* message);
 
-  /* Mutable tensors; since version 3. An initialiser sees none (ESPALIER_FAILED_PRECONDITION).
+  /* Mutable tensors, since version 3. Not for initializers (ESPALIER_FAILED_PRECONDITION).
    *
-   * A tensor by what its rows stand for, their type (0 of own rows) and its name. ESPALIER_NOT_FOUND names those that
-   * the job has; ESPALIER_INVALID_ARGUMENT: no such rows, or no name; ESPALIER_UNAVAILABLE: it is being made. */
+   * Finds a tensor by row space, type (0 for own rows) and name. ESPALIER_NOT_FOUND lists the tensors of the job;
+   * ESPALIER_INVALID_ARGUMENT: no such row space, or an invalid name; ESPALIER_UNAVAILABLE: it is being created. */
   int32_t (*find_tensor)(EspalierCall* call, uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out);
-  /* Fills the values: the rows as they are at one moment, of the tensor with that number. ESPALIER_INVALID_ARGUMENT: a
-   * row that the partition does not own, another dtype, or bytes that do not fit; ESPALIER_RESOURCE_EXHAUSTED: too many
-   * rows; ESPALIER_NOT_FOUND: the tensor has been dropped; ESPALIER_FAILED_PRECONDITION: the call has asked for a
-   * change of one of the rows, which is not made yet. */
+  /* Reads rows into rows->values, as one consistent snapshot. ESPALIER_INVALID_ARGUMENT: a row that the partition does
+   * not own, another dtype, or a wrong value_bytes; ESPALIER_RESOURCE_EXHAUSTED: too many rows; ESPALIER_NOT_FOUND: the
+   * tensor has been dropped; ESPALIER_FAILED_PRECONDITION: this call has a pending change of one of the rows. */
   int32_t (*read_rows)(EspalierCall* call, uint32_t tensor, const EspalierTensorRows* rows);
-  /* Puts the values (which it copies) into the rows by ESPALIER_ASSIGN or its like, once the function has returned
-   * ESPALIER_OK: all that a call has asked for, in its order, each as a whole; or nothing, where it returns something
-   * else or the caller's time is over. Errors as those of read_rows; ESPALIER_FAILED_PRECONDITION: the function is not
-   * ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the call's changes come to more than 64 MiB, 256 bytes for each, 4
-   * for each row and the values. After an error the other changes are made nevertheless, if it returns ESPALIER_OK. */
+  /* Requests a change of rows by ESPALIER_ASSIGN, ESPALIER_ADD, ...; copies the values. The changes of a call are
+   * applied after the function has returned ESPALIER_OK, in the order of the requests, each atomically; none is applied
+   * if it returns an error or the deadline has passed. Errors as in read_rows; ESPALIER_FAILED_PRECONDITION: the
+   * function is not ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the changes of the call exceed 64 MiB, counted as
+   * 256 bytes per change, 4 per row, and the values. After an error of one request, the others are still applied. */
   int32_t (*change_rows)(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows);
-  /* What was wrong, where the last answer of these three is an error; "" where it is none. Good until the next. */
+  /* Returns the message of the last call of these three, "" if it succeeded. Valid until the next call. */
   const char* (*error)(const EspalierCall* call);
 } EspalierHost;
 
-/* Answers a request: ESPALIER_OK, or an error. `request` holds request_bytes bytes that anybody may have sent. */
+/* Handles a request; returns ESPALIER_OK or an error. `request` is untrusted: request_bytes bytes from any client. */
 typedef int32_t (*EspalierFunction)(const EspalierHost* host, EspalierCall* call, const void* request,
                                     size_t request_bytes);
 
-/* What becomes of a request where a server could not be reached, and what its function may do. */
+/* Kinds of functions: how clients retry, and whether the function may change tensors. */
 enum {
-  ESPALIER_CALLED_ONCE = 0, /* clients ask once */
-  ESPALIER_IDEMPOTENT = 1,  /* clients ask again: the last answer is as good as the first */
-  /* Changes tensors. Clients ask again, and a request that has changed them is not run a second time: its answer is
-   * kept, and given again. One such function runs at a time on a server, so that nobody else's comes between what it
-   * reads and what it writes. */
+  ESPALIER_CALLED_ONCE = 0, /* clients do not retry */
+  ESPALIER_IDEMPOTENT = 1,  /* clients retry */
+  /* May change tensors. Clients retry; a request that has changed tensors is not run again: its response is stored and
+   * returned. A server runs one such function at a time, so that reads and writes of one call are not interleaved with
+   * those of another. */
   ESPALIER_CHANGING = 2
 };
 
 typedef struct EspalierFunctionEntry {
   const char* name; /* [A-Za-z0-9_][A-Za-z0-9_.-]{0,127} */
   EspalierFunction function;
-  int32_t kind; /* ESPALIER_CALLED_ONCE and its like; of versions 1 and 2 everything but 0 is ESPALIER_IDEMPOTENT */
+  int32_t kind; /* ESPALIER_CALLED_ONCE, ...; in versions 1 and 2 every value but 0 is ESPALIER_IDEMPOTENT */
 } EspalierFunctionEntry;
 
-/* Rows of a tensor that get their first values: some of those that the partition owns, one after the other. */
+/* Rows of a tensor to initialize: a contiguous range of the owned rows. */
 typedef struct EspalierRows {
-  const char* space;     /* what they stand for: "nodes/paper", "edges/author:writes:paper" or "own" */
-  const char* stream;    /* what random values are keyed by besides the seed: the tensor's name, mostly */
-  uint64_t seed;         /* whoever makes the tensor says it, and the arguments */
-  const void* arguments; /* argument_bytes bytes that anybody may have sent */
+  const char* space;     /* row space: "nodes/paper", "edges/author:writes:paper" or "own" */
+  const char* stream;    /* key of random values in addition to the seed; usually the name of the tensor */
+  uint64_t seed;         /* of the call that creates the tensor, like the arguments */
+  const void* arguments; /* argument_bytes untrusted bytes */
   size_t argument_bytes;
-  uint64_t total;               /* rows of the tensor in all partitions */
-  uint64_t count;               /* rows to be filled now, at least 1; a partition's rows may come in several calls */
-  uint64_t first_local;         /* of nodes and edges: where the first stands in their columns */
-  const uint64_t* original_ids; /* [count]: the user's own ids of the rows' nodes or edges; own rows: their numbers */
-  const int64_t* row_shape;     /* [row_rank]: of one row; no dimensions: one value */
+  uint64_t total;       /* rows of the tensor in all partitions */
+  uint64_t count;       /* rows of this call, at least 1; the rows of a partition may be split over several calls */
+  uint64_t first_local; /* nodes and edges: local id of the first row */
+  const uint64_t* original_ids; /* [count]: ids of the nodes or edges in the input graph; own rows: row numbers */
+  const int64_t* row_shape;     /* [row_rank]: shape of one row; no dimensions: one value */
   uint32_t row_rank;
   uint32_t dtype;
-  void* values;       /* [count, row_shape...] row-major, little-endian, aligned, all zeros: to be filled */
-  size_t value_bytes; /* of all of them, at least 1 */
+  void* values;       /* [count, row_shape...] row-major, little-endian, aligned, zeroed; to be filled */
+  size_t value_bytes; /* of all rows, at least 1 */
 } EspalierRows;
 
-/* Fills rows: ESPALIER_OK with *filled_bytes = rows->value_bytes, or an error, and then nothing is kept of the tensor.
+/* Fills rows; returns ESPALIER_OK and sets *filled_bytes = rows->value_bytes, or returns an error, after which the
+ * tensor is not created.
  *
- * A row's values are a function of its original id, of the fields but count and first_local, and of what the whole
- * graph says of its node or edge: never of partitions, local or global ids, time, or the order of calls. So a tensor is
- * the same for any partitioning, and when it is made again. */
+ * The values of a row must depend only on its original id, on the fields except count and first_local, and on the data
+ * of its node or edge in the whole graph, never on partitions, local or global ids, time, or the order of calls: then a
+ * tensor is the same for any partitioning and whenever it is created again. */
 typedef int32_t (*EspalierInitializer)(const EspalierHost* host, EspalierCall* call, const EspalierRows* rows,
                                        size_t* filled_bytes);
 
 typedef struct EspalierInitializerEntry {
-  const char* name; /* as a function's; a function may have the same */
+  const char* name; /* as for functions; a function may have the same name */
   EspalierInitializer initializer;
 } EspalierInitializerEntry;
 
-/* With one function or initialiser at least. */
+/* At least one function or initializer. */
 typedef struct EspalierPlugin {
   uint32_t interface_version;             /* ESPALIER_PLUGIN_VERSION */
   uint32_t num_functions;                 /* 0 to 256 */
-  const EspalierFunctionEntry* functions; /* of none: anything */
-  const char* version;                    /* the plugin's own, for logs; may be null */
+  const EspalierFunctionEntry* functions; /* undefined if there are none */
+  const char* version;                    /* of the plugin, for logs; may be null */
   uint32_t num_initializers;              /* 0 to 256 */
   const EspalierInitializerEntry* initializers;
 } EspalierPlugin;

@@ -1,5 +1,5 @@
-// A plugin in C++: functions over one partition and initialisers of tensors, as espalier_plugin.h has them, with spans,
-// strings and exceptions.
+// C++ interface for plugins: functions over one partition and initializers of tensors, with spans, strings and
+// exceptions over espalier_plugin.h.
 //
 //   std::string Count(const espalier::plugin::Context& context, std::string_view request) {
 //     const espalier::plugin::Nodes nodes = context.nodes(context.FindNodeType(request));
@@ -20,8 +20,8 @@
 //   ESPALIER_PLUGIN("1.0", espalier::plugin::Idempotent<Count>("count"), espalier::plugin::Initializer<Ids>("ids"),
 //                   espalier::plugin::Changing<Double>("double"));
 //
-// Headers only, and none but the standard library's: nothing of Espalier is linked. What a function or an initialiser
-// throws becomes the call's error: an Error its own code, anything else INTERNAL.
+// Header-only; depends on the standard library alone and links nothing of Espalier. An exception of a function or
+// initializer becomes the error of the call: an Error with its code, any other exception INTERNAL.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ namespace espalier::plugin {
 
 class Error : public std::exception {
  public:
-  // `code` is one of ESPALIER_INVALID_ARGUMENT and its like.
+  // `code` is a status code of espalier_plugin.h, such as ESPALIER_INVALID_ARGUMENT.
   Error(int32_t code, std::string message) : code_(code), message_(std::move(message)) {}
   int32_t code() const { return code_; }
   const char* what() const noexcept override { return message_.c_str(); }
@@ -55,8 +55,8 @@ class Error : public std::exception {
 
 inline Error BadRequest(std::string message) { return {ESPALIER_INVALID_ARGUMENT, std::move(message)}; }
 
-// Bool, F16 and BF16 are no T: what looks into such arrays and tensors is a function as espalier_plugin.h has it. (An
-// initialiser fills their rows by Rows::bytes.)
+// There is no T for Bool, F16 and BF16: functions access such arrays and tensors through espalier_plugin.h,
+// initializers through Rows::bytes.
 template <class T>
 constexpr uint32_t DTypeOf() {
   if constexpr (std::is_same_v<T, uint8_t>) return ESPALIER_U8;
@@ -72,7 +72,7 @@ constexpr uint32_t DTypeOf() {
   return ESPALIER_NO_DTYPE;
 }
 
-// A view of an array of the server's. Indices are the caller's to check.
+// View of an array of the server. Indices are not checked.
 class Array {
  public:
   Array() = default;
@@ -86,14 +86,14 @@ class Array {
     for (const int64_t length : shape()) count *= static_cast<size_t>(length);
     return count;
   }
-  // Elements of one row: of all dimensions but the first.
+  // Returns the number of elements of one row: the product of all dimensions except the first.
   size_t row_size() const {
     size_t count = 1;
     for (size_t i = 1; i < array_.rank; ++i) count *= static_cast<size_t>(array_.shape[i]);
     return count;
   }
 
-  // Throws where they are no T.
+  // Throws if the dtype is not that of T.
   template <class T>
   std::span<const T> values() const {
     static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "arrays have no elements of this type");
@@ -103,7 +103,7 @@ class Array {
     }
     return {static_cast<const T*>(array_.data), size()};
   }
-  // Element i of U32 or U64: ids.
+  // Returns element i of a U32 or U64 array of ids.
   uint64_t id(size_t i) const {
     if (array_.dtype == ESPALIER_U32) return static_cast<const uint32_t*>(array_.data)[i];
     return values<uint64_t>()[i];
@@ -126,34 +126,34 @@ struct Place {
   uint64_t local_id = 0;
 };
 
-// A mutable tensor of the job that calls, and the rows of it that the partition owns, by local numbers: 0 to count()
-// - 1. Good until the function returns; of one thread. What is wrong is thrown as an Error with the host's status and
-// words (espalier_plugin.h); a T that is not the tensor's dtype is ESPALIER_INVALID_ARGUMENT. Not for elements of Bool,
-// F16 and BF16 (DTypeOf).
+// The owned rows of a mutable tensor of the calling job, by local row numbers 0 to count() - 1. Valid until the
+// function returns; not thread-safe. Errors are thrown as Error with status and message of the host
+// (espalier_plugin.h); a T that is not the dtype of the tensor is ESPALIER_INVALID_ARGUMENT. Not for Bool, F16 and BF16
+// (DTypeOf).
 class Tensor {
  public:
   Tensor(const EspalierHost* host, EspalierCall* call, const EspalierTensor& tensor)
       : host_(host), call_(call), tensor_(tensor) {}
 
   uint64_t count() const { return tensor_.count; }
-  uint64_t first() const { return tensor_.first; }  // its global row
+  uint64_t first() const { return tensor_.first; }  // global number of local row 0
   uint64_t total() const { return tensor_.total; }  // in all partitions
   uint32_t dtype() const { return tensor_.dtype; }
   std::span<const int64_t> row_shape() const { return {tensor_.row_shape, tensor_.row_rank}; }
-  // Elements of one row.
+  // Returns the number of elements of one row.
   size_t row_size() const {
     size_t size = 1;
     for (const int64_t length : row_shape()) size *= static_cast<size_t>(length);
     return size;
   }
-  // 0, 1, ... count() - 1.
+  // Returns 0, 1, ... count() - 1.
   std::vector<uint64_t> AllRows() const {
     std::vector<uint64_t> rows(count());
     std::iota(rows.begin(), rows.end(), uint64_t{0});
     return rows;
   }
 
-  // [rows, row_size()]: the rows as they are at one moment.
+  // Returns a consistent snapshot of the rows: [rows, row_size()].
   template <class T>
   std::vector<T> Read(std::span<const uint64_t> rows) const {
     std::vector<T> values(rows.size() * row_size());
@@ -161,8 +161,8 @@ class Tensor {
     Check(host_->read_rows(call_, tensor_.number, &asked));
     return values;
   }
-  // Only of a function that is Changing. values [rows, row_size()]: made when the function has returned, all that it
-  // asks for or nothing; rows that are repeated are taken in their order.
+  // Only in a function that is Changing. `values` are [rows, row_size()]. All changes of a call are applied after the
+  // function has returned, or none; repeated rows are applied in their order.
   template <class T>
   void Assign(std::span<const uint64_t> rows, std::span<const T> values) const {
     Change(ESPALIER_ASSIGN, rows, values);
@@ -204,7 +204,7 @@ class Tensor {
   EspalierTensor tensor_;
 };
 
-// The partition, and the call. Good until the function returns; of one thread.
+// The partition and the call. Valid until the function returns; not thread-safe.
 class Context {
  public:
   Context(const EspalierHost* host, EspalierCall* call) : host_(host), call_(call) {}
@@ -214,7 +214,7 @@ class Context {
   uint32_t num_node_types() const { return host_->num_node_types(call_); }
   uint32_t num_edge_types() const { return host_->num_edge_types(call_); }
 
-  // Those that follow throw ESPALIER_NOT_FOUND where there is no such thing.
+  // The functions below throw ESPALIER_NOT_FOUND if the type or column does not exist.
 
   uint32_t FindNodeType(std::string_view name) const {
     for (uint32_t type = 0; type < num_node_types(); ++type) {
@@ -222,7 +222,7 @@ class Context {
     }
     throw Error(ESPALIER_NOT_FOUND, "no node type '" + std::string(name) + "'");
   }
-  // By its relation, the first of that name in the order of types, or by "source:relation:destination".
+  // `name` is a relation (of several edge types with it, the first) or "source:relation:destination".
   uint32_t FindEdgeType(std::string_view name) const {
     for (uint32_t type = 0; type < num_edge_types(); ++type) {
       const EspalierEdgeType edge_type = this->edge_type(type);
@@ -264,14 +264,14 @@ class Context {
     return place;
   }
 
-  // Of the job that calls; ESPALIER_NOT_FOUND names those that there are.
+  // Tensors of the calling job; ESPALIER_NOT_FOUND lists those that exist.
   Tensor node_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_NODES, type, name); }
   Tensor edge_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_EDGES, type, name); }
   Tensor own_tensor(const std::string& name) const { return Find(ESPALIER_ROWS_OF_OWN, 0, name); }
 
   std::chrono::nanoseconds remaining() const { return std::chrono::nanoseconds(host_->remaining_ns(call_)); }
   bool should_stop() const { return host_->should_stop(call_) != 0; }
-  // For loops: throws ESPALIER_DEADLINE_EXCEEDED where nobody waits for the answer any more.
+  // Call it in long loops: throws ESPALIER_DEADLINE_EXCEEDED if the caller has gone away.
   void StopWhereNobodyWaits() const {
     if (should_stop()) throw Error(ESPALIER_DEADLINE_EXCEEDED, "nobody waits for the answer any more");
   }
@@ -291,7 +291,7 @@ class Context {
   EspalierCall* call_;
 };
 
-// Rows to be filled: a view of an EspalierRows, which says what each field is. Good until the initialiser returns.
+// Rows to initialize: a view of EspalierRows, which documents the fields. Valid until the initializer returns.
 class Rows {
  public:
   explicit Rows(const EspalierRows& rows) : rows_(rows) {}
@@ -305,14 +305,14 @@ class Rows {
   std::span<const uint64_t> original_ids() const { return {rows_.original_ids, rows_.count}; }
   std::span<const int64_t> row_shape() const { return {rows_.row_shape, rows_.row_rank}; }
   uint32_t dtype() const { return rows_.dtype; }
-  // Elements of one row.
+  // Returns the number of elements of one row.
   size_t row_size() const {
     size_t count = 1;
     for (const int64_t length : row_shape()) count *= static_cast<size_t>(length);
     return count;
   }
 
-  // To be written: [rows, row_size()]. Throws where they are no T.
+  // The values to write: [rows, row_size()]. Throws if the dtype is not that of T.
   template <class T>
   std::span<T> values() const {
     static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "tensors have no elements of this type");
@@ -322,14 +322,14 @@ class Rows {
     }
     return {static_cast<T*>(rows_.values), rows_.count * row_size()};
   }
-  // The same whatever they are.
+  // The same for any dtype.
   std::span<std::byte> bytes() const { return {static_cast<std::byte*>(rows_.values), rows_.value_bytes}; }
 
  private:
   const EspalierRows& rows_;
 };
 
-// The status of what `body` returns or throws: no exception leaves it.
+// Returns the status of `body`; converts exceptions to errors.
 template <class Body>
 int32_t StatusOf(const EspalierHost* host, EspalierCall* call, Body body) noexcept {
   try {
@@ -345,7 +345,7 @@ int32_t StatusOf(const EspalierHost* host, EspalierCall* call, Body body) noexce
   return ESPALIER_INTERNAL;
 }
 
-// What an EspalierFunction has to be, around a function of C++.
+// Wraps a C++ function as an EspalierFunction.
 template <std::string (*function)(const Context&, std::string_view)>
 int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request, size_t request_bytes) noexcept {
   return StatusOf(host, call, [&] {
@@ -355,7 +355,7 @@ int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request,
   });
 }
 
-// What an EspalierInitializer has to be: one that returns has filled all rows.
+// Wraps a C++ initializer as an EspalierInitializer. An initializer that returns has filled all rows.
 template <void (*initializer)(const Context&, const Rows&)>
 int32_t InitializerEntry(const EspalierHost* host, EspalierCall* call, const EspalierRows* rows,
                          size_t* filled_bytes) noexcept {
@@ -366,7 +366,7 @@ int32_t InitializerEntry(const EspalierHost* host, EspalierCall* call, const Esp
   });
 }
 
-// Entries of ESPALIER_PLUGIN.
+// Entries for ESPALIER_PLUGIN.
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry Idempotent(const char* name) {
   return {name, &Entry<function>, ESPALIER_IDEMPOTENT};
@@ -375,7 +375,7 @@ template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry NotIdempotent(const char* name) {
   return {name, &Entry<function>, ESPALIER_CALLED_ONCE};
 }
-// Changes tensors of the job that calls: run once however often its request arrives.
+// A function that may change tensors of the calling job; it runs once per request, also if the request is retried.
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry Changing(const char* name) {
   return {name, &Entry<function>, ESPALIER_CHANGING};
@@ -385,7 +385,7 @@ constexpr EspalierInitializerEntry Initializer(const char* name) {
   return {name, &InitializerEntry<initializer>};
 }
 
-// Entries of both kinds, each kind in its order.
+// Functions and initializers, each in the given order.
 template <size_t num_functions, size_t num_initializers>
 struct Entries {
   std::array<EspalierFunctionEntry, num_functions> functions = {};
@@ -410,7 +410,8 @@ constexpr auto Sorted(Each... entries) {
 
 }  // namespace espalier::plugin
 
-// Once in a library, outside of any namespace: its version, and an entry for each function and initialiser.
+// Defines the plugin; once per library, outside of any namespace. Arguments: its version, then one entry per function
+// and initializer.
 #define ESPALIER_PLUGIN(plugin_version, ...)                                                            \
   extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v3() {        \
     static constexpr auto kEntries = espalier::plugin::Sorted(__VA_ARGS__);                             \
