@@ -1,4 +1,4 @@
-// What data-parallel trainers say to each other. Implementations: SelfCollective (one rank), InProcessCollective
+// Collective operations of data-parallel trainers. Implementations: SelfCollective (one rank), InProcessCollective
 // (threads of one process, for tests and tools), trainer/gloo_collective (c10d's Gloo), client/ring (gRPC).
 #pragma once
 
@@ -12,28 +12,29 @@
 
 namespace espalier::collective {
 
-// Every rank calls the same operations in the same order with the same sizes. After any error the group is dead:
-// every further call of the rank fails at once with that error's code, so that whoever meets it second acts as on the
-// first. Owned by one thread per rank.
+// Every rank must call the same operations in the same order with the same sizes. After an error the group is unusable:
+// every later call of the rank fails immediately with the code of that error. Owned by one thread per rank.
 class Collective {
  public:
   virtual ~Collective() = default;
   virtual Rank rank() const = 0;
   virtual uint32_t size() const = 0;
-  // "None", "InProcess", "Gloo", ...: which order sums are taken in, hence part of what makes runs repeatable.
+  // Returns "None", "InProcess", "Gloo" or "Ring". The backend determines the order of summation; runs are reproducible
+  // with the same backend.
   virtual const char* backend() const = 0;
 
-  // values becomes the element-wise sum over ranks, the same bits on every rank and in every run of the same size.
+  // Replaces `values` by the element-wise sum over ranks: the same bits on every rank, and in every run with the same
+  // world size.
   virtual Status AllReduceSum(std::span<float> values, Deadline deadline) = 0;
   virtual Status AllReduceSum(std::span<double> values, Deadline deadline) = 0;
-  // Rank `root`'s bytes to all.
+  // Copies the bytes of rank `root` to all ranks.
   virtual Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) = 0;
-  // Every rank's bytes (equal sizes) in rank order: [size() * bytes.size()].
+  // Returns the bytes of every rank (of equal sizes) in rank order: [size() * bytes.size()].
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
-  // Returns when every rank has called it.
+  // Blocks until every rank has called it.
   virtual Status Barrier(Deadline deadline) = 0;
-  // Leaves the group, which is dead then (Unavailable): peers that wait, or call later, fail at once instead of at
-  // their deadline. For a rank that goes on with something else (cleaning up) after an error. Calling it again is fine.
+  // Leaves the group: current and later calls of all ranks fail with Unavailable immediately instead of at their
+  // deadline. For a rank that continues with cleanup after an error. Idempotent.
   virtual void Abandon() = 0;
 };
 

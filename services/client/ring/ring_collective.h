@@ -1,13 +1,11 @@
-// The all-reduce over gRPC: of programs (init_process_group.h), and of trainers under mutual TLS, which Gloo does
-// without.
-//
-// Flow: RingEndpoint::Listen -> (rank 0's address is told to the others) -> ConnectRing.
-// Order: a sum is ((x0 + x1) + x2) + ... for every element, whatever its place in the buffer: rank 0 sends its values
-// in segments to rank 1, which adds its own and sends on; the last rank has the sums and sends them around. So sums
-// are the same bits on every rank and in every run of the same size, and those of the in-process collective. All
-// links are busy at the same time, and each carries an operation's bytes at most twice.
-// Guarantees: a killed peer gives the others Unavailable within moments, a stopped one DeadlineExceeded at the
-// deadline; either way all streams end at once, so that nobody waits for the dead.
+// Collective operations over gRPC: for programs (init_process_group.h), and for trainers under mutual TLS, which Gloo
+// does not support. Usage: RingEndpoint::Listen, distribute the address of rank 0, then ConnectRing on every rank.
+// Algorithm: every element is summed as ((x0 + x1) + x2) + ... : rank 0 sends its values in segments to rank 1, which
+// adds its own and sends the partial sums on; the last rank has the sums and sends them around the ring. Sums therefore
+// have the same bits on every rank, in every run with the same world size, and as those of the in-process collective.
+// Segments are pipelined: all links are busy at the same time, and each carries the bytes of an operation at most
+// twice. Failures: if a peer is killed, the others get Unavailable promptly; if it is stopped, DeadlineExceeded at the
+// deadline. In both cases all streams end, so that no rank waits for a dead one.
 #pragma once
 
 #include <memory>
@@ -18,7 +16,7 @@
 
 namespace espalier::client {
 
-// Returns when all ranks are connected. `rank0_address` is that of rank 0's endpoint.
+// Blocks until all ranks are connected. `rank0_address` is the address of the endpoint of rank 0.
 Result<std::unique_ptr<collective::Collective>> ConnectRing(std::unique_ptr<RingEndpoint> endpoint,
                                                             const std::string& rank0_address, Deadline deadline);
 
