@@ -1,5 +1,5 @@
-// What a data loader does with the mini-batches of its source: a thread makes of each what training takes, ahead of who
-// consumes them. NodeDataLoader and EdgeDataLoader differ in the source alone.
+// Prefetches and collates the mini-batches of a source on a thread of its own. NodeDataLoader and EdgeDataLoader differ
+// in the source alone.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 
 namespace espalier::client {
 
-// One consumer. T is what `collate` makes of a mini-batch.
+// Single consumer. T is the return type of `collate`.
 template <class T>
 class CollatedBatches {
  public:
   using Collate = std::function<Result<T>(sampler::MiniBatch)>;
 
-  // `graph` and `source` outlive this. `collate` runs on a thread of this, one batch at a time.
+  // `graph` and `source` must outlive this object. `collate` runs on the one thread of this object.
   CollatedBatches(const DistGraph& graph, sampler::MiniBatchSource& source, uint32_t batches_ahead, Collate collate)
       : graph_(graph),
         source_(source),
@@ -31,7 +31,7 @@ class CollatedBatches {
   CollatedBatches(const CollatedBatches&) = delete;
   CollatedBatches& operator=(const CollatedBatches&) = delete;
 
-  // Begins an epoch at a step, also in the middle of another one.
+  // Starts an epoch at a step, also before the end of the current one.
   Status StartEpoch(uint32_t epoch, uint32_t first_step) {
     Stop();
     RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
@@ -40,7 +40,7 @@ class CollatedBatches {
     return Status();
   }
 
-  // The next step's batch; nullopt after the epoch's last. After an error: the same as after the last batch.
+  // Returns the batch of the next step, or nullopt after the last one of the epoch. After an error, returns nullopt.
   Result<std::optional<T>> Next() {
     if (ready_ == nullptr) return FailedPrecondition("StartEpoch comes before Next");
     std::optional<Result<T>> batch = ready_->Pop();
@@ -50,7 +50,7 @@ class CollatedBatches {
   }
 
  private:
-  // Until the epoch or the queue ends.
+  // Runs until the epoch ends or the queue is closed.
   void Prepare(BoundedQueue<Result<T>>& ready) {
     for (;;) {
       Result<sampler::MiniBatch> batch = source_.Next(graph_.CallDeadline());
@@ -67,7 +67,7 @@ class CollatedBatches {
 
   void Stop() {
     if (ready_ != nullptr) ready_->Close();
-    source_.Cancel();  // the collator may be waiting for a batch that is long in coming
+    source_.Cancel();  // the collating thread may be waiting for a batch
     if (collator_.joinable()) collator_.join();
   }
 

@@ -1,4 +1,4 @@
-// What a graph server says it holds.
+// The description that a graph server returns of itself.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,16 @@ struct ServerDescription {
   uint64_t incarnation = 0;
   std::string graph_name;
   sampler::GraphDescription graph;
-  std::optional<graph::v1::MappedFiles> mapped_files;  // where the server offers its files for mapping
-  std::string machine;                                 // that it runs on (rpc/machine.h); empty: unknown
+  std::optional<graph::v1::MappedFiles> mapped_files;  // present if the server allows its files to be mapped
+  std::string machine;                                 // identity of its machine (rpc/machine.h); empty: unknown
   std::vector<std::string> warnings;                   // of the partitioning (format::Manifest)
 };
 
-// Asks servers at once, waiting for each until it is up or the deadline has passed. By server: what it said, or why it
-// said nothing. `job`: whose incarnation is asked for, empty for the job without a name.
+// Requests the descriptions of servers in parallel; waits for each until it is up or the deadline has passed. Returns a
+// description or an error per server. `job` is the job whose incarnation is requested; empty: the unnamed job.
 std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
                                                        const std::string& job, Deadline deadline);
-// The reply as values. Untrusted input: InvalidArgument names what does not hold.
+// Parses a reply, which is untrusted. InvalidArgument names the invalid field.
 Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response);
 
 }  // namespace espalier::client

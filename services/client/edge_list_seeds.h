@@ -1,4 +1,4 @@
-// A list of edges as the seeds of epochs: any edges of one type, not only those of a split.
+// Seed edges of one type from a list, which need not be a split of the graph.
 #pragma once
 
 #include <span>
@@ -16,10 +16,10 @@ namespace espalier::client {
 // those kept with the list; else they are the graph's, or an attached tensor's, by the edges' ids. Thread-safe.
 class EdgeListSeeds final : public sampler::SeedSource {
  public:
-  // `graph` outlives this; the ends are nodes of it.
+  // `graph` must outlive this object; the end nodes must be nodes of it.
   EdgeListSeeds(sampler::PartitionedGraph& graph, EdgeList edges) : graph_(graph), edges_(std::move(edges)) {}
 
-  // NotFound: a list of edges holds no nodes.
+  // Returns NotFound: a list of edges has no nodes.
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;

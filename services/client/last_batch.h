@@ -6,7 +6,7 @@
 
 namespace espalier::client {
 
-enum class LastBatch { kKeep, kDrop };  // what becomes of an epoch's last batch when it is not full
+enum class LastBatch { kKeep, kDrop };  // whether an incomplete last batch of an epoch is kept
 
 // Of an epoch over `total` seeds. batch_size > 0.
 inline uint64_t StepsOfLoader(uint64_t total, uint64_t batch_size, LastBatch last) {

@@ -1,5 +1,4 @@
-// What NodeSplit and EdgeSplit divide beside named splits: ids that are there, and those that a mask names, a stretch
-// at a time. Readers for TakeShare (split_shares.h).
+// Readers for TakeShare (split_shares.h) of lists of ids, and of the ids that a mask selects, in ranges.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace espalier::client {
 
-// Id: GlobalNodeId or GlobalEdgeId. The ids outlive this.
+// Id: GlobalNodeId or GlobalEdgeId. The ids must outlive this object.
 template <class Id>
 class IdReader {
  public:
@@ -31,8 +30,9 @@ class IdReader {
   const std::span<const Id> ids_;
 };
 
-// The ids whose value of a mask is not 0, in the order of global ids, which is that of the partitions: whoever begins
-// in one asks for no row of those before it. The mask has been checked, and outlives this.
+// Reads the ids whose mask value is not 0, in the order of global ids. Global ids are ordered by partition, so that a
+// read that begins in a partition requests no rows of the partitions before it. The mask has been checked (CheckMask)
+// and must outlive this object.
 template <class Id>
 class MaskReader {
  public:
@@ -91,7 +91,7 @@ class MaskReader {
   std::vector<uint64_t> positions_;   // [partitions + 1]
 };
 
-// InvalidArgument unless it is Bool or U8, one value for each node, or edge, of a type.
+// Returns InvalidArgument unless `mask` is Bool or U8 with one value per node (or edge) of a type.
 inline Status CheckMask(const DistTensor& mask, sampler::RowsOf of) {
   const std::string one = of == sampler::RowsOf::kEdges ? "edge" : "node";
   const bool is_of = mask.rows().of == of;

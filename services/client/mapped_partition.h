@@ -1,5 +1,5 @@
-// A partition whose files this process maps as its server does: immutable questions are answered here, mutable
-// tensors and functions of plugins stay with the server.
+// A partition whose files this process maps, as its server does: immutable data is read from the mapping; mutable
+// tensors and functions of plugins are requested from the server.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace espalier::client {
 
-// True where this process can read the nonce that the server wrote: same host, same user.
+// Returns whether this process can read the nonce that the server wrote, which means the same host and user.
 bool SharesFilesWith(const graph::v1::MappedFiles& files);
 
-// Maps the files that the server described. Its checksums were verified when the server loaded them; the arrays'
-// invariants are checked again. FailedPrecondition where they are not of the described partitioning.
+// Maps the files that the server described. The server has verified their checksums; invariants of the arrays are
+// checked again. FailedPrecondition: the files are not of the described partitioning.
 Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescription& description);
 
 // Thread-safe.

@@ -1,4 +1,4 @@
-// A list of nodes as the seeds of epochs: any nodes, not only those of a split.
+// Seed nodes from a list, which need not be a split of the graph.
 #pragma once
 
 #include <utility>
@@ -21,10 +21,10 @@ class NodeListSeeds final : public sampler::SeedSource {
   }
 
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
-  // NotFound: a list of nodes holds no edges.
+  // Returns NotFound: a list of nodes has no edges.
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
-  // Unimplemented: a list knows no original ids.
+  // Returns Unimplemented: a list has no original ids.
   Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                 Deadline deadline) override;
 

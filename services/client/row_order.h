@@ -1,6 +1,7 @@
-// The rows of a row space in an order that no partitioning changes: nodes by their original ids, own rows by their
-// numbers; edges by their destinations' original ids, those into one node as its in-edges stand (by the source's
-// original id, then the edge's own; behind a time column where the partitioning has one: docs/partition-format.md).
+// Enumerates the rows of a row space in an order that does not depend on the partitioning: nodes by original id, own
+// rows by number, edges by the original id of the destination and then in the stored order of in-edges (by the time
+// column if the partitioning has one, by original id of the source, by original id of the edge:
+// docs/partition-format.md).
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@ namespace espalier::client {
 // Owned by one thread.
 class RowOrder {
  public:
-  // The graph outlives this. The space has been checked; own rows have their number. So many edges are asked for at
-  // once.
+  // `graph` must outlive this object. `rows` has been checked; for own rows it has their number. `edges_per_request` is
+  // the number of edges per request.
   RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request = uint64_t{1} << 20);
 
-  // The next rows, `count` of them, or fewer at the end: none when all were there.
+  // Returns the next `count` rows, fewer at the end, none after it.
   Result<std::vector<GlobalRowId>> Next(uint64_t count);
-  // A hash of the ends' original ids of all edges so far, in their order: two graphs that end with the same have the
-  // same edges in the same order. Of other rows: always the same.
+  // Returns a hash of the original ids of the end nodes of all edges so far, in order: two graphs with the same final
+  // value have the same edges in the same order. Constant for other rows.
   uint64_t ends() const { return ends_; }
 
  private:

@@ -1,5 +1,5 @@
-// Rows on their way to the files of one save and back: those of tensors, and those of embeddings with the state beside
-// them. What saved_tensors.cc and saved_embeddings.cc have in common.
+// Writes rows of tensors, and of embeddings with their optimizer state, to the files of a save, and reads them. Shared
+// by saved_tensors.cc and saved_embeddings.cc.
 #pragma once
 
 #include <functional>
@@ -17,20 +17,20 @@
 
 namespace espalier::client {
 
-// What one save puts into its folder, under a name that no other save has: of two into one folder, one commits, and
-// neither has written over the other's files. One thread.
+// Writes the files of one save under a unique name: of two saves into one folder, one commits, and neither overwrites
+// files of the other. Not thread-safe.
 class SavedRowsWriter {
  public:
   explicit SavedRowsWriter(storage::StoreLocation at);
-  // Removes the files, unless they may be committed.
+  // Deletes the files unless the save may have been committed.
   ~SavedRowsWriter();
   SavedRowsWriter(const SavedRowsWriter&) = delete;
   SavedRowsWriter& operator=(const SavedRowsWriter&) = delete;
 
-  // All rows of the tensor of that name, about `bytes_per_file` at a time.
+  // Writes all rows of a tensor, in files of about `bytes_per_file`.
   Result<format::SavedTensorEntry> PutTensor(const DistGraph& graph, const RowSpace& rows, const std::string& name,
                                              size_t bytes_per_file);
-  // All rows of an embedding at a version, which is waited for, and their state.
+  // Waits for a version of an embedding, then writes all its rows and their optimizer state.
   Result<format::SavedEmbeddingEntry> PutEmbedding(const DistGraph& graph, const sampler::EmbeddingAt& embedding,
                                                    size_t bytes_per_file);
   Status Commit(const format::SavedTensorsManifest& manifest);
@@ -53,7 +53,7 @@ class SavedRowsWriter {
   bool may_remove_ = true;
 };
 
-// Saved rows, a piece after the other, under the ids that they have in this graph. One thread.
+// Reads saved rows file by file, with their ids in this graph. Not thread-safe.
 class SavedRowsReader {
  public:
   struct Piece {
@@ -61,14 +61,14 @@ class SavedRowsReader {
     std::vector<Tensor> columns;  // [rows.size(), row shape...], one for each entry
   };
 
-  // Entries, at least one, of the same rows in as many files. FailedPrecondition where those are of another graph.
-  // `graph` outlives this.
+  // `entries`: at least one, all of the same rows with the same number of files. FailedPrecondition: the rows are of
+  // another graph. `graph` must outlive this object.
   static Result<std::unique_ptr<SavedRowsReader>> Open(const DistGraph& graph, const storage::StoreLocation& at,
                                                        std::vector<format::SavedTensorEntry> entries);
 
   const RowSpace& rows() const { return rows_; }
-  // Nothing after the last. DataLoss: a file is missing or damaged; FailedPrecondition, after the last piece: the edges
-  // are others, or stand in another order.
+  // Returns the rows of the next file; nullopt after the last. DataLoss: a file is missing or damaged;
+  // FailedPrecondition, after the last file: the graph has other edges, or another order of edges.
   Result<std::optional<Piece>> Next();
 
  private:
@@ -83,7 +83,8 @@ class SavedRowsReader {
   uint64_t num_read_ = 0;
 };
 
-// Of the name that entries have, such as "nodes/paper", in this graph. FailedPrecondition where it has no such type.
+// Returns the row space of an entry, such as "nodes/paper", in this graph. FailedPrecondition: the graph has no such
+// type.
 Result<RowSpace> RowSpaceOf(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema);
 
 }  // namespace espalier::client

@@ -1,4 +1,4 @@
-// The servers of each partition, found by their addresses.
+// The servers of each partition.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@
 
 namespace espalier::client {
 
-// The servers of one partition: all have its immutable data, the first alone what can be written.
+// The replicas of one partition: all have its immutable data, only the first has mutable tensors.
 struct ServerGroup {
   std::vector<std::shared_ptr<rpc::Peer>> peers;
-  // By peer; absent where nobody has answered yet. At least one is there once the servers are found.
+  // By peer; absent until the peer has responded. At least one is present after FindServers.
   std::vector<std::optional<ServerDescription>> descriptions = {};
 
-  const ServerDescription& description() const;  // of the first that answered
-  // The peers, those on `machine` near. What has not answered counts as far away.
+  const ServerDescription& description() const;  // of the first peer that responded
+  // Returns the peers as replicas, those on `machine` marked as near; peers without a response count as far.
   std::shared_ptr<rpc::Replicas> ReplicasSeenFrom(const std::string& machine) const;
 };
 
-// Asks all servers what they hold, until one of every partition has answered. In partition order; they belong together.
-// Errors are those of Connect (session.h).
+// Requests the descriptions of all servers until one of every partition has responded, and checks that they are of one
+// partitioning. Returns them in the order of partitions. Errors are those of Connect (session.h).
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline);
 
 }  // namespace espalier::client

@@ -1,4 +1,4 @@
-// The seeds of a named split, a stretch at a time: whoever reads it holds no more than that.
+// Reads the seeds of a named split in ranges, so that the whole split is never in memory.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace espalier::client {
 
-// A node of a split, or an edge by its ends.
+// A node of a split, or an edge with its end nodes.
 struct SplitItem {
   GlobalNodeId node;         // of an edge: its destination
   GlobalNodeId source = {};  // of an edge
@@ -24,10 +24,10 @@ struct SplitItem {
   GlobalEdgeId edge = {};    // where the ids of edges are wanted
 };
 
-// In the order of original ids; edges in the user's order. One thread.
+// Reads nodes in the order of original ids, edges in the order of the input. Not thread-safe.
 class SplitReader {
  public:
-  // The nodes of `type`, or the edges. `graph` outlives this; items_per_question > 0.
+  // Reads the nodes, or edges, of `type`. `graph` must outlive this object; items_per_question > 0.
   SplitReader(const DistGraph& graph, NodeTypeId type, const std::string& split, graph::SplitPartName part,
               uint64_t items_per_question)
       : SplitReader(graph, split, part, items_per_question) {
@@ -39,11 +39,11 @@ class SplitReader {
     query_.edge_types = {type};
   }
 
-  // Items of edges have their ids from now on: Read fails where a pair is none or several edges of the graph
+  // Makes Read return edge ids; Read then fails if a pair is no edge, or several edges, of the graph
   // (sampler::SeedQuery::want_edge_ids).
   void WantEdgeIds() { query_.want_edge_ids = true; }
 
-  // InvalidArgument: there is no such type; NotFound: the split does not exist.
+  // InvalidArgument: no such type; NotFound: no such split.
   Result<uint64_t> Count() const {
     RETURN_IF_ERROR(sampler::CheckSeedTypes(query_, graph_.schema()));
     sampler::PartitionedGraph& seeds = graph_.partitions();
@@ -51,7 +51,7 @@ class SplitReader {
     return seeds.CountOfEdges(query_.edge_types.front(), query_.split, query_.part);
   }
 
-  // Calls take(item) for each item at the positions [range.first, range.last) of the split.
+  // Calls take(item) for each item at positions [range.first, range.last) of the split.
   template <class Take>
   Status Read(const sampler::PositionRange& range, Take take) {
     for (uint64_t position = range.first; position < range.last;) {

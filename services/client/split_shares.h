@@ -1,4 +1,4 @@
-// Which items of a list a rank takes for its own: what NodeSplit and EdgeSplit have in common.
+// Assigns the items of a list to ranks; shared by NodeSplit and EdgeSplit.
 #pragma once
 
 #include <cstdint>
@@ -10,49 +10,51 @@
 namespace espalier::client {
 
 enum class SplitBy {
-  // Shares of equal size, to within one (lower ranks take the remainder): rank r's are the r-th stretch of the list in
-  // its order.
+  // Shares of equal size, up to one item (lower ranks take the remainder): rank r has the r-th contiguous range of the
+  // list.
   kEven,
-  // By the partition that owns the node, or the edge with its destination. With P partitions and W ranks, rank r takes
-  // those of the partitions p with p mod W = r; where there are more ranks than partitions, the ranks r with r mod P =
-  // p take turns at those of partition p. Sizes differ as the partitions do.
+  // By the partition that owns the node, or the destination of the edge. With P partitions and W ranks, rank r has the
+  // items
+  // of the partitions p with p mod W = r; with more ranks than partitions, the items of partition p are dealt
+  // round-robin to
+  // the ranks r with r mod P = p. The sizes of shares differ like those of partitions.
   kLocality,
 };
 
-// kEven: the positions of a rank among `total`. num_ranks > 0.
+// Returns the positions of a rank among `total` for kEven. num_ranks > 0.
 sampler::PositionRange EvenRange(uint64_t total, uint32_t num_ranks, uint32_t rank);
 
-// kLocality: whose the items of a list are, one after the other. Owned by one thread.
+// Assigns the items of a list for kLocality, in order. Owned by one thread.
 class TurnsByOwner {
  public:
   TurnsByOwner(uint32_t num_ranks, uint32_t num_partitions) : seen_(num_partitions), sizes_(num_ranks) {}
-  // Of the next item.
+  // Returns the rank of the next item.
   uint32_t RankOf(PartitionId owner);
-  // As RankOf of the next so many items of one owner.
+  // Advances by the next `num_items` items of one owner.
   void PassOver(PartitionId owner, uint64_t num_items);
-  // False where none of the owner's items is this rank's.
+  // Returns false if no item of the owner belongs to `rank`.
   bool MayTake(uint32_t rank, PartitionId owner) const { return RankAt(owner, rank / seen_.size()) == rank; }
-  uint64_t largest() const;  // items of the rank that has most
+  uint64_t largest() const;  // number of items of the rank with the most
 
  private:
-  uint64_t NumTakers(PartitionId owner) const;  // ranks that take turns
-  // Who takes the owner's item with this number.
+  uint64_t NumTakers(PartitionId owner) const;  // ranks that share the items
+  // Returns the rank of the owner's item with this number.
   uint32_t RankAt(PartitionId owner, uint64_t item) const;
 
   std::vector<uint64_t> seen_;   // by partition: items so far
   std::vector<uint64_t> sizes_;  // by rank
 };
 
-// A reader of a list that has the items of partition 0 first, then those of partition 1 and so on, each beginning at a
-// position that the reader knows: [partitions + 1].
+// A reader of a list that is ordered by partition and knows the position of the first item of each: [partitions + 1].
 template <class Reader>
 concept KnowsPositionsByPartition = requires(const Reader& reader) {
   reader.positions_by_partition();
 };
 
-// Hands the items of this rank to keep(item), in the order of the list, and returns how many the rank with most has.
-// reader.Read(range, take) calls take(item) for each item at the positions [range.first, range.last) of the list, and
-// returns a Status. Where it knows the partitions' positions, it is asked for those of this rank's partitions alone.
+// Calls keep(item) for the items of this rank, in the order of the list, and returns the number of items of the rank
+// with the most. reader.Read(range, take) calls take(item) for each item at positions [range.first, range.last) of the
+// list and returns a Status. If the reader knows the positions of partitions, only the partitions of this rank are
+// read.
 template <class Reader, class OwnerOf, class Keep>
 Result<uint64_t> TakeShare(const DistGraph& graph, SplitBy by, uint64_t total, Reader& reader, OwnerOf owner_of,
                            Keep keep) {
