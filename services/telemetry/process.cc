@@ -43,7 +43,6 @@ Status WriteAll(int descriptor, const std::string& text, const std::string& path
     if (count < 0) return FromErrno(errno, "writing " + path);
     written += static_cast<size_t>(count);
   }
-  if (fsync(descriptor) != 0 && errno != EINVAL) return FromErrno(errno, "syncing " + path);
   return {};
 }
 
@@ -105,13 +104,15 @@ void StopSignal::ResetForTesting() {
   g_second_exit_code = -1;
 }
 
-Status WriteFileAtomically(const std::string& path, const std::string& text) {
+Status WriteFileAtomically(const std::string& path, const std::string& text, Durability durability) {
   // In the same folder, so that the rename stays within one file system; distinct among processes and threads.
   static std::atomic<uint64_t> counter{0};
   const std::string temporary = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
   const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return FromErrno(errno, "creating " + path);
   Status status = WriteAll(descriptor, text, path);
+  const bool syncs = status.ok() && durability == Durability::kSynced;
+  if (syncs && fsync(descriptor) != 0 && errno != EINVAL) status = FromErrno(errno, "syncing " + path);
   if (close(descriptor) != 0 && status.ok()) status = FromErrno(errno, "closing " + path);
   if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = FromErrno(errno, "renaming to " + path);
   if (!status.ok()) unlink(temporary.c_str());
@@ -123,7 +124,7 @@ Status WriteReadyFile(const std::string& path, const ReadyFile& ready) {
                                            {"address", ready.address},
                                            {"adminAddress", ready.admin_address},
                                            {"rendezvous", ready.rendezvous}};
-  return WriteFileAtomically(path, document.dump() + "\n");
+  return WriteFileAtomically(path, document.dump() + "\n", Durability::kNotSynced);
 }
 
 Result<ReadyFile> ReadReadyFile(const std::string& path) {

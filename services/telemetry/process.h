@@ -48,13 +48,18 @@ struct ReadyFile {
   friend bool operator==(const ReadyFile&, const ReadyFile&) = default;
 };
 
-// Atomic: a reader sees the whole file or none.
+// Atomic: a reader sees the whole file or none. Not synced to disk, which can take minutes on a busy one: a ready file
+// is of no use after a crash of the machine.
 Status WriteReadyFile(const std::string& path, const ReadyFile& ready);
 // NotFound while it does not exist yet.
 Result<ReadyFile> ReadReadyFile(const std::string& path);
 
+// Whether a file survives a crash of the machine once it has been written.
+enum class Durability { kSynced, kNotSynced };
+
 // Writes `text` to `path` by way of a temporary file in the same folder and a rename. Errors name the path;
 // ResourceExhausted for a full disk. Leaves no temporary file behind.
-Status WriteFileAtomically(const std::string& path, const std::string& text);
+Status WriteFileAtomically(const std::string& path, const std::string& text,
+                           Durability durability = Durability::kSynced);
 
 }  // namespace espalier::telemetry
