@@ -1,5 +1,6 @@
-// Prefetches and collates the mini-batches of a source on a thread of its own. NodeDataLoader and EdgeDataLoader differ
-// in the source alone.
+// Prefetching and collation of mini-batches, shared by NodeDataLoader and EdgeDataLoader, which differ only in the
+// source. A background thread converts each mini-batch to the form that training needs and puts it into a bounded
+// queue.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +16,14 @@
 
 namespace espalier::client {
 
-// Single consumer. T is the return type of `collate`.
+// Batches of type T for one consumer thread. `collate` converts a mini-batch to T.
 template <class T>
 class CollatedBatches {
  public:
   using Collate = std::function<Result<T>(sampler::MiniBatch)>;
 
-  // `graph` and `source` must outlive this object. `collate` runs on the one thread of this object.
+  // `graph` and `source` must outlive this object. `collate` is called on the background thread, for one batch at a
+  // time.
   CollatedBatches(const DistGraph& graph, sampler::MiniBatchSource& source, uint32_t batches_ahead, Collate collate)
       : graph_(graph),
         source_(source),
@@ -31,7 +33,7 @@ class CollatedBatches {
   CollatedBatches(const CollatedBatches&) = delete;
   CollatedBatches& operator=(const CollatedBatches&) = delete;
 
-  // Starts an epoch at a step, also before the end of the current one.
+  // Starts an epoch at `first_step`. An epoch that is not finished is abandoned.
   Status StartEpoch(uint32_t epoch, uint32_t first_step) {
     Stop();
     RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
@@ -40,9 +42,10 @@ class CollatedBatches {
     return Status();
   }
 
-  // Returns the batch of the next step, or nullopt after the last one of the epoch. After an error, returns nullopt.
+  // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
+  // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() {
-    if (ready_ == nullptr) return FailedPrecondition("StartEpoch comes before Next");
+    if (ready_ == nullptr) return FailedPrecondition("Next was called before StartEpoch");
     std::optional<Result<T>> batch = ready_->Pop();
     if (!batch) return std::optional<T>();
     if (!batch->ok()) return std::move(*batch).status();
@@ -50,7 +53,7 @@ class CollatedBatches {
   }
 
  private:
-  // Runs until the epoch ends or the queue is closed.
+  // Body of the background thread: fills the queue until the epoch ends, a batch fails or the queue is closed.
   void Prepare(BoundedQueue<Result<T>>& ready) {
     for (;;) {
       Result<sampler::MiniBatch> batch = source_.Next(graph_.CallDeadline());
@@ -67,7 +70,7 @@ class CollatedBatches {
 
   void Stop() {
     if (ready_ != nullptr) ready_->Close();
-    source_.Cancel();  // the collating thread may be waiting for a batch
+    source_.Cancel();  // the background thread may be blocked in source_.Next
     if (collator_.joinable()) collator_.join();
   }
 

@@ -1,3 +1,5 @@
+// Describe is called on all servers concurrently. A response is untrusted: types, dtypes, shapes, ranges and partition
+// numbers are validated before they are used.
 #include "services/client/describe.h"
 
 #include <future>
@@ -20,7 +22,7 @@ std::vector<std::vector<uint64_t>> RangesOf(const google::protobuf::RepeatedPtrF
 Result<graph::PartitionBook> BookOf(const graph::v1::PartitionBook& book) {
   constexpr int kMaxTypes = std::numeric_limits<uint16_t>::max();
   if (book.node_types_size() > kMaxTypes || book.edge_types_size() > kMaxTypes) {
-    return InvalidArgument("more types than there are numbers for");
+    return InvalidArgument("more than " + std::to_string(kMaxTypes) + " node types or edge types");
   }
   std::vector<graph::CanonicalEdgeType> edge_types;
   for (const graph::v1::EdgeType& type : book.edge_types()) {
@@ -28,14 +30,15 @@ Result<graph::PartitionBook> BookOf(const graph::v1::PartitionBook& book) {
   }
   const std::vector<std::string> node_types(book.node_types().begin(), book.node_types().end());
   ASSIGN_OR_RETURN(graph::GraphSchema schema, graph::GraphSchema::Make(node_types, edge_types));
-  // The ranges come in the order of the types: a server that sorts differently must not be misread.
+  // Ranges are listed in the order of the types, so types of a server with another sort order must be rejected.
   if (schema.node_types() != node_types || schema.edge_types() != edge_types) {
-    return InvalidArgument("types are not sorted");
+    return InvalidArgument("node types or edge types are not sorted");
   }
   return graph::PartitionBook::Make(std::move(schema), RangesOf(book.node_ranges()), RangesOf(book.edge_ranges()));
 }
 
-// `type` of `num_types` is the column's; `column` is a graph::v1::Column or EdgeColumn. Its row's shape.
+// Validates a column, which is a graph::v1::Column or EdgeColumn, and returns its row shape. `type` is the column's
+// type and must be less than `num_types`.
 template <class Column>
 Result<std::vector<int64_t>> RowShapeOf(const Column& column, uint32_t type, size_t num_types) {
   if (type >= num_types || column.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(column.dtype()))) {
@@ -79,12 +82,13 @@ grpc::ByteBuffer DescribeRequestFor(const std::string& job) {
 Result<ServerDescription> DescriptionIn(const Result<grpc::ByteBuffer>& reply, const std::string& address) {
   if (!reply.ok()) return reply.status();
   std::vector<grpc::Slice> slices;
-  if (!reply->Dump(&slices).ok()) return Internal("reading the description of " + address);
+  if (!reply->Dump(&slices).ok()) return Internal("cannot read the description of " + address);
   std::string bytes;
   for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   graph::v1::DescribeResponse response;
-  if (!response.ParseFromString(bytes)) return InvalidArgument(address + " does not answer as a graph server does");
-  return DescriptionOf(response).While("what " + address + " says it holds");
+  if (!response.ParseFromString(bytes))
+    return InvalidArgument(address + " sent an invalid description: it is not a graph server, or of another version");
+  return DescriptionOf(response).While("description of " + address);
 }
 
 }  // namespace
@@ -98,20 +102,22 @@ Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& respo
   description.warnings.assign(response.warnings().begin(), response.warnings().end());
   ASSIGN_OR_RETURN(description.graph.book, BookOf(response.book()).While("partition book"));
   if (response.partition() >= description.graph.book.num_partitions()) {
-    return InvalidArgument("partition " + std::to_string(response.partition()) + " of " +
-                           std::to_string(description.graph.book.num_partitions()));
+    return InvalidArgument("partition " + std::to_string(response.partition()) + " is out of range [0, " +
+                           std::to_string(description.graph.book.num_partitions()) + ")");
   }
   const size_t num_node_types = description.graph.book.schema().num_node_types();
   ASSIGN_OR_RETURN(description.graph.columns, ColumnsOf(response, num_node_types));
   for (const graph::v1::SplitCount& split : response.splits()) {
-    if (split.node_type() >= num_node_types) return InvalidArgument("split '" + split.split() + "' of an unknown type");
+    if (split.node_type() >= num_node_types)
+      return InvalidArgument("split '" + split.split() + "' has an unknown type");
     description.graph.splits.push_back({NodeTypeId(static_cast<uint16_t>(split.node_type())), split.split(),
                                         split.train(), split.validation(), split.test()});
   }
   const size_t num_edge_types = description.graph.book.schema().num_edge_types();
   ASSIGN_OR_RETURN(description.graph.edge_columns, EdgeColumnsOf(response, num_edge_types));
   for (const graph::v1::EdgeSplitCount& split : response.edge_splits()) {
-    if (split.edge_type() >= num_edge_types) return InvalidArgument("split '" + split.split() + "' of an unknown type");
+    if (split.edge_type() >= num_edge_types)
+      return InvalidArgument("split '" + split.split() + "' has an unknown type");
     description.graph.edge_splits.push_back({EdgeTypeId(static_cast<uint16_t>(split.edge_type())), split.split(),
                                              split.train(), split.validation(), split.test()});
   }

@@ -1,4 +1,4 @@
-// The description that a graph server returns of itself.
+// Description of the data that a graph server holds.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,24 @@
 
 namespace espalier::client {
 
+// Response of a graph server to Describe.
 struct ServerDescription {
   std::string partition_key;
   PartitionId partition;
   uint64_t incarnation = 0;
   std::string graph_name;
   sampler::GraphDescription graph;
-  std::optional<graph::v1::MappedFiles> mapped_files;  // present if the server allows its files to be mapped
-  std::string machine;                                 // identity of its machine (rpc/machine.h); empty: unknown
-  std::vector<std::string> warnings;                   // of the partitioning (format::Manifest)
+  std::optional<graph::v1::MappedFiles> mapped_files;  // set if the server offers its files for mapping
+  std::string machine;                                 // machine of the server (rpc/machine.h); empty: unknown
+  std::vector<std::string> warnings;                   // warnings of the partitioning (format::Manifest)
 };
 
-// Requests the descriptions of servers in parallel; waits for each until it is up or the deadline has passed. Returns a
-// description or an error per server. `job` is the job whose incarnation is requested; empty: the unnamed job.
+// Queries servers concurrently and retries until each one is up or the deadline has passed. Returns a description or an
+// error for each server, in the order of `peers`. `job` selects the incarnation that servers report; empty: the job
+// without a name.
 std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
                                                        const std::string& job, Deadline deadline);
-// Parses a reply, which is untrusted. InvalidArgument names the invalid field.
+// Converts a response to a ServerDescription. The response is untrusted input. InvalidArgument: it is inconsistent.
 Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response);
 
 }  // namespace espalier::client

@@ -1,3 +1,6 @@
+// DistGraph validates types and ids, adds the context's deadline and forwards each query to sampler::PartitionedGraph,
+// which splits it by owner and merges the responses in the order of the request. SampleNeighbors translates its options
+// to one HopQuery with an entry per edge type; ToBlock numbers the nodes of the result without further requests.
 #include "services/client/dist_graph.h"
 
 #include <algorithm>
@@ -21,14 +24,14 @@ Status CheckTypes(const NodesByType& nodes, const graph::PartitionBook& book) {
     for (const GlobalNodeId id : ids) {
       if (id.value >= book.num_nodes(type)) {
         return InvalidArgument("node " + std::to_string(id.value) + " of type '" + book.schema().NodeTypeName(type) +
-                               "', which has " + std::to_string(book.num_nodes(type)));
+                               "' is out of range [0, " + std::to_string(book.num_nodes(type)) + ")");
       }
     }
   }
   return Status();
 }
 
-// As RelationQuery has them.
+// Sorts the excluded edges of each type, as RelationQuery requires.
 std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> InOrder(
     std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> excluded) {
   for (auto& [type, edges] : excluded) std::sort(edges.begin(), edges.end());
@@ -42,12 +45,12 @@ std::string TextOf(const Tensor& bytes) {  // U8
   return {values.begin(), values.end()};
 }
 
-// Numbers the rows of a block: destinations first, then sources as they come.
+// Assigns row numbers to the nodes of a block: destinations first, then sources by first occurrence.
 class BlockRows {
  public:
   explicit BlockRows(const graph::PartitionBook& book) : nodes_(book.schema().num_node_types()) {
     for (size_t type = 0; type < nodes_.size(); ++type) {
-      // A hash table for every type: one block does not deserve a table of all nodes.
+      // A limit of 0 selects a hash table: a direct table of all nodes of a type is too expensive for one block.
       numbering_.emplace_back(book.num_nodes(NodeTypeId(static_cast<uint16_t>(type))), /*direct_limit=*/0);
       numbering_.back().StartBatch();
     }
@@ -162,14 +165,15 @@ Result<BlockWithNodes> DistGraph::ToBlock(const Frontier& frontier, const NodesB
   BlockRows rows(book());
   for (const auto& [type, nodes] : destinations) {
     rows.Number(type, nodes);
-    if (rows.Counts()[type.value] != nodes.size()) return InvalidArgument("destinations are not distinct");
+    if (rows.Counts()[type.value] != nodes.size())
+      return InvalidArgument("ToBlock: destinations are not distinct, expected each node once");
   }
   BlockWithNodes result;
   result.layer.num_outputs = rows.Counts();
   for (const FrontierRelation& relation : frontier.relations) {
     if (relation.edge_type.value >= schema().num_edge_types() ||
         relation.destinations != NodesOf(destinations, schema().DestinationOf(relation.edge_type))) {
-      return InvalidArgument("the frontier's destinations are others than those given");
+      return InvalidArgument("ToBlock: the destinations differ from those of the frontier");
     }
     sampler::Block block;
     block.edge_type = relation.edge_type;

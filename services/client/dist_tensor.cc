@@ -1,3 +1,5 @@
+// DistTensor adds to sampler::PartitionedTensors, which routes reads and writes to the owners of rows, the ownership of
+// rows (the handle that created a scoped tensor drops its rows), the context's deadline and the attachments to columns.
 #include "services/client/dist_tensor.h"
 
 #include <algorithm>
@@ -7,14 +9,16 @@
 namespace espalier::client {
 namespace {
 
-// What anonymous tensors' random values are keyed by: their names differ from run to run.
+// Key of the random initial values of tensors without a name: generated names differ from run to run.
 constexpr const char* kAnonymousStream = "anonymous";
 
 }  // namespace
 
 Status RestartWhereLost(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
-  return Unavailable("rows of a tensor are lost, a server or a program that held them has ended: " + status.message());
+  return Unavailable(
+      "rows of a tensor are lost, because a server or a program that held them has ended; restart the program: " +
+      status.message());
 }
 
 Result<DistTensor> DistTensor::Create(const DistGraph& graph, const DistTensorOptions& options) {
@@ -57,7 +61,7 @@ DistTensor::DistTensor(DistTensor&& other) noexcept
 
 DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
   if (this == &other) return *this;
-  // Of two handles of one tensor the one that stays keeps its rows.
+  // If both handles refer to the same tensor, the remaining handle takes over the duty to drop the rows.
   if (graph_ != nullptr && graph_ == other.graph_ && tensor_.id == other.tensor_.id) {
     other.drops_rows_ = other.drops_rows_ || drops_rows_;
     drops_rows_ = false;

@@ -1,5 +1,6 @@
-// A tensor whose rows are on the graph servers: the row of a node or edge on the server that owns it, other rows in
-// equal parts. Counterpart of DGL's DistTensor; docs/dist-tensors.md has the guarantees and an example.
+// A distributed tensor: its rows lie on the graph servers. A row of a node or edge is on the server that owns the node
+// or edge; a tensor with rows of its own is divided into equal parts. Counterpart of DGL's DistTensor.
+// docs/dist-tensors.md has the guarantees and an example.
 //
 //   ASSIGN_OR_RETURN(DistTensor visits, DistTensor::Create(graph, {.rows = RowSpace::Nodes(paper),
 //                                                                  .dtype = DType::kI64, .name = "visits"}));
@@ -21,14 +22,12 @@ namespace espalier::client {
 using sampler::Initializer;
 using sampler::RowSpace;
 
-// Lifetime of the rows of a tensor.
+// How long the rows exist. In both cases they end with the job's incarnation at the latest.
 enum class Lifetime {
-  // The rows are dropped with the handle that created them, at the latest at the end of the job's incarnation.
-  // Assigning
-  // another handle of the same tensor to that handle transfers the ownership.
+  // Until the handle that created them is destroyed; for temporary results. When another handle of the same tensor is
+  // assigned to that handle, the assigned handle keeps the rows and drops them at its own end.
   kScoped,
-  // The rows stay until they are dropped by name, at the latest until the end of the job's incarnation. Other processes
-  // open the tensor by its name.
+  // Until they are dropped by name; other processes can open them by name.
   kPersistent,
 };
 
@@ -36,28 +35,29 @@ struct DistTensorOptions {
   RowSpace rows;
   std::vector<int64_t> row_shape = {};  // without the first dimension; empty: one value per row
   DType dtype = DType::kF32;
-  std::string name = {};  // valid for graph::CheckName; empty: a unique name
+  std::string name = {};  // valid for graph::CheckName; empty: a unique name is generated
   Initializer initializer = {};
   Lifetime lifetime = Lifetime::kScoped;
 };
 
-// A handle of a tensor. Any number of handles, in any processes, may refer to one tensor. Only one process at a time
-// may write a row, except with the accumulating writes, which are allowed concurrently. Thread-safe except for moving,
-// attaching and detaching. Every call ends within the context's call_timeout. The graph must outlive the handle; its
-// destructor waits a few seconds for rows that are being dropped.
+// A handle to a distributed tensor. Any number of handles, in any processes, may refer to one tensor. At most one
+// process at a time may assign a row (WriteRows); the accumulating writes may come from any number of processes
+// concurrently. Thread-safe except for moving, AttachAs and Detach. Every call ends within the context's call_timeout.
+// The graph must outlive the handle; the graph's destructor waits a few seconds for rows that are being dropped.
 class DistTensor {
  public:
-  // Creates the tensor, or opens the existing one of that name, with its values, if dtype and shape are the same
-  // (AlreadyExists otherwise). Not a collective call. NotFound: a server has lost its part of the existing tensor; call
-  // Drop, then Create.
+  // Creates the tensor, or opens the existing one of that name with its current values if dtype and shape are the same
+  // (AlreadyExists otherwise). Not a collective operation: no other process has to take part. NotFound: a tensor of
+  // that name exists and a server has lost its rows; after Drop it can be created again.
   static Result<DistTensor> Create(const DistGraph& graph, const DistTensorOptions& options);
-  // Opens an existing tensor. NotFound lists the tensors that exist. For a tensor with its own rows, RowSpace::Own()
-  // without a number is enough.
+  // Opens an existing tensor by name, whichever process created it. NotFound: there is none; the message lists the
+  // existing ones. RowSpace::Own() opens a tensor with rows of its own without giving their number.
   static Result<DistTensor> Open(const DistGraph& graph, const RowSpace& rows, const std::string& name);
-  // Drops a tensor, also one that another process created. OK if it does not exist.
+  // Drops a tensor, whichever process created it. OK if it does not exist.
   static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
 
-  // Drops the rows of a scoped tensor that this handle created, in the background.
+  // Drops the rows of a scoped tensor if this handle created them. They are dropped in the background; the destructor
+  // does not wait for other processes.
   ~DistTensor();
   DistTensor(DistTensor&&) noexcept;
   DistTensor& operator=(DistTensor&&) noexcept;
@@ -67,45 +67,47 @@ class DistTensor {
   const RowSpace& rows() const { return tensor_.id.rows; }
   uint64_t num_rows() const { return num_rows_; }
   std::vector<int64_t> shape() const;  // [num_rows, row_shape...]
-  // Returns true if Create created the rows, false if the tensor existed.
+  // True if Create created the rows, false if they already existed.
   bool made_by_this() const { return tensor_.made_by_this; }
   // Changes the lifetime of the rows to Lifetime::kPersistent.
   void Keep() { drops_rows_ = false; }
 
-  // Returns the rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. `rows` are global ids of
-  // nodes or edges (see ToRowIds) or numbers of own rows.
+  // Returns rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. Row ids are global ids of
+  // nodes, edges or own rows (RowsOf converts ids to them).
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows) const;
-  // Writes rows. A read of any process that starts after the call returned sees the new values. `values` have the dtype
-  // of the tensor and the shape [rows.size(), row_shape...]; there is no broadcasting. Each row is written exactly
-  // once, or at most once if a connection error or deadline is returned, and never after a later write of this program.
-  Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values);  // rows are distinct
-  // Accumulating writes (RowWrite in tensor_spec.h). `rows` may repeat, and any number of processes may write the same
+  // Assigns rows, which must be distinct. This and all writes below are acknowledged: a read of any process that starts
+  // after the write has returned sees it. `values` has the tensor's dtype and shape [rows.size(), row_shape...]; there
+  // is no broadcasting. Each row is written exactly once, or at most once if a connection error or a timeout is
+  // returned, and never after a later write of this program.
+  Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values);
+  // Accumulating writes (RowWrite in tensor_spec.h): rows may repeat, and any number of processes may write to the same
   // rows concurrently.
   Status AddRows(std::span<const GlobalRowId> rows, const Tensor& values);
   Status MinRows(std::span<const GlobalRowId> rows, const Tensor& values);
   Status MaxRows(std::span<const GlobalRowId> rows, const Tensor& values);
-  // Bitwise or with another tensor, element by element: the union of two masks. Bool and integer dtypes; rows, dtype
-  // and shape must be the same.
+  // Replaces each row by its bitwise OR with the row of `other`: the union of two masks. For Bool and integer dtypes;
+  // both tensors must have the same row space, dtype and shape.
   Status Or(const DistTensor& other);
 
   // Returns the number of elements that are not 0.
   Result<uint64_t> CountNonzero() const;
-  // Returns the same for the rows of each partition.
+  // Returns the same number for each partition that holds rows: [partitions].
   Result<std::vector<uint64_t>> CountNonzeroByPartition() const;
-  // Reduce over all rows, element by element: [row_shape...], F64 for floating dtypes, I64 or U64 for others (wrapping
-  // around). The result has the same bits for any partitioning: a floating sum is exact and rounded once. Min and Max
-  // of no rows: FailedPrecondition.
+  // Reduce all rows elementwise: [row_shape...], F64 for floating-point dtypes, I64 or U64 (wrapping around) for
+  // others. The result has the same bits under every partitioning: a floating-point sum is computed exactly and rounded
+  // once. FailedPrecondition: Min or Max of a tensor without rows.
   Result<Tensor> Sum() const;
   Result<Tensor> Min() const;
   Result<Tensor> Max() const;
-  // Returns Sum divided by the number of rows: F64 [row_shape...]; NaN for no rows.
+  // Returns Sum divided by the number of rows: F64 [row_shape...]; NaN without rows.
   Result<Tensor> Mean() const;
 
-  // Makes the tensor readable as a node or edge column of this DistGraph (GatherNodeRows, GatherEdgeRows, inputs of
-  // mini-batches) until it is detached or this handle is destroyed. Sampling does not read attached tensors: weights,
-  // masks and timestamps must be columns of the partitions. AlreadyExists: the node or edge type has a column of that
-  // name.
+  // Makes the tensor readable as a column of the graph's nodes or edges (DistGraph::GatherNodeRows and GatherEdgeRows,
+  // inputs of mini-batches of this DistGraph) until Detach or the end of this handle. Sampling does not read attached
+  // tensors: weights, masks and timestamps must be columns of the partition files (NotFound for a weight_column that is
+  // attached). AlreadyExists: a column of these nodes or edges has the name.
   Status AttachAs(const std::string& column);
+  // Ends AttachAs; no effect if nothing is attached under that name.
   void Detach(const std::string& column);
 
  private:
@@ -114,24 +116,25 @@ class DistTensor {
   Result<Tensor> Reduce(sampler::Reduction reduction) const;
   void End() noexcept;
 
-  const DistGraph* graph_;  // null once moved from
+  const DistGraph* graph_;  // null after a move
   sampler::TensorHandle tensor_;
-  bool drops_rows_;  // at its end
+  bool drops_rows_;  // whether the destructor drops the rows
   uint64_t num_rows_;
   std::vector<sampler::Attachment> attached_;
 };
 
-// Returns Unavailable for NotFound, and any other status unchanged. For calls on a tensor that the program has created
-// or opened before: there NotFound means that rows were lost, with a server or with the process that owned the scoped
-// tensor, and the program should exit with 74 (Unavailable) to be restarted, not with 65 (bad input), which ends a run.
-// Do not use it for Open of a name that may be wrong.
+// Converts NotFound to Unavailable and returns any other status unchanged; for operations on a tensor that the program
+// created or opened before. NotFound then means that rows are lost, because their server, or the process whose scoped
+// tensor they were, has ended, and that the program must be restarted. A program that exits with the code of
+// Unavailable (74) is restarted; the code of NotFound (65, invalid input) ends a run. Do not use it for Open of a name
+// that may be wrong.
 Status RestartWhereLost(Status status);
 template <class T>
 Result<T> RestartWhereLost(Result<T> result) {
   return result.ok() ? std::move(result) : Result<T>(RestartWhereLost(std::move(result).status()));
 }
 
-// Converts node or edge ids to row ids of a tensor.
+// Converts ids of nodes or edges to row ids of a tensor, in the same order.
 template <class GlobalId>
 std::vector<GlobalRowId> ToRowIds(const std::vector<GlobalId>& ids) {
   std::vector<GlobalRowId> rows(ids.size());

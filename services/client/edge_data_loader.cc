@@ -1,3 +1,6 @@
+// A loader is an EpochPlan with a LinkPlan (negatives, exclusion, columns) and a source of seeds. For a split the seeds
+// come from the graph. A list or a rank's own share is wrapped in EdgeListSeeds after its ids and rows have been
+// checked, so that errors of the arguments are returned here and not by the first batch.
 #include "services/client/edge_data_loader.h"
 
 #include <algorithm>
@@ -9,10 +12,10 @@
 namespace espalier::client {
 namespace {
 
-// The plan of rank 0 of 1 for edges of these types.
+// Returns the plan for edges of these types, with rank 0 of a world of size 1.
 Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<EdgeTypeId>& types,
                                     const EdgeLoaderOptions& options) {
-  if (options.batch_size == 0) return InvalidArgument("a data loader needs a batch size of at least 1");
+  if (options.batch_size == 0) return InvalidArgument("data loader: batch size 0, expected at least 1");
   sampler::EpochPlan plan;
   plan.split = "edges";
   plan.batch_size = options.batch_size;
@@ -29,8 +32,8 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   }
   for (const auto& [type, reverse] : options.reverse_types) {
     if (std::find(types.begin(), types.end(), type) != types.end()) continue;
-    return InvalidArgument("a reverse type is given for edge type " + std::to_string(type.value) +
-                           ", which is none of the loader's");
+    return InvalidArgument("reverse_types has edge type " + std::to_string(type.value) +
+                           ", which is not an edge type of the loader");
   }
   plan.links = std::move(links);
   RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, graph.schema()));
@@ -38,7 +41,7 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   return plan;
 }
 
-// `seeds` null: the graph's.
+// Creates the source. `seeds` may be null: seeds are read from the graph's splits.
 Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<EdgeListSeeds> seeds,
                                         sampler::EpochPlan plan, const EdgeLoaderOptions& options) {
   const LoaderSampling draws{.by = options.sampled_by,
@@ -55,13 +58,15 @@ Status CheckEnds(const DistGraph& graph, NodeTypeId type, const std::vector<Glob
   const uint64_t num_nodes = graph.num_nodes(type);
   for (const GlobalNodeId node : nodes) {
     if (node.value < num_nodes) continue;
-    return InvalidArgument("an edge's end is node " + std::to_string(node.value) + " of type '" +
-                           graph.schema().NodeTypeName(type) + "', which has " + std::to_string(num_nodes));
+    return InvalidArgument("endpoint of an edge: node " + std::to_string(node.value) + " of type '" +
+                           graph.schema().NodeTypeName(type) + "' is out of range [0, " + std::to_string(num_nodes) +
+                           ")");
   }
   return Status();
 }
 
-// That batches of the list can have these rows.
+// Checks that rows of these columns can be returned for every edge of the list: they are kept with the list and
+// complete, or the edges have ids and the graph has the column or an attached tensor of that name.
 Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std::vector<std::string>& columns) {
   for (const auto& [column, rows] : edges.rows) {
     if (!rows.shape().empty() && static_cast<size_t>(rows.num_rows()) == edges.size()) continue;
@@ -76,20 +81,21 @@ Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std
       continue;
     }
     return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column +
-                           "': a share of a split has those that EdgeSplitOptions::columns names");
+                           "': list the column in EdgeSplitOptions::columns for a share of a split");
   }
   return Status();
 }
 
-// The type exists.
+// Checks a list of edges: lengths, endpoints, and what the options require of it. edges.type must exist.
 Status CheckEdges(const DistGraph& graph, const EdgeList& edges, const EdgeLoaderOptions& options) {
   if (edges.sources.size() != edges.size() || (!edges.ids.empty() && edges.ids.size() != edges.size())) {
     return InvalidArgument("a list of edges has " + std::to_string(edges.sources.size()) + " sources, " +
                            std::to_string(edges.size()) + " destinations and " + std::to_string(edges.ids.size()) +
-                           " ids, expected as many of each (or no ids)");
+                           " ids, expected equal numbers (or no ids)");
   }
   if (options.want_pair_ids && edges.ids.size() != edges.size()) {
-    return InvalidArgument("the list of edges has no ids: a share of a split has them with EdgeSplitOptions::want_ids");
+    return InvalidArgument(
+        "want_pair_ids: the list of edges has no ids; set EdgeSplitOptions::want_ids for a share of a split");
   }
   RETURN_IF_ERROR(CheckEnds(graph, graph.schema().SourceOf(edges.type), edges.sources));
   RETURN_IF_ERROR(CheckEnds(graph, graph.schema().DestinationOf(edges.type), edges.destinations));
@@ -103,7 +109,8 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, edges.types, options));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    sampler::FirstOrdinals(graph.partitions(), edges.types, edges.split, edges.part));
-  // By a question for no rows, and not of GatherEdgeRows, which knows attached tensors: a split has columns alone.
+  // A query for no rows checks that the column exists. GatherEdgeRows would also accept attached tensors, which a split
+  // does not support.
   for (const std::string& column : options.edge_columns) {
     const SplitReader reader(graph, edges.types.front(), edges.split, edges.part, 1);
     RETURN_IF_ERROR(reader.ReadRows(column, {}).status());
@@ -132,8 +139,8 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare 
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, {share.edges.type}, options));
   RETURN_IF_ERROR(CheckEdges(graph, share.edges, options));
   if (share.largest < share.edges.size()) {
-    return InvalidArgument("a share of " + std::to_string(share.edges.size()) + " edges where the largest has " +
-                           std::to_string(share.largest));
+    return InvalidArgument("EdgeShare has " + std::to_string(share.edges.size()) +
+                           " edges, expected at most its `largest`, " + std::to_string(share.largest));
   }
   plan.num_steps = StepsOfLoader(share.largest, options.batch_size, options.last_batch);
   plan.links->owner = graph.rank();

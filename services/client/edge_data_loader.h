@@ -1,4 +1,4 @@
-// Prefetched mini-batches over seed edges. Counterpart of DGL's DistEdgeDataLoader.
+// Data loader over seed edges that prefetches mini-batches. Counterpart of DGL's DistEdgeDataLoader.
 //
 //   EdgeLoaderOptions options{.batch_size = 1024, .negatives = {sampler::NegativeKind::kUniform, 5}, .sampling = spec};
 //   options.reverse_types = {{follows, followed_by}};
@@ -10,11 +10,12 @@
 //     if (!batch) break;
 //     ...
 //   }
-// `links` of a mini-batch are the seed edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h);
-// its layers are the sampled neighborhoods of all end nodes, without the seed edges. Mini-batches are returned in the
-// order of steps and are a pure function of (edges, seed, epoch, step, rank), defined in docs/edge-tasks.md: they do
-// not depend on threads, sampler processes or partitions. Every rank gets the same number of mini-batches; the share of
-// a rank may be empty.
+//
+// MiniBatch::links has the seed edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h). The
+// layers are the neighborhoods of all endpoints, sampled without the seed edges (exclude_batch). Batches are returned
+// in step order. A batch is a pure function of (edges, seed, epoch, step, rank), specified in docs/edge-tasks.md; it
+// does not depend on the number of threads, sampler processes or partitions. Every rank gets the same number of
+// batches; a rank's share of a batch may be empty.
 #pragma once
 
 #include <map>
@@ -32,65 +33,72 @@
 
 namespace espalier::client {
 
-// A part of a named split. No process holds the list; each partition stores the part of its edges.
+// One part of a named split of edges. The list of edges is not held by the loader; seeds of each step are read from the
+// partitions that own them.
 struct EdgesOfSplit {
-  std::vector<EdgeTypeId> types;  // each once; their ends may be of any node types
+  std::vector<EdgeTypeId> types;  // distinct; their endpoints may have any node types
   std::string split;
   graph::SplitPartName part = graph::SplitPartName::kTrain;
 };
 
 struct EdgeLoaderOptions {
-  uint64_t batch_size = 0;  // edges, at least 1; of all ranks together, or of this rank for an EdgeShare
-  bool shuffle = true;      // false: in the order of the list or split
+  // Seed edges per step, at least 1: of all ranks together; with an EdgeShare of this rank alone.
+  uint64_t batch_size = 0;
+  bool shuffle = true;  // false: in the order of the list or split
   LastBatch last_batch = LastBatch::kKeep;
-  // Negatives are sampled for the global mini-batch; for an EdgeShare, for this rank's edges, with random numbers of
-  // its own. kInDegree samples among the destinations of the list, or of the training part of the split. A count of 0
-  // (kUniform): no negatives, for tasks that predict labels of edges.
+  // Negative sampling. Negatives belong to the whole batch, not to a rank's share of it; with an EdgeShare they belong
+  // to this rank's batch and come from a random stream of this rank. kInDegree samples from the destinations of the
+  // list, or of the split's training part. kUniform with a count of 0 means no negatives, for tasks on the edges
+  // themselves.
   sampler::NegativeSpec negatives;
-  // Excludes the seed edges of the mini-batch and their reverse edges (reverse_types), by their end nodes, from every
-  // hop. They are excluded before sampling, so that fan-outs stay full. Counterpart of DGL's exclude='self' and
-  // 'reverse_types'. The seed edges are those of all ranks; for an EdgeShare, those of this rank.
+  // Excludes the seed edges and their reverses (reverse_types), given by their endpoints, from sampling in every hop.
+  // They are excluded before sampling, so other edges fill the fan-out. (DGL's exclude='self' and 'reverse_types'.) For
+  // a split, or a list that is the same on all ranks, the edges of all ranks in the step are excluded; with an
+  // EdgeShare those of this rank.
   bool exclude_batch = true;
-  // For the edge types of the loader: the edge type that has their reverse edges (may be the type itself).
+  // For edge types of the loader: the type that has the same edges with source and destination swapped (may be the type
+  // itself).
   std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
   sampler::SamplingSpec sampling;  // fan-outs, seed
-  int threads = 1;                 // that sample in this process; collate runs on one more
-  uint32_t batches_ahead = 2;      // at least 1
-  bool want_edge_ids = false;      // of sampled edges
-  // Return the ids of the seed edges as LinkSeeds::edge_ids; for one edge type. For a split, each pair must be exactly
-  // one edge of the graph, or be given by its id.
+  int threads = 1;                 // sampling threads in this process; collate runs on an additional thread
+  uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
+  bool want_edge_ids = false;      // whether blocks contain the ids of sampled edges
+  // Requests the ids of the seed edges in LinkSeeds::edge_ids; for loaders with one edge type. A list with ids returns
+  // them anyway. In a split each pair must be exactly one edge of the graph, or the split must give its edge number.
   bool want_pair_ids = false;
-  // Columns of the seed edges to return as LinkSeeds::rows, such as labels; for one edge type. For a split, the columns
-  // of the graph (docs/edge-tasks.md); for a list, the rows that it holds, else the columns or attached tensors of its
-  // ids.
+  // Labels and other columns of the seed edges, returned in LinkSeeds::rows; for loaders with one edge type. For a
+  // split: columns of the graph, for the edges that the split refers to (docs/edge-tasks.md). For a list: rows kept
+  // with it (EdgeList::rows), otherwise columns of the graph or attached tensors, by edge id.
   std::vector<std::string> edge_columns = {};
-  SampledBy sampled_by = SampledBy::kThisProcess;  // sampler processes support EdgesOfSplit only
+  SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports EdgesOfSplit only
 };
 
-// The part of a loader that does not depend on the type of its batches.
+// The part of an EdgeDataLoader that does not depend on its batch type.
 struct EdgeLoaderSource {
-  std::unique_ptr<EdgeListSeeds> seeds;               // null: the graph's own
-  std::unique_ptr<sampler::MiniBatchSource> batches;  // uses the seeds
+  std::unique_ptr<EdgeListSeeds> seeds;               // null: seeds are read from the graph's splits
+  std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
-// InvalidArgument where edges or options do not fit the graph, NotFound where the split or an edge column does not
-// exist, FailedPrecondition where sampler processes are to draw and there are none.
+// Creates the source of an EdgeDataLoader. InvalidArgument: edges or options do not fit the graph. NotFound: there is
+// no such split or edge column. FailedPrecondition: SampledBy::kSamplers without sampler processes.
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const EdgesOfSplit& edges,
                                               const EdgeLoaderOptions& options);
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList edges, const EdgeLoaderOptions& options);
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare share,
                                               const EdgeLoaderOptions& options);
 
-// One consumer. T is what `collate` makes of a mini-batch: features fetched, tensors built, whatever training takes.
+// Data loader with batches of type T, for one consumer thread. `collate` converts a mini-batch to T: it may fetch
+// features, build tensors, or prepare anything else that training needs.
 template <class T>
 class EdgeDataLoader {
  public:
   using Collate = typename CollatedBatches<T>::Collate;
 
-  // `graph` outlives the loader. `collate` runs on a thread of the loader, one batch at a time. `edges` are
-  //   EdgesOfSplit, or an EdgeList that all ranks have: each takes its share of every batch
+  // Creates a loader. `graph` must outlive it. `collate` is called on a thread of the loader, for one batch at a time.
+  // Errors are those of MakeEdgeLoaderSource. `edges` is one of
+  //   EdgesOfSplit, or an EdgeList that is the same on all ranks: each rank takes its share of every batch
   //   (sampler::PositionsOfShare);
-  //   an EdgeShare (EdgeSplit): this rank's own; a batch's global_num_seeds counts them alone. All ranks get as many
-  //   batches as the largest share makes: where a rank's own are used up, its batches are empty.
+  //   EdgeShare, the edges of this rank (EdgeSplit): MiniBatch::global_num_seeds counts this rank's seeds only. All
+  //   ranks get the number of batches of the largest share; a rank whose edges are used up gets empty batches.
   template <class Edges>
   static Result<std::unique_ptr<EdgeDataLoader>> Make(const DistGraph& graph, Edges edges,
                                                       const EdgeLoaderOptions& options, Collate collate) {
@@ -98,9 +106,10 @@ class EdgeDataLoader {
     return std::unique_ptr<EdgeDataLoader>(new EdgeDataLoader(graph, std::move(source), options, std::move(collate)));
   }
 
-  // Begins an epoch at a step, also in the middle of another one.
+  // Starts an epoch at `first_step`. An epoch that is not finished is abandoned.
   Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
-  // The next step's batch; nullopt after the epoch's last. After an error: the same as after the last batch.
+  // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
+  // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
 
  private:
@@ -108,10 +117,10 @@ class EdgeDataLoader {
       : source_(std::move(source)), batches_(graph, *source_.batches, options.batches_ahead, std::move(collate)) {}
 
   const EdgeLoaderSource source_;
-  CollatedBatches<T> batches_;  // uses the source
+  CollatedBatches<T> batches_;  // references source_
 };
 
-// Batches as they are drawn.
+// A loader whose batches are not converted.
 using DistEdgeDataLoader = EdgeDataLoader<sampler::MiniBatch>;
 
 }  // namespace espalier::client

@@ -303,7 +303,7 @@ TEST_F(EdgeDataLoaderTest, SaysWhatDoesNotFit) {
   EdgeLoaderOptions options = LinkOptions();
   EXPECT_EQ(refusal(EdgesOfSplit{{kLinkType}, "none"}, options).code(), StatusCode::kNotFound);
   options.reverse_types = {{EdgeTypeId(3), kLinkType}};
-  EXPECT_THAT(refusal(links, options).message(), HasSubstr("edge type 3, which is none of the loader's"));
+  EXPECT_THAT(refusal(links, options).message(), HasSubstr("edge type 3, which is not an edge type of the loader"));
   options = LinkOptions();
   options.batch_size = 0;
   EXPECT_THAT(refusal(links, options).message(), HasSubstr("batch size"));
@@ -311,15 +311,15 @@ TEST_F(EdgeDataLoaderTest, SaysWhatDoesNotFit) {
   options.negatives.count = 0;
   EXPECT_THAT(refusal(links, options).message(), HasSubstr("at least one negative"));
   options = LinkOptions();
-  EXPECT_THAT(refusal(EdgesOfSplit{{}, "links"}, options).message(), HasSubstr("none of the loader's"));
+  EXPECT_THAT(refusal(EdgesOfSplit{{}, "links"}, options).message(), HasSubstr("not an edge type of the loader"));
   EXPECT_THAT(refusal(EdgeList{.type = EdgeTypeId(0), .sources = {GlobalNodeId(0)}}, options).message(),
               HasSubstr("1 sources, 0 destinations"));
   const GlobalNodeId beyond(graph->num_nodes(kLinkEnd));
   EXPECT_THAT(
       refusal(EdgeList{.type = kLinkType, .sources = {GlobalNodeId(0)}, .destinations = {beyond}}, options).message(),
-      HasSubstr("an edge's end is node 1500"));
+      HasSubstr("endpoint of an edge: node 1500"));
   EdgeShare impossible{.edges = LinksOf(*graph), .largest = 1};
-  EXPECT_THAT(refusal(impossible, options).message(), HasSubstr("200 edges where the largest has 1"));
+  EXPECT_THAT(refusal(impossible, options).message(), HasSubstr("200 edges, expected at most its `largest`, 1"));
   options.reverse_types.clear();
   EXPECT_THAT(refusal(EdgesOfSplit{{}, "links"}, options).message(), HasSubstr("names no edges"));
   EXPECT_THAT(refusal(EdgesOfSplit{{EdgeTypeId(7)}, "links"}, options).message(),

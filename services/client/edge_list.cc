@@ -1,3 +1,5 @@
+// Endpoints are read with FindEdges, or as the seeds of a split, in queries of edges_per_request edges, so that a
+// query for a long list stays below the limits of one message.
 #include "services/client/edge_list.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@ namespace espalier::client {
 
 Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
                               uint64_t edges_per_request) {
-  if (edges_per_request == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
+  if (edges_per_request == 0) return InvalidArgument("edges_per_request is 0, expected at least 1");
   RETURN_IF_ERROR(graph.schema().CheckEdgeType(type));
   EdgeList edges{.type = type};
   edges.sources.reserve(ids.size());
@@ -29,7 +31,7 @@ Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vect
 
 Result<EdgeList> SplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
                             graph::SplitPartName part, uint64_t edges_per_request) {
-  if (edges_per_request == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
+  if (edges_per_request == 0) return InvalidArgument("edges_per_request is 0, expected at least 1");
   SplitReader reader(graph, type, split, part, edges_per_request);
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   EdgeList edges{.type = type};

@@ -1,3 +1,5 @@
+// A step is a range of positions of the shuffled or unshuffled list. A query may name positions within the step; only
+// the edges at those positions are returned.
 #include "services/client/edge_list_seeds.h"
 
 #include "services/sampler/seeds/seed_order.h"
@@ -6,20 +8,20 @@
 namespace espalier::client {
 
 Result<uint64_t> EdgeListSeeds::CountOf(NodeTypeId, const std::string&, graph::SplitPartName) {
-  return NotFound("a list of edges holds no nodes");
+  return NotFound("a list of edges has no seed nodes");
 }
 
 Result<uint64_t> EdgeListSeeds::CountOfEdges(EdgeTypeId type, const std::string&, graph::SplitPartName) {
-  if (type != edges_.type) return NotFound("no edges of edge type " + std::to_string(type.value));
+  if (type != edges_.type) return NotFound("the list has no edges of edge type " + std::to_string(type.value));
   return edges_.size();
 }
 
 Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) {
-  if (query.edge_types.empty()) return NotFound("a list of edges holds no nodes");
+  if (query.edge_types.empty()) return NotFound("a list of edges has no seed nodes");
   if (query.edge_types.size() != 1 || query.edge_types.front() != edges_.type) {
-    return NotFound("the list has edges of edge type " + std::to_string(edges_.type.value) + " alone");
+    return NotFound("the list has edges of edge type " + std::to_string(edges_.type.value) + " only");
   }
-  if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
+  if (query.batch_size == 0) return InvalidArgument("batch size 0, expected at least 1");
   if (query.want_edge_ids && edges_.ids.size() != edges_.size()) {
     return InvalidArgument("the list of edges has no ids");
   }

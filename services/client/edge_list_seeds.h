@@ -1,4 +1,4 @@
-// Seed edges of one type from a list, which need not be a split of the graph.
+// Seed source over a list of edges of one type, which need not be those of a split.
 #pragma once
 
 #include <span>
@@ -11,15 +11,16 @@
 
 namespace espalier::client {
 
-// Every split and part of the list's type is the list. The order of an epoch is the same function of (seed, epoch) as
-// that of a split, so the edges of a split in the user's order give the batches of that split. Rows of edge columns are
-// those kept with the list; else they are the graph's, or an attached tensor's, by the edges' ids. Thread-safe.
+// Returns the list for every split and part of the list's edge type. The order of an epoch is the same function of
+// (seed, epoch) as for a split, so a list with the edges of a split in their original order gives the same batches as
+// the split. Rows of edge columns come from EdgeList::rows if they are kept there, otherwise by edge id from columns of
+// the graph or attached tensors. Thread-safe.
 class EdgeListSeeds final : public sampler::SeedSource {
  public:
-  // `graph` must outlive this object; the end nodes must be nodes of it.
+  // `graph` must outlive the object. The endpoints of the edges must be nodes of the graph.
   EdgeListSeeds(sampler::PartitionedGraph& graph, EdgeList edges) : graph_(graph), edges_(std::move(edges)) {}
 
-  // Returns NotFound: a list of edges has no nodes.
+  // Always NotFound: a list of edges has no seed nodes.
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
@@ -27,7 +28,7 @@ class EdgeListSeeds final : public sampler::SeedSource {
                                                 Deadline deadline) override;
 
  private:
-  // Of the edges at these places of the list; `ids` are theirs.
+  // Returns rows of the edges at these indices of the list; `ids` are their edge ids, or empty.
   Result<Tensor> RowsOfBatch(const std::string& column, std::span<const uint64_t> places,
                              std::span<const GlobalEdgeId> ids, Deadline deadline);
 

@@ -1,3 +1,6 @@
+// Each kind of input has a reader (SplitReader, IdReader, MaskReader) that reads items by position; TakeShare selects
+// the items of this rank from it. Shares of ids and masks are resolved to endpoints and rows by edge id. A named split
+// keeps pairs of nodes, so its rows are read by position in the split.
 #include "services/client/edge_split.h"
 
 #include <algorithm>
@@ -11,15 +14,15 @@ namespace espalier::client {
 namespace {
 
 Status CheckEdgeSplit(const DistGraph& graph, EdgeTypeId type, const EdgeSplitOptions& options) {
-  if (options.edges_per_request == 0) return InvalidArgument("an edge split needs questions of at least 1 edge");
+  if (options.edges_per_request == 0) return InvalidArgument("edges_per_request is 0, expected at least 1");
   return graph.schema().CheckEdgeType(type);
 }
 
-// Rows of edges by their ids, a stretch at a time.
+// Reads rows of edges by id, in several queries.
 Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::string& column,
                          const std::vector<GlobalEdgeId>& ids, uint64_t edges_per_request) {
   RowPieces rows(ids.size());
-  // Only an owner knows what a row is, so it is asked for none first.
+  // A query for no rows returns the dtype and shape of a row, which determine the number of rows per query.
   ASSIGN_OR_RETURN(const Tensor none, graph.GatherEdgeRows(type, column, {}));
   RETURN_IF_ERROR(rows.Add(none));
   const uint64_t at_once = RowsPerQuestion(none, edges_per_request);
@@ -32,7 +35,7 @@ Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::str
   return rows.Take();
 }
 
-// The share of a list of `total` ids.
+// Returns this rank's share of the `total` ids of the reader.
 template <class Reader>
 Result<EdgeShare> ShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t total, const Reader& reader,
                              const EdgeSplitOptions& options) {
@@ -65,7 +68,7 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::
     share.edges.destinations.reserve(size);
   }
   const NodeTypeId destination = graph.schema().DestinationOf(type);
-  std::vector<uint64_t> positions;  // of the share, where its rows are asked for
+  std::vector<uint64_t> positions;  // of the share's edges in the split; filled only if columns are requested
   const auto keep = [&](const SplitItem& item) {
     share.edges.sources.push_back(item.source);
     share.edges.destinations.push_back(item.node);

@@ -1,11 +1,12 @@
-// Divides the edges of a split, mask or list between ranks, for training loops with a list of seed edges per rank.
-// Counterpart of DGL's edge_split.
+// Divides the edges of a split, a mask or a list of ids among ranks, for training loops in which each rank has its own
+// list of seed edges. Counterpart of DGL's edge_split.
 //
 //   ASSIGN_OR_RETURN(EdgeShare mine, EdgeSplit(*graph, train_mask, {}));  // a DistTensor over the edges of a type
 //   EdgeLoaderOptions options{.batch_size = 1024, .sampling = spec};      // 1024 edges of this rank
 //   ASSIGN_OR_RETURN(auto loader, DistEdgeDataLoader::Make(*graph, std::move(mine), options, collate));
-// Not a collective call: each rank computes its share by itself, and each edge is in the share of exactly one rank.
-// Memory: the share, and edges_per_request edges (or values of a mask).
+//
+// Not a collective operation: each rank computes its share without the others. Every edge is in the share of exactly
+// one rank. Memory: the share, plus edges_per_request edges (for a mask: its values).
 #pragma once
 
 #include <span>
@@ -20,36 +21,38 @@ namespace espalier::client {
 
 struct EdgeSplitOptions {
   SplitBy by = SplitBy::kEven;
-  uint64_t edges_per_request = kEdgesPerRequest;  // at least 1
-  // Labels and other edge columns whose rows are kept with the share (EdgeList::rows). Of a named split there is no
-  // other way to them, and each takes another pass over what the share is taken from.
+  uint64_t edges_per_request = kEdgesPerRequest;  // edges per query, at least 1
+  // Labels and other edge columns whose rows are returned with the share (EdgeList::rows). For a named split without
+  // want_ids this is the only way to read them. Each column takes one more pass over the input of the share.
   std::vector<std::string> columns = {};
-  // Of a named split (shares of other things have ids anyway): each pair must be an edge of the graph, and one alone,
-  // or named by its number; else InvalidArgument names it.
+  // Requests edge ids for a named split; shares of ids and masks always have them. Each pair must be exactly one edge
+  // of the graph, or the split must give its edge number; otherwise InvalidArgument with the pair.
   bool want_ids = false;
 };
 
+// The edges of one rank.
 struct EdgeShare {
-  EdgeList edges;        // in the order of the input; may be empty
-  uint64_t largest = 0;  // number of edges of the rank with the most; makes epochs equally long on all ranks
+  EdgeList edges;        // in the order of the input; may be empty if there are more ranks than edges
+  uint64_t largest = 0;  // size of the largest share: gives all ranks epochs of equal length
 };
 
-// The functions below use rank and world size of the graph's context. InvalidArgument: a type or edge that does not
-// exist; a pair whose column values are requested and that is no edge, or is several edges with different values;
-// edges_per_request of 0. NotFound: no such column.
+// The functions below return the share of the rank in the graph's context, for the world size in that context.
+// InvalidArgument: a type or an edge does not exist; a column is requested, and a pair is not an edge or is several
+// edges whose rows differ; or edges_per_request is 0. NotFound: there is no such column.
 
-// Divides a part of a named split, in the order of the input, without ids unless want_ids. kEven reads the share only,
-// kLocality reads the whole part. NotFound: the split does not exist.
+// Divides one part of a named split, in the order of the input files, without ids unless want_ids is set. kEven reads
+// the share only, kLocality scans the whole part. NotFound: there is no such split.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::string& split,
                             graph::SplitPartName part, const EdgeSplitOptions& options);
-// Divides a list that every rank passes, in its order; the share has ids. Only the end nodes of the share are
-// requested.
+// Divides a list of ids, which must be the same on all ranks; the share keeps its order and has ids. Queries the
+// endpoints of the share only.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, std::span<const GlobalEdgeId> ids,
                             const EdgeSplitOptions& options);
-// Divides the edges where `mask` is not 0, in the order of global ids; the shares of kEven therefore depend on the
-// partitioning. `mask`: Bool or U8, one value per edge of a type; it must not change during the call
-// (FailedPrecondition where a change is noticed). A rank reads the mask only in the partitions of its share; with
-// kEven, from the beginning of the first partition to the end of the share.
+// Divides the edges whose `mask` value is not 0, in the order of global ids. That order depends on the partitioning, so
+// kEven gives other shares under another partitioning. `mask` has dtype Bool or U8 and one value for each edge of a
+// type; it must not change during the call (FailedPrecondition if a change is detected). A rank reads mask rows only of
+// the partitions with edges of its share; with kEven from the start of the first such partition to the end of the
+// share.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, const EdgeSplitOptions& options);
 
 }  // namespace espalier::client

@@ -1,4 +1,5 @@
-// DistGraph::EdgeSubgraph: the ends of the edges, asked of their owners, as rows of a graph of their own.
+// DistGraph::EdgeSubgraph: queries the endpoints of the edges from their owners and numbers the nodes by first
+// occurrence, for each edge type sources before destinations.
 #include "services/client/dist_graph.h"
 #include "services/sampler/batches/node_numbering.h"
 

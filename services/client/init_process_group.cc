@@ -1,3 +1,7 @@
+// The address of rank 0 is kept in a tensor with one own row of U8, padded with zeros. Rank 0 first drops a tensor that
+// a killed rank 0 left behind, then creates its own; the tensor is dropped when the group is connected or has failed.
+// The other ranks poll it with increasing, jittered delays. They ignore a tensor without an address and one that
+// disappears while they read it, since rank 0 may be creating it anew.
 #include "services/client/init_process_group.h"
 
 #include <algorithm>
@@ -18,9 +22,9 @@ namespace espalier::client {
 namespace {
 
 constexpr const char* kMeetingPlace = "espalier.meeting-place";
-constexpr int64_t kAddressBytes = 512;  // filled up with zeros; a host name has 255 at most
+constexpr int64_t kAddressBytes = 512;  // padded with zeros; a host name has at most 255
 
-// The row that says where ranks meet. It goes with this.
+// Owns the tensor with the address of rank 0; the destructor drops it.
 class MeetingPlace {
  public:
   MeetingPlace(sampler::PartitionedTensors& tensors, sampler::TensorHandle row)
@@ -43,11 +47,13 @@ class MeetingPlace {
   const sampler::TensorHandle row_;
 };
 
-// The row lives as long as what is returned.
+// Publishes the address of rank 0. The tensor exists as long as the returned object.
 Result<std::unique_ptr<MeetingPlace>> Announce(const DistGraph& graph, const std::string& address, Deadline deadline) {
-  if (address.size() >= static_cast<size_t>(kAddressBytes)) return InvalidArgument("the address " + address);
+  if (address.size() >= static_cast<size_t>(kAddressBytes))
+    return InvalidArgument("the address of rank 0, " + address + ", is too long: expected fewer than " +
+                           std::to_string(kAddressBytes) + " bytes");
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
-  // Of a rank 0 that was killed here.
+  // Drop the tensor of an earlier rank 0 that was killed during the rendezvous.
   RETURN_IF_ERROR(tensors.Drop({RowSpace::Own(), kMeetingPlace, {}}, deadline));
   sampler::TensorSpec spec;
   spec.id.rows = RowSpace::Own(1);
@@ -60,7 +66,7 @@ Result<std::unique_ptr<MeetingPlace>> Announce(const DistGraph& graph, const std
   return place;
 }
 
-// Empty while nobody has said it.
+// Reads the address of rank 0. Empty: it is not published yet.
 Result<std::string> Look(const DistGraph& graph, Deadline deadline) {
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
   const Result<sampler::TensorHandle> place = tensors.Find({RowSpace::Own(), kMeetingPlace, {}}, deadline);
@@ -70,11 +76,12 @@ Result<std::string> Look(const DistGraph& graph, Deadline deadline) {
   }
   if (place->dtype != DType::kU8 || place->row_shape != std::vector<int64_t>{kAddressBytes} ||
       tensors.NumRows(place->id.rows) != 1) {
-    return FailedPrecondition(std::string("a tensor '") + kMeetingPlace + "' of another kind is in the way");
+    return FailedPrecondition(std::string("the tensor '") + kMeetingPlace +
+                              "' is not one that rank 0 creates for its address: drop it and restart the program");
   }
   const GlobalRowId first(0);
   const Result<Tensor> row = tensors.Read(*place, {&first, 1}, deadline);
-  // It may have been dropped since, to be made anew.
+  // Rank 0 may have dropped the tensor since Find, to create it anew.
   if (row.status().code() == StatusCode::kNotFound) return std::string();
   if (!row.ok()) return row.status();
   const char* const text = reinterpret_cast<const char*>(row->bytes());
@@ -88,10 +95,11 @@ Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context,
   for (int attempt = 1;; ++attempt) {
     ASSIGN_OR_RETURN(std::string address, Look(graph, deadline));
     if (!address.empty()) return address;
-    if (context.session.channel.stop.stop_requested()) return Cancelled("stopped while waiting for rank 0");
+    if (context.session.channel.stop.stop_requested())
+      return Cancelled("stopped while waiting for the address of rank 0");
     const std::chrono::nanoseconds delay = DelayBefore(attempt, pace, static_cast<uint32_t>(jitter()));
     Clock::Real().SleepFor(std::min(delay, deadline.Remaining()));
-    if (deadline.HasPassed()) return DeadlineExceeded("rank 0 did not say where ranks meet");
+    if (deadline.HasPassed()) return DeadlineExceeded("rank 0 did not publish its address in time");
   }
 }
 
@@ -111,12 +119,12 @@ Result<std::unique_ptr<collective::Collective>> InitProcessGroup(const DistGraph
   ASSIGN_OR_RETURN(std::unique_ptr<RingEndpoint> endpoint, RingEndpoint::Listen(options));
   if (context.rank.value > 0) {
     ASSIGN_OR_RETURN(const std::string address,
-                     AwaitAddress(graph, context, deadline).While("meeting the other ranks"));
+                     AwaitAddress(graph, context, deadline).While("joining the process group"));
     return ConnectRing(std::move(endpoint), address, deadline);
   }
   const std::string address = endpoint->address();
   ASSIGN_OR_RETURN(const std::unique_ptr<MeetingPlace> place,
-                   Announce(graph, address, deadline).While("saying where ranks meet"));
+                   Announce(graph, address, deadline).While("publishing the address of rank 0"));
   return ConnectRing(std::move(endpoint), address, deadline);
 }
 

@@ -1,3 +1,4 @@
+// Parses and validates the variables of initialize.h. An empty variable counts as absent.
 #include "services/client/initialize.h"
 
 #include <charconv>
@@ -44,7 +45,7 @@ Result<bool> Flag(const Environment& environment, const std::string& name) {
   return InvalidArgument(name + "='" + text + "': expected true or false");
 }
 
-// Null where none of the variables is set.
+// Loads the TLS credentials. Null if none of the variables is set; InvalidArgument if only some are.
 Result<std::shared_ptr<const rpc::TransportSecurity>> TlsOf(const Environment& environment) {
   rpc::TlsSettings settings;
   std::string job;
@@ -60,12 +61,12 @@ Result<std::shared_ptr<const rpc::TransportSecurity>> TlsOf(const Environment& e
     given += value->empty() ? 0 : 1;
   }
   if (given == 0) return std::shared_ptr<const rpc::TransportSecurity>();
-  if (!missing.empty()) return InvalidArgument(missing + " is not set: TLS takes all four ESPALIER_TLS variables");
+  if (!missing.empty()) return InvalidArgument(missing + " is not set: TLS needs all four ESPALIER_TLS variables");
   ASSIGN_OR_RETURN(settings.job, pki::ParseJobIdentity(job).While("ESPALIER_TLS_JOB"));
   return rpc::TransportSecurity::LoadPatiently(settings, pki::PeerRole::kTrainer);
 }
 
-// Servers, or partitions in this process.
+// Reads the addresses of the servers, or the location of partitions to open in this process: exactly one of them.
 Status FindGraph(const Environment& environment, SessionOptions* session) {
   const std::vector<std::string> servers = SplitAtCommas(Find(environment, "ESPALIER_SERVERS").value_or(""));
   StandaloneOptions& standalone = session->standalone;
@@ -85,17 +86,20 @@ Status FindGraph(const Environment& environment, SessionOptions* session) {
   return Status();
 }
 
+// Reads rank, world size and the address at which other ranks reach this one.
 Status FindPlace(const Environment& environment, Context* context) {
   constexpr uint64_t kMaxRank = std::numeric_limits<uint32_t>::max();
   ASSIGN_OR_RETURN(const uint64_t world_size, Number(environment, "ESPALIER_WORLD_SIZE", 1, kMaxRank));
   ASSIGN_OR_RETURN(const uint64_t rank, Number(environment, "ESPALIER_RANK", 0, kMaxRank));
   if (rank >= world_size) {
     return InvalidArgument("ESPALIER_RANK=" + std::to_string(rank) +
-                           " is not below ESPALIER_WORLD_SIZE=" + std::to_string(world_size));
+                           " is out of range: expected less than ESPALIER_WORLD_SIZE=" + std::to_string(world_size));
   }
   if (world_size > 1 && !context->session.standalone.partitions_uri.empty()) {
-    return InvalidArgument("ESPALIER_WORLD_SIZE=" + std::to_string(world_size) +
-                           " with ESPALIER_PARTITIONS: partitions in a process serve that one alone");
+    return InvalidArgument(
+        "ESPALIER_WORLD_SIZE=" + std::to_string(world_size) +
+        " with ESPALIER_PARTITIONS: partitions that a process opens can be used by that process only; "
+        "expected a world size of 1, or ESPALIER_SERVERS");
   }
   context->rank = Rank(static_cast<uint32_t>(rank));
   context->world_size = static_cast<uint32_t>(world_size);

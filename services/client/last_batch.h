@@ -1,3 +1,4 @@
+// Treatment of an incomplete last mini-batch of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +7,10 @@
 
 namespace espalier::client {
 
-enum class LastBatch { kKeep, kDrop };  // whether an incomplete last batch of an epoch is kept
+// Whether a last batch of an epoch with fewer than batch_size seeds is kept or dropped.
+enum class LastBatch { kKeep, kDrop };
 
-// Of an epoch over `total` seeds. batch_size > 0.
+// Returns the number of steps of an epoch over `total` seeds. batch_size > 0.
 inline uint64_t StepsOfLoader(uint64_t total, uint64_t batch_size, LastBatch last) {
   return last == LastBatch::kDrop ? total / batch_size : sampler::StepsOfEpoch(total, batch_size);
 }

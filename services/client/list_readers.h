@@ -1,4 +1,5 @@
-// Readers for TakeShare (split_shares.h) of lists of ids, and of the ids that a mask selects, in ranges.
+// Readers for TakeShare (split_shares.h) of the inputs of NodeSplit and EdgeSplit that are not named splits: lists of
+// ids, and masks, which are read in several queries.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace espalier::client {
 
-// Id: GlobalNodeId or GlobalEdgeId. The ids must outlive this object.
+// Reads a list of ids in memory. Id is GlobalNodeId or GlobalEdgeId. The ids must outlive the reader.
 template <class Id>
 class IdReader {
  public:
@@ -30,13 +31,13 @@ class IdReader {
   const std::span<const Id> ids_;
 };
 
-// Reads the ids whose mask value is not 0, in the order of global ids. Global ids are ordered by partition, so that a
-// read that begins in a partition requests no rows of the partitions before it. The mask has been checked (CheckMask)
-// and must outlive this object.
+// Reads the ids whose mask value is not 0, in the order of global ids. Global ids are ordered by partition, so a range
+// that starts in one partition is read without the rows of the partitions before it. The mask must have passed
+// CheckMask and must outlive the reader.
 template <class Id>
 class MaskReader {
  public:
-  // rows_per_question > 0.
+  // Counts the ids of each partition on the servers. Mask rows are read `rows_per_question` at a time, at least 1.
   static Result<MaskReader> Make(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_question) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, mask.CountNonzeroByPartition());
     std::vector<uint64_t> positions = {0};
@@ -44,8 +45,8 @@ class MaskReader {
     return MaskReader(mask, rows_per_question, sampler::FirstRows(mask.rows(), graph.book()), std::move(positions));
   }
 
-  uint64_t total() const { return positions_.back(); }
-  // [partitions + 1]: entry p is the position of the first id of partition p.
+  uint64_t total() const { return positions_.back(); }  // number of ids
+  // [partitions + 1]: entry p is the position of the first id of partition p; the last entry is the total.
   const std::vector<uint64_t>& positions_by_partition() const { return positions_; }
 
   template <class Take>
@@ -65,24 +66,26 @@ class MaskReader {
         first_rows_(std::move(first_rows)),
         positions_(std::move(positions)) {}
 
-  // range: not empty, of positions of partition p.
+  // Reads positions of partition p; `range` must not be empty. FailedPrecondition: the partition has fewer ids than
+  // were counted.
   template <class Take>
   Status ReadPartition(size_t p, const sampler::PositionRange& range, Take& take) const {
-    uint64_t position = positions_[p];  // of the next row that is not 0
+    uint64_t position = positions_[p];  // position of the next row that is not 0
     std::vector<GlobalRowId> rows;
     for (uint64_t first = first_rows_[p]; first < first_rows_[p + 1]; first += rows.size()) {
       rows.clear();
       const uint64_t last = first + std::min(rows_per_question_, first_rows_[p + 1] - first);
       for (uint64_t row = first; row < last; ++row) rows.emplace_back(row);
       ASSIGN_OR_RETURN(const Tensor values, mask_.ReadRows(rows));
-      const std::span<const std::byte> bytes = values.byte_span();  // one for each row
+      const std::span<const std::byte> bytes = values.byte_span();  // one byte per row
       for (size_t i = 0; i < rows.size(); ++i) {
         if (bytes[i] == std::byte{0}) continue;
         if (position >= range.first) take(Id(rows[i].value));
         if (++position == range.last) return Status();
       }
     }
-    return FailedPrecondition("the mask '" + mask_.name() + "' has changed while it was split");
+    return FailedPrecondition("the mask '" + mask_.name() +
+                              "' changed during the split: no process may write to it meanwhile");
   }
 
   const DistTensor& mask_;
@@ -91,15 +94,16 @@ class MaskReader {
   std::vector<uint64_t> positions_;   // [partitions + 1]
 };
 
-// Returns InvalidArgument unless `mask` is Bool or U8 with one value per node (or edge) of a type.
+// Checks a mask. InvalidArgument unless its dtype is Bool or U8 and it has one value for each node or edge of a type.
 inline Status CheckMask(const DistTensor& mask, sampler::RowsOf of) {
   const std::string one = of == sampler::RowsOf::kEdges ? "edge" : "node";
   const bool is_of = mask.rows().of == of;
   const bool is_flat = mask.shape().size() == 1;
   if (is_of && is_flat && (mask.dtype() == DType::kBool || mask.dtype() == DType::kU8)) return Status();
   return InvalidArgument("the mask '" + mask.name() + "' is a " + NameOf(mask.dtype()) + " tensor of " +
-                         (is_of ? one + "s" : "no " + one + "s") + " with " + std::to_string(mask.shape().size()) +
-                         " dimensions, expected BOOL or U8, one value for each " + one + " of a type");
+                         (is_of ? one + "s" : "rows other than " + one + "s") + " with " +
+                         std::to_string(mask.shape().size()) + " dimensions, expected BOOL or U8, one value for each " +
+                         one + " of a type");
 }
 
 }  // namespace espalier::client

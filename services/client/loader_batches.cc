@@ -1,3 +1,5 @@
+// kThisProcess samples with LocalMiniBatchSource on the seeds of a list or of the graph; kSamplers reads the streams of
+// the job's sampler processes with RemoteMiniBatchSource.
 #include "services/client/loader_batches.h"
 
 #include <utility>
@@ -13,7 +15,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> BatchesOfSamplers(const DistGr
   const Context& context = graph.context();
   if (context.samplers.empty()) {
     return FailedPrecondition(
-        "there are no sampler processes to draw mini-batches: ESPALIER_SAMPLERS is not set, expected host:port of each "
+        "SampledBy::kSamplers without sampler processes: ESPALIER_SAMPLERS is not set, expected host:port of each "
         "(spec.samplers.replicas)");
   }
   RemoteMiniBatchOptions options;
@@ -37,8 +39,8 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGr
   if (draws.by == SampledBy::kSamplers) {
     if (seeds == nullptr) return BatchesOfSamplers(graph, std::move(plan), draws);
     return InvalidArgument(
-        "sampler processes draw the batches of a split, which all ranks share, and not those of a list or of a rank's "
-        "own share");
+        "sampler processes sample batches of a split that all ranks share, not those of a list or of a rank's own "
+        "share: use SampledBy::kThisProcess");
   }
   sampler::LocalSamplingOptions sampling;
   sampling.threads = draws.threads;

@@ -1,4 +1,4 @@
-// Where the mini-batches of a data loader are sampled.
+// Source of the mini-batches of a data loader: sampling threads in this process, or sampler processes.
 #pragma once
 
 #include <memory>
@@ -10,26 +10,28 @@
 
 namespace espalier::client {
 
+// Where mini-batches are sampled.
 enum class SampledBy {
-  kThisProcess,  // by threads of the loader
-  // By the sampler processes of the job (Context::samplers), with the same result. They support the training part of a
-  // split with global mini-batches. SessionOptions::job must be the job's name, and seed, batch size, split, number of
-  // layers and the sampling of neighbors and negatives must be those of its spec.training; otherwise Next returns
-  // FailedPrecondition, which names the first difference.
+  kThisProcess,  // on threads of the loader
+  // In the job's sampler processes (Context::samplers). Batches are identical to those of kThisProcess. Restricted to
+  // the training part of a split that all ranks share. Samplers serve one job: SessionOptions::job must be its name,
+  // and the seed, batch size, split, number of layers and the sampling of neighbors and negatives must be those of its
+  // spec.training. Otherwise the loader's Next returns FailedPrecondition and names the first difference.
   kSamplers,
 };
 
+// Options of sampling for a loader.
 struct LoaderSampling {
   SampledBy by = SampledBy::kThisProcess;
   sampler::SamplingSpec sampling;
-  int threads = 1;             // of kThisProcess
-  uint32_t batches_ahead = 2;  // of kSamplers: for each sampler process
-  bool want_edge_ids = false;
+  int threads = 1;             // kThisProcess: number of sampling threads
+  uint32_t batches_ahead = 2;  // number of prefetched batches; kSamplers: per sampler process
+  bool want_edge_ids = false;  // whether blocks contain edge ids
 };
 
-// Creates the source of mini-batches. `seeds` is the source of a list; null: the splits of the graph. `graph` and
-// `seeds` must outlive the result. With kSamplers: FailedPrecondition if the job has no sampler processes,
-// InvalidArgument if they do not support such mini-batches.
+// Creates a source of mini-batches. `seeds` are the seeds of a list; null: seeds of the graph's splits. `graph` and
+// `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler processes,
+// InvalidArgument if they do not sample batches of this kind.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
                                                                     sampler::EpochPlan plan,
                                                                     const LoaderSampling& draws);

@@ -1,3 +1,6 @@
+// A server that offers its files writes a random nonce to a file and reports both. If this process can read the same
+// nonce from that path and owns the file, it runs on the same host as the same user. The partition is then loaded as in
+// a server, and each query of immutable data is forwarded to that GraphShard.
 #include "services/client/mapped_partition.h"
 
 #include <fcntl.h>
@@ -14,7 +17,8 @@ namespace espalier::client {
 
 bool SharesFilesWith(const graph::v1::MappedFiles& files) {
   if (files.nonce().empty()) return false;
-  // The path comes from a peer: it may name a device or a pipe.
+  // The path comes from a peer and may name a device, a pipe or a link: open without blocking, accept regular files
+  // only.
   const int descriptor = open(files.nonce_path().c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;
   struct stat about {};
@@ -31,12 +35,13 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescr
   ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(description.mapped_files->partitions_uri()));
   ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(*at.store, at.prefix));
   if (manifest.partition_key != description.partition_key) {
-    return FailedPrecondition("the files at " + description.mapped_files->partitions_uri() + " are of partitioning '" +
-                              manifest.partition_key + "', the server holds '" + description.partition_key + "'");
+    return FailedPrecondition("the files at " + description.mapped_files->partitions_uri() +
+                              " belong to partitioning '" + manifest.partition_key +
+                              "', expected that of the server, '" + description.partition_key + "'");
   }
   format::LoadOptions load;
   load.checksums = format::Checksums::kSkip;
-  // As the server has loaded it: what it did not need may not be on this host.
+  // Load the same files as the server: others may not be on this host.
   load.edge_columns = std::any_of(manifest.edge_columns.begin(), manifest.edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition partition,

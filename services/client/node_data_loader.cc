@@ -1,12 +1,15 @@
+// A loader is an EpochPlan and a source of seeds. For a split the seeds come from the graph. A list or a rank's own
+// share is wrapped in NodeListSeeds; for a rank's own share the plan has one trainer, and an epoch is as long as that
+// of the largest share.
 #include "services/client/node_data_loader.h"
 
 namespace espalier::client {
 
 namespace {
 
-// What nodes of a list and of a split have in common; the split's name is to be set.
+// Returns the part of the plan that lists and splits have in common. The caller sets the name of the split.
 Result<sampler::EpochPlan> PlanOf(const DistGraph& graph, const NodeLoaderOptions& options) {
-  if (options.batch_size == 0) return InvalidArgument("a data loader needs a batch size of at least 1");
+  if (options.batch_size == 0) return InvalidArgument("data loader: batch size 0, expected at least 1");
   RETURN_IF_ERROR(graph.schema().CheckNodeType(options.seed_type));
   sampler::EpochPlan plan;
   plan.seed_type = options.seed_type;
@@ -23,15 +26,16 @@ LoaderSampling DrawsOf(const NodeLoaderOptions& options) {
           .want_edge_ids = options.want_edge_ids};
 }
 
-// Seeds by `num_trainers` ranks, of which this is `rank`; an epoch is `positions` long.
+// Creates a source over a list of nodes for rank `rank` of `num_trainers`. An epoch has `positions` seeds, at least
+// nodes.size(); positions after the last node have no seed.
 Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t positions,
                                     uint32_t num_trainers, Rank rank, const NodeLoaderOptions& options) {
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, PlanOf(graph, options));
   for (const GlobalNodeId node : nodes) {
     if (node.value >= graph.num_nodes(options.seed_type)) {
       return InvalidArgument("node " + std::to_string(node.value) + " of type '" +
-                             graph.schema().NodeTypeName(options.seed_type) + "', which has " +
-                             std::to_string(graph.num_nodes(options.seed_type)));
+                             graph.schema().NodeTypeName(options.seed_type) + "' is out of range [0, " +
+                             std::to_string(graph.num_nodes(options.seed_type)) + ")");
     }
   }
   plan.split = "nodes";
@@ -69,8 +73,8 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vecto
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare share,
                                               const NodeLoaderOptions& options) {
   if (share.largest < share.nodes.size()) {
-    return InvalidArgument("a share of " + std::to_string(share.nodes.size()) + " nodes where the largest has " +
-                           std::to_string(share.largest));
+    return InvalidArgument("NodeShare has " + std::to_string(share.nodes.size()) +
+                           " nodes, expected at most its `largest`, " + std::to_string(share.largest));
   }
   return MakeSource(graph, std::move(share.nodes), share.largest, 1, Rank(0), options);
 }

@@ -1,4 +1,4 @@
-// Prefetched mini-batches over seed nodes. Counterpart of DGL's DistNodeDataLoader.
+// Data loader over seed nodes that prefetches mini-batches. Counterpart of DGL's DistNodeDataLoader.
 //
 //   NodeLoaderOptions options{.seed_type = paper, .batch_size = 1024, .sampling = spec};
 //   ASSIGN_OR_RETURN(auto loader, NodeDataLoader<Batch>::Make(*graph, train_nodes, options, collate));
@@ -8,9 +8,10 @@
 //     if (!batch) break;
 //     ...
 //   }
-// Mini-batches are returned in the order of steps and are a pure function of (nodes, seed, epoch, step, rank): they do
-// not depend on threads, sampler processes or partitions. Every rank gets the same number of mini-batches; the share of
-// a rank may be empty.
+//
+// Batches are returned in step order. A batch is a pure function of (nodes, seed, epoch, step, rank); it does not
+// depend on the number of threads, sampler processes or partitions. Every rank gets the same number of batches; a
+// rank's share of a batch may be empty.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,8 @@
 
 namespace espalier::client {
 
-// A part of a named split of the seed type. No process holds the list; each partition stores the part of its nodes.
+// One part of a named split of NodeLoaderOptions::seed_type. The list of nodes is not held by the loader; seeds of each
+// step are read from the partitions that own them.
 struct NodesOfSplit {
   std::string split;
   graph::SplitPartName part = graph::SplitPartName::kTrain;
@@ -35,23 +37,23 @@ struct NodesOfSplit {
 
 struct NodeLoaderOptions {
   NodeTypeId seed_type;
-  uint64_t batch_size = 0;  // at least 1; of all ranks together, or of this rank for a NodeShare
-  bool shuffle = true;      // false: in the order of the list, or of the split's original ids
+  uint64_t batch_size = 0;  // at least 1: seeds per step of all ranks together; with a NodeShare of this rank alone
+  bool shuffle = true;      // false: in the order of the list, or of original ids in a split
   LastBatch last_batch = LastBatch::kKeep;
   sampler::SamplingSpec sampling;  // fan-outs, seed
-  int threads = 1;                 // that sample in this process; collate runs on one more
-  uint32_t batches_ahead = 2;      // at least 1
-  bool want_edge_ids = false;
-  SampledBy sampled_by = SampledBy::kThisProcess;  // sampler processes support NodesOfSplit only
+  int threads = 1;                 // sampling threads in this process; collate runs on an additional thread
+  uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
+  bool want_edge_ids = false;      // whether blocks contain edge ids
+  SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports NodesOfSplit only
 };
 
-// The part of a loader that does not depend on the type of its batches.
+// The part of a NodeDataLoader that does not depend on its batch type.
 struct NodeLoaderSource {
-  std::unique_ptr<NodeListSeeds> seeds;               // null: the graph's own
-  std::unique_ptr<sampler::MiniBatchSource> batches;  // uses the seeds
+  std::unique_ptr<NodeListSeeds> seeds;               // null: seeds are read from the graph's splits
+  std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
-// InvalidArgument: the nodes or options do not fit the graph; NotFound: the split does not exist; FailedPrecondition:
-// sampled_by is kSamplers and the job has no sampler processes.
+// Creates the source of a NodeDataLoader. InvalidArgument: nodes or options do not fit the graph. NotFound: there is no
+// such split. FailedPrecondition: SampledBy::kSamplers without sampler processes.
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const NodesOfSplit& nodes,
                                               const NodeLoaderOptions& options);
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
@@ -59,15 +61,16 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vecto
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare share,
                                               const NodeLoaderOptions& options);
 
-// Single consumer. T is the return type of `collate`, which converts a mini-batch to what training needs: it gathers
-// features, builds tensors.
+// Data loader with batches of type T, for one consumer thread. `collate` converts a mini-batch to T: it may fetch
+// features, build tensors, or prepare anything else that training needs.
 template <class T>
 class NodeDataLoader {
  public:
   using Collate = typename CollatedBatches<T>::Collate;
 
-  // Iterates over a split, or over a list that all ranks pass: each rank takes its share of every global mini-batch
-  // (sampler::ShareOfBatch). `graph` must outlive the loader. `collate` runs on one thread of the loader.
+  // Creates a loader over a split, or over a list that is the same on all ranks. Each rank takes its share of every
+  // batch (sampler::ShareOfBatch). `graph` must outlive the loader. `collate` is called on a thread of the loader, for
+  // one batch at a time. Errors are those of MakeNodeLoaderSource.
   static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, const NodesOfSplit& nodes,
                                                       const NodeLoaderOptions& options, Collate collate) {
     ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, nodes, options));
@@ -78,17 +81,18 @@ class NodeDataLoader {
     ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, std::move(nodes), options));
     return std::unique_ptr<NodeDataLoader>(new NodeDataLoader(graph, std::move(source), options, std::move(collate)));
   }
-  // Iterates over this rank's own nodes (NodeSplit); global_num_seeds of a mini-batch counts these alone. All ranks get
-  // as many mini-batches as the rank with the most nodes; those after the end of a rank's own nodes are empty.
+  // Creates a loader over this rank's own nodes (NodeSplit). MiniBatch::global_num_seeds counts this rank's seeds only.
+  // All ranks get the number of batches of the largest share; a rank whose nodes are used up gets empty batches.
   static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, NodeShare share,
                                                       const NodeLoaderOptions& options, Collate collate) {
     ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, std::move(share), options));
     return std::unique_ptr<NodeDataLoader>(new NodeDataLoader(graph, std::move(source), options, std::move(collate)));
   }
 
-  // Starts an epoch at a step, also before the end of the current one.
+  // Starts an epoch at `first_step`. An epoch that is not finished is abandoned.
   Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
-  // Returns the batch of the next step, or nullopt after the last one of the epoch. After an error, returns nullopt.
+  // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
+  // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
 
  private:
@@ -96,10 +100,10 @@ class NodeDataLoader {
       : source_(std::move(source)), batches_(graph, *source_.batches, options.batches_ahead, std::move(collate)) {}
 
   const NodeLoaderSource source_;
-  CollatedBatches<T> batches_;  // uses the source
+  CollatedBatches<T> batches_;  // references source_
 };
 
-// A loader that returns mini-batches as they are sampled.
+// A loader whose batches are not converted.
 using DistNodeDataLoader = NodeDataLoader<sampler::MiniBatch>;
 
 }  // namespace espalier::client

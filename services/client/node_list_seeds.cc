@@ -1,3 +1,5 @@
+// A step is a range of positions of the shuffled or unshuffled list. Positions after the last node have no seed, so the
+// last batches of a rank with fewer nodes than the largest share are short or empty.
 #include "services/client/node_list_seeds.h"
 
 #include <algorithm>
@@ -7,18 +9,19 @@
 namespace espalier::client {
 
 Result<uint64_t> NodeListSeeds::CountOf(NodeTypeId type, const std::string&, graph::SplitPartName) {
-  if (type != type_) return NotFound("no seeds of node type " + std::to_string(type.value));
+  if (type != type_) return NotFound("the list has no seeds of node type " + std::to_string(type.value));
   return count_;
 }
 
 Result<uint64_t> NodeListSeeds::CountOfEdges(EdgeTypeId, const std::string&, graph::SplitPartName) {
-  return NotFound("a list of nodes holds no edges");
+  return NotFound("a list of nodes has no seed edges");
 }
 
 Result<sampler::GlobalBatch> NodeListSeeds::SeedsOfStep(const sampler::SeedQuery& query, Deadline) {
-  if (!query.edge_types.empty()) return NotFound("a list of nodes holds no edges");
-  if (query.node_type != type_) return NotFound("no seeds of node type " + std::to_string(query.node_type.value));
-  if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
+  if (!query.edge_types.empty()) return NotFound("a list of nodes has no seed edges");
+  if (query.node_type != type_)
+    return NotFound("the list has no seeds of node type " + std::to_string(query.node_type.value));
+  if (query.batch_size == 0) return InvalidArgument("batch size 0, expected at least 1");
   const sampler::SeedOrder order(query, nodes_.size());
   const sampler::PositionRange step = sampler::PositionsOfStep(count_, query.batch_size, query.step);
   sampler::GlobalBatch batch;
@@ -30,7 +33,7 @@ Result<sampler::GlobalBatch> NodeListSeeds::SeedsOfStep(const sampler::SeedQuery
 }
 
 Result<std::vector<GlobalNodeId>> NodeListSeeds::ToGlobalIds(NodeTypeId, std::span<const OriginalNodeId>, Deadline) {
-  return Unimplemented("a list of nodes knows no original ids");
+  return Unimplemented("a list of nodes has no original ids");
 }
 
 }  // namespace espalier::client

@@ -1,4 +1,4 @@
-// Seed nodes from a list, which need not be a split of the graph.
+// Seed source over a list of nodes of one type, which need not be those of a split.
 #pragma once
 
 #include <utility>
@@ -9,9 +9,10 @@
 
 namespace espalier::client {
 
-// Every split and part of `type` is the list. The order of an epoch is the same function of (seed, epoch) as that of
-// a split, so the nodes of a split in original order give the batches of that split. Immutable; thread-safe.
-// An epoch has `positions` of them, at least as many as there are nodes; those behind the last node are empty.
+// Returns the list for every split and part of `type`. The order of an epoch is the same function of (seed, epoch) as
+// for a split, so a list with the nodes of a split in the order of original ids gives the same batches as the split. An
+// epoch has `positions` positions, at least as many as there are nodes; positions after the last node have no seed.
+// With LastBatch::kDrop positions are rounded down to a multiple of batch_size. Immutable; thread-safe.
 class NodeListSeeds final : public sampler::SeedSource {
  public:
   NodeListSeeds(NodeTypeId type, std::vector<GlobalNodeId> nodes, uint64_t positions, uint64_t batch_size,
@@ -21,17 +22,17 @@ class NodeListSeeds final : public sampler::SeedSource {
   }
 
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
-  // Returns NotFound: a list of nodes has no edges.
+  // Always NotFound: a list of nodes has no seed edges.
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
-  // Returns Unimplemented: a list has no original ids.
+  // Always Unimplemented: a list has no original ids.
   Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                 Deadline deadline) override;
 
  private:
   const NodeTypeId type_;
   const std::vector<GlobalNodeId> nodes_;
-  uint64_t count_;  // positions of an epoch; what is dropped changes from epoch to epoch
+  uint64_t count_;  // positions of an epoch; with kDrop other nodes are dropped in each epoch if it is shuffled
 };
 
 }  // namespace espalier::client

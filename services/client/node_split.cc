@@ -1,3 +1,5 @@
+// Each kind of input has a reader (SplitReader, IdReader, MaskReader) that reads items by position; TakeShare selects
+// the items of this rank from it.
 #include "services/client/node_split.h"
 
 #include "services/client/list_readers.h"
@@ -7,11 +9,11 @@ namespace espalier::client {
 namespace {
 
 Status CheckNodeSplit(const DistGraph& graph, NodeTypeId type, const NodeSplitOptions& options) {
-  if (options.nodes_per_request == 0) return InvalidArgument("a node split needs questions of at least 1 node");
+  if (options.nodes_per_request == 0) return InvalidArgument("nodes_per_request is 0, expected at least 1");
   return graph.schema().CheckNodeType(type);
 }
 
-// node_of(item): the node of what the reader reads, `total` of them.
+// Returns this rank's share of the `total` items of the reader. node_of(item) returns the node of an item.
 template <class Reader, class NodeOf>
 Result<NodeShare> ShareOfNodes(const DistGraph& graph, NodeTypeId type, uint64_t total, Reader reader, SplitBy by,
                                NodeOf node_of) {

@@ -1,3 +1,7 @@
+// Original node ids are consecutive, so nodes are enumerated by looking up ranges of original ids. Edges are enumerated
+// by destination: the edges of a partition are numbered by destination in the order of original ids, so walking over
+// the destinations in that order reads the edges of each partition in the order of their ids. In-degrees tell how many
+// edges belong to each destination; FindEdges verifies it.
 #include "services/client/row_order.h"
 
 #include <algorithm>
@@ -9,7 +13,7 @@ namespace espalier::client {
 namespace {
 
 constexpr uint64_t kNodesPerLookUp = uint64_t{1} << 18;
-// Nodes whose in-degrees are asked for at once.
+// Number of nodes per query of in-degrees.
 constexpr uint64_t kNodesOfEdges = uint64_t{1} << 14;
 
 }  // namespace
@@ -45,8 +49,8 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
   sources.reserve(edges.size());
   for (size_t i = 0; i < edges.size(); ++i) {
     if (static_cast<uint64_t>(ends[edges.size() + i]) != destinations[i].value) {
-      return Internal("edge " + std::to_string(edges[i].value) + " does not lead to node " +
-                      std::to_string(destinations[i].value) + ", whose in-degree says so");
+      return Internal("edge " + std::to_string(edges[i].value) + " is expected by in-degrees to end at node " +
+                      std::to_string(destinations[i].value) + " and does not");
     }
     sources.emplace_back(static_cast<uint64_t>(ends[i]));
   }
@@ -59,8 +63,8 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
   return Status();
 }
 
-// A partition's edges are numbered by their destinations, and these by their original ids: whoever takes destinations
-// in the order of original ids takes each partition's edges one after the other, and may stop between any two.
+// The edges of a partition are numbered by destination in the order of original ids. Taking destinations in that order
+// therefore reads the edges of each partition consecutively, and reading may stop between any two edges.
 Status RowOrder::ReadEdges() {
   const EdgeTypeId type(rows_.type);
   const NodeTypeId destination_type = graph_.schema().DestinationOf(type);
@@ -79,7 +83,8 @@ Status RowOrder::ReadEdges() {
     const uint64_t unread = degrees_.values<uint32_t>()[next_destination_] - edges_into_next_;
     const uint64_t count = std::min(unread, edges_per_question_ - edges.size());
     if (count > graph_.book().EdgeFirst(type)[partition + 1] - next_edges_[partition]) {
-      return Internal("partition " + std::to_string(partition) + " has fewer edges than its nodes' in-degrees say");
+      return Internal("partition " + std::to_string(partition) +
+                      " has fewer edges than the sum of the in-degrees of its nodes");
     }
     for (uint64_t i = 0; i < count; ++i) edges.emplace_back(next_edges_[partition]++);
     destinations.insert(destinations.end(), count, destination);

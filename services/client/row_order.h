@@ -1,7 +1,7 @@
-// Enumerates the rows of a row space in an order that does not depend on the partitioning: nodes by original id, own
-// rows by number, edges by the original id of the destination and then in the stored order of in-edges (by the time
-// column if the partitioning has one, by original id of the source, by original id of the edge:
-// docs/partition-format.md).
+// Enumerates the rows of a row space in an order that does not depend on the partitioning. Nodes are ordered by
+// original id and own rows by number. Edges are ordered by the original id of the destination, then as the in-edges of
+// a node are stored: by time if the partitioning has a time column, then by the original id of the source, then by the
+// original id of the edge (docs/partition-format.md).
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@
 
 namespace espalier::client {
 
-// Owned by one thread.
+// Iterator over the rows of a row space. For one thread.
 class RowOrder {
  public:
-  // `graph` must outlive this object. `rows` has been checked; for own rows it has their number. `edges_per_request` is
-  // the number of edges per request.
+  // `graph` must outlive the object. `rows` must have passed sampler::CheckRowSpace; own rows must have their number.
+  // Edges are queried `edges_per_request` at a time.
   RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request = uint64_t{1} << 20);
 
-  // Returns the next `count` rows, fewer at the end, none after it.
+  // Returns the next `count` rows, or fewer at the end; empty after the last.
   Result<std::vector<GlobalRowId>> Next(uint64_t count);
-  // Returns a hash of the original ids of the end nodes of all edges so far, in order: two graphs with the same final
-  // value have the same edges in the same order. Constant for other rows.
+  // Returns a hash of the original endpoint ids of the edges that have been read, in order. After the last edge, equal
+  // values of two graphs mean the same edges in the same order. 0 for nodes and own rows.
   uint64_t ends() const { return ends_; }
 
  private:
   Result<std::vector<GlobalNodeId>> NextNodes(NodeTypeId type, uint64_t count);
-  // Edges into the next nodes, to the end of edges_.
+  // Reads in-edges of the next destinations and appends them to edges_.
   Status ReadEdges();
+  // Appends edges to edges_ and their endpoints to the hash. Internal: an edge has another destination than expected.
   Status AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vector<GlobalNodeId>& destinations,
                   const std::vector<uint64_t>& original_destinations);
   bool AllEdgesWereRead() const;
@@ -37,16 +38,14 @@ class RowOrder {
   const DistGraph& graph_;
   const sampler::RowSpace rows_;
   const uint64_t edges_per_question_;
-  uint64_t next_original_ = 0;  // of nodes, of edges' destinations, of own rows
-  // Of edges: destinations that have been looked up, [next_destination_, ...) of which have not been read yet, and
-  // their in-degrees; how many edges into the next one have been read; by partition the edge that follows those that
-  // have been read; and the edges that have been read and not been asked for.
-  std::vector<GlobalNodeId> destinations_;
-  Tensor degrees_;  // U32 [destinations_.size()]
-  size_t next_destination_ = 0;
-  uint64_t edges_into_next_ = 0;
-  std::vector<uint64_t> next_edges_;
-  std::vector<GlobalRowId> edges_;
+  uint64_t next_original_ = 0;  // next original id of nodes or of edge destinations, or next own row
+  // The members below are used for edges only.
+  std::vector<GlobalNodeId> destinations_;  // current group of destinations, in the order of original ids
+  Tensor degrees_;                          // U32 [destinations_.size()]: their in-degrees
+  size_t next_destination_ = 0;             // index of the first destination whose in-edges are not all read
+  uint64_t edges_into_next_ = 0;            // number of in-edges of that destination that are read
+  std::vector<uint64_t> next_edges_;        // by partition: global id of the next edge to read
+  std::vector<GlobalRowId> edges_;          // edges that are read but not returned yet
   uint64_t ends_ = 0;
 };
 

@@ -1,3 +1,5 @@
+// A saved embedding is one or two entries of a manifest, the values and the optimizer state of the same rows in as many
+// files each. SavedRowsReader reads both together, file by file; RestoreSome writes one piece per call.
 #include "services/client/saved_embeddings.h"
 
 #include <utility>
@@ -78,7 +80,7 @@ Status SavedEmbedding::CheckFits(const sampler::EmbeddingSpec& spec) const {
 
 Result<bool> SavedEmbedding::RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                                          Deadline deadline) {
-  std::unique_ptr<SavedRowsReader> rows = std::move(rows_);  // gone where this fails
+  std::unique_ptr<SavedRowsReader> rows = std::move(rows_);  // after an error rows_ stays null
   const std::string what = "loading the embedding '" + place_->saved.values.name + "' of " + place_->uri;
   if (rows == nullptr) {
     ASSIGN_OR_RETURN(rows, SavedRowsReader::Open(place_->graph, place_->at, EntriesOf(place_->saved)).While(what));

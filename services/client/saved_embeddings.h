@@ -1,13 +1,14 @@
-// Restores embeddings that were saved with their optimizer state (SaveOptions::embeddings of saved_tensors.h), with any
-// partitioning of the same graph and any number of servers and ranks.
+// Embeddings that were saved with their optimizer state (SaveOptions::embeddings in saved_tensors.h). A DistEmbedding
+// can resume from them under any partitioning of the same graph and with any number of servers and ranks.
 //
 //   RETURN_IF_ERROR(SaveTensors(*graph, {}, folder + "/000012", {.embeddings = {emb->Now()}}));  // rank 0
 //
 //   ASSIGN_OR_RETURN(const auto saved, SavedEmbedding::Open(*graph, folder + "/000012", {rows, "author"}));
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->partitions().embeddings(), *group, options,
 //                                                          saved.get()));  // all ranks
-// This class is in client and not beside adapters::DistEmbedding because reading the files needs object storage and the
-// order of original ids; adapters depend on the interfaces of sampler alone and use sampler::KeptRows.
+//
+// This is not in adapters, next to DistEmbedding, because reading the files needs a store and the order of original
+// ids. The adapters depend on the interfaces of sampler only and see a saved embedding as sampler::KeptRows.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ namespace espalier::client {
 
 class SavedRowsReader;
 
-// Owned by one thread. The graph must outlive this object.
+// A saved embedding. For one thread. The graph must outlive it.
 class SavedEmbedding final : public sampler::KeptRows {
  public:
-  // Reads the manifest in the folder `uri`, but no rows yet. NotFound: no complete save, or no embedding of that name
-  // (the message lists those that were saved); FailedPrecondition: the save is of another graph.
+  // Reads the manifest in the folder `uri`, and no rows yet. NotFound: nothing was saved there, or no embedding of that
+  // name and row space; the message lists the saved ones. FailedPrecondition: it was saved for another graph.
   static Result<std::unique_ptr<SavedEmbedding>> Open(const DistGraph& graph, const std::string& uri,
                                                       const TensorName& name,
                                                       const storage::StoreSettings& stores = {});
@@ -33,8 +34,9 @@ class SavedEmbedding final : public sampler::KeptRows {
 
   uint64_t version() const override;
   Status CheckFits(const sampler::EmbeddingSpec& spec) const override;
-  // Restores the rows of one file. DataLoss: the file is missing or damaged; FailedPrecondition, after the last file:
-  // the edges are not those of the saved graph.
+  // Restores the rows of one file per call. DataLoss: a file is missing or damaged. FailedPrecondition, after the last
+  // file: the edges of the graph differ from those at the time of the save. After an error the next call starts from
+  // the first file.
   Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                            Deadline deadline) override;
 
@@ -44,7 +46,7 @@ class SavedEmbedding final : public sampler::KeptRows {
   explicit SavedEmbedding(std::unique_ptr<Place> place);
 
   const std::unique_ptr<Place> place_;
-  std::unique_ptr<SavedRowsReader> rows_;  // null: at the beginning
+  std::unique_ptr<SavedRowsReader> rows_;  // null: the next call starts from the first file
 };
 
 }  // namespace espalier::client

@@ -1,3 +1,6 @@
+// Rows are written in the order of row_order.h, in files of equal numbers of rows, so that a reader with another
+// partitioning can compute the id of each row from its position. For edges the manifest also keeps a hash of the
+// endpoints in that order; the reader computes the same hash and compares the two after the last file.
 #include "services/client/saved_rows.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@
 namespace espalier::client {
 namespace {
 
-// However narrow rows are.
+// Limit for narrow rows, for which bytes_per_file would allow more.
 constexpr uint64_t kMostRowsPerFile = uint64_t{1} << 22;
 
 std::string FiveDigits(size_t number) {
@@ -28,7 +31,7 @@ Status DifferentGraph(const format::SavedTensorEntry& tensor, const std::string&
 SavedRowsWriter::SavedRowsWriter(storage::StoreLocation at)
     : at_(std::move(at)), folder_(format::SaveFolderName(UniqueNumber())) {}
 
-// Files that nothing names are in nobody's way, so that errors of removing them are nobody's either.
+// Errors are ignored: files that no manifest names are never read, and RemoveSavedTensors removes them.
 SavedRowsWriter::~SavedRowsWriter() {
   if (may_remove_) static_cast<void>(at_.store->DeleteMany(keys_));
 }
@@ -52,14 +55,14 @@ Status SavedRowsWriter::PutRows(const DistGraph& graph, const RowSpace& rows, co
     for (size_t i = 0; i < columns.size(); ++i) {
       ASSIGN_OR_RETURN(const Tensor values, RestartWhereLost(columns[i].read(piece)));
       const std::string key = folders[i] + "/" + FiveDigits(number) + ".safetensors";
-      keys_.push_back(storage::JoinKey(at_.prefix, key));  // before it is there: an error need not mean that it is not
+      keys_.push_back(storage::JoinKey(at_.prefix, key));  // before the write: a failed write may have created the file
       ASSIGN_OR_RETURN(columns[i].entry->files.emplace_back(),
                        format::PutSavedRows(*at_.store, at_.prefix, key, values));
     }
     num_put += piece.size();
   }
   if (num_put != num_rows) {
-    return Internal("the order of rows has " + std::to_string(num_put) + " of the " + std::to_string(num_rows) +
+    return Internal("RowOrder returned " + std::to_string(num_put) + " of the " + std::to_string(num_rows) +
                     " rows of '" + columns.front().entry->name + "'");
   }
   if (rows.of != sampler::RowsOf::kEdges) return Status();
@@ -94,7 +97,7 @@ Result<format::SavedEmbeddingEntry> SavedRowsWriter::PutEmbedding(const DistGrap
                   .dtype = spec.dtype,
                   .row_shape = {int64_t{spec.width}},
                   .num_rows = graph.partitions().tensors().NumRows(spec.id.rows)};
-  // Values before the state of the same rows: their version is waited for.
+  // Values are read before the state of the same rows, because only reading values waits for the version.
   std::vector<Column> columns = {{&entry.values, [&](std::span<const GlobalRowId> rows) {
                                     return store.ReadEmbedding(spec, embedding.version, rows, graph.CallDeadline());
                                   }}};
@@ -113,7 +116,8 @@ Result<format::SavedEmbeddingEntry> SavedRowsWriter::PutEmbedding(const DistGrap
 
 Status SavedRowsWriter::Commit(const format::SavedTensorsManifest& manifest) {
   const Status committed = format::CommitSavedTensors(*at_.store, at_.prefix, manifest);
-  // Somebody else's manifest is there, or none was asked to be; whatever else went wrong, ours may be there.
+  // AlreadyExists: another save has committed. InvalidArgument: the manifest was not written. After any other error
+  // this manifest may have been written, and the files must stay.
   const bool surely_not =
       committed.code() == StatusCode::kAlreadyExists || committed.code() == StatusCode::kInvalidArgument;
   may_remove_ = surely_not;
@@ -125,7 +129,8 @@ Result<RowSpace> RowSpaceOf(const format::SavedTensorEntry& entry, const graph::
   const std::string of = entry.rows.substr(0, slash);
   if (of == "own" && slash == std::string::npos) return RowSpace::Own(entry.num_rows);
   if ((of != "nodes" && of != "edges") || slash == std::string::npos) {
-    return InvalidArgument("'" + entry.name + "' is of rows '" + entry.rows + "', which there are not");
+    return InvalidArgument("'" + entry.name + "' has rows '" + entry.rows +
+                           "', expected own, nodes/<type> or edges/<source>:<relation>:<destination>");
   }
   const std::string type = entry.rows.substr(slash + 1);
   if (of == "nodes") {
@@ -149,8 +154,8 @@ Result<std::unique_ptr<SavedRowsReader>> SavedRowsReader::Open(const DistGraph& 
   RETURN_IF_ERROR(sampler::CheckRowSpace(rows, graph.book()));
   const uint64_t num_rows = graph.partitions().tensors().NumRows(rows);
   if (num_rows != first.num_rows) {
-    return DifferentGraph(first,
-                          "it has " + std::to_string(first.num_rows) + " rows, this one " + std::to_string(num_rows));
+    return DifferentGraph(
+        first, "it has " + std::to_string(first.num_rows) + " rows, the loaded graph has " + std::to_string(num_rows));
   }
   return std::unique_ptr<SavedRowsReader>(new SavedRowsReader(graph, at, std::move(entries), rows));
 }
@@ -163,7 +168,7 @@ Result<std::optional<SavedRowsReader::Piece>> SavedRowsReader::Next() {
                       std::to_string(first.num_rows) + " rows");
     }
     if (rows_.of == sampler::RowsOf::kEdges && first.ends != order_.ends()) {
-      return DifferentGraph(first, "its edges are others, or stand in another order");
+      return DifferentGraph(first, "its edges or their order differ");
     }
     return std::optional<Piece>();
   }
@@ -173,15 +178,15 @@ Result<std::optional<SavedRowsReader::Piece>> SavedRowsReader::Next() {
     ASSIGN_OR_RETURN(piece.columns.emplace_back(), format::ReadSavedRows(*at_.store, at_.prefix, file, entry));
     const int64_t num_rows = piece.columns.back().num_rows();
     if (num_rows != piece.columns.front().num_rows()) {
-      return DataLoss(file.key + ": its " + std::to_string(num_rows) + " rows are not the " +
-                      std::to_string(piece.columns.front().num_rows()) + " of " + first.files[next_file_].key);
+      return DataLoss(file.key + " has " + std::to_string(num_rows) + " rows, expected " +
+                      std::to_string(piece.columns.front().num_rows()) + " as in " + first.files[next_file_].key);
     }
   }
   const auto num_rows = static_cast<uint64_t>(piece.columns.front().num_rows());
   ASSIGN_OR_RETURN(piece.rows, order_.Next(num_rows));
   if (piece.rows.size() != num_rows) {
-    return DataLoss(first.files[next_file_].key + ": its rows are more than the " + std::to_string(first.num_rows) +
-                    " of '" + first.name + "'");
+    return DataLoss(first.files[next_file_].key + " has too many rows: '" + first.name + "' has " +
+                    std::to_string(first.num_rows) + " in all");
   }
   num_read_ += num_rows;
   ++next_file_;

@@ -1,5 +1,5 @@
-// Writes rows of tensors, and of embeddings with their optimizer state, to the files of a save, and reads them. Shared
-// by saved_tensors.cc and saved_embeddings.cc.
+// Writes rows of tensors, and of embeddings with their optimizer state, to the files of a save, and reads them back.
+// Shared by saved_tensors.cc and saved_embeddings.cc.
 #pragma once
 
 #include <functional>
@@ -17,32 +17,35 @@
 
 namespace espalier::client {
 
-// Writes the files of one save under a unique name: of two saves into one folder, one commits, and neither overwrites
-// files of the other. Not thread-safe.
+// Writes one save. Its files lie in a subfolder with a unique name: of two concurrent saves to the same folder only one
+// commits, and neither overwrites files of the other. For one thread.
 class SavedRowsWriter {
  public:
   explicit SavedRowsWriter(storage::StoreLocation at);
-  // Deletes the files unless the save may have been committed.
+  // Removes the written files, unless they have been committed or may have been.
   ~SavedRowsWriter();
   SavedRowsWriter(const SavedRowsWriter&) = delete;
   SavedRowsWriter& operator=(const SavedRowsWriter&) = delete;
 
-  // Writes all rows of a tensor, in files of about `bytes_per_file`.
+  // Writes all rows of the tensor of that name to files of about `bytes_per_file` and returns its manifest entry.
   Result<format::SavedTensorEntry> PutTensor(const DistGraph& graph, const RowSpace& rows, const std::string& name,
                                              size_t bytes_per_file);
-  // Waits for a version of an embedding, then writes all its rows and their optimizer state.
+  // Writes all rows of an embedding and their optimizer state and returns its manifest entry. Blocks until the servers
+  // have reached embedding.version.
   Result<format::SavedEmbeddingEntry> PutEmbedding(const DistGraph& graph, const sampler::EmbeddingAt& embedding,
                                                    size_t bytes_per_file);
+  // Writes the manifest, which makes the save visible. AlreadyExists: the folder has a manifest.
   Status Commit(const format::SavedTensorsManifest& manifest);
 
  private:
-  // What rows have: the values of a tensor for one. `entry` gets the files.
+  // One tensor of a row space: its manifest entry, to which files are added, and a function that reads rows.
   struct Column {
     format::SavedTensorEntry* entry;
     std::function<Result<Tensor>(std::span<const GlobalRowId> rows)> read;
   };
 
-  // The columns of all rows, in an order that no partitioning changes; of a piece of rows one after the other.
+  // Writes all columns of all rows in the order of RowOrder, which does not depend on the partitioning. For each piece
+  // of rows the columns are read and written one after the other.
   Status PutRows(const DistGraph& graph, const RowSpace& rows, const std::vector<Column>& columns,
                  size_t bytes_per_file);
 
@@ -53,7 +56,7 @@ class SavedRowsWriter {
   bool may_remove_ = true;
 };
 
-// Reads saved rows file by file, with their ids in this graph. Not thread-safe.
+// Reads saved rows piece by piece, with the ids that they have in this graph. For one thread.
 class SavedRowsReader {
  public:
   struct Piece {
@@ -61,14 +64,14 @@ class SavedRowsReader {
     std::vector<Tensor> columns;  // [rows.size(), row shape...], one for each entry
   };
 
-  // `entries`: at least one, all of the same rows with the same number of files. FailedPrecondition: the rows are of
-  // another graph. `graph` must outlive this object.
+  // Opens `entries`, at least one, which must have the same row space and number of files. `graph` must outlive the
+  // object. FailedPrecondition: the rows were saved for another graph.
   static Result<std::unique_ptr<SavedRowsReader>> Open(const DistGraph& graph, const storage::StoreLocation& at,
                                                        std::vector<format::SavedTensorEntry> entries);
 
   const RowSpace& rows() const { return rows_; }
-  // Returns the rows of the next file; nullopt after the last. DataLoss: a file is missing or damaged;
-  // FailedPrecondition, after the last file: the graph has other edges, or another order of edges.
+  // Returns the next piece, the rows of one file; nullopt after the last. DataLoss: a file is missing or damaged.
+  // FailedPrecondition, after the last piece: the edges of the graph, or their order, differ from those of the save.
   Result<std::optional<Piece>> Next();
 
  private:
@@ -83,8 +86,8 @@ class SavedRowsReader {
   uint64_t num_read_ = 0;
 };
 
-// Returns the row space of an entry, such as "nodes/paper", in this graph. FailedPrecondition: the graph has no such
-// type.
+// Returns the row space that an entry names, such as "nodes/paper", in this graph. FailedPrecondition: the graph has no
+// such type. InvalidArgument: the name is malformed.
 Result<RowSpace> RowSpaceOf(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema);
 
 }  // namespace espalier::client

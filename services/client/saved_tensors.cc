@@ -1,3 +1,7 @@
+// A save writes safetensors files of about bytes_per_file each, with rows in the partitioning-independent order of
+// row_order.h, and the manifest last; a folder without a manifest is not a save (services/format/saved_tensors.h).
+// Loading reads the files in the same order and writes the rows under the ids of the present partitioning. Tensors are
+// scoped while they are loaded, so an error drops all of them.
 #include "services/client/saved_tensors.h"
 
 #include <memory>
@@ -12,7 +16,7 @@
 namespace espalier::client {
 namespace {
 
-// A scoped tensor: where loading fails, its rows go.
+// Loads one tensor. It is scoped, so that its rows are dropped if loading fails.
 Result<DistTensor> Load(const DistGraph& graph, const storage::StoreLocation& at,
                         const format::SavedTensorEntry& saved) {
   ASSIGN_OR_RETURN(const std::unique_ptr<SavedRowsReader> rows, SavedRowsReader::Open(graph, at, {saved}));
@@ -22,8 +26,8 @@ Result<DistTensor> Load(const DistGraph& graph, const storage::StoreLocation& at
                                                                  .name = saved.name,
                                                                  .lifetime = Lifetime::kScoped}));
   if (!tensor.made_by_this()) {
-    return AlreadyExists("there is a tensor '" + saved.name + "' of " + saved.rows +
-                         ": drop it, and what was saved can take its place");
+    return AlreadyExists("tensor '" + saved.name + "' of " + saved.rows +
+                         " exists already: drop it before loading the saved one");
   }
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<SavedRowsReader::Piece> piece, rows->Next());
@@ -37,7 +41,7 @@ Result<DistTensor> Load(const DistGraph& graph, const storage::StoreLocation& at
 Status SaveTensors(const DistGraph& graph, const std::vector<TensorName>& tensors, const std::string& uri,
                    const SaveOptions& options) {
   if (options.bytes_per_file == 0 || options.bytes_per_file > format::kMaxSavedFileBytes / 2) {
-    return InvalidArgument("files of " + std::to_string(options.bytes_per_file) + " bytes, expected 1 to " +
+    return InvalidArgument("bytes_per_file is " + std::to_string(options.bytes_per_file) + ", expected 1 to " +
                            std::to_string(format::kMaxSavedFileBytes / 2));
   }
   ASSIGN_OR_RETURN(storage::StoreLocation at, storage::OpenStore(uri, options.stores));

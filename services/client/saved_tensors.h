@@ -1,13 +1,14 @@
-// Saves distributed tensors to object storage and loads them, for checkpoints of programs. They can be loaded with any
-// partitioning of the same graph and any number of servers (docs/saved-tensors.md).
+// Saves and loads distributed tensors in a store, for checkpoints that a program writes itself. They can be loaded
+// under any partitioning of the same graph and with any number of servers (docs/saved-tensors.md).
 //
 //   RETURN_IF_ERROR(SaveTensors(*graph, {{RowSpace::Nodes(paper), "visits"}}, folder + "/000012",
 //                               {.notes = {{"epoch", "12"}}}));
 //
 //   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(folder));  // the next incarnation
 //   ASSIGN_OR_RETURN(LoadedTensors loaded, LoadTensors(*graph, folder + "/" + saved.back()));
-// One process calls these functions, and no other process writes the tensors during the call: use a barrier before and
-// after.
+//
+// One process calls these functions; no other process may write to the tensors during a call. Programs with several
+// ranks use a barrier before and after it.
 #pragma once
 
 #include <map>
@@ -21,47 +22,48 @@
 namespace espalier::client {
 
 struct TensorName {
-  RowSpace rows;  // for own rows, RowSpace::Own() is enough
+  RowSpace rows;  // for own rows RowSpace::Own() without their number is enough
   std::string name;
 };
 
 struct SaveOptions {
-  std::map<std::string, std::string> notes = {};  // of the program, in UTF-8, such as the step
-  // Embeddings to save with the tensors, with distinct names per row space, each at the current version of its
-  // DistEmbedding on this rank (DistEmbedding::Now), which must take no step before this call returns. Other ranks may
-  // be one step ahead; they wait. saved_embeddings.h restores them.
+  std::map<std::string, std::string> notes = {};  // key-value pairs of the program, in UTF-8, such as the step number
+  // Embeddings to save with the tensors; no two may have the same name and row space. Each is saved at the version that
+  // its DistEmbedding has on this rank now (DistEmbedding::Now), and must not take a step before SaveTensors returns.
+  // Other ranks may be one step ahead; they wait for this rank. SavedEmbedding (saved_embeddings.h) loads them.
   std::vector<sampler::EmbeddingAt> embeddings = {};
-  storage::StoreSettings stores = {};        // of an s3:// URI
-  size_t bytes_per_file = size_t{64} << 20;  // approximate, and the memory that is used; 1 byte to 512 MiB
+  storage::StoreSettings stores = {};        // settings for an s3:// URI
+  size_t bytes_per_file = size_t{64} << 20;  // approximate, 1 byte to 512 MiB; as much is held in memory at once
 };
 
-// Saves all rows of existing tensors and of options.embeddings to the folder `uri`. Atomic: an incomplete save is never
-// loaded. AlreadyExists: the folder holds a complete save, which is never overwritten; NotFound: a tensor that does not
-// exist; Unavailable: its rows were lost during the call, or the store cannot be reached.
+// Saves all rows of existing tensors and of options.embeddings to the folder `uri`. Every save needs a folder of its
+// own. Atomic: an incomplete save is never listed or loaded. AlreadyExists: the folder contains saved tensors; they
+// are never overwritten. NotFound: a tensor does not exist. InvalidArgument: a tensor or embedding is given twice, or
+// bytes_per_file is out of range. Unavailable: rows were lost during the save, or the store cannot be reached.
 Status SaveTensors(const DistGraph& graph, const std::vector<TensorName>& tensors, const std::string& uri,
                    const SaveOptions& options = {});
 
 struct LoadOptions {
-  storage::StoreSettings stores = {};
+  storage::StoreSettings stores = {};  // settings for an s3:// URI
   Lifetime lifetime = Lifetime::kPersistent;
 };
 
 struct LoadedTensors {
-  std::vector<DistTensor> tensors;  // in the order in which they were saved
-  std::map<std::string, std::string> notes;
+  std::vector<DistTensor> tensors;           // in the order of SaveTensors
+  std::map<std::string, std::string> notes;  // SaveOptions::notes
 };
 
-// Creates the tensors that were saved in the folder `uri`, with their rows; embeddings are not loaded. After an error
-// no tensor remains. NotFound: no complete save; DataLoss: a damaged file; AlreadyExists: a tensor of that name exists;
-// FailedPrecondition: the save is of another graph. During the call other processes can open tensors whose rows are not
-// loaded yet.
+// Creates the tensors that were saved in the folder `uri`, with their rows. Saved embeddings are not loaded. After an
+// error none of the tensors exists. During the call other processes can open tensors whose rows are not complete yet.
+// NotFound: nothing was saved there. DataLoss: a file is damaged. AlreadyExists: a tensor with one of the names exists.
+// FailedPrecondition: the tensors were saved for another graph.
 Result<LoadedTensors> LoadTensors(const DistGraph& graph, const std::string& uri, const LoadOptions& options = {});
 
-// Returns the sorted names of the folders directly below `uri` that hold complete saves; folders with other manifests
-// are skipped.
+// Returns the sorted names of the folders directly below `uri` that contain saved tensors. Folders with another kind of
+// manifest are skipped.
 Result<std::vector<std::string>> ListSavedTensors(const std::string& uri, const storage::StoreSettings& stores = {});
-// Deletes the save in the folder `uri` and what incomplete saves have left there, and no other file.
-// FailedPrecondition: the folder holds something else. OK if it does not exist.
+// Removes the saved tensors in the folder `uri` and the files of incomplete saves in it. Other files and folders below
+// it stay. OK if the folder does not exist. FailedPrecondition: the folder contains another kind of manifest.
 Status RemoveSavedTensors(const std::string& uri, const storage::StoreSettings& stores = {});
 
 }  // namespace espalier::client

@@ -1,3 +1,6 @@
+// A partition with one server is given the whole connect timeout. Partitions with several replicas are queried together
+// in rounds of replicas_timeout, until one replica of each has responded; replicas that are slower than that are left
+// without a description. Errors that a retry cannot repair end the discovery at once.
 #include "services/client/server_group.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@ namespace espalier::client {
 namespace {
 
 Result<std::vector<ServerGroup>> GroupsOf(const SessionOptions& options) {
-  if (options.addresses.empty()) return InvalidArgument("no graph server's address was given");
+  if (options.addresses.empty()) return InvalidArgument("no address of a graph server was given");
   rpc::ChannelSettings channel = options.channel;
   channel.server_role = pki::PeerRole::kServer;
   std::vector<ServerGroup> groups;
@@ -35,13 +38,13 @@ bool MayAnswerLater(const Status& status) {
   return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
 }
 
-// The last try may have been too short for more than silence.
+// Converts a timeout to Unavailable: the last round may have been too short to find out more.
 Status NobodyAnswers(const Status& failure) {
   return failure.code() == StatusCode::kDeadlineExceeded ? Unavailable(failure.message()) : failure;
 }
 
-// All servers of these groups at once. An error where one says what no other can mend, or where nobody of a group
-// answers and that was the last try.
+// Queries all servers of these groups concurrently. Returns an error if a server fails with an error that neither a
+// retry nor another replica can repair, or if in the last round no server of a group responds.
 Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& job, Deadline deadline, bool is_last) {
   std::vector<std::shared_ptr<rpc::Peer>> peers;
   for (const ServerGroup* group : groups) peers.insert(peers.end(), group->peers.begin(), group->peers.end());
@@ -64,8 +67,8 @@ Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& j
   return Status();
 }
 
-// A partition's only server is waited for as long as may be. Where there are several, one that answers is enough, and
-// those who take their time are left out.
+// Waits for the server of a partition with a single server until the deadline. For a partition with several replicas
+// one response is enough; slow replicas are left out.
 Status AskAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
   for (ServerGroup& group : groups) {
     if (group.peers.size() == 1) RETURN_IF_ERROR(AskTogether({&group}, options.job, deadline, /*is_last=*/true));
@@ -82,7 +85,7 @@ Status AskAll(std::vector<ServerGroup>& groups, const SessionOptions& options, D
   }
 }
 
-// Of one partitioning, and what is joined of one partition.
+// Checks that a server holds the expected partitioning and the same partition as the other replicas of its group.
 Status CheckPeer(const rpc::Peer& peer, const ServerDescription& description, const std::string& key,
                  const ServerGroup& group, const ServerGroup& first) {
   if (description.partition_key != key) {
@@ -90,17 +93,17 @@ Status CheckPeer(const rpc::Peer& peer, const ServerDescription& description, co
                               key + "'");
   }
   if (!(description.graph.book == first.description().graph.book)) {
-    return FailedPrecondition(peer.address + " has another partition book than " + first.peers.front()->address);
+    return FailedPrecondition(peer.address + " has a different partition book than " + first.peers.front()->address);
   }
   if (description.partition != group.description().partition) {
     return FailedPrecondition(peer.address + " holds partition " + std::to_string(description.partition.value) +
-                              ", and those that it is joined to hold partition " +
-                              std::to_string(group.description().partition.value));
+                              ", expected partition " + std::to_string(group.description().partition.value) +
+                              " as the servers that it is joined with by '|'");
   }
   return Status();
 }
 
-// Every partition once; puts them in order.
+// Checks all servers, sorts the groups by partition and checks that every partition has exactly one group.
 Status CheckTheyBelongTogether(const SessionOptions& options, std::vector<ServerGroup>& groups) {
   const ServerDescription& first = groups.front().description();
   const std::string key = options.partition_key.empty() ? first.partition_key : options.partition_key;
@@ -117,7 +120,7 @@ Status CheckTheyBelongTogether(const SessionOptions& options, std::vector<Server
   for (size_t i = 0; i < groups.size() || i < num_partitions; ++i) {
     if (i < groups.size() && i < num_partitions && groups[i].description().partition.value == i) continue;
     return FailedPrecondition(std::to_string(groups.size()) + " servers for " + std::to_string(num_partitions) +
-                              " partitions: each partition needs exactly one, or several joined by '|'");
+                              " partitions: each partition needs exactly one address, or several joined by '|'");
   }
   return Status();
 }

@@ -1,4 +1,4 @@
-// The servers of each partition.
+// Discovery of the graph servers of each partition from their addresses.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@
 
 namespace espalier::client {
 
-// The replicas of one partition: all have its immutable data, only the first has mutable tensors.
+// The replicas of one partition. All have its immutable data; only the first has writable data.
 struct ServerGroup {
   std::vector<std::shared_ptr<rpc::Peer>> peers;
-  // By peer; absent until the peer has responded. At least one is present after FindServers.
+  // By peer; absent if the server has not responded. FindServers returns groups with at least one description.
   std::vector<std::optional<ServerDescription>> descriptions = {};
 
-  const ServerDescription& description() const;  // of the first peer that responded
-  // Returns the peers as replicas, those on `machine` marked as near; peers without a response count as far.
+  const ServerDescription& description() const;  // of the first peer that has responded; there must be one
+  // Returns the peers as replicas, with those on `machine` marked as near. Peers that have not responded count as far.
   std::shared_ptr<rpc::Replicas> ReplicasSeenFrom(const std::string& machine) const;
 };
 
-// Requests the descriptions of all servers until one of every partition has responded, and checks that they are of one
-// partitioning. Returns them in the order of partitions. Errors are those of Connect (session.h).
+// Queries the description of all servers until at least one of every partition has responded, and checks that they hold
+// the same partitioning. Returns the groups in partition order. Errors are those of Connect (session.h).
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline);
 
 }  // namespace espalier::client

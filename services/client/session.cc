@@ -1,3 +1,6 @@
+// Connect finds the servers (server_group.h), checks that they hold one partitioning, and creates a RemotePartition per
+// partition. Where the files of a server can be mapped, a MappedPartition answers immutable queries in this process and
+// forwards the others to the RemotePartition.
 #include "services/client/session.h"
 
 #include <algorithm>
@@ -11,7 +14,8 @@
 namespace espalier::client {
 namespace {
 
-// Of the first server whose files this process can read. Null where there is none and that is allowed.
+// Maps the files of the first server in the group whose files this process can read. Null: there is none, and `access`
+// does not require it.
 Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGroup& group, Access access) {
   const std::shared_ptr<sampler::PartitionAccess> none;
   if (access == Access::kRpc) return none;

@@ -1,4 +1,4 @@
-// Connects to the graph servers of a job, or opens its partitions in this process.
+// A session: connections to the graph servers of a job, or partitions that this process opens itself.
 #pragma once
 
 #include <chrono>
@@ -15,56 +15,62 @@
 
 namespace espalier::client {
 
+// How immutable data of a partition is read.
 enum class Access {
-  kAuto,    // map the files of a partition if its server is on the same host and of the same user, else use RPC
+  kAuto,    // map the files if the server runs on the same host as the same user, otherwise use RPC
   kRpc,     // always use RPC
-  kMapped,  // map all files; FailedPrecondition where that is not possible
+  kMapped,  // map the files of all partitions; FailedPrecondition if that is not possible
 };
-const char* NameOf(Access access);  // "auto", "rpc", "mapped"
-Result<Access> ParseAccess(const std::string& text);
+const char* NameOf(Access access);                    // "auto", "rpc", "mapped"
+Result<Access> ParseAccess(const std::string& text);  // inverse of NameOf; InvalidArgument: any other text
 
-// Standalone mode: this process opens the partitions itself, without graph servers (standalone.h).
+// Location of partitions that this process opens itself: standalone mode, without graph servers (standalone.h).
 struct StandaloneOptions {
-  std::string partitions_uri;     // folder with manifest.json; empty: use graph servers
-  storage::StoreSettings stores;  // of an s3:// URI
-  storage::LocalCacheOptions
-      cache;  // for files that cannot be mapped in place; without a folder, all files must be local
+  std::string partitions_uri;     // URI of the folder with manifest.json; empty: use graph servers
+  storage::StoreSettings stores;  // settings for an s3:// URI
+  // Local copies of files that cannot be mapped where they are stored. Without a folder all files must be mappable.
+  storage::LocalCacheOptions cache;
 };
 
 struct SessionOptions {
   // One entry per partition, in any order: "host:port" of its server, or of several replicas joined by '|'. Immutable
-  // data is read from any replica that can be reached, preferably on this machine; mutable tensors are on the first
-  // replica.
+  // data is read from any reachable replica, preferably one on this machine. Writable data (tensors, learnable rows) is
+  // on the first replica only.
   std::vector<std::string> addresses;
   StandaloneOptions standalone;  // instead of addresses
-  std::string partition_key;     // empty: that of the servers, which must agree
-  // Name of the job, which separates tensors and incarnations on servers that several jobs use; empty: the unnamed job.
+  std::string partition_key;     // expected partition key; empty: any, but all servers must hold the same
+  // Name of the job, which selects its tensors and incarnation on servers that several jobs share; empty: the job
+  // without a name.
   std::string job;
-  // Incarnation of the job; servers refuse it once they have seen a newer one. Absent: the newest that they have seen.
+  // Incarnation of the job. Servers reject requests of an older incarnation than the newest one they have seen. Absent:
+  // the newest one that the servers have seen.
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
-  std::chrono::milliseconds connect_timeout{60'000};  // until one server of every partition is up
-  std::chrono::milliseconds replicas_timeout{2'000};  // for further replicas of a partition once one is up; more than 0
-  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;
-  size_t calls_in_flight = 4;
-  std::string machine;  // identity of this machine, compared with that of the servers; empty: rpc::ThisMachine()
-  rpc::ChannelSettings channel;  // its stop ends Connect and every later query with CANCELLED
+  std::chrono::milliseconds connect_timeout{60'000};  // until a server of every partition is up
+  // More than 0: how long to wait for the other replicas of a partition of which one has answered.
+  std::chrono::milliseconds replicas_timeout{2'000};
+  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // preferred size of one response; larger ones are divided
+  size_t calls_in_flight = 4;                               // concurrent calls per query and server, at least 1
+  std::string machine;           // name of this machine, in the form that servers report; empty: rpc::ThisMachine()
+  rpc::ChannelSettings channel;  // its stop ends Connect, and every later query, with CANCELLED
 };
 
-// A connected graph. Thread-safe; `graph` may outlive the session.
+// A graph and how it is accessed. Thread-safe. The graph is shared: it lives on after the session while it is
+// referenced.
 struct Session {
   std::string graph_name;
-  std::vector<std::string> warnings;  // of the partitioning (format::Manifest)
+  std::vector<std::string> warnings;  // warnings of the partitioning (format::Manifest)
   std::string partition_key;
   std::shared_ptr<Incarnation> incarnation;
   std::vector<Access> access;  // by partition: kRpc or kMapped; all kMapped in standalone mode
   std::shared_ptr<sampler::PartitionedGraph> graph;
 };
 
-// Blocks until every partition has a server that is up. InvalidArgument: an invalid address; FailedPrecondition:
-// servers of different partitionings, a partition that is missing or listed twice, replicas of different partitions
-// joined, or a partition key other than the requested one; Unavailable: no server of a partition responds. Standalone
-// mode sends no request (standalone.h).
+// Connects to the graph servers and blocks until a server of every partition is up. In standalone mode it opens the
+// partitions instead and contacts no server (standalone.h). InvalidArgument: missing or malformed addresses.
+// FailedPrecondition: servers hold different partitionings, a partition is missing or given twice, addresses joined by
+// '|' hold different partitions, or the partition key differs from options.partition_key. Unavailable: no server of a
+// partition responds.
 Result<Session> Connect(const SessionOptions& options);
 
 }  // namespace espalier::client

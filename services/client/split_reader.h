@@ -1,4 +1,4 @@
-// Reads the seeds of a named split in ranges, so that the whole split is never in memory.
+// Reads the seeds of a named split in several queries, so that only the seeds of one query are held in memory.
 #pragma once
 
 #include <algorithm>
@@ -16,18 +16,18 @@
 
 namespace espalier::client {
 
-// A node of a split, or an edge with its end nodes.
+// A node of a split, or an edge by its ends.
 struct SplitItem {
-  GlobalNodeId node;         // of an edge: its destination
-  GlobalNodeId source = {};  // of an edge
+  GlobalNodeId node;         // for an edge its destination
+  GlobalNodeId source = {};  // edges only
   uint64_t position = 0;     // in the split
-  GlobalEdgeId edge = {};    // where the ids of edges are wanted
+  GlobalEdgeId edge = {};    // edges only, and only after WantEdgeIds
 };
 
-// Reads nodes in the order of original ids, edges in the order of the input. Not thread-safe.
+// Reads one part of a split: nodes in the order of original ids, edges in the order of the input files. For one thread.
 class SplitReader {
  public:
-  // Reads the nodes, or edges, of `type`. `graph` must outlive this object; items_per_question > 0.
+  // Reads nodes, or edges, of `type`. `graph` must outlive the reader. items_per_question > 0.
   SplitReader(const DistGraph& graph, NodeTypeId type, const std::string& split, graph::SplitPartName part,
               uint64_t items_per_question)
       : SplitReader(graph, split, part, items_per_question) {
@@ -39,11 +39,11 @@ class SplitReader {
     query_.edge_types = {type};
   }
 
-  // Makes Read return edge ids; Read then fails if a pair is no edge, or several edges, of the graph
-  // (sampler::SeedQuery::want_edge_ids).
+  // Requests SplitItem::edge from later calls of Read. Read then fails if a pair of the split is not exactly one edge
+  // of the graph (sampler::SeedQuery::want_edge_ids).
   void WantEdgeIds() { query_.want_edge_ids = true; }
 
-  // InvalidArgument: no such type; NotFound: no such split.
+  // Returns the number of items. InvalidArgument: there is no such type. NotFound: there is no such split.
   Result<uint64_t> Count() const {
     RETURN_IF_ERROR(sampler::CheckSeedTypes(query_, graph_.schema()));
     sampler::PartitionedGraph& seeds = graph_.partitions();
@@ -51,7 +51,7 @@ class SplitReader {
     return seeds.CountOfEdges(query_.edge_types.front(), query_.split, query_.part);
   }
 
-  // Calls take(item) for each item at positions [range.first, range.last) of the split.
+  // Calls take(item) for each item at the positions [range.first, range.last) of the split.
   template <class Take>
   Status Read(const sampler::PositionRange& range, Take take) {
     for (uint64_t position = range.first; position < range.last;) {
@@ -74,15 +74,16 @@ class SplitReader {
     return Status();
   }
 
-  // Rows of an edge column at these positions of a split of edges, ascending: [positions, row shape...]. Wide ones are
-  // read in more questions. No rows are still a question, as to whether the graph has the column.
+  // Returns rows of an edge column at these positions, ascending, of a split of edges: [positions, row shape...]. A
+  // query returns about `bytes_per_question`, so wide rows take more queries. Even without positions one query is sent,
+  // which checks that the graph has the column.
   Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions,
                           uint64_t bytes_per_question = kRowBytesPerQuestion) const {
     sampler::SeedQuery query = query_;
     query.edge_column = column;
     query.want_edge_ids = false;
     query.step = 0;
-    query.batch_size = 1;  // an owner alone knows what a row is, so it is asked for one
+    query.batch_size = 1;  // the first query returns one row, whose dtype and shape determine the rows per query
     ASSIGN_OR_RETURN(const sampler::GlobalBatch first, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
     RowPieces rows(positions.size());
     RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(first.rows, {})));
@@ -104,10 +105,11 @@ class SplitReader {
   }
 
  private:
+  // InvalidArgument: `step` does not fit uint32_t, the type of SeedQuery::step.
   Status CheckStep(uint64_t step, uint64_t items_per_question) const {
     if (step <= std::numeric_limits<uint32_t>::max()) return Status();
-    return InvalidArgument("split '" + query_.split + "' in questions of " + std::to_string(items_per_question) +
-                           " items: 2^32 questions or more");
+    return InvalidArgument("split '" + query_.split + "' needs 2^32 or more queries of " +
+                           std::to_string(items_per_question) + " items: use larger queries");
   }
 
   SplitReader(const DistGraph& graph, const std::string& split, graph::SplitPartName part, uint64_t items_per_question)

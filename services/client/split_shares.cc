@@ -1,3 +1,5 @@
+// For kLocality with P partitions and W ranks, item number i of partition p goes to rank p mod W + (i mod T) * P, where
+// T is the number of ranks r with r mod P = p (1 if W <= P). T is never 0, so every item has a rank.
 #include "services/client/split_shares.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Assigns the items of a list to ranks; shared by NodeSplit and EdgeSplit.
+// Assignment of the items of a list to ranks; shared by NodeSplit and EdgeSplit.
 #pragma once
 
 #include <cstdint>
@@ -9,52 +9,51 @@
 
 namespace espalier::client {
 
+// How items are assigned to ranks.
 enum class SplitBy {
-  // Shares of equal size, up to one item (lower ranks take the remainder): rank r has the r-th contiguous range of the
-  // list.
+  // Contiguous shares in the order of the list, whose sizes differ by at most one; lower ranks get the remainder.
   kEven,
-  // By the partition that owns the node, or the destination of the edge. With P partitions and W ranks, rank r has the
-  // items
-  // of the partitions p with p mod W = r; with more ranks than partitions, the items of partition p are dealt
-  // round-robin to
-  // the ranks r with r mod P = p. The sizes of shares differ like those of partitions.
+  // By the partition that owns the node, or the edge with its destination. With P partitions and W ranks, rank r gets
+  // the items of the partitions p with p mod W = r. If W > P, the items of partition p are dealt in turn to the ranks r
+  // with r mod P = p. Sizes of shares differ as the partitions do.
   kLocality,
 };
 
-// Returns the positions of a rank among `total` for kEven. num_ranks > 0.
+// Returns the range of positions of `rank` for kEven, of `total` positions. num_ranks > 0.
 sampler::PositionRange EvenRange(uint64_t total, uint32_t num_ranks, uint32_t rank);
 
-// Assigns the items of a list for kLocality, in order. Owned by one thread.
+// Assigns the items of a list to ranks for kLocality, one item after the other. For one thread.
 class TurnsByOwner {
  public:
   TurnsByOwner(uint32_t num_ranks, uint32_t num_partitions) : seen_(num_partitions), sizes_(num_ranks) {}
-  // Returns the rank of the next item.
+  // Assigns the next item, which `owner` owns, and returns its rank.
   uint32_t RankOf(PartitionId owner);
-  // Advances by the next `num_items` items of one owner.
+  // Assigns the next `num_items` items of one owner; equivalent to as many calls of RankOf.
   void PassOver(PartitionId owner, uint64_t num_items);
-  // Returns false if no item of the owner belongs to `rank`.
+  // Returns whether any items of `owner` are assigned to `rank`.
   bool MayTake(uint32_t rank, PartitionId owner) const { return RankAt(owner, rank / seen_.size()) == rank; }
   uint64_t largest() const;  // number of items of the rank with the most
 
  private:
-  uint64_t NumTakers(PartitionId owner) const;  // ranks that share the items
-  // Returns the rank of the owner's item with this number.
+  uint64_t NumTakers(PartitionId owner) const;  // number of ranks that share the items of an owner
+  // Returns the rank that gets the owner's item number `item`.
   uint32_t RankAt(PartitionId owner, uint64_t item) const;
 
-  std::vector<uint64_t> seen_;   // by partition: items so far
-  std::vector<uint64_t> sizes_;  // by rank
+  std::vector<uint64_t> seen_;   // by partition: number of items assigned so far
+  std::vector<uint64_t> sizes_;  // by rank: number of items assigned so far
 };
 
-// A reader of a list that is ordered by partition and knows the position of the first item of each: [partitions + 1].
+// A reader of a list in partition order (items of partition 0, then of partition 1, and so on).
+// positions_by_partition() returns the position of the first item of each partition, and the total: [partitions + 1].
 template <class Reader>
 concept KnowsPositionsByPartition = requires(const Reader& reader) {
   reader.positions_by_partition();
 };
 
-// Calls keep(item) for the items of this rank, in the order of the list, and returns the number of items of the rank
-// with the most. reader.Read(range, take) calls take(item) for each item at positions [range.first, range.last) of the
-// list and returns a Status. If the reader knows the positions of partitions, only the partitions of this rank are
-// read.
+// Calls keep(item) for the items of this rank, in the order of the list, and returns the size of the largest share.
+// reader.Read(range, take) must call take(item) for each item at the positions [range.first, range.last) of the list
+// and return a Status. owner_of(item) returns the partition of an item. For kLocality the whole list is read, or only
+// the partitions of this rank if the reader satisfies KnowsPositionsByPartition.
 template <class Reader, class OwnerOf, class Keep>
 Result<uint64_t> TakeShare(const DistGraph& graph, SplitBy by, uint64_t total, Reader& reader, OwnerOf owner_of,
                            Keep keep) {

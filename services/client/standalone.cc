@@ -1,3 +1,5 @@
+// Loads the manifest and every partition as a graph server does and wraps the partitions in one PartitionedGraph with
+// Access::kMapped. Original edge ids are loaded on first use.
 #include "services/client/standalone.h"
 
 #include <algorithm>
@@ -19,7 +21,7 @@ Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& at,
   load.data_dir = options.standalone.cache.folder;
   load.cache_bytes = options.standalone.cache.max_bytes;
   load.stop_requested = [stop = options.channel.stop] { return stop.stop_requested(); };
-  // As a graph server loads them: weighted draws need the weights.
+  // As in a graph server: weighted sampling needs the edge columns with weights.
   load.edge_columns = std::any_of(manifest->edge_columns.begin(), manifest->edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   std::vector<graph::Partition> partitions;
@@ -37,12 +39,12 @@ Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& at,
 Result<Session> OpenStandalone(const SessionOptions& options) {
   const std::string& uri = options.standalone.partitions_uri;
   if (!options.addresses.empty()) {
-    return InvalidArgument("addresses of graph servers, and partitions to be opened in this process (" + uri +
-                           "): expected one of them");
+    return InvalidArgument("both addresses of graph servers and standalone.partitions_uri '" + uri +
+                           "' are set: expected exactly one of them");
   }
   if (options.access == Access::kRpc) {
-    return FailedPrecondition("access rpc asks graph servers, and there are none: the partitions at " + uri +
-                              " are opened in this process");
+    return FailedPrecondition("access rpc needs graph servers, and the partitions at " + uri +
+                              " are opened in this process: use access auto or mapped");
   }
   ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(uri, options.standalone.stores));
   ASSIGN_OR_RETURN(format::Manifest read, format::ReadManifest(*at.store, at.prefix));

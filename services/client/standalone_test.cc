@@ -155,7 +155,7 @@ TEST_F(StandaloneTest, WhatDoesNotFitIsSaid) {
   options.partition_key = testing::kPartitionKey;
   EXPECT_TRUE(Connect(options).ok());
   options.access = Access::kRpc;
-  EXPECT_THAT(Connect(options).status().message(), HasSubstr("access rpc asks graph servers"));
+  EXPECT_THAT(Connect(options).status().message(), HasSubstr("access rpc needs graph servers"));
   options.access = Access::kAuto;
   options.addresses = {"127.0.0.1:1"};
   EXPECT_EQ(Connect(options).status().code(), StatusCode::kInvalidArgument);
