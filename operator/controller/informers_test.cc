@@ -17,7 +17,8 @@ class TogetherTransport final : public client::HttpTransport {
     Count(&num_asked_);
     const std::stop_callback when_stopped(stop, [this] { Count(&num_stopped_); });
     MutexLock lock(&mutex_);
-    const bool all_stopped = mutex_.AwaitBefore(deadline, [this] { return num_stopped_ == kNumKinds; });
+    const bool all_stopped = mutex_.AwaitBefore(
+        deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_stopped_ == kNumKinds; });
     if (!all_stopped) ++num_alone_;
     return Cancelled("asked to stop");
   }
@@ -27,7 +28,8 @@ class TogetherTransport final : public client::HttpTransport {
 
   bool AwaitAsked() {
     MutexLock lock(&mutex_);
-    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)), [this] { return num_asked_ == kNumKinds; });
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)),
+                              [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_asked_ == kNumKinds; });
   }
   // Who was not joined by all others before the timeout of its call.
   size_t num_alone() {
@@ -42,9 +44,9 @@ class TogetherTransport final : public client::HttpTransport {
   }
 
   Mutex mutex_;
-  size_t num_asked_ = 0;    // guarded by mutex_
-  size_t num_stopped_ = 0;  // guarded by mutex_
-  size_t num_alone_ = 0;    // guarded by mutex_
+  size_t num_asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t num_stopped_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t num_alone_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 TEST(InformersTest, AreAllToldToStopBeforeOneIsWaitedFor) {

@@ -102,7 +102,8 @@ void ProgressPoller::Start() {
     while (true) {
       {
         MutexLock lock(&mutex_);
-        mutex_.AwaitBefore(Deadline::After(options_.interval), [this] { return stopping_; });
+        mutex_.AwaitBefore(Deadline::After(options_.interval),
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
         if (stopping_) return;
       }
       PollOnce();

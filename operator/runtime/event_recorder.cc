@@ -74,7 +74,8 @@ void EventRecorder::Run() {
     MutexLock lock(&mutex_);
     std::chrono::nanoseconds wait = kLongestPause;
     if (const auto next = book_.NextTime()) wait = std::min<std::chrono::nanoseconds>(wait, *next - clock_.Now());
-    const auto must_look = [this, seen = num_records_] { return is_stopping_ || num_records_ != seen; };
+    const auto must_look = [this, seen = num_records_]()
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_stopping_ || num_records_ != seen; };
     mutex_.AwaitBefore(Deadline::After(wait), must_look);
     if (is_stopping_) return;
   }

@@ -23,7 +23,8 @@ void Informer::Run() {
 
 bool Informer::WaitToStop(std::chrono::nanoseconds longest) {
   MutexLock lock(&mutex_);
-  return mutex_.AwaitBefore(Deadline::After(longest), [this] { return is_stopped_; });
+  return mutex_.AwaitBefore(Deadline::After(longest),
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_stopped_; });
 }
 
 void Informer::Cancel() {

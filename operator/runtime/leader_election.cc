@@ -222,7 +222,9 @@ void LeaderElector::RunTries() {
     const std::chrono::nanoseconds wait = next_try_at_ - clock_.Now();
     MutexLock lock(&mutex_);
     if (role_ == Role::kLost) return;
-    if (mutex_.AwaitBefore(Deadline::After(wait), [this] { return is_stopping_; })) return;
+    if (mutex_.AwaitBefore(Deadline::After(wait),
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_stopping_; }))
+      return;
   }
 }
 
@@ -231,11 +233,14 @@ void LeaderElector::RunDeadlines() {
   while (true) {
     {
       MutexLock lock(&mutex_);
-      const auto must_look = [this] { return is_stopping_ || role_ == Role::kLeader; };
+      const auto must_look = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return is_stopping_ || role_ == Role::kLeader;
+      };
       if (role_ != Role::kLeader) mutex_.AwaitBefore(Deadline::After(kLongestWait), must_look);
       if (role_ == Role::kLeader) {
         const std::chrono::nanoseconds left = options_.renew_deadline - (clock_.Now() - renewed_at_);
-        mutex_.AwaitBefore(Deadline::After(left), [this] { return is_stopping_; });
+        mutex_.AwaitBefore(Deadline::After(left),
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_stopping_; });
       }
       if (is_stopping_ || role_ == Role::kLost) return;
     }
@@ -245,7 +250,9 @@ void LeaderElector::RunDeadlines() {
 
 bool LeaderElector::WaitToLead(Deadline deadline) {
   MutexLock lock(&mutex_);
-  const auto is_decided = [this] { return role_ != Role::kFollower || is_stopping_; };
+  const auto is_decided = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return role_ != Role::kFollower || is_stopping_;
+  };
   while (!is_decided() && !deadline.HasPassed(clock_)) {
     // In real time, whatever the clock.
     const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestWait);

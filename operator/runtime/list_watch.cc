@@ -200,7 +200,8 @@ bool ListWatch::WaitForSync(Deadline deadline) {
   while (!has_synced_ && !is_cancelled() && !deadline.HasPassed(clock_)) {
     // In real time, whatever the clock.
     const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestReadPause);
-    mutex_.AwaitBefore(Deadline::After(wait), [this] { return has_synced_ || is_cancelled(); });
+    mutex_.AwaitBefore(Deadline::After(wait),
+                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return has_synced_ || is_cancelled(); });
   }
   return has_synced_;
 }

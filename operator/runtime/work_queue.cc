@@ -95,7 +95,8 @@ std::optional<WorkQueue::Key> WorkQueue::Get(Deadline deadline) {
     SteadyTime until = std::min(deadline.time(), now + kLongestQueueWait);
     if (!delayed_by_time_.empty()) until = std::min(until, delayed_by_time_.begin()->first);
     // In real time, whatever the clock: that a fake one was moved is seen when the queue changes.
-    mutex_.AwaitBefore(Deadline::After(until - now), [this, seen = num_changes_] { return num_changes_ != seen; });
+    mutex_.AwaitBefore(Deadline::After(until - now), [this, seen = num_changes_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                                                         mutex_) { return num_changes_ != seen; });
   }
 }
 

@@ -90,7 +90,7 @@ void Workers::ForgetStale(const kube::ObjectKey& key) {
 bool Workers::Stop(Deadline deadline) {
   queue_.Shutdown();
   MutexLock lock(&mutex_);
-  return mutex_.AwaitBefore(deadline, [this] { return num_running_ == 0; });
+  return mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_running_ == 0; });
 }
 
 }  // namespace espalier::ctl::runtime

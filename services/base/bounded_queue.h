@@ -21,7 +21,7 @@ class BoundedQueue {
   // False once closed (the item is dropped).
   bool Push(T item) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    mutex_.Await([this] { return HasRoomOrClosed(); });
+    mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasRoomOrClosed(); });
     if (closed_) return false;
     items_.push_back(std::move(item));
     return true;
@@ -30,21 +30,21 @@ class BoundedQueue {
   // nullopt once closed and drained.
   std::optional<T> Pop() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    mutex_.Await([this] { return HasItemOrClosed(); });
+    mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasItemOrClosed(); });
     return TakeFront();
   }
 
   // nullopt when closed and drained, or when the deadline passes first (IsClosed tells which).
   std::optional<T> PopBefore(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    mutex_.AwaitBefore(deadline, [this] { return HasItemOrClosed(); });
+    mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasItemOrClosed(); });
     return TakeFront();
   }
 
   // Returns once nothing waits in it, or it is closed.
   void AwaitEmpty() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    mutex_.Await([this] { return closed_ || items_.empty(); });
+    mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || items_.empty(); });
   }
 
   void Close() ABSL_LOCKS_EXCLUDED(mutex_) {

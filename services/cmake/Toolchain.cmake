@@ -36,6 +36,9 @@ add_library(espalier_warnings INTERFACE)
 target_compile_options(espalier_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wextra-semi
   -Wno-missing-field-initializers -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(espalier_warnings INTERFACE -Wthread-safety)  # ABSL_GUARDED_BY and its like (base/mutex.h)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns wrongly about inlined std::string operations (gcc.gnu.org/PR105651, PR105329).
   target_compile_options(espalier_warnings INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds

@@ -74,7 +74,8 @@ class Group {
       HoldMeeting();
       return death_.ok() ? Status() : ReportDeath(rank, death_);
     }
-    mutex_.AwaitBefore(deadline, [&] { return meetings_held_ > meeting || !death_.ok(); });
+    mutex_.AwaitBefore(
+        deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return meetings_held_ > meeting || !death_.ok(); });
     if (meetings_held_ > meeting) return Status();
     if (death_.ok()) {
       death_ = Aborted("rank " + std::to_string(rank) + " waited past its deadline for " +

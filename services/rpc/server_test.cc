@@ -50,7 +50,8 @@ class HoldsCalls final
   // Whether so many calls have come, once they have.
   bool AwaitCalls(size_t count) {
     MutexLock lock(&mutex_);
-    return mutex_.AwaitBefore(Soon(), [this, count] { return held_.size() >= count; });
+    return mutex_.AwaitBefore(Soon(),
+                              [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return held_.size() >= count; });
   }
   // With NOT_FOUND: the first that is held, or the next that comes.
   void AnswerOne() {

@@ -49,7 +49,7 @@ void WorkerPool::RunWorker() {
     std::function<void()> work;
     {
       MutexLock lock(&mutex_);
-      mutex_.Await([this] { return HasWorkOrStops(); });
+      mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasWorkOrStops(); });
       if (queue_.empty()) return;
       work = std::move(queue_.front().work);
       waiting_bytes_ -= queue_.front().size_bytes;

@@ -114,7 +114,7 @@ void VersionWaits::EndLateOnes() {
     {
       MutexLock lock(&mutex_);
       const uint64_t seen = num_added_;
-      const auto changed = [&] { return closing_ || num_added_ != seen; };
+      const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || num_added_ != seen; };
       if (HasWaits()) {
         mutex_.AwaitBefore(NearestDeadline(), changed);
       } else {

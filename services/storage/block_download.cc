@@ -102,7 +102,8 @@ class Downloader {
       bool done = false;
       {
         MutexLock lock(&mutex_);
-        done = mutex_.AwaitBefore(Deadline::After(kBetweenReports), [this] { return working_ == 0; });
+        done = mutex_.AwaitBefore(Deadline::After(kBetweenReports),
+                                  [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return working_ == 0; });
       }
       if (done) return;
       if (options_.stop_requested && options_.stop_requested()) Fail(Cancelled("asked to stop downloading " + Where()));

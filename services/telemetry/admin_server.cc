@@ -13,12 +13,12 @@
 #include <array>
 #include <cerrno>
 #include <list>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "services/base/check.h"
 #include "services/base/clock.h"
+#include "services/base/mutex.h"
 #include "services/telemetry/http_request.h"
 #include "services/telemetry/listen_socket.h"
 
@@ -61,7 +61,7 @@ class AdminServer::Impl {
 
   void SetUnreadyReason(std::string reason) {
     {
-      const std::lock_guard lock(mutex_);
+      MutexLock lock(&mutex_);
       unready_reason_ = std::move(reason);
       if (!unready_reason_.empty() || std::exchange(has_been_ready_, true)) return;
     }
@@ -70,12 +70,12 @@ class AdminServer::Impl {
   }
 
   void SetLivenessCheck(std::function<std::string()> check) {
-    const std::lock_guard lock(provider_mutex_);
+    MutexLock lock(&provider_mutex_);
     liveness_check_ = std::move(check);
   }
 
   void SetStatusProvider(std::function<std::string()> provider) {
-    const std::lock_guard lock(provider_mutex_);
+    MutexLock lock(&provider_mutex_);
     status_provider_ = std::move(provider);
   }
 
@@ -116,12 +116,12 @@ class AdminServer::Impl {
   Counter dropped_;
   std::array<int, 2> wake_ = {-1, -1};
 
-  std::mutex mutex_;
-  std::string unready_reason_ = "starting";  // guarded by mutex_; empty: ready
-  bool has_been_ready_ = false;              // guarded by mutex_
-  std::mutex provider_mutex_;                // held while one of these runs
-  std::function<std::string()> status_provider_;
-  std::function<std::string()> liveness_check_;
+  Mutex mutex_;
+  std::string unready_reason_ ABSL_GUARDED_BY(mutex_) = "starting";  // empty: ready
+  bool has_been_ready_ ABSL_GUARDED_BY(mutex_) = false;
+  Mutex provider_mutex_;  // held while one of these runs
+  std::function<std::string()> status_provider_ ABSL_GUARDED_BY(provider_mutex_);
+  std::function<std::string()> liveness_check_ ABSL_GUARDED_BY(provider_mutex_);
 
   // Owned by thread_ from here on.
   int reserve_ = -1;  // -1: somebody else has taken it
@@ -217,7 +217,7 @@ void AdminServer::Impl::Receive(Connection& connection) {
 }
 
 bool AdminServer::Impl::HasBeenReady() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   return has_been_ready_;
 }
 
@@ -275,19 +275,19 @@ HttpResponse AdminServer::Impl::Answer(const std::optional<HttpRequest>& request
 
 HttpResponse AdminServer::Impl::AnswerPath(const std::string& path) {
   if (path == "/livez") {
-    const std::lock_guard lock(provider_mutex_);
+    MutexLock lock(&provider_mutex_);
     const std::string trouble = liveness_check_ ? liveness_check_() : std::string();
     if (trouble.empty()) return {.body = "ok\n"};
     return {.status = 503, .body = trouble + "\n"};
   }
   if (path == "/readyz") {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(&mutex_);
     if (unready_reason_.empty()) return {.body = "ok\n"};
     return {.status = 503, .body = unready_reason_ + "\n"};
   }
   if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.Serialize()};
   if (path == "/status") {
-    const std::lock_guard lock(provider_mutex_);
+    MutexLock lock(&provider_mutex_);
     return {200, "application/json", (status_provider_ ? status_provider_() : std::string("{}")) + "\n"};
   }
   return {.status = 404, .body = "try /metrics /livez /readyz /status\n"};

@@ -40,7 +40,8 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
 
 Result<HttpResponse> Exchange::AwaitHead(Deadline deadline) {
   MutexLock lock(&mutex_);
-  const bool is_there = mutex_.AwaitBefore(deadline, [this] { return head_.has_value(); });
+  const bool is_there =
+      mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return head_.has_value(); });
   if (!is_there) return DeadlineExceeded("no answer came in time");
   return *head_;
 }

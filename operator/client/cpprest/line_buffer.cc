@@ -71,7 +71,8 @@ Result<std::optional<std::string>> LineBuffer::NextLine(Deadline deadline) {
   std::function<void()> resume;
   {
     MutexLock lock(&mutex_);
-    const bool something = mutex_.AwaitBefore(deadline, [this] { return num_lines_ > 0 || end_; });
+    const bool something =
+        mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_lines_ > 0 || end_; });
     if (!something) return DeadlineExceeded("no line came in time");
     if (num_lines_ == 0) return end_->ok() ? Result<std::optional<std::string>>(std::nullopt) : *end_;
     line = TakeLineLocked();
@@ -88,7 +89,8 @@ Result<std::string> LineBuffer::ReadAll(Deadline deadline, size_t max_bytes) {
     std::optional<Status> end;
     {
       MutexLock lock(&mutex_);
-      const bool something = mutex_.AwaitBefore(deadline, [this] { return UnreadLocked() > 0 || end_; });
+      const bool something = mutex_.AwaitBefore(
+          deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return UnreadLocked() > 0 || end_; });
       if (!something) return DeadlineExceeded("the answer's end did not come in time");
       if (all.size() + UnreadLocked() > max_bytes) {
         return ResourceExhausted("an answer of more than " + Bytes(max_bytes));

@@ -90,9 +90,10 @@ void ObjectStore::CollectDependents(const std::string& uid) {
   for (const Place& place : dependents) {
     const StoredPtr dependent = At(place);
     if (dependent == nullptr) continue;
-    const bool has_other =
-        std::any_of(dependent->owner_uids.begin(), dependent->owner_uids.end(),
-                    [&](const std::string& other) { return other != uid && by_uid_.contains(other); });
+    const bool has_other = std::any_of(dependent->owner_uids.begin(), dependent->owner_uids.end(),
+                                       [&](const std::string& other) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                                         return other != uid && by_uid_.contains(other);
+                                       });
     if (has_other) {
       DropOwner(place, uid);
     } else {
@@ -111,8 +112,9 @@ void ObjectStore::OrphanDependents(const std::string& uid) {
 void ObjectStore::CollectIfAbandoned(const Place& place) {
   const StoredPtr stored = At(place);
   if (stored == nullptr || stored->owner_uids.empty()) return;
-  const bool has_owner = std::any_of(stored->owner_uids.begin(), stored->owner_uids.end(),
-                                     [&](const std::string& uid) { return by_uid_.contains(uid); });
+  const bool has_owner =
+      std::any_of(stored->owner_uids.begin(), stored->owner_uids.end(),
+                  [&](const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return by_uid_.contains(uid); });
   if (!has_owner) Delete(place, {});
 }
 

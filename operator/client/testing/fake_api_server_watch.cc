@@ -145,7 +145,7 @@ class History::Stream final : public LineStream {
     const Deadline look_again = &clock == &Clock::Real() ? deadline : Deadline::After(kLookAgain);
     const uint64_t end = history_->num_dropped_ + history_->changes_.size();
     const bool was_muted = history_->is_muted_;
-    history_->mutex_.AwaitBefore(look_again, [&] {
+    history_->mutex_.AwaitBefore(look_again, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(history_->mutex_) {
       const bool has_more = history_->num_dropped_ + history_->changes_.size() != end;
       return is_cancelled_ || history_->num_cuts_ != num_cuts_ || history_->is_muted_ != was_muted ||
              (!was_muted && (has_more || history_->num_bookmark_rounds_ != num_bookmark_rounds_));

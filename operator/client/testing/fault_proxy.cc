@@ -203,7 +203,7 @@ void FaultProxy::Run(std::function<void()> command) {
   });
   const uint64_t one = 1;
   ESPALIER_CHECK(write(wake_, &one, sizeof(one)) == sizeof(one));
-  mutex_.Await([&] { return is_done; });
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_done; });
 }
 
 void FaultProxy::RunCommands() {

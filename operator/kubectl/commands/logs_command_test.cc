@@ -43,7 +43,8 @@ class Follower {
   // Waits (ten seconds at most) until that is all that it has printed.
   bool Await(const std::string& output) {
     MutexLock lock(&mutex_);
-    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)), [&] { return output_ == output; });
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)),
+                              [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return output_ == output; });
   }
   Result<int> Join() {
     thread_.join();

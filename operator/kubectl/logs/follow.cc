@@ -26,8 +26,11 @@ class Following {
       }
       MutexLock lock(&mutex_);
       const bool no_more = found.ok() && found->no_more;
-      const auto is_over = [&] { return num_running_ == 0 && (no_more || is_ending_); };
-      mutex_.AwaitBefore(Deadline::After(options_.between_looks), [&] { return is_over() || is_ending_; });
+      const auto is_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return num_running_ == 0 && (no_more || is_ending_);
+      };
+      mutex_.AwaitBefore(Deadline::After(options_.between_looks),
+                         [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_over() || is_ending_; });
       if (is_ending_) mutex_.Await(is_over);
       if (is_over()) return reason_;
     }
@@ -131,7 +134,8 @@ class Following {
 
   void Pause() {
     MutexLock lock(&mutex_);
-    mutex_.AwaitBefore(Deadline::After(options_.between_tries), [&] { return is_ending_; });
+    mutex_.AwaitBefore(Deadline::After(options_.between_tries),
+                       [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_ending_; });
   }
 
   client::HttpTransport& transport_;  // these four outlive this

@@ -82,12 +82,35 @@ class FollowTest : public ::testing::Test {
   }
   bool AwaitLines(size_t count) {
     MutexLock lock(&mutex_);
-    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)), [&] { return lines_.size() >= count; });
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)),
+                              [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return lines_.size() >= count; });
   }
 
   bool AwaitLooks(int count) {
     MutexLock lock(&mutex_);
-    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)), [&] { return num_looks_ >= count; });
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)),
+                              [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_looks_ >= count; });
+  }
+
+  std::vector<std::string> lines() {
+    MutexLock lock(&mutex_);
+    return lines_;
+  }
+  std::vector<std::string> problems() {
+    MutexLock lock(&mutex_);
+    return problems_;
+  }
+  void SetNumFailures(int count) {
+    MutexLock lock(&mutex_);
+    num_failures_ = count;
+  }
+  int num_failures() {
+    MutexLock lock(&mutex_);
+    return num_failures_;
+  }
+  void SetPrintStatus(const Status& status) {
+    MutexLock lock(&mutex_);
+    print_status_ = status;
   }
 
   FakePodLogs logs_;
@@ -114,8 +137,8 @@ TEST_F(FollowTest, PrintsLinesAsTheyComeAndEndsWithTheLastPod) {
   logs_.Write("a", 2, "two");
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
-  EXPECT_THAT(lines_, ElementsAre("a: one", "a: two"));
-  EXPECT_THAT(problems_, IsEmpty());
+  EXPECT_THAT(lines(), ElementsAre("a: one", "a: two"));
+  EXPECT_THAT(problems(), IsEmpty());
 }
 
 TEST_F(FollowTest, FollowsPodsThatComeLater) {
@@ -128,7 +151,7 @@ TEST_F(FollowTest, FollowsPodsThatComeLater) {
   SetLife("b", ContainerLife::kGoesOn);
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_TRUE(JoinAfterTheEndOf("b").ok());
-  EXPECT_THAT(lines_, ElementsAre("a: early", "b: late"));
+  EXPECT_THAT(lines(), ElementsAre("a: early", "b: late"));
 }
 
 TEST_F(FollowTest, GoesOnAfterCutsAndPrintsNothingTwice) {
@@ -142,7 +165,7 @@ TEST_F(FollowTest, GoesOnAfterCutsAndPrintsNothingTwice) {
   }
   ASSERT_TRUE(AwaitLines(5));
   EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
-  EXPECT_THAT(lines_, ElementsAre("a: one", "a: more 0", "a: more 1", "a: more 2", "a: more 3"));
+  EXPECT_THAT(lines(), ElementsAre("a: one", "a: more 0", "a: more 1", "a: more 2", "a: more 3"));
 }
 
 // The stream is cut, and by the time that anybody looks, the container has said its last words and ended.
@@ -158,7 +181,7 @@ TEST_F(FollowTest, PrintsLastWordsThatCameWhileTheStreamWasCut) {
   ASSERT_TRUE(AwaitLines(2));
   NoMorePods();
   EXPECT_TRUE(Join().ok());
-  EXPECT_THAT(lines_, ElementsAre("a: one", "a: last words"));
+  EXPECT_THAT(lines(), ElementsAre("a: one", "a: last words"));
 }
 
 TEST_F(FollowTest, ReadsOnInTheContainerAfterARestart) {
@@ -170,7 +193,7 @@ TEST_F(FollowTest, ReadsOnInTheContainerAfterARestart) {
   logs_.Write("a", 5, "after");
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
-  EXPECT_THAT(lines_, ElementsAre("a: before", "a: after"));
+  EXPECT_THAT(lines(), ElementsAre("a: before", "a: after"));
 }
 
 // A server that dies again and again: while it waits for its next start, the log of the last one ends well.
@@ -185,8 +208,8 @@ TEST_F(FollowTest, WaitsForAContainerThatRestartsAsLongAsItTakes) {
   logs_.Write("a", 5, "after");
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
-  EXPECT_THAT(lines_, ElementsAre("a: before", "a: after"));
-  EXPECT_THAT(problems_, IsEmpty());
+  EXPECT_THAT(lines(), ElementsAre("a: before", "a: after"));
+  EXPECT_THAT(problems(), IsEmpty());
 }
 
 TEST_F(FollowTest, KeepsTheStreamOfAContainerThatHasNothingToSay) {
@@ -200,8 +223,8 @@ TEST_F(FollowTest, KeepsTheStreamOfAContainerThatHasNothingToSay) {
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_EQ(logs_.targets().size(), 1u);
   EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
-  EXPECT_THAT(lines_, ElementsAre("a: one", "a: two"));
-  EXPECT_THAT(problems_, IsEmpty());
+  EXPECT_THAT(lines(), ElementsAre("a: one", "a: two"));
+  EXPECT_THAT(problems(), IsEmpty());
 }
 
 // Its stream stays open, for nobody is left to close it.
@@ -215,7 +238,7 @@ TEST_F(FollowTest, EndsWithAPodWhoseNodeHasDied) {
   SetLife("a", ContainerLife::kGone);
   NoMorePods();
   EXPECT_TRUE(Join().ok());
-  EXPECT_THAT(lines_, ElementsAre("a: one"));
+  EXPECT_THAT(lines(), ElementsAre("a: one"));
 }
 
 TEST_F(FollowTest, SaysThatTheEndOfALogIsOutOfReach) {
@@ -228,7 +251,7 @@ TEST_F(FollowTest, SaysThatTheEndOfALogIsOutOfReach) {
   SetLife("a", ContainerLife::kEnded);
   NoMorePods();
   EXPECT_TRUE(Join().ok());
-  EXPECT_THAT(problems_, ElementsAre(HasSubstr("no answer came in time")));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("no answer came in time")));
 }
 
 TEST_F(FollowTest, EndsWhenAskedTo) {
@@ -241,31 +264,31 @@ TEST_F(FollowTest, EndsWhenAskedTo) {
 }
 
 TEST_F(FollowTest, EndsWhenItsReaderHasGone) {
-  print_status_ = Unavailable("broken pipe");
+  SetPrintStatus(Unavailable("broken pipe"));
   SetLife("a", ContainerLife::kGoesOn);
   logs_.Write("a", 1, "one");
   Start();
   EXPECT_EQ(Join().message(), "broken pipe");
-  EXPECT_THAT(lines_, ElementsAre("a: one"));
+  EXPECT_THAT(lines(), ElementsAre("a: one"));
 }
 
 TEST_F(FollowTest, BearsAnApiServerThatIsAwayForAMoment) {
-  num_failures_ = options_.max_tries - 1;
+  SetNumFailures(options_.max_tries - 1);
   SetLife("a", ContainerLife::kEnded);
   logs_.Write("a", 1, "one");
   logs_.End("a");
   NoMorePods();
   Start();
   EXPECT_TRUE(Join().ok());
-  EXPECT_THAT(lines_, ElementsAre("a: one"));
+  EXPECT_THAT(lines(), ElementsAre("a: one"));
 }
 
 TEST_F(FollowTest, GivesUpOnAnApiServerThatStaysAway) {
-  num_failures_ = 1000;
+  SetNumFailures(1000);
   options_.max_tries = 3;
   Start();
   EXPECT_EQ(Join().code(), StatusCode::kUnavailable);
-  EXPECT_EQ(num_failures_, 997);
+  EXPECT_EQ(num_failures(), 997);
 }
 
 TEST_F(FollowTest, GivesUpOnALogThatStaysUnreadable) {
@@ -275,7 +298,7 @@ TEST_F(FollowTest, GivesUpOnALogThatStaysUnreadable) {
   NoMorePods();
   Start();
   EXPECT_TRUE(Join().ok());
-  EXPECT_THAT(problems_, ElementsAre(HasSubstr("no disk, no log")));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("no disk, no log")));
 }
 
 TEST_F(FollowTest, RefusesMoreLogsThanItMay) {

@@ -39,8 +39,9 @@ class Things {
   // False where nothing told was so within half a minute.
   bool AwaitTold(const std::string& what) const {
     MutexLock lock(&mutex_);
-    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)),
-                              [&] { return std::find(told_.begin(), told_.end(), what) != told_.end(); });
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return std::find(told_.begin(), told_.end(), what) != told_.end();
+    });
   }
 
   Store<Thing>& store() { return store_; }

@@ -165,8 +165,8 @@ void MeteredPhase::ShowUntilOver() {
     bool is_over = false;
     {
       MutexLock lock(&mutex_);
-      is_over =
-          mutex_.AwaitBefore(Deadline::After(kRedraw), [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return is_over_; });
+      is_over = mutex_.AwaitBefore(Deadline::After(kRedraw),
+                                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_over_; });
     }
     if (is_over) break;
     progress_.Update(meter_);

@@ -20,7 +20,8 @@ class CallCount {
   // Waits until there are so many; false where they do not come.
   bool Reaches(int count) {
     MutexLock lock(&mutex_);
-    return mutex_.AwaitBefore(Soon(), [this, count] { return value_ >= count; });
+    return mutex_.AwaitBefore(Soon(),
+                              [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return value_ >= count; });
   }
 
  private:

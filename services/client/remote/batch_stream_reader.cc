@@ -37,7 +37,7 @@ std::shared_ptr<BatchStreamReader> BatchStreamReader::Open(std::shared_ptr<rpc::
 
 Result<grpc::ByteBuffer> BatchStreamReader::Next(Deadline deadline) {
   MutexLock lock(&mutex_);
-  mutex_.AwaitBefore(deadline, [this] { return HasMessageOrEnded(); });
+  mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasMessageOrEnded(); });
   if (!messages_.empty()) {
     grpc::ByteBuffer message = std::move(messages_.front());
     messages_.pop_front();

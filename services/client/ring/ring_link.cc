@@ -241,7 +241,7 @@ void RingLink::OnOutgoingDone(const Status& status) {
 
 Status RingLink::AwaitPrevious(Deadline deadline) {
   MutexLock lock(&mutex_);
-  mutex_.AwaitBefore(deadline, [this] { return accepted_ || !death_.ok(); });
+  mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return accepted_ || !death_.ok(); });
   if (death_.ok() && !accepted_) Die(DeadlineExceeded(NameOfPrevious() + " has not connected in time"));
   return death_.ok() ? Status() : ReportDeath();
 }
@@ -282,14 +282,16 @@ void RingLink::Send(grpc::ByteBuffer message) {
 
 Status RingLink::AwaitSent(size_t most, Deadline deadline) {
   MutexLock lock(&mutex_);
-  const auto sent = [&] { return to_send_.size() + (writing_ ? 1 : 0) <= most || !death_.ok(); };
+  const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return to_send_.size() + (writing_ ? 1 : 0) <= most || !death_.ok();
+  };
   if (!mutex_.AwaitBefore(deadline, sent)) Die(DeadlineExceeded(NameOfNext() + " took nothing in time"));
   return death_.ok() ? Status() : ReportDeath();
 }
 
 Result<ArrivedSegment> RingLink::Receive(Deadline deadline) {
   MutexLock lock(&mutex_);
-  const auto news = [this] { return !waiting_.empty() || !death_.ok(); };
+  const auto news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !waiting_.empty() || !death_.ok(); };
   if (!mutex_.AwaitBefore(deadline, news)) Die(DeadlineExceeded(NameOfPrevious() + " sent nothing in time"));
   if (!death_.ok()) return ReportDeath();
   ArrivedSegment segment = std::move(waiting_.front());
@@ -316,7 +318,8 @@ void RingLink::Die(const Status& why) {
 
 Status RingLink::ReportDeath() {
   if (!std::exchange(reported_, true)) {
-    mutex_.AwaitBefore(Deadline::After(kTelling), [this] { return outgoing_done_ && passes_.empty(); });
+    mutex_.AwaitBefore(Deadline::After(kTelling),
+                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_ && passes_.empty(); });
   }
   return death_;
 }
@@ -353,11 +356,12 @@ void RingLink::Abandon() {
 void RingLink::Leave(Deadline deadline) {
   MutexLock lock(&mutex_);
   SayFarewell();
-  mutex_.AwaitBefore(death_.ok() ? deadline : deadline.AtMost(kTelling), [this] { return outgoing_done_; });
+  mutex_.AwaitBefore(death_.ok() ? deadline : deadline.AtMost(kTelling),
+                     [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_; });
   if (outgoing_ != nullptr) outgoing_->context.TryCancel();
   FinishAll();
   // Cancelled and finished: both are a matter of moments.
-  mutex_.Await([this] { return outgoing_done_ && passes_.empty(); });
+  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_ && passes_.empty(); });
 }
 
 }  // namespace espalier::client

@@ -122,7 +122,8 @@ void RingRoll::OnGone(Asker* asker) {
 
 Result<JoinResponse> RingRoll::AwaitAll(Deadline deadline) {
   MutexLock lock(&mutex_);
-  if (!mutex_.AwaitBefore(deadline, [this] { return IsComplete() || stopped_; })) {
+  if (!mutex_.AwaitBefore(deadline,
+                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return IsComplete() || stopped_; })) {
     std::string missing;
     for (uint32_t rank = 0; rank < size_ && missing.size() < 200; ++rank) {
       if (!addresses_.contains(rank)) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);

@@ -105,7 +105,7 @@ void LocalMiniBatchSource::Work() {
     Task task;
     {
       MutexLock lock(&mutex_);
-      mutex_.Await([this] { return HasTaskOrStops(); });
+      mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasTaskOrStops(); });
       if (stopping_) return;
       task = {generation_, epoch_, static_cast<uint32_t>(next_to_prepare_++)};
     }
@@ -127,7 +127,8 @@ void LocalMiniBatchSource::Work() {
 Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
   MutexLock lock(&mutex_);
   if (generation_ == 0) return FailedPrecondition("StartEpoch comes before Next");
-  if (!mutex_.AwaitBefore(deadline, [this] { return NextIsReadyOrGivenUp(); })) {
+  if (!mutex_.AwaitBefore(deadline,
+                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return NextIsReadyOrGivenUp(); })) {
     return DeadlineExceeded("the mini-batch of epoch " + std::to_string(epoch_) + " step " +
                             std::to_string(next_to_deliver_) + " was not ready in time");
   }

@@ -43,7 +43,8 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
   // partition that has not answered.
   Result<std::vector<T>> Wait(Deadline deadline) {
     MutexLock lock(&mutex_);
-    mutex_.AwaitBefore(deadline, [this] { return missing_ == 0 || !error_.ok(); });
+    mutex_.AwaitBefore(deadline,
+                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0 || !error_.ok(); });
     return Outcome();
   }
 
@@ -51,7 +52,8 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
   // answer by `deadline`, their own; what is late is waited for a little longer.
   Result<std::vector<T>> WaitForAll(Deadline deadline) {
     MutexLock lock(&mutex_);
-    mutex_.AwaitBefore(Deadline::At(deadline.time() + kLateAnswers), [this] { return missing_ == 0; });
+    mutex_.AwaitBefore(Deadline::At(deadline.time() + kLateAnswers),
+                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
     return Outcome();
   }
 

@@ -51,8 +51,9 @@ PartitionedTensors::PartitionedTensors(const graph::PartitionBook& book,
 
 PartitionedTensors::~PartitionedTensors() {
   MutexLock lock(&drops_->mutex);
-  drops_->mutex.AwaitBefore(Deadline::After(kInBackground),
-                            [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return drops_->under_way.empty(); });
+  drops_->mutex.AwaitBefore(Deadline::After(kInBackground), [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(drops_->mutex) {
+    return drops_->under_way.empty();
+  });
 }
 
 uint64_t PartitionedTensors::NewAct() {
@@ -236,8 +237,8 @@ std::shared_ptr<const void> PartitionedTensors::DropUnderWay(const TensorId& ten
 void PartitionedTensors::WaitForDrops(const TensorId& tensor, Deadline deadline) {
   const auto name = NameAlone(tensor);
   MutexLock lock(&drops_->mutex);
-  drops_->mutex.AwaitBefore(deadline,
-                            [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !drops_->under_way.contains(name); });
+  drops_->mutex.AwaitBefore(
+      deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(drops_->mutex) { return !drops_->under_way.contains(name); });
 }
 
 void PartitionedTensors::DropLater(const TensorId& tensor) {

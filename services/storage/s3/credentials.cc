@@ -25,7 +25,7 @@ Result<Credentials> CredentialCache::Get(Deadline deadline) {
     const bool may_wait = IsUsable(seconds(0));
     const bool is_due = !IsUsable(kRefreshBefore) && !(next_refresh_ && now_() < *next_refresh_);
     if (may_wait && (!is_due || is_fetching_)) return *current_;
-    const auto is_free = [this] { return !is_fetching_; };
+    const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_fetching_; };
     if (!mutex_.AwaitBefore(deadline, is_free)) return DeadlineExceeded("waiting for credentials: " + Describe());
     if (IsUsable(kRefreshBefore)) return *current_;  // somebody else has fetched
     is_fetching_ = true;

@@ -67,7 +67,7 @@ class DistEmbedding::Acknowledgement {
   }
   Status Await(Deadline deadline) {
     MutexLock lock(&mutex_);
-    if (!mutex_.AwaitBefore(deadline, [this] { return is_here_; })) {
+    if (!mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_here_; })) {
       return DeadlineExceeded("gradients of an embedding were not acknowledged in time");
     }
     return status_;

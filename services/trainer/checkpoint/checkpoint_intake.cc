@@ -16,8 +16,9 @@ size_t BytesOf(const format::Safetensors& piece) {
 Result<bool> CheckpointIntake::Give(const format::Safetensors& piece, Deadline deadline) {
   const size_t bytes = BytesOf(piece);
   MutexLock lock(&mutex_);
-  const bool has_room =
-      mutex_.AwaitBefore(deadline, [&] { return !failed_.ok() || bytes_ == 0 || bytes_ + bytes <= most_bytes_; });
+  const bool has_room = mutex_.AwaitBefore(deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !failed_.ok() || bytes_ == 0 || bytes_ + bytes <= most_bytes_;
+  });
   RETURN_IF_ERROR(failed_);
   if (!has_room) return false;
   pieces_.push_back(piece);
@@ -36,7 +37,7 @@ void CheckpointIntake::End(std::optional<LoopSnapshot> snapshot) {
 std::optional<format::Safetensors> CheckpointIntake::NextPiece() {
   MutexLock lock(&mutex_);
   bytes_ -= std::exchange(bytes_under_way_, 0);
-  mutex_.Await([this] { return has_ended_ || !pieces_.empty(); });
+  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return has_ended_ || !pieces_.empty(); });
   if (pieces_.empty()) return std::nullopt;
   std::optional<format::Safetensors> piece(std::move(pieces_.front()));
   pieces_.pop_front();

@@ -58,7 +58,7 @@ bool CheckpointWriter::WantsAfter(const StepsDone& done) {
 
 bool CheckpointWriter::AwaitRoom(Deadline deadline) {
   MutexLock lock(&mutex_);
-  return mutex_.AwaitBefore(deadline, [this] { return !busy_; });
+  return mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !busy_; });
 }
 
 Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {

@@ -61,7 +61,8 @@ class EndlessSource final : public sampler::MiniBatchSource {
   Result<sampler::MiniBatch> Next(Deadline deadline) override {
     asked_.Increment();
     MutexLock lock(&mutex_);
-    if (!mutex_.AwaitBefore(deadline, [this] { return is_cancelled_; })) return DeadlineExceeded("nobody cancelled");
+    if (!mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_cancelled_; }))
+      return DeadlineExceeded("nobody cancelled");
     return Cancelled("nobody waits");
   }
   void Cancel() override {

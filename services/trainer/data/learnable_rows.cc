@@ -67,7 +67,8 @@ class LearnableRows::Acknowledgements {
   }
   Status Await(Deadline deadline) {
     MutexLock lock(&mutex_);
-    if (!mutex_.AwaitBefore(deadline, [this] { return missing_ == 0 || !error_.ok(); })) {
+    if (!mutex_.AwaitBefore(deadline,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0 || !error_.ok(); })) {
       return DeadlineExceeded("gradients of learnable rows were not acknowledged in time");
     }
     return error_;

@@ -48,7 +48,9 @@ class StalledSource final : public sampler::MiniBatchSource {
   Result<sampler::MiniBatch> Next(Deadline deadline) override {
     if (num_taken_++ < num_batches_) return source_.Next(deadline);
     MutexLock lock(&mutex_);
-    mutex_.AwaitBefore(deadline, [this] { return is_cancelled_ || steps_done_ >= num_batches_; });
+    mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return is_cancelled_ || steps_done_ >= num_batches_;
+    });
     stop_ = true;
     return Cancelled("asked to stop");
   }

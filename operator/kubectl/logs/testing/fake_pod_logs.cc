@@ -121,15 +121,20 @@ class FakePodLogs::Lines final : public client::LineStream {
 
   Result<std::optional<std::string>> Next(Deadline deadline) override {
     MutexLock lock(&shared_->mutex);
-    const auto has_line = [&] {
+    const auto has_line = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
       const std::vector<Line>& lines = shared_->ContainerOf(pod_, target_).lines;
       return next_ < lines.size() && lines[next_].is_whole;
     };
-    const auto is_cut = [&] { return shared_->pods[pod_].num_cuts != num_cuts_; };
-    const auto is_at_end = [&] { return !QueryOf(target_, "follow") || shared_->ContainerOf(pod_, target_).has_ended; };
-    const auto is_silent = [&] { return shared_->IsSilent(pod_); };
-    const bool in_time = shared_->mutex.AwaitBefore(
-        deadline, [&] { return is_cancelled_ || (!is_silent() && (has_line() || is_cut() || is_at_end())); });
+    const auto is_cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+      return shared_->pods[pod_].num_cuts != num_cuts_;
+    };
+    const auto is_at_end = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+      return !QueryOf(target_, "follow") || shared_->ContainerOf(pod_, target_).has_ended;
+    };
+    const auto is_silent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) { return shared_->IsSilent(pod_); };
+    const bool in_time = shared_->mutex.AwaitBefore(deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+      return is_cancelled_ || (!is_silent() && (has_line() || is_cut() || is_at_end()));
+    });
     if (is_cancelled_) return Cancelled("the stream was cancelled");
     if (!in_time) return DeadlineExceeded("nothing came");
     if (is_cut() && shared_->pods[pod_].is_cut_broken) return Unavailable("the connection broke");
@@ -199,14 +204,16 @@ std::vector<std::string> FakePodLogs::targets() const {
 
 bool FakePodLogs::AwaitRequests(size_t count) const {
   MutexLock lock(&shared_->mutex);
-  return shared_->mutex.AwaitBefore(Deadline::After(std::chrono::seconds(10)),
-                                    [&] { return shared_->targets.size() >= count; });
+  return shared_->mutex.AwaitBefore(
+      Deadline::After(std::chrono::seconds(10)),
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) { return shared_->targets.size() >= count; });
 }
 
 bool FakePodLogs::AwaitOpen(int count) const {
   MutexLock lock(&shared_->mutex);
-  return shared_->mutex.AwaitBefore(Deadline::After(std::chrono::seconds(10)),
-                                    [&] { return shared_->num_open >= count; });
+  return shared_->mutex.AwaitBefore(
+      Deadline::After(std::chrono::seconds(10)),
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) { return shared_->num_open >= count; });
 }
 
 Result<HttpResponse> FakePodLogs::Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) {
@@ -241,7 +248,8 @@ Result<client::HttpTransport::Stream> FakePodLogs::Open(const kube::HttpRequest&
     MutexLock lock(&shared_->mutex);
     shared_->targets.push_back(request.target);
     if (shared_->IsSilent(*pod)) {
-      const bool is_asked_to_stop = shared_->mutex.AwaitBefore(deadline, [&] { return stop.stop_requested(); });
+      const bool is_asked_to_stop = shared_->mutex.AwaitBefore(
+          deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) { return stop.stop_requested(); });
       return is_asked_to_stop ? Cancelled("asked to stop") : DeadlineExceeded("no answer came in time");
     }
     if (std::optional<HttpResponse> refusal = shared_->Refusal(*pod, request.target)) {
