@@ -1,11 +1,16 @@
 """What an operator may do: operator/rbac/role.yaml, nothing more, in the two ways in which the chart grants it."""
 
 from .api_server import OPERATORS, REPOSITORY
+from .processes import wait_until
 
 GROUP = "rbac.authorization.k8s.io"
 SYSTEM_NAMESPACE = "espalier-system"  # of operators and their Lease
 ROLE = "espalier-operator"
 LEASE_ROLE = "espalier-operator-lease"
+# What the roles allow, one of each.
+ALL_JOBS = {"group": "batch", "resource": "jobs", "verb": "list"}
+LEASES = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
+EFFECT_SECONDS = 30
 
 
 def _binding(kind, user, role_kind, role):
@@ -26,14 +31,26 @@ def install_roles(plane):
 
 def allow_everywhere(plane, user):
     plane.api.create(_binding("ClusterRoleBinding", user, "ClusterRole", ROLE))
+    _wait_until_allowed(plane, user, ALL_JOBS)
 
 
 def allow_in(plane, user, namespace):
     """As the chart does for one namespace: the Role itself, there."""
     plane.apply(REPOSITORY / "operator" / "rbac" / "role.yaml", f"--namespace={namespace}")
     plane.api.create(_binding("RoleBinding", user, "Role", ROLE), namespace)
+    _wait_until_allowed(plane, user, {**ALL_JOBS, "namespace": namespace})
 
 
 def allow_lease_in(plane, user, namespace):
     """Lets the user take the Lease there. The namespace has the Roles already."""
     plane.api.create(_binding("RoleBinding", user, "Role", LEASE_ROLE), namespace)
+    _wait_until_allowed(plane, user, {**LEASES, "namespace": namespace})
+
+
+def _wait_until_allowed(plane, user, what):
+    """The API server reads roles and bindings a moment after they were written, and refuses until then."""
+    def is_allowed():
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+                  "spec": {"user": user, "resourceAttributes": what}}
+        return plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
+    wait_until(is_allowed, EFFECT_SECONDS, f"{user} may {what['verb']} {what['resource']}")
