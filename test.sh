@@ -85,7 +85,7 @@ end_interrupted_cluster() {
 }
 trap end_interrupted_cluster EXIT
 
-# FOLDER of a build: the last lines of what each failed test printed, and ctest's closing line once more.
+# FOLDER of a build: the last lines of what each failed test printed, and their names.
 show_failures() {
   local temporary="$1/Testing/Temporary" failed
   failed="$(cut -d: -f2- "$temporary/LastTestsFailed.log" 2>/dev/null)" || return 0
@@ -109,11 +109,12 @@ for preset in "${presets[@]}"; do
   left_out="$(python3 -B e2e/tools/passed_before.py check "build/$preset")"
   ctest_runs=yes
   status=0
+  rm -f "build/$preset/Testing/Temporary/LastTestsFailed.log"  # of an earlier run
   # Half of the time they wait.
   ctest --preset "$preset" -j "$((2 * $(nproc)))" ${left_out:+--exclude-regex "$left_out"} || status=$?
   if [ "$status" -lt 128 ]; then ctest_runs=""; fi  # it ended by itself, not by a signal
   if [ "$status" -ne 0 ]; then
-    show_failures "build/$preset"
+    show_failures "build/$preset" || true
     exit "$status"
   fi
   python3 -B e2e/tools/passed_before.py record "build/$preset"

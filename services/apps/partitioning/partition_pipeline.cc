@@ -197,10 +197,16 @@ class Pipeline {
   }
   // `reads_values`: this process checks them for all, and learns which columns lack some.
   Status CheckSource(const graph::SourceGraph& source, bool reads_values) {
+    ASSIGN_OR_RETURN(const GraphNames headers, NamesOf(source, graph_));
+    RETURN_IF_ERROR(WithWarnings(CheckNames(headers)));
+    if (!reads_values) return Status();
     const graph::LabelColumns labels = Labels();
-    ASSIGN_OR_RETURN(source_names_, NamesOf(source, graph_, reads_values ? &labels : nullptr));
-    RETURN_IF_ERROR(WithWarnings(CheckNames(source_names_)));
-    return reads_values && options_.check_values ? options_.check_values(source_names_, source) : Status();
+    ASSIGN_OR_RETURN(source_names_, NamesOf(source, graph_, &labels));
+    // Not by CheckNames: other processes of a group do not find this themselves.
+    const bool lacks_values =
+        source_names_.node_columns != headers.node_columns || source_names_.edge_columns != headers.edge_columns;
+    if (lacks_values && options_.check_names) RETURN_IF_ERROR(options_.check_names(source_names_));
+    return options_.check_values ? options_.check_values(source_names_, source) : Status();
   }
 
   // A missing name may be one that the reader of the source has left out: the error then carries the warnings.

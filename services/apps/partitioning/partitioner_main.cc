@@ -286,8 +286,8 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
   const Result<PartitionOutcome> outcome =
       PartitionGraph(training.graph, training.training.seed, output_uri, progress, options);
   if (!outcome.ok()) {
-    const ExitCode code = ExitCodeOfFailure(outcome.status(), training.graph.source.uri, access->open_store);
-    return Fail(outcome.status(), names.ok() ? code : ExitCode::kBadDocument);
+    if (!names.ok()) return Fail(outcome.status(), ExitCode::kBadDocument);
+    return Fail(outcome.status(), ExitCodeOfFailure(outcome.status(), training.graph.source.uri, access->open_store));
   }
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -121,8 +120,8 @@ std::optional<int64_t> WrongValueOf(int64_t row, int64_t width, const LabelRule&
 
 class ValueCheck {
  public:
-  ValueCheck(const GraphNames& names, const graph::SourceGraph& source, int threads)
-      : names_(names), source_(source), threads_(threads) {}
+  ValueCheck(const GraphNames& names, const graph::SourceGraph& source, const job::Preprocess& preprocess, int threads)
+      : names_(names), source_(source), drops_duplicate_edges_(preprocess.drop_duplicate_edges), threads_(threads) {}
 
   Status CheckWeights(const job::Training& training) const {
     const std::string& name = training.sampling.weight;
@@ -203,42 +202,45 @@ class ValueCheck {
     const graph::EdgeSplit& parts = split->second.at(type->value);
     const std::string owner = "edge type '" + source_.schema.EdgeType(*type).Name() + "'";
     const NamedColumn labels{"spec.training.task.label", task.label, owner, column->second};
+    std::vector<std::span<const uint64_t>> rows;
+    std::vector<const graph::EdgePairs*> pairs;  // of parts that name edges by their ends
     for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
-      if (part->edge_ids.size() != part->size()) return CheckLabelsOfPairs(task, labels, edges, parts);
+      const bool has_ids = part->edge_ids.size() == part->size();
+      rows.push_back(has_ids ? part->edge_ids.ids() : std::span<const uint64_t>());
+      if (!has_ids) pairs.push_back(part);
     }
-    return CheckParts(task, labels,
-                      {parts.train.edge_ids.ids(), parts.validation.edge_ids.ids(), parts.test.edge_ids.ids()}, "edge");
+    RETURN_IF_ERROR(CheckParts(task, labels, rows, "edge"));
+    return pairs.empty() ? Status() : CheckLabelsOfPairs(task, labels, edges, pairs);
   }
 
-  // For a split that names edges by their ends. Looks the pairs up among the rows whose label is wrong, which are few
-  // or none; parallel edges must have the same label in such a split.
+  // For parts that name edges by their ends: parallel edges must then have the same label, unless preprocessing keeps
+  // only one of them. Holds the pairs of the parts where a label of the column is wrong, and nothing otherwise.
   Status CheckLabelsOfPairs(const job::Task& task, const NamedColumn& labels, const graph::EdgeSet& edges,
-                            const graph::EdgeSplit& parts) const {
+                            const std::vector<const graph::EdgePairs*>& parts) const {
     const LabelRule rule = RuleOf(task);
     const int64_t num_rows = labels.values.num_rows();
     const bool has_ends = edges.sources.num_elements() == num_rows && edges.destinations.num_elements() == num_rows;
-    if (num_rows == 0 || !has_ends) return {};
+    if (num_rows == 0 || !has_ends || drops_duplicate_edges_) return {};
     const int64_t width = labels.values.num_elements() / num_rows;
     return WithElements(labels.values, [&](const auto& value_at) -> Status {
-      const auto wrong_value = [&](int64_t row) { return WrongValueOf(row, width, rule, value_at); };
-      const std::optional<int64_t> first = graph::FirstViolation(
-          threads_, num_rows, kCheapGrain, [&](int64_t row) { return wrong_value(row).has_value(); });
-      if (!first) return {};
-      std::map<std::pair<uint64_t, uint64_t>, int64_t> wrong_rows;  // ends -> the first such row
-      for (int64_t row = *first; row < num_rows; ++row) {
-        if (!wrong_value(row)) continue;
-        wrong_rows.emplace(std::pair(static_cast<uint64_t>(edges.sources.ValueAsInt(row)),
-                                     static_cast<uint64_t>(edges.destinations.ValueAsInt(row))),
-                           row);
-      }
-      for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
+      const auto is_wrong = [&](int64_t row) { return WrongValueOf(row, width, rule, value_at).has_value(); };
+      if (!graph::FirstViolation(threads_, num_rows, kCheapGrain, is_wrong)) return {};
+      std::vector<std::pair<uint64_t, uint64_t>> pairs;
+      for (const graph::EdgePairs* part : parts) {
         const std::span<const uint64_t> sources = part->sources.ids(), destinations = part->destinations.ids();
         for (size_t i = 0; i < std::min(sources.size(), destinations.size()); ++i) {
-          const auto found = wrong_rows.find({sources[i], destinations[i]});
-          if (found != wrong_rows.end()) return WrongElement(labels, *wrong_value(found->second), rule.expected);
+          pairs.emplace_back(sources[i], destinations[i]);
         }
       }
-      return {};
+      std::sort(pairs.begin(), pairs.end());
+      const std::optional<int64_t> wrong = graph::FirstViolation(threads_, num_rows, kCheapGrain, [&](int64_t row) {
+        return is_wrong(row) &&
+               std::binary_search(pairs.begin(), pairs.end(),
+                                  std::pair(static_cast<uint64_t>(edges.sources.ValueAsInt(row)),
+                                            static_cast<uint64_t>(edges.destinations.ValueAsInt(row))));
+      });
+      if (!wrong) return {};
+      return WrongElement(labels, *WrongValueOf(*wrong, width, rule, value_at), rule.expected);
     });
   }
 
@@ -279,6 +281,7 @@ class ValueCheck {
 
   const GraphNames& names_;           // outlives this
   const graph::SourceGraph& source_;  // outlives this
+  const bool drops_duplicate_edges_;
   const int threads_;
 };
 
@@ -287,7 +290,7 @@ class ValueCheck {
 Status CheckSourceValues(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& names,
                          const graph::SourceGraph& source, int threads) {
   if (!IsTrainedByEspalier(job, trained_by)) return {};
-  const ValueCheck check(names, source, threads);
+  const ValueCheck check(names, source, job.graph.preprocess, threads);
   if (!OnlyInfers(job.training)) RETURN_IF_ERROR(check.CheckLabels(job.training.task));
   RETURN_IF_ERROR(check.CheckWeights(job.training));
   return check.CheckSeedTimes(job.training);

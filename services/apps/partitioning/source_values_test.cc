@@ -151,6 +151,12 @@ TEST(SourceValuesTest, EdgesThatAreNamedByTheirEndsHaveLabelsToo) {
   EXPECT_THAT(
       Check(graph, task).message(),
       HasSubstr("spec.training.task.label: row 3 of column 'stars' of edge type 'paper:cites:paper' is -3: expected"));
+  graph.edge_splits["sold"][0].validation.edge_ids = {};
+  EXPECT_THAT(Check(graph, task).message(), HasSubstr("row 3 of column 'stars'"));
+  const Settings kept_once = {task.front(), {"graph.preprocess.dropDuplicateEdges", "true"}};
+  EXPECT_EQ(Check(graph, kept_once), Status()) << "the label of the edge that is kept counts";
+  graph.edges[0].columns["stars"] = Tensor::FromVector(std::vector<int8_t>{4, 0, -7, -3, -3, 1});
+  EXPECT_THAT(Check(graph, task).message(), HasSubstr("row 2 of column 'stars'"));
   graph.edges[0].destinations = Tensor::FromVector(std::vector<uint32_t>{1, 2});
   EXPECT_EQ(Check(graph, task), Status()) << "ValidateSourceGraph refuses it";
 }

@@ -35,9 +35,9 @@ Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outp
     const bool fits = std::isnan(values[i]) ||
                       (kind == LossKind::kSquaredError ? std::isfinite(values[i]) : values[i] == 0 || values[i] == 1);
     if (!fits) {
-      return InvalidArgument("labels: row " + std::to_string(i / columns) + " has " + std::to_string(values[i]) +
-                             ", expected " + (kind == LossKind::kSquaredError ? "a finite number" : "0 or 1") +
-                             " or NaN (not labelled)");
+      return InvalidArgument(
+          "labels: row " + std::to_string(i / columns) + " has " + std::to_string(values[i]) + ", expected " +
+          (kind == LossKind::kSquaredError ? "a finite number or NaN" : "0, 1, or -1 or NaN") + " (not labelled)");
     }
   }
   return {};
