@@ -32,7 +32,8 @@ std::vector<FieldSpec> HeaderFields() {
        .type = kStringMap,
        .maximum_items = 64,
        .availability = kClusterOnly,
-       .meaning = "labels of the resource; its child objects get them too"},
+       .meaning =
+           "labels of the resource; child objects inherit them, except those of tools such as `*.kubernetes.io`"},
       {.path = "metadata.annotations",
        .type = kStringMap,
        .maximum_items = 64,

@@ -213,7 +213,7 @@ std::vector<FieldSpec> SamplingFields() {
       {.path = "spec.training.sampling.seedTime",
        .type = kName,
        .meaning = "node column with the integer timestamps of seed nodes; in-edges that are later by "
-                  "`graph.timeColumn` are not sampled; by default all are"},
+                  "`graph.timeColumn` are not sampled; by default in-edges of every time are sampled"},
   };
 }
 
