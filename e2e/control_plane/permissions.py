@@ -7,9 +7,9 @@ GROUP = "rbac.authorization.k8s.io"
 SYSTEM_NAMESPACE = "espalier-system"  # of operators and their Lease
 ROLE = "espalier-operator"
 LEASE_ROLE = "espalier-operator-lease"
-# What the roles allow, one of each.
-ALL_JOBS = {"group": "batch", "resource": "jobs", "verb": "list"}
-LEASES = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
+# One request that each role allows.
+LIST_JOBS = {"group": "batch", "resource": "jobs", "verb": "list"}
+CREATE_LEASES = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
 EFFECT_SECONDS = 30
 
 
@@ -31,20 +31,20 @@ def install_roles(plane):
 
 def allow_everywhere(plane, user):
     plane.api.create(_binding("ClusterRoleBinding", user, "ClusterRole", ROLE))
-    _wait_until_allowed(plane, user, ALL_JOBS)
+    _wait_until_allowed(plane, user, LIST_JOBS)
 
 
 def allow_in(plane, user, namespace):
     """As the chart does for one namespace: the Role itself, there."""
     plane.apply(REPOSITORY / "operator" / "rbac" / "role.yaml", f"--namespace={namespace}")
     plane.api.create(_binding("RoleBinding", user, "Role", ROLE), namespace)
-    _wait_until_allowed(plane, user, {**ALL_JOBS, "namespace": namespace})
+    _wait_until_allowed(plane, user, {**LIST_JOBS, "namespace": namespace})
 
 
 def allow_lease_in(plane, user, namespace):
     """Lets the user take the Lease there. The namespace has the Roles already."""
     plane.api.create(_binding("RoleBinding", user, "Role", LEASE_ROLE), namespace)
-    _wait_until_allowed(plane, user, {**LEASES, "namespace": namespace})
+    _wait_until_allowed(plane, user, {**CREATE_LEASES, "namespace": namespace})
 
 
 def _wait_until_allowed(plane, user, what):

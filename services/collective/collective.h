@@ -33,9 +33,9 @@ class Collective {
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
   // Blocks until every rank has called it.
   virtual Status Barrier(Deadline deadline) = 0;
-  // Leaves the group: operations that need this rank fail with Unavailable promptly instead of at their deadline, on the
-  // other ranks too. A rank that has reported an error keeps its code. For a rank that continues with cleanup after an
-  // error. Idempotent.
+  // Leaves the group: operations that need this rank fail with Unavailable promptly instead of at their deadline, on
+  // the other ranks too. A rank that has reported an error keeps its code. For a rank that continues with cleanup after
+  // an error. Idempotent.
   virtual void Abandon() = 0;
 };
 

@@ -30,7 +30,7 @@ struct ColumnEntry {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
-  bool lacks_values = false;  // some value is NaN, as only a label's may be (graph/label_columns.h)
+  bool lacks_values = false;  // some value of the source is NaN, which only labels may have (graph/label_columns.h)
   friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
 };
 

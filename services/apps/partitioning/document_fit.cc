@@ -81,7 +81,8 @@ class FitCheck {
     return "column '" + name + "' of " + NameOf(type) + " is " + header.ToString();
   }
 
-  // Of a partitioning that was made when the column was a label; a source is refused with the row.
+  // For a reused partitioning whose source another job read with the column as a label, and for the copies that
+  // sourceColumns makes of such a column. Other columns of a source are refused with the row (ValidateSourceGraph).
   template <class Id>
   std::string LacksValues(Id type, const std::string& name) const {
     return "column '" + name + "' of " + NameOf(type) + " lacks values: some are NaN; " + graph::kOnlyLabelsLackValues;

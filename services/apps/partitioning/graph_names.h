@@ -18,7 +18,7 @@ namespace espalier::partitioning {
 struct ColumnHeader {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // of one node or edge; empty: one value
-  bool lacks_values = false;       // some value is NaN; false where nobody has looked
+  bool lacks_values = false;       // some value is NaN; false if the values were not read
 
   // Values of one row; 0 where a dimension is 0.
   int64_t width() const;
@@ -41,8 +41,8 @@ struct GraphNames {
 };
 
 // Returns the headers of a source as graph.preprocess and graph.partitions will have it: with the relations that
-// addReverseEdges makes. Training edges that preprocessing leaves out still count. Reads no edge, and of values those
-// of the columns that may lack some by `labels`; null: none, and no column is said to lack values. InvalidArgument
+// addReverseEdges makes. Training edges that preprocessing leaves out still count. Reads no edge, and values only of
+// the columns that `labels` allows to lack some; with null it reads none and sets no lacks_values. InvalidArgument
 // where such a relation exists already.
 Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph,
                            const graph::LabelColumns* labels = nullptr);
@@ -50,7 +50,7 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
 // Returns the headers of a partitioning.
 GraphNames NamesOf(const format::Manifest& manifest);
 
-// Says in a manifest which of its columns lack values: those of its source that do. Both have the same types.
+// Sets lacks_values of the columns of a manifest from the headers of its source. Both must have the same types.
 void MarkMissingValues(const GraphNames& source, format::Manifest* manifest);
 
 // Returns the names of the columns of each type.

@@ -87,6 +87,20 @@ TEST_F(GroupSourcesTest, OgbTextWhoseLabelsLackValues) {
   ExpectAGroupWritesWhatOneProcessWrites();
 }
 
+// Rank 0 alone reads values: the others end with its error, not at their deadline.
+TEST_F(GroupSourcesTest, AllEndWhereTheCallerRefusesAColumnThatLacksValues) {
+  WriteOgb();
+  WriteLines("raw/node-label.csv", 120, [](size_t i) { return i == 3 ? "nan" : std::to_string(i % 5); });
+  check_names_ = [](const GraphNames& names) {
+    const bool lacks_values = names.node_columns[0].at("node-label").lacks_values;
+    return lacks_values ? InvalidArgument("node-label lacks values") : Status();
+  };
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
+    EXPECT_EQ(outcome.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(outcome.status().message(), HasSubstr("node-label lacks values"));
+  }
+}
+
 // Every process reports the same of what is missing; the manifest has what was left out.
 TEST_F(GroupSourcesTest, OgbTextThatLacksOtherValuesOrASplit) {
   WriteOgb();

@@ -117,8 +117,8 @@ inline bool OnlyInfers(const job::Training& training) { return training.epochs =
 Result<torch::Tensor> AsFloats(const Tensor& tensor);
 // i64 [elements]. Floating values must be whole numbers, NaN becomes -1 (not labelled).
 Result<torch::Tensor> AsClasses(const Tensor& tensor);
-// Labels as CheckLabels expects them, from one row of `tensor` for each seed. NaN is no label, and nor is -1 where
-// labels are classes: one, or several of 0 and 1.
+// Returns labels as CheckLabels expects them, from one row of `tensor` per seed. NaN means "no label"; for
+// classification, single-label and multi-label, -1 does too.
 Result<torch::Tensor> AsLabels(LossKind kind, const Tensor& tensor, int64_t width);
 
 // The node type that a name in the document means: "" is the only type of a graph that has one.
