@@ -1,7 +1,7 @@
 // S3Store and the transport against services: real ones, with and without TLS, a mock of stores with quirks, and any
-// other, one command for each:
-//   AWS_ENDPOINT_URL_S3=... AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=... ESPALIER_S3_TEST_URI=s3://bucket/prefix \
-//     build/release/bin/espalier_s3_service_test --gtest_filter='*Endpoint*'
+// other, with AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// ESPALIER_S3_TEST_URI=s3://bucket/prefix:
+//   build/release/bin/espalier_s3_service_test --gtest_filter='*Endpoint*'
 // docs/object-storage.md says what it shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
