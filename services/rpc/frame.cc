@@ -114,17 +114,25 @@ void FrameReader::SkipFinishedSlices() {
   }
 }
 
+std::span<const std::byte> FrameReader::TakePiece(size_t most_bytes) {
+  const size_t wanted_bytes = std::min(most_bytes, remaining_bytes_);
+  if (wanted_bytes == 0) return {};
+  SkipFinishedSlices();
+  const grpc::Slice& slice = slices_[slice_];
+  const std::span<const std::byte> piece(BytesOf(slice) + offset_bytes_,
+                                         std::min(wanted_bytes, slice.size() - offset_bytes_));
+  offset_bytes_ += piece.size();
+  remaining_bytes_ -= piece.size();
+  return piece;
+}
+
 void FrameReader::CopyBytes(std::byte* out, size_t size_bytes) {
   ESPALIER_CHECK(size_bytes <= remaining_bytes_) << "the caller compares with remaining() first";
-  remaining_bytes_ -= size_bytes;
   while (size_bytes > 0) {
-    SkipFinishedSlices();
-    const grpc::Slice& slice = slices_[slice_];
-    const size_t piece_bytes = std::min(size_bytes, slice.size() - offset_bytes_);
-    std::memcpy(out, BytesOf(slice) + offset_bytes_, piece_bytes);
-    out += piece_bytes;
-    offset_bytes_ += piece_bytes;
-    size_bytes -= piece_bytes;
+    const std::span<const std::byte> piece = TakePiece(size_bytes);
+    std::memcpy(out, piece.data(), piece.size());
+    out += piece.size();
+    size_bytes -= piece.size();
   }
 }
 

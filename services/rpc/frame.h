@@ -33,6 +33,9 @@ class FrameReader {
   Result<Tensor> ReadTensor(const tensor::v1::TensorHeader& header);
   // The next bytes, copied. Only for sizes up to remaining() (checked).
   void CopyBytes(std::byte* out, size_t size_bytes);
+  // Of the next bytes, those that lie together, and at most `most_bytes`: a view into the message, of any alignment.
+  // Empty only where nothing remains or is asked for.
+  std::span<const std::byte> TakePiece(size_t most_bytes);
   size_t remaining() const { return remaining_bytes_; }
 
  private:

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "services/base/buffer_pool.h"
+#include "services/client/ring/add_arrived.h"
+
 namespace espalier::client {
 namespace {
 
@@ -13,11 +16,11 @@ using collective::v1::SegmentKind;
 
 constexpr char kDoing[] = "talking to the other trainers";
 // Large enough that a message's cost is small beside its bytes, small enough to stay in the processor's cache.
-constexpr size_t kSegmentBytes = size_t{512} << 10;
+constexpr size_t kSegmentBytes = size_t{1} << 20;
 // Segments of rank 0 on their way around the ring, and of a broadcast's root on their way out.
 constexpr size_t kWindow = 8;
-// Arrived bytes are added from here: they may lie in pieces, and unaligned.
-constexpr size_t kAddBytes = size_t{16} << 10;
+// Payloads' memory that is kept for the next ones.
+constexpr size_t kIdleBytes = 2 * kWindow * kSegmentBytes;
 
 template <class T>
 constexpr SegmentKind kPartialOf = collective::v1::SEGMENT_KIND_PARTIAL_FLOAT;
@@ -25,23 +28,6 @@ template <>
 constexpr SegmentKind kPartialOf<double> = collective::v1::SEGMENT_KIND_PARTIAL_DOUBLE;
 
 size_t SegmentsOf(size_t total_bytes) { return std::max<size_t>(1, (total_bytes + kSegmentBytes - 1) / kSegmentBytes); }
-
-// Bytes that gRPC may hold on to after an operation has ended, with an error too: hence never the caller's memory.
-class Payload {
- public:
-  explicit Payload(size_t size_bytes)
-      : bytes_(std::make_shared_for_overwrite<std::byte[]>(size_bytes)), size_bytes_(size_bytes) {}
-  std::byte* bytes() { return bytes_.get(); }
-  grpc::ByteBuffer Message(Segment header) && {
-    const std::byte* data = bytes_.get();
-    return rpc::EncodeFrame(std::move(header), std::array{Tensor::Wrap(DType::kU8, {static_cast<int64_t>(size_bytes_)},
-                                                                       data, std::move(bytes_))});
-  }
-
- private:
-  std::shared_ptr<std::byte[]> bytes_;
-  size_t size_bytes_;
-};
 
 // One rank. Owned by one thread.
 class RingCollective final : public collective::Collective {
@@ -106,10 +92,19 @@ class RingCollective final : public collective::Collective {
   }
   size_t BytesAt(size_t offset) const { return std::min(kSegmentBytes, total_bytes_ - offset); }
 
+  // gRPC may hold on to a message after the operation has ended, with an error too: `payload` is of buffers_, never the
+  // caller's memory.
+  void Send(SegmentKind kind, std::shared_ptr<std::byte> payload, size_t offset, uint32_t origin) {
+    const std::byte* bytes = payload.get();
+    link_.Send(rpc::EncodeFrame(
+        Header(kind, offset, origin),
+        std::array{Tensor::Wrap(DType::kU8, {static_cast<int64_t>(BytesAt(offset))}, bytes, std::move(payload))}));
+  }
+
   void SendCopy(SegmentKind kind, std::span<const std::byte> all, size_t offset, uint32_t origin) {
-    Payload payload(BytesAt(offset));
-    if (BytesAt(offset) > 0) std::memcpy(payload.bytes(), all.data() + offset, BytesAt(offset));
-    link_.Send(std::move(payload).Message(Header(kind, offset, origin)));
+    std::shared_ptr<std::byte> payload = buffers_.Take(BytesAt(offset));
+    if (BytesAt(offset) > 0) std::memcpy(payload.get(), all.data() + offset, BytesAt(offset));
+    Send(kind, std::move(payload), offset, origin);
   }
 
   // The next segment of this operation, of one of two kinds. Any other means that ranks do not call the same.
@@ -128,26 +123,54 @@ class RingCollective final : public collective::Collective {
   }
 
   template <class T>
+  std::span<T> ValuesAt(size_t offset, std::span<T> values) const {
+    return values.subspan(offset / sizeof(T), BytesAt(offset) / sizeof(T));
+  }
+
+  template <class T>
   Status SumInRankOrder(std::span<T> values, Deadline deadline) {
+    if (size_ == 2) return SumOfTwo(values, deadline);
     if (rank_ == 0) return SumAsFirst(values, deadline);
-    std::span<std::byte> bytes = std::as_writable_bytes(values);
-    const size_t num_segments = SegmentsOf(bytes.size());
+    const size_t num_segments = SegmentsOf(values.size_bytes());
     size_t num_partials = 0;
     for (size_t num_sums = 0; num_partials < num_segments || num_sums < num_segments;) {
       ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialOf<T>, collective::v1::SEGMENT_KIND_SUM, deadline));
       if (segment.header.kind() == collective::v1::SEGMENT_KIND_SUM) {
-        TakeSum(bytes, segment);
+        TakeSum(std::as_writable_bytes(values), segment);
         ++num_sums;
         continue;
       }
       const size_t offset = segment.header.offset();
-      Payload payload(BytesAt(offset));
-      Add<T>(segment.payload, bytes.subspan(offset, BytesAt(offset)), payload.bytes());
-      if (IsLast() && BytesAt(offset) > 0) std::memcpy(bytes.data() + offset, payload.bytes(), BytesAt(offset));
-      const SegmentKind kind = IsLast() ? collective::v1::SEGMENT_KIND_SUM : kPartialOf<T>;
-      link_.Send(std::move(payload).Message(Header(kind, offset, rank_)));
+      const std::span<T> own = ValuesAt(offset, values);
       ++num_partials;
-      if (IsLast()) ++num_sums;
+      if (IsLast()) {
+        AddArrived<T>(segment.payload, ArrivedAre::kOfLowerRanks, own, own.data());
+        SendCopy(collective::v1::SEGMENT_KIND_SUM, std::as_bytes(values), offset, rank_);
+        ++num_sums;
+      } else {
+        std::shared_ptr<std::byte> payload = buffers_.Take(BytesAt(offset));
+        AddArrived<T>(segment.payload, ArrivedAre::kOfLowerRanks, own, reinterpret_cast<T*>(payload.get()));
+        Send(kPartialOf<T>, std::move(payload), offset, rank_);
+      }
+    }
+    return Status();
+  }
+
+  // Two ranks tell each other their values, and each adds: as many bytes as to send values there and sums back, but
+  // both links and both ranks work at the same time, and a small sum takes one way instead of two.
+  template <class T>
+  Status SumOfTwo(std::span<T> values, Deadline deadline) {
+    const ArrivedAre side = rank_ == 0 ? ArrivedAre::kOfHigherRanks : ArrivedAre::kOfLowerRanks;
+    const size_t num_segments = SegmentsOf(values.size_bytes());
+    size_t num_sent = 0;
+    for (size_t num_sums = 0; num_sums < num_segments; ++num_sums) {
+      // Every segment leaves before the other's is added to it.
+      for (; num_sent < num_segments && num_sent < num_sums + kWindow; ++num_sent) {
+        SendCopy(kPartialOf<T>, std::as_bytes(values), num_sent * kSegmentBytes, rank_);
+      }
+      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialOf<T>, kPartialOf<T>, deadline));
+      const std::span<T> own = ValuesAt(segment.header.offset(), values);
+      AddArrived<T>(segment.payload, side, own, own.data());
     }
     return Status();
   }
@@ -171,19 +194,6 @@ class RingCollective final : public collective::Collective {
   void TakeSum(std::span<std::byte> bytes, ArrivedSegment& segment) {
     if (!IsNextToLast()) link_.Send(segment.bytes);
     segment.payload.CopyBytes(bytes.data() + segment.header.offset(), segment.payload.remaining());
-  }
-
-  // out = arrived + own, element by element.
-  template <class T>
-  static void Add(rpc::FrameReader& arrived, std::span<const std::byte> own, std::byte* out) {
-    alignas(64) std::array<T, kAddBytes / sizeof(T)> partial;
-    for (size_t offset = 0; offset < own.size(); offset += kAddBytes) {
-      const size_t size_bytes = std::min(kAddBytes, own.size() - offset);
-      arrived.CopyBytes(reinterpret_cast<std::byte*>(partial.data()), size_bytes);
-      const T* values = reinterpret_cast<const T*>(own.data() + offset);
-      T* sums = reinterpret_cast<T*>(out + offset);
-      for (size_t i = 0; i < size_bytes / sizeof(T); ++i) sums[i] = partial[i] + values[i];
-    }
   }
 
   Status PassFromRoot(std::span<std::byte> bytes, uint32_t root, Deadline deadline) {
@@ -217,6 +227,7 @@ class RingCollective final : public collective::Collective {
     return Status();
   }
 
+  BufferPool buffers_{kIdleBytes};
   const std::unique_ptr<RingEndpoint> endpoint_;
   RingLink& link_;
   const uint32_t rank_;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "services/base/testing/soon.h"
+#include "services/collective/in_process_collective.h"
 #include "services/collective/testing/conformance.h"
 #include "services/rpc/call.h"
 #include "services/rpc/testing/tls_folder.h"
@@ -66,6 +67,35 @@ TEST(RingCollectiveTest, AddsInRankOrderWhateverThePlaceInTheBuffer) {
     ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_EQ(values, std::vector<float>(values.size(), 1.0f));
   });
+}
+
+template <class T>
+void ExpectSumsOfInProcessGroup(uint32_t size, size_t count) {
+  Ranks ring = PlainRing(size), in_process = collective::MakeInProcessGroup(size);
+  std::vector<std::vector<T>> sums(2 * size);
+  for (Ranks* ranks : {&ring, &in_process}) {
+    OnEveryRank(*ranks, [&](Collective& collective) {
+      std::vector<T> values(count);
+      for (size_t i = 0; i < count; ++i) {
+        values[i] = static_cast<T>(1) / static_cast<T>(i + 3 * collective.rank().value + 1);
+      }
+      const Status status = collective.AllReduceSum(std::span<T>(values), Soon());
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      sums[collective.rank().value + (ranks == &ring ? 0 : size)] = std::move(values);
+    });
+  }
+  for (const std::vector<T>& values : sums) EXPECT_EQ(values, sums[0]) << size << " ranks, " << count << " values";
+}
+
+TEST(RingCollectiveTest, SumsHaveTheBitsOfTheInProcessGroup) {
+  constexpr size_t kSegmentFloats = (size_t{1} << 20) / sizeof(float);
+  for (const uint32_t size : {1u, 2u, 3u, 4u}) {
+    for (const size_t count :
+         {size_t{1}, size_t{1001}, kSegmentFloats, 2 * kSegmentFloats + 1, 20 * kSegmentFloats - 1}) {
+      ExpectSumsOfInProcessGroup<float>(size, count);
+    }
+    ExpectSumsOfInProcessGroup<double>(size, kSegmentFloats + 17);
+  }
 }
 
 TEST(RingCollectiveTest, CarriesMoreThanFitsIntoASegment) {
