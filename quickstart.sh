@@ -4,10 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 source services/cmake/install-packages.sh
+source services/cmake/install-torch.sh
 
 install_packages
+install_torch
 echo "== building (the first time takes some minutes)"
-cmake --preset release >/dev/null
+cmake --preset release -DESPALIER_TORCH="${ESPALIER_TORCH:-}" >/dev/null
 cmake --build --preset release --target espalier espalier-partitioner espalier-graph-server espalier-sampler espalier-trainer
 
 output="${1:-runs/cora}"

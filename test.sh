@@ -14,6 +14,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 source services/cmake/install-packages.sh
+source services/cmake/install-torch.sh
 source services/cmake/install-test-tools.sh
 
 presets=(asan release)  # the release build's tests close the log
@@ -31,6 +32,7 @@ for option in "$@"; do
 done
 
 install_packages
+install_torch
 if [ -n "$e2e_cluster" ]; then
   e2e/cluster check || exit 69
 fi
@@ -68,7 +70,7 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-suppressions=$PWD/services/cmake/tsan.supp 
 mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
-  cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
+  cmake --preset "$preset" -DESPALIER_TORCH="${ESPALIER_TORCH:-}" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_S3PROXY="$S3PROXY" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
     -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
     -DESPALIER_UNIT_TESTS="$unit_tests_of_release" \

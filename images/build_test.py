@@ -97,15 +97,15 @@ class BuildTest(unittest.TestCase):
     def test_options_are_handed_on(self):
         archives = self.folder / "archives"
         for tool in ("podman", "buildah"):
-            done = self.build("trainer", "--binaries", "given", "--base", "localhost/debian", "--tool", tool,
+            done = self.build("core", "--binaries", "given", "--base", "localhost/debian", "--tool", tool,
                               "--prefix", "reg/espalier", "--tag", "1.2.3", "--archive", archives)
             self.assertEqual(done.returncode, 0, done.stderr)
             [words] = self.calls("build", "bud")
-            self.assertEqual(words[2:6], ["--target", "trainer", "--tag", "reg/espalier-trainer:1.2.3"])
+            self.assertEqual(words[2:6], ["--target", "core", "--tag", "reg/espalier-core:1.2.3"])
             self.assertLessEqual({"BASE=localhost/debian", "BINARIES=given", "VERSION=1.2.3"}, set(words))
             self.assertEqual(self.calls("push"), [
-                [tool, "push", "reg/espalier-trainer:1.2.3",
-                 f"oci-archive:{archives}/espalier-trainer.tar:reg/espalier-trainer:1.2.3"]])
+                [tool, "push", "reg/espalier-core:1.2.3",
+                 f"oci-archive:{archives}/espalier-core.tar:reg/espalier-core:1.2.3"]])
             self.assertTrue(archives.is_dir())
 
     def test_the_finished_image_is_asked_for_its_user_and_labels(self):

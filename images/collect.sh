@@ -1,12 +1,18 @@
 # collect.sh ROOTFS LIMIT PROGRAM...: puts the programs of /binaries (into usr/bin; plugins, *.so, into
 # usr/lib/espalier), the shared libraries that they load and the base image does not have in the version that was
-# installed (/images/base-packages), the licences of those and of what is compiled in, and the certificate authorities
-# into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
+# installed (/images/base-packages), those of wheels (/images/torch, into usr/lib/espalier), the licences of those and of
+# what is compiled in, and the certificate authorities into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
 set -eu
 rootfs=$1 limit=$2
 shift 2
 
 mkdir -p "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
+if [ -d /images/torch ]; then
+  mkdir -p "$rootfs/usr/lib/espalier"
+  find /images/torch/ -name 'lib*.so*' -type f | while read -r library; do
+    install -m 0755 "$library" "$rootfs/usr/lib/espalier/${library##*/}"
+  done
+fi
 for program in "$@"; do
   if [ ! -f "/binaries/$program" ]; then
     echo "$program is not among the binaries" >&2
@@ -32,7 +38,7 @@ package_of() {
 version_of() { dpkg-query -W -f '${Package}=${Version}\n' "$1"; }
 
 # Libraries go where the dynamic linker looks for them, as the files that the links there lead to.
-sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | sort -u | while read -r library; do
+sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | grep -vF "$rootfs/" | sort -u | while read -r library; do
   package=$(package_of "$(readlink -f "$library")")
   if grep -qxF "$(version_of "$package")" /images/base-packages; then continue; fi
   if [ "$package" = libc6 ]; then  # goes with the dynamic linker, which is the base's
@@ -59,6 +65,14 @@ grep -v '^#' /images/compiled-in.txt | while IFS='=' read -r package version; do
   cp "/images/licences/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
   echo "$package=$version (compiled in)"
 done >>"$rootfs/usr/share/doc/espalier/packages.txt"
+if [ -d /images/torch ]; then
+  for wheel in /images/torch/*.dist-info; do
+    name=${wheel##*/} name=${name%.dist-info}
+    mkdir -p "$rootfs/usr/share/doc/${name%-*}"
+    find "$wheel" -type f -exec cp {} "$rootfs/usr/share/doc/${name%-*}/" \;
+    echo "${name%-*}=${name##*-} (wheel)"
+  done >>"$rootfs/usr/share/doc/espalier/packages.txt"
+fi
 cp /images/LICENSE "$rootfs/usr/share/doc/espalier/copyright"
 cp -L /etc/ssl/certs/ca-certificates.crt "$rootfs/etc/ssl/certs/ca-certificates.crt"
 

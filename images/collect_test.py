@@ -88,6 +88,21 @@ class CollectTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.libraries(), [])
 
+    def test_libraries_of_wheels_come_with_their_licences(self):
+        self.write("images/torch/torch/lib/libtorch_cpu.so", "torch")
+        self.write("images/torch/nvidia/cu13/lib/libcudart.so.13", "cuda")
+        self.write("images/torch/torch-2.11.0.dist-info/licenses/LICENSE", "torch's")
+        self.write("images/torch/mkl_include-2024.2.2.dist-info/LICENSE.txt", "oneMKL's")
+        done = self.collect("libc6=1", *PINS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rootfs = self.root / "rootfs/usr"
+        self.assertEqual(sorted(path.name for path in (rootfs / "lib/espalier").iterdir()),
+                         ["libcudart.so.13", "libtorch_cpu.so"])
+        self.assertEqual((rootfs / "share/doc/torch/LICENSE").read_text(), "torch's")
+        self.assertEqual((rootfs / "share/doc/mkl_include/LICENSE.txt").read_text(), "oneMKL's")
+        self.assertEqual((rootfs / "share/doc/espalier/packages.txt").read_text().splitlines()[-2:],
+                         ["mkl_include=2024.2.2 (wheel)", "torch=2.11.0 (wheel)"])
+
     def test_the_c_library_is_the_bases(self):
         done = self.collect("libc6=1", pins=("libc6=2", *PINS))
         self.assertEqual(done.returncode, 1)

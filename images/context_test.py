@@ -44,9 +44,9 @@ class ContextTest(unittest.TestCase):
 
     def test_sources_and_the_binaries_that_are_given_are_there(self):
         for path in ("LICENSE", "services/job/parse.cc", "images/collect.sh", "build/release/bin/espalier",
-                     "build/release/bin/espalier-trainer"):
+                     "build/release/bin/espalier-trainer", "build/torch/torch/lib/libtorch_cpu.so"):
             self.assertTrue(is_in_context(path), path)
-        for path in ("build/asan/bin/espalier", "build/release/CMakeCache.txt", "build/release/bin/espalier_job_test"):
+        for path in ("build/torch/torch/include/torch/torch.h", "build/asan/bin/espalier", "build/release/CMakeCache.txt", "build/release/bin/espalier_job_test"):
             self.assertFalse(is_in_context(path), path)
 
 

@@ -66,7 +66,8 @@ def _digest():
     digest = hashlib.sha256()
     # What lies beside the files, as __pycache__, is in no image.
     of_images = sorted(path for path in (SOURCE / "images").iterdir() if path.is_file())
-    for path in [*(PROGRAMS / name for name in NEEDED), *of_images, SOURCE / "LICENSE"]:
+    for path in [*(PROGRAMS / name for name in NEEDED), *of_images, SOURCE / "LICENSE",
+                 SOURCE / "services/cmake/torch-wheels.txt"]:
         digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return "e2e-" + digest.hexdigest()[:12]
 

@@ -31,13 +31,17 @@ def source_of(package):
     return query(package, "source:Package")
 
 
+def loaded_libraries():
+    """Files that the shipped programs load."""
+    return {os.path.realpath(library) for name in NEEDED
+            for library in re.findall(r"=> (/\S+) ", output_of("ldd", str(BIN / name)))}
+
+
 def loaded_sources():
     """Source packages of the libraries that the shipped programs load."""
     libraries = set()
-    for name in NEEDED:
-        for library in re.findall(r"=> (/\S+) ", output_of("ldd", str(BIN / name))):
-            path = os.path.realpath(library)
-            libraries |= {path, path.removeprefix("/usr"), "/usr" + path.removeprefix("/usr")}
+    for path in loaded_libraries():
+        libraries |= {path, path.removeprefix("/usr"), "/usr" + path.removeprefix("/usr")}
     # dpkg knows a file by the path that its package was made with, and tells on standard error what it does not know.
     packages = {line.split(":")[0] for line in output_of("dpkg", "-S", *sorted(libraries)).splitlines()}
     return {source_of(package) for package in packages}
@@ -67,6 +71,18 @@ class LicencesTest(unittest.TestCase):
             with self.subTest(line=line):
                 self.assertRegex(line, r"^[a-z0-9.+-]+=\S+$")
                 self.assertTrue(pathlib.Path("/usr/share/doc", line.partition("=")[0], "copyright").exists())
+
+    @unittest.skipIf(os.environ.get("ESPALIER_TORCH"), "the licences of another torch are not in build/torch")
+    def test_what_is_loaded_of_wheels_has_a_licence(self):
+        torch = SOURCE / "build/torch"
+        loaded = {str(pathlib.Path(path).relative_to(torch).parent) for path in loaded_libraries()
+                  if pathlib.Path(path).is_relative_to(torch)}
+        self.assertEqual(loaded, {"torch/lib", "nvidia/cu13/lib"})
+        # oneMKL is a part of torch's library.
+        for wheel in ("torch", "mkl_include", "nvidia_cuda_runtime", "nvidia_cuda_cupti"):
+            licences = [path.name for path in torch.glob(f"{wheel}-*.dist-info/**/*")
+                        if re.match("LICENSE|License", path.name) and path.stat().st_size > 1000]
+            self.assertTrue(licences, wheel)
 
 
 if __name__ == "__main__":

@@ -30,10 +30,9 @@ std::vector<int> PortsFrom(int first, const job::DistTraining& job) {
 Json NetworkPolicy(const Context& context) {
   const Json pods = {{"matchLabels", SelectorOf(context.training)}};
   Json among_pods = {{"from", Json::array({{{"podSelector", pods}}})}};
-  // Gloo, the all-reduce without TLS, picks its ports, and so do programs of the user's (client::Meet).
   const api::Spec& spec = *context.training.spec;
-  const bool picks_ports = spec.tls == api::TlsMode::kDisabled || spec.job.program.has_value();
-  if (!picks_ports) {
+  // The ranks of a user's program listen on free ports (client::InitProcessGroup).
+  if (!spec.job.program.has_value()) {
     std::vector<int> ports = PortsFrom(kServerPort, spec.job);
     ports.insert(ports.end(), {kSamplerPort, kTrainerPort});
     among_pods["ports"] = Ports(ports);

@@ -79,7 +79,7 @@ TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_ACCESS"), "rpc");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_LOCAL_ADDRESS")["fieldRef"]["fieldPath"], "status.podIP");
   EXPECT_EQ(UsersVariable(trainers, "OMP_NUM_THREADS"), "2");
-  EXPECT_EQ(UsersVariable(trainers, "OPENBLAS_NUM_THREADS"), "2");
+  EXPECT_EQ(UsersVariable(trainers, "MKL_NUM_THREADS"), "2");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_TERMINATION_LOG"), UsersContainer(trainers)["terminationMessagePath"]);
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_SAMPLERS"), nullptr);
   // What only Espalier's trainer knows what to do with.

@@ -21,7 +21,7 @@ std::string ConfigOf(const Context& context) {
 // The math library reads its thread count when it is loaded.
 void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
   const std::string threads = std::to_string(context.training.spec->job.trainer_threads);
-  pod->Variable("OMP_NUM_THREADS", threads).Variable("OPENBLAS_NUM_THREADS", threads);
+  pod->Variable("OMP_NUM_THREADS", threads).Variable("MKL_NUM_THREADS", threads);
   const std::string samplers = SamplerAddresses(context);
   if (!samplers.empty()) pod->Variable("ESPALIER_SAMPLERS", samplers);
 }

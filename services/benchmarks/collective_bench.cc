@@ -1,6 +1,13 @@
-// The all-reduce of two ranks, by backend and size: Gloo, the gRPC ring in plaintext, the ring with mutual TLS.
-// Ranks are threads of this process that talk over loopback sockets. Gloo is the floor.
+// The all-reduce of two ranks, by size: bare sockets, the gRPC ring in plaintext, the ring with mutual TLS. Ranks are
+// threads of this process that talk over loopback. Bare sockets are the floor: each rank sums one half of the values,
+// which the other sends, and sends back its sums.
+#include <arpa/inet.h>
+#include <malloc.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +21,6 @@
 #include "services/apps/run/tls_files.h"
 #include "services/base/clock.h"
 #include "services/client/ring/ring_collective.h"
-#include "services/trainer/gloo_collective.h"
 
 namespace espalier::benchmarks {
 namespace {
@@ -38,14 +44,64 @@ Group OnTwoThreads(const std::function<std::unique_ptr<Collective>(uint32_t rank
   return group;
 }
 
-Group GlooGroup() {
-  auto host = ValueOf(trainer::Rendezvous::Host("127.0.0.1", 0));
-  const uint16_t port = host->port();
-  return OnTwoThreads([&](uint32_t rank) {
-    auto rendezvous = rank == 0 ? std::move(host) : ValueOf(trainer::Rendezvous::Join("127.0.0.1", port, Soon()));
-    return ValueOf(trainer::ConnectGloo(std::move(rendezvous), {Rank(rank), 2, "", "bench"}, Soon()));
-  });
-}
+// Two connected TCP sockets, one a rank.
+class SocketPair {
+ public:
+  SocketPair() {
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    socklen_t size = sizeof(address);
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    ESPALIER_CHECK(bind(listener, any, size) == 0 && listen(listener, 1) == 0 &&
+                   getsockname(listener, any, &size) == 0);
+    sockets_[0] = socket(AF_INET, SOCK_STREAM, 0);
+    ESPALIER_CHECK(connect(sockets_[0], any, size) == 0) << "connecting over loopback";
+    sockets_[1] = accept(listener, nullptr, nullptr);
+    close(listener);
+    for (const int socket : sockets_) {
+      const int on = 1;
+      ESPALIER_CHECK(setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+    }
+  }
+  ~SocketPair() {
+    for (const int socket : sockets_) close(socket);
+  }
+  SocketPair(const SocketPair&) = delete;
+  SocketPair& operator=(const SocketPair&) = delete;
+
+  void AllReduceSum(uint32_t rank, std::span<float> values) {
+    const std::span<float> first = values.first(values.size() / 2), second = values.subspan(values.size() / 2);
+    const std::span<float> own = rank == 0 ? first : second, others = rank == 0 ? second : first;
+    std::vector<float>& arrived = arrived_[rank];
+    arrived.resize(own.size());
+    Exchange(rank, std::as_bytes(others), std::as_writable_bytes(std::span<float>(arrived)));
+    for (size_t i = 0; i < own.size(); ++i) own[i] += arrived[i];
+    Exchange(rank, std::as_bytes(own), std::as_writable_bytes(others));
+  }
+
+ private:
+  // Sends and receives at the same time.
+  void Exchange(uint32_t rank, std::span<const std::byte> out, std::span<std::byte> in) {
+    const int socket = sockets_[rank];
+    while (!out.empty() || !in.empty()) {
+      pollfd events{.fd = socket, .events = 0, .revents = 0};
+      if (!out.empty()) events.events |= POLLOUT;
+      if (!in.empty()) events.events |= POLLIN;
+      ESPALIER_CHECK(poll(&events, 1, 60'000) == 1) << "nothing moves";
+      if ((events.revents & POLLIN) != 0) in = in.subspan(Moved(recv(socket, in.data(), in.size(), MSG_DONTWAIT)));
+      if ((events.revents & POLLOUT) != 0) {
+        out = out.subspan(Moved(send(socket, out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL)));
+      }
+    }
+  }
+  static size_t Moved(ssize_t bytes) {
+    ESPALIER_CHECK(bytes > 0) << "talking over loopback";
+    return static_cast<size_t>(bytes);
+  }
+
+  int sockets_[2] = {-1, -1};
+  std::vector<float> arrived_[2];
+};
 
 Group RingGroup(const std::shared_ptr<const rpc::TransportSecurity>& tls) {
   std::vector<std::unique_ptr<client::RingEndpoint>> endpoints;
@@ -68,14 +124,14 @@ std::shared_ptr<const rpc::TransportSecurity> TrainerTls(const run::TlsFiles& fi
 }
 
 // Of one all-reduce, the median over rounds; the first rounds warm up.
-double MedianSeconds(Group& group, size_t size_bytes, int rounds) {
+double MedianSeconds(const std::function<void(uint32_t rank, std::span<float> values)>& sum, size_t size_bytes,
+                     int rounds) {
   std::vector<double> seconds;
   const auto reduce = [&](uint32_t rank) {
     std::vector<float> values(size_bytes / sizeof(float), 1.0f);
     for (int round = -2; round < rounds; ++round) {
       const Timer timer;
-      const Status status = group[rank]->AllReduceSum(std::span<float>(values), Soon());
-      ESPALIER_CHECK(status.ok()) << status.ToString();
+      sum(rank, values);
       if (rank == 0 && round >= 0) seconds.push_back(timer.Seconds());
     }
   };
@@ -86,21 +142,35 @@ double MedianSeconds(Group& group, size_t size_bytes, int rounds) {
   return seconds[static_cast<size_t>(rounds) / 2];
 }
 
+double MedianSeconds(Group& group, size_t size_bytes, int rounds) {
+  const auto sum = [&](uint32_t rank, std::span<float> values) {
+    const Status status = group[rank]->AllReduceSum(values, Soon());
+    ESPALIER_CHECK(status.ok()) << status.ToString();
+  };
+  return MedianSeconds(sum, size_bytes, rounds);
+}
+
 int Main(int argc, char** argv) {
-  CLI::App app{"All-reduce of 2 ranks: Gloo, gRPC ring, gRPC ring with TLS"};
+  CLI::App app{"All-reduce of 2 ranks: bare sockets, gRPC ring, gRPC ring with TLS"};
   double effort = 1;
   app.add_option("--effort", effort, "how many rounds, relative to the usual number")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  // As trainers do (ops/math_setup.cc).
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
 
   std::string folder = std::filesystem::temp_directory_path() / "collective-bench-XXXXXX";
   ESPALIER_CHECK(mkdtemp(folder.data()) != nullptr) << "making a temporary folder";
   const std::unique_ptr<run::TlsFiles> files = ValueOf(run::TlsFiles::Make(folder));
-  Group gloo = GlooGroup(), ring = RingGroup(nullptr), tls_ring = RingGroup(TrainerTls(*files, folder));
-  std::printf("%10s %14s %14s %14s %12s %12s\n", "bytes", "Gloo us", "ring us", "TLS ring us", "ring/Gloo", "TLS/Gloo");
-  const std::pair<size_t, int> sizes[] = {{1 << 10, 1000}, {1 << 20, 100}, {40'000'000, 10}};
+  SocketPair sockets;
+  const auto over_sockets = [&](uint32_t rank, std::span<float> values) { sockets.AllReduceSum(rank, values); };
+  Group ring = RingGroup(nullptr), tls_ring = RingGroup(TrainerTls(*files, folder));
+  std::printf("%10s %14s %14s %14s %12s %12s\n", "bytes", "sockets us", "ring us", "TLS ring us", "ring/floor",
+              "TLS/floor");
+  const std::pair<size_t, int> sizes[] = {{1 << 10, 1000}, {1 << 20, 100}, {40'000'000, 20}};
   for (const auto& [size_bytes, usual_rounds] : sizes) {
     const int rounds = std::max(3, static_cast<int>(usual_rounds * effort));
-    const double floor = MedianSeconds(gloo, size_bytes, rounds);
+    const double floor = MedianSeconds(over_sockets, size_bytes, rounds);
     const double plain = MedianSeconds(ring, size_bytes, rounds);
     const double secured = MedianSeconds(tls_ring, size_bytes, rounds);
     std::printf("%10zu %14.1f %14.1f %14.1f %12.2f %12.2f\n", size_bytes, 1e6 * floor, 1e6 * plain, 1e6 * secured,

@@ -21,12 +21,7 @@ target_include_directories(espalier_metis SYSTEM INTERFACE ${METIS_INCLUDE_DIR})
 target_link_libraries(espalier_metis INTERFACE ${METIS_LIBRARY})
 
 if(ESPALIER_TRAINER)
-  # Debian's Caffe2Config warns about a missing CUDA and static protobuf; neither concerns this build.
-  set(CMAKE_MESSAGE_LOG_LEVEL_BEFORE "${CMAKE_MESSAGE_LOG_LEVEL}")
-  set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
-  find_package(Torch REQUIRED)
-  set(CMAKE_MESSAGE_LOG_LEVEL "${CMAKE_MESSAGE_LOG_LEVEL_BEFORE}")
-  find_library(GLOO_LIBRARY gloo REQUIRED)
+  include(Torch)  # espalier_torch
 endif()
 
 if(ESPALIER_OPERATOR)

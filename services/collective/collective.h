@@ -1,5 +1,5 @@
 // Collective operations of data-parallel trainers. Implementations: SelfCollective (one rank), InProcessCollective
-// (threads of one process, for tests and tools), trainer/gloo_collective (c10d's Gloo), client/ring (gRPC).
+// (threads of one process, for tests and tools), client/ring (gRPC).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Collective {
   virtual ~Collective() = default;
   virtual Rank rank() const = 0;
   virtual uint32_t size() const = 0;
-  // Returns "None", "InProcess", "Gloo" or "Ring". The backend determines the order of summation; runs are reproducible
+  // Returns "None", "InProcess" or "Ring". The backend determines the order of summation; runs are reproducible
   // with the same backend.
   virtual const char* backend() const = 0;
 

@@ -44,7 +44,7 @@ void AllowPlaintext(const Site& site, ChildSpec* spec) {
 void SetMathThreads(const job::DistTraining& job, ChildSpec* spec) {
   const std::string threads = std::to_string(job.trainer_threads);
   spec->environment["OMP_NUM_THREADS"] = threads;
-  spec->environment["OPENBLAS_NUM_THREADS"] = threads;
+  spec->environment["MKL_NUM_THREADS"] = threads;
 }
 
 }  // namespace

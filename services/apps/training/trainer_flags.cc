@@ -52,6 +52,17 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->capture_default_str();
 }
 
+// Empty, or what is wrong with a value.
+std::string CheckCollective(const std::string& value) {
+  if (value == "auto" || value == "ring") return "";
+  if (value == "gloo") {
+    return "Gloo is not supported any more: leave --collective (ESPALIER_COLLECTIVE) out, and trainers use the ring, "
+           "with "
+           "TLS or without";
+  }
+  return value + " is none of auto, ring";
+}
+
 void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--rank", flags->rank, "this trainer's number, from 0")
       ->envname("ESPALIER_RANK")
@@ -67,13 +78,15 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--local-address", flags->local_address,
                  "address of this machine for the all-reduce; absent: the one that faces the rendezvous")
       ->envname("ESPALIER_LOCAL_ADDRESS");
-  app.add_option("--collective", flags->collective, "gloo (plaintext), ring (gRPC), or auto: ring with TLS, else gloo")
+  app.add_option("--collective", flags->collective,
+                 "how trainers add gradients up: ring, over gRPC; auto means the same")
       ->envname("ESPALIER_COLLECTIVE")
-      ->check(CLI::IsMember({"auto", "gloo", "ring"}))
+      ->check(CLI::Validator(CheckCollective, "{auto,ring}"))
       ->capture_default_str();
-  app.add_option("--ring-listen", flags->ring_listen,
-                 "host:port of this trainer's end of the ring; absent: rank 0 at --rendezvous, others at "
-                 "--local-address and a free port")
+  app.add_option(
+         "--ring-listen", flags->ring_listen,
+         "host:port of this trainer's end of the ring; absent: --local-address, with the port of --rendezvous for "
+         "rank 0 and a free one for others")
       ->envname("ESPALIER_RING_LISTEN");
   app.add_flag("--insecure-listen-any", flags->insecure_listen_any,
                "allow trainers to meet in plaintext on addresses that other machines reach")
@@ -156,9 +169,6 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
   RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
   ASSIGN_OR_RETURN(const rpc::HostPort rendezvous, rpc::ParseHostPort(flags.rendezvous).While("--rendezvous"));
   RETURN_IF_ERROR(transport::CheckTlsFlags(flags.tls));
-  if (flags.tls.any() && flags.collective == "gloo") {
-    return InvalidArgument("--collective gloo has no TLS: expected ring or auto with the --tls flags");
-  }
   const bool is_plaintext = !flags.tls.any() && !flags.insecure_listen_any && flags.world_size > 1;
   if (is_plaintext && !rpc::IsLoopback(rendezvous.host)) {
     return FailedPrecondition("--rendezvous " + flags.rendezvous +

@@ -23,8 +23,8 @@ struct TrainerFlags {
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
   std::string local_address;        // empty: the one that faces the rendezvous
-  std::string collective = "auto";  // "gloo", "ring", or "auto": the ring with TLS, Gloo without
-  std::string ring_listen;          // empty: rank 0 at the rendezvous, others at local_address and any port
+  std::string collective = "auto";  // or "ring", which is the same
+  std::string ring_listen;          // empty: local_address, and for rank 0 the port of the rendezvous
   bool insecure_listen_any = false;
   transport::TlsFlags tls;
   std::string output_uri;  // of the job's prefix; empty: nothing is written

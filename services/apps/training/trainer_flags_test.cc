@@ -57,8 +57,24 @@ TEST(TrainerFlagsTest, MeetsOtherMachinesInPlaintextOnlyWhenAsked) {
   flags.insecure_listen_any = false;
   flags.tls = {"ca.crt", "tls.crt", "tls.key", "default/0a1b"};
   EXPECT_TRUE(CheckTrainerFlags(flags).ok());
-  flags.collective = "gloo";
-  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("gloo has no TLS"));
+}
+
+TEST(TrainerFlagsTest, SaysWhatTakesThePlaceOfGloo) {
+  const auto error_of = [](const std::string& value) -> std::string {
+    CLI::App app;
+    TrainerFlags flags;
+    AddTrainerFlags(app, &flags);
+    try {
+      app.parse("--job job.yaml --collective " + value);
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of("ring"), "");
+  EXPECT_EQ(error_of("auto"), "");
+  EXPECT_THAT(error_of("gloo"), HasSubstr("leave --collective (ESPALIER_COLLECTIVE) out"));
+  EXPECT_THAT(error_of("nccl"), HasSubstr("nccl is none of auto, ring"));
 }
 
 TEST(TrainerFlagsTest, SplitsLists) {

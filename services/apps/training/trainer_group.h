@@ -1,4 +1,4 @@
-// How this trainer meets the others: over Gloo in plaintext, over the gRPC ring with TLS or where it is asked for.
+// How this trainer meets the others: over the gRPC ring, in plaintext or under mutual TLS.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,8 @@
 #include "services/apps/training/trainer_flags.h"
 #include "services/client/ring/ring_endpoint.h"
 #include "services/collective/collective.h"
-#include "services/trainer/gloo_collective.h"
 
 namespace espalier::training {
-
-// What --collective says, with `auto` decided.
-bool UsesRing(const TrainerFlags& flags);
 
 // Owned by one thread.
 class TrainerGroup {
@@ -29,12 +25,10 @@ class TrainerGroup {
 
  private:
   explicit TrainerGroup(const TrainerFlags& flags) : flags_(flags) {}
-  Status ListenForGloo();
-  Status ListenForRing(std::shared_ptr<const rpc::TransportSecurity> tls);
+  Status ListenForOthers(std::shared_ptr<const rpc::TransportSecurity> tls);
 
   const TrainerFlags& flags_;
   std::string rendezvous_;
-  std::unique_ptr<trainer::Rendezvous> gloo_;  // of rank 0
   std::unique_ptr<client::RingEndpoint> ring_;
 };
 

@@ -300,9 +300,6 @@ int Main(int argc, char** argv) {
                                         {"blas_kernel", math->blas_kernel},
                                         {"torch", math->torch_version},
                                         {"cpu_capability", math->cpu_capability}});
-  if (const std::string warning = trainer::BlasWarning(*math); !warning.empty()) {
-    Log(Level::kWarning, "slow BLAS", {{"warning", warning}});
-  }
   const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
   if (!stores.ok()) return Fail(stores.status(), ExitCode::kBadDocument);
   const Result<ExitCode> ended = Train(flags, training, *stores, *math);

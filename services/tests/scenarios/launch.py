@@ -34,7 +34,7 @@ class Launch(LaunchScenario):
         process = self.launch("plain", "--plaintext", "--logs", hosts=["10.77.0.10 0", "10.77.0.11 31000"])
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual(self.result("plain")["parametersDigest"], self.digest())
-        self.assertIn("backend=Gloo", process.stderr)
+        self.assertIn("backend=Ring", process.stderr)
         self.assertIn("10.77.0.11:31000", (self.shared / "plain/logs/server-1.log").read_text())
 
     def test_counts_for_each_host(self):

@@ -27,7 +27,7 @@ def cora(**changes):
 def setUpModule():
     """For every module of such scenarios, which imports it: leaves them out where there can be no such hosts."""
     # ssh takes no variables along: what chooses the math library's kernels here would not choose those of the hosts.
-    for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
+    for name in [name for name in os.environ if name.startswith("MKL_")]:
         del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="espalier-ssh-") as folder:
         reason = reason_against(pathlib.Path(folder) / "probe")

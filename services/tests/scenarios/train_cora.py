@@ -28,7 +28,7 @@ class TrainCora(Scenario):
         self.assertEqual(result["trainers"], 2)
         self.assertEqual(len(result["lossPerEpoch"]), len(result["secondsPerEpoch"]))
         self.assertLess(result["lossPerEpoch"][-1], result["lossPerEpoch"][0])
-        self.assertIn("OpenBLAS", result["blas"])
+        self.assertIn("oneMKL", result["blas"])
         self.assertNotIn(result["blasKernel"], ("", "unknown"))
         self.assertEqual(result["threads"], 1)
 

@@ -18,7 +18,7 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   facts.partition_key = "a";
   facts.math.threads = 1;
   facts.math.blas_kernel = "Haswell";
-  facts.collective = "Gloo";
+  facts.collective = "Ring";
   const format::CheckpointManifest manifest = ManifestOf(LoopSnapshot(), facts);
   EXPECT_TRUE(ChangesSince(manifest, facts).empty());
   facts.num_trainers = 3;

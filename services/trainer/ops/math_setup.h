@@ -10,20 +10,18 @@ namespace espalier::trainer {
 
 struct MathSettings {
   int threads = 1;             // intra-op threads, BLAS included
-  std::string torch_version;   // "1.13.1"
+  std::string torch_version;   // "2.11.0"
   std::string cpu_capability;  // ATen's kernels: "AVX2", "AVX512", "DEFAULT"
-  std::string blas;            // "OpenBLAS 0.3.21", or "unknown"
-  std::string blas_kernel;     // "Cooperlake", or "unknown"
+  std::string blas;            // "oneMKL 2024.2", or "unknown"
+  std::string blas_kernel;     // of oneMKL the value of MKL_CBWR: "AVX2,STRICT"
 
   friend bool operator==(const MathSettings&, const MathSettings&) = default;
 };
 
-// Sets thread counts (torch's and OpenBLAS's), deterministic algorithms, no denormals' slow path, and an allocator
-// setting that keeps big buffers mapped between steps. Call once, before any tensor is made.
-// InvalidArgument for threads < 1.
+// Sets thread counts (torch's and oneMKL's), deterministic algorithms, oneMKL's code path (MKL_CBWR, unless it is set:
+// AVX2,STRICT gives the same bits on every processor with AVX2), no denormals' slow path, and an allocator setting that
+// keeps big buffers mapped between steps. Call once, before any tensor is made and while no other thread reads the
+// environment. InvalidArgument for threads < 1.
 Result<MathSettings> SetUpMath(int threads);
-
-// A sentence where the reference BLAS would make training 20 times slower than it need be; empty otherwise.
-std::string BlasWarning(const MathSettings& settings);
 
 }  // namespace espalier::trainer
