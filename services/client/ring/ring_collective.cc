@@ -129,7 +129,7 @@ class RingCollective final : public collective::Collective {
 
   template <class T>
   Status SumInRankOrder(std::span<T> values, Deadline deadline) {
-    if (size_ == 2) return SumOfTwo(values, deadline);
+    if (size_ == 2 && SegmentsOf(values.size_bytes()) == 1) return ExchangeWithOther(values, deadline);
     if (rank_ == 0) return SumAsFirst(values, deadline);
     const size_t num_segments = SegmentsOf(values.size_bytes());
     size_t num_partials = 0;
@@ -156,22 +156,14 @@ class RingCollective final : public collective::Collective {
     return Status();
   }
 
-  // Two ranks tell each other their values, and each adds: as many bytes as to send values there and sums back, but
-  // both links and both ranks work at the same time, and a small sum takes one way instead of two.
+  // What two ranks have in one segment each, they tell each other: one way instead of two. (Of many segments each rank
+  // would add all, which takes longer than to send the sums back.)
   template <class T>
-  Status SumOfTwo(std::span<T> values, Deadline deadline) {
+  Status ExchangeWithOther(std::span<T> values, Deadline deadline) {
     const ArrivedAre side = rank_ == 0 ? ArrivedAre::kOfHigherRanks : ArrivedAre::kOfLowerRanks;
-    const size_t num_segments = SegmentsOf(values.size_bytes());
-    size_t num_sent = 0;
-    for (size_t num_sums = 0; num_sums < num_segments; ++num_sums) {
-      // Every segment leaves before the other's is added to it.
-      for (; num_sent < num_segments && num_sent < num_sums + kWindow; ++num_sent) {
-        SendCopy(kPartialOf<T>, std::as_bytes(values), num_sent * kSegmentBytes, rank_);
-      }
-      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialOf<T>, kPartialOf<T>, deadline));
-      const std::span<T> own = ValuesAt(segment.header.offset(), values);
-      AddArrived<T>(segment.payload, side, own, own.data());
-    }
+    SendCopy(kPartialOf<T>, std::as_bytes(values), 0, rank_);
+    ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialOf<T>, kPartialOf<T>, deadline));
+    AddArrived<T>(segment.payload, side, values, values.data());
     return Status();
   }
 

@@ -3,10 +3,10 @@
 // Algorithm: every element is summed as ((x0 + x1) + x2) + ... : rank 0 sends its values in segments to rank 1, which
 // adds its own and sends the partial sums on; the last rank has the sums and sends them around the ring. Sums therefore
 // have the same bits on every rank, in every run with the same world size, and as those of the in-process collective.
-// Two ranks send each other their values, and each adds: the same sums. Segments are pipelined: all links are busy at
-// the same time, and each carries the bytes of an operation at most twice. Failures: if a peer is killed, the others
-// get Unavailable promptly; if it is stopped, DeadlineExceeded at the deadline. In both cases all streams end, so that
-// no rank waits for a dead one.
+// Two ranks with one segment of values send them to each other, and each adds: the same sums. Segments are pipelined:
+// all links are busy at the same time, and each carries the bytes of an operation at most twice. Failures: if a peer is
+// killed, the others get Unavailable promptly; if it is stopped, DeadlineExceeded at the deadline. In both cases all
+// streams end, so that no rank waits for a dead one.
 #pragma once
 
 #include <memory>
