@@ -24,7 +24,7 @@ class Quickstart(Scenario):
                                  env={**os.environ, "PATH": f"{cmake.parent}:{os.environ['PATH']}"})
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
         configured, built = (cmake.parent / "asked").read_text().splitlines()
-        self.assertEqual(configured, "--preset release")
+        self.assertEqual(configured, "--preset release -DESPALIER_TORCH=" + os.environ.get("ESPALIER_TORCH", ""))
         flags, _, targets = built.partition(" --target ")
         self.assertEqual(flags, "--build --preset release")
         for name in targets.split():
