@@ -1,3 +1,6 @@
+// AgreeOn gathers a fixed-size record of every rank's status. WorkInSteps calls it after each step and then broadcasts
+// whether another step follows. WorkAside is WorkInSteps whose step waits for the thread for a fraction of
+// `longest_step`.
 #include "services/collective/agreement.h"
 
 #include <algorithm>
@@ -9,14 +12,14 @@
 namespace espalier::collective {
 namespace {
 
-// What a rank says: its code, then its message, cut and padded with zeros.
-constexpr size_t kStatementBytes = 1024;
+// Size of an encoded status: one byte of code, then the message, truncated and padded with zeros.
+constexpr size_t kStatusBytes = 1024;
 
-std::array<std::byte, kStatementBytes> StatementOf(const Status& status) {
-  std::array<std::byte, kStatementBytes> statement{};
-  statement[0] = static_cast<std::byte>(status.code());
-  std::memcpy(statement.data() + 1, status.message().data(), std::min(status.message().size(), kStatementBytes - 2));
-  return statement;
+std::array<std::byte, kStatusBytes> EncodeStatus(const Status& status) {
+  std::array<std::byte, kStatusBytes> encoded{};
+  encoded[0] = static_cast<std::byte>(status.code());
+  std::memcpy(encoded.data() + 1, status.message().data(), std::min(status.message().size(), kStatusBytes - 2));
+  return encoded;
 }
 
 bool IsKnownCode(int code) {
@@ -27,12 +30,12 @@ bool IsKnownCode(int code) {
 
 Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanoseconds timeout) {
   if (collective.size() == 1) return own;
-  ASSIGN_OR_RETURN(const std::vector<std::byte> all, collective.AllGather(StatementOf(own), Deadline::After(timeout)));
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all, collective.AllGather(EncodeStatus(own), Deadline::After(timeout)));
   for (uint32_t rank = 0; rank < collective.size(); ++rank) {
-    const std::byte* statement = all.data() + rank * kStatementBytes;
-    const int code = std::to_integer<int>(statement[0]);
+    const std::byte* encoded = all.data() + rank * kStatusBytes;
+    const int code = std::to_integer<int>(encoded[0]);
     if (code == static_cast<int>(StatusCode::kOk)) continue;
-    const std::string message(reinterpret_cast<const char*>(statement + 1));
+    const std::string message(reinterpret_cast<const char*>(encoded + 1));
     return Status(IsKnownCode(code) ? static_cast<StatusCode>(code) : StatusCode::kUnknown,
                   "trainer " + std::to_string(rank) + ": " + message);
   }
@@ -42,9 +45,9 @@ Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanosecon
 Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collective& collective,
                    std::chrono::nanoseconds longest_step) {
   for (;;) {
-    const Result<bool> goes_on = collective.rank() == root ? step() : Result<bool>(false);
-    RETURN_IF_ERROR(AgreeOn(goes_on.status(), collective, longest_step));
-    std::byte flag{static_cast<unsigned char>(*goes_on ? 1 : 0)};
+    const Result<bool> has_more = collective.rank() == root ? step() : Result<bool>(false);
+    RETURN_IF_ERROR(AgreeOn(has_more.status(), collective, longest_step));
+    std::byte flag{static_cast<unsigned char>(*has_more ? 1 : 0)};
     RETURN_IF_ERROR(collective.Broadcast(std::span(&flag, 1), root, Deadline::After(longest_step)));
     if (flag == std::byte{0}) return Status();
   }
@@ -70,7 +73,7 @@ Status WorkAside(Rank root, const std::function<Status()>& work, Collective& col
         return false;
       },
       collective, longest_step);
-  // The group has failed, not the work, for whose end `done` waits; the others need not.
+  // The group has failed and the work still runs. The destructor of `done` waits for it; the other ranks do not.
   if (!worked.ok() && done.valid()) collective.Abandon();
   return worked;
 }

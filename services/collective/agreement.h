@@ -1,5 +1,5 @@
-// How ranks fail together: an error of one becomes the same error of all at the next point where they meet, instead
-// of a wait until the deadline.
+// Error propagation between ranks: an error of one rank becomes the same error on all ranks at their next
+// synchronization point, so that the other ranks do not wait until their deadline.
 #pragma once
 
 #include <chrono>
@@ -9,21 +9,21 @@
 
 namespace espalier::collective {
 
-// A barrier that carries errors. Every rank brings its own status and gets the error of the lowest rank that has
-// one ("trainer 2: ..."), or ok where nobody has. An error of the group itself is returned as it is. The group stays
-// alive. The others are waited for as long as `timeout` from the call on: a duration, because a deadline that stands
-// beside the work in a call may be older than the work.
+// Exchanges statuses. Every rank passes its own status; all ranks return the error of the lowest rank that has one
+// ("trainer 2: ..."), or OK if none has. An error of the group itself is returned unchanged. The group stays usable.
+// Blocks for at most `timeout` after the call: a duration, because a deadline argument could be computed before the
+// work whose status is an argument of the same call.
 Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanoseconds timeout);
 
-// Work that one rank does while the others wait for it, in steps: the ranks meet after each, so that no wait is for
-// more than a step, however many there are. Every rank calls it; `step` is called on `root` alone, until it says that
-// nothing is left (false) or fails, and returns well within `longest_step`. The error, if any, is that of AgreeOn.
+// Runs work on rank `root` in steps while the other ranks wait. Ranks synchronize after each step, so that no wait is
+// longer than one step. Every rank must call it. Only `root` calls `step`, until it returns false (no work is left) or
+// an error; each call must return well within `longest_step`. Returns an error as AgreeOn does.
 Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collective& collective,
                    std::chrono::nanoseconds longest_step);
 
-// The same for work of one piece and unknown length: it has a thread of its own on `root`, which only says meanwhile
-// that it is still at it. What it throws is ResourceExhausted. Returns when the work has ended, after an error of the
-// group too, which it then leaves at once.
+// Runs work that cannot be divided and whose duration is unknown: `root` runs it on a thread of its own and meanwhile
+// synchronizes with the other ranks. An exception of `work` is ResourceExhausted. Returns after the work has ended; if
+// the group fails before, this rank abandons it at once and still waits for the work.
 Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
                  std::chrono::nanoseconds longest_step);
 

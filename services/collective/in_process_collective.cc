@@ -1,3 +1,6 @@
+// Ranks register their operands with a shared Group and wait. The last rank to arrive executes the operation for all
+// of them while it holds the mutex. A mismatch, a missed deadline or a rank that leaves sets `error_`, after which
+// every operation fails.
 #include "services/collective/in_process_collective.h"
 #include "services/base/mutex.h"
 
@@ -10,7 +13,7 @@ namespace {
 
 enum class Operation { kSumFloat, kSumDouble, kBroadcast, kAllGather, kBarrier };
 
-// What one rank brings to an operation. The memory stays valid until the operation has ended: its owner waits.
+// Operands of one rank. The memory stays valid until the operation has ended, because the rank waits for it.
 struct Contribution {
   Operation operation = Operation::kBarrier;
   const std::byte* input = nullptr;
@@ -57,65 +60,65 @@ void Combine(const std::vector<Contribution>& ranks) {
   }
 }
 
-// Where the ranks meet. Thread-safe.
+// State shared by the ranks. Thread-safe.
 class Group {
  public:
   explicit Group(uint32_t size) : size_(size), contributions_(size) {}
 
   uint32_t size() const { return size_; }
 
-  Status Meet(uint32_t rank, Contribution contribution, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
+  Status Run(uint32_t rank, Contribution contribution, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    if (!told_[rank].ok()) return told_[rank].While("the group of trainers is dead");
-    if (!death_.ok()) return ReportDeath(rank, death_);
+    if (!reported_[rank].ok()) return reported_[rank].While("the process group has failed");
+    if (!error_.ok()) return ReportError(rank, error_);
     contributions_[rank] = contribution;
-    const uint64_t meeting = meetings_held_;
+    const uint64_t operation = num_operations_;
     if (++num_arrived_ == size_) {
-      HoldMeeting();
-      return death_.ok() ? Status() : ReportDeath(rank, death_);
+      ExecuteOperation();
+      return error_.ok() ? Status() : ReportError(rank, error_);
     }
     mutex_.AwaitBefore(
-        deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return meetings_held_ > meeting || !death_.ok(); });
-    if (meetings_held_ > meeting) return Status();
-    if (death_.ok()) {
-      death_ = Aborted("rank " + std::to_string(rank) + " waited past its deadline for " +
-                       std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks");
-      return ReportDeath(rank, DeadlineExceeded(death_.message()));
+        deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_operations_ > operation || !error_.ok(); });
+    if (num_operations_ > operation) return Status();
+    if (error_.ok()) {
+      error_ = Aborted("rank " + std::to_string(rank) + " reached its deadline before " +
+                       std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks arrived");
+      return ReportError(rank, DeadlineExceeded(error_.message()));
     }
-    return ReportDeath(rank, death_);
+    return ReportError(rank, error_);
   }
 
   void Leave(uint32_t rank) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    if (death_.ok()) death_ = Unavailable("rank " + std::to_string(rank) + " left the group");
-    if (told_[rank].ok()) told_[rank] = death_;  // whoever left needs no telling
+    if (error_.ok()) error_ = Unavailable("rank " + std::to_string(rank) + " left the group");
+    if (reported_[rank].ok()) reported_[rank] = error_;
   }
 
  private:
-  void HoldMeeting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void ExecuteOperation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (uint32_t rank = 1; rank < size_; ++rank) {
       if (Fit(contributions_[0], contributions_[rank])) continue;
-      death_ = InvalidArgument("ranks 0 and " + std::to_string(rank) + " called different operations or sizes");
+      error_ = InvalidArgument("ranks 0 and " + std::to_string(rank) + " called different operations or sizes");
       return;
     }
     Combine(contributions_);
     num_arrived_ = 0;
-    ++meetings_held_;
+    ++num_operations_;
   }
 
-  Status ReportDeath(uint32_t rank, const Status& as) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (told_[rank].ok()) told_[rank] = as;
+  Status ReportError(uint32_t rank, const Status& as) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (reported_[rank].ok()) reported_[rank] = as;
     return as;
   }
 
   const uint32_t size_;
   Mutex mutex_;
   std::vector<Contribution> contributions_ ABSL_GUARDED_BY(mutex_);
-  // What each rank has been told that the group died of; ok where nothing yet.
-  std::vector<Status> told_ ABSL_GUARDED_BY(mutex_) = std::vector<Status>(size_);
+  // By rank: the error that its operation returned when the group had failed; OK before.
+  std::vector<Status> reported_ ABSL_GUARDED_BY(mutex_) = std::vector<Status>(size_);
   uint32_t num_arrived_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t meetings_held_ ABSL_GUARDED_BY(mutex_) = 0;
-  Status death_ ABSL_GUARDED_BY(mutex_);
+  uint64_t num_operations_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
 class InProcessCollective final : public Collective {
@@ -139,7 +142,7 @@ class InProcessCollective final : public Collective {
   }
   Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
     std::vector<std::byte> all(bytes.size() * size());
-    RETURN_IF_ERROR(group_->Meet(rank_, {Operation::kAllGather, bytes.data(), all.data(), bytes.size(), 0}, deadline));
+    RETURN_IF_ERROR(group_->Run(rank_, {Operation::kAllGather, bytes.data(), all.data(), bytes.size(), 0}, deadline));
     return all;
   }
   Status Barrier(Deadline deadline) override { return InPlace(Operation::kBarrier, {}, 0, deadline); }
@@ -147,7 +150,7 @@ class InProcessCollective final : public Collective {
 
  private:
   Status InPlace(Operation operation, std::span<std::byte> bytes, uint32_t root, Deadline deadline) {
-    return group_->Meet(rank_, {operation, bytes.data(), bytes.data(), bytes.size(), root}, deadline);
+    return group_->Run(rank_, {operation, bytes.data(), bytes.data(), bytes.size(), root}, deadline);
   }
 
   const std::shared_ptr<Group> group_;

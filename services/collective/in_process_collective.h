@@ -1,5 +1,5 @@
-// Ranks that are threads of one process. Operands are combined in rank order by whichever rank arrives last, so
-// sums are the same bits in every run.
+// Collective whose ranks are threads of one process. The last rank to enter an operation combines the operands in rank
+// order, so sums have the same bits in every run.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace espalier::collective {
 
-// One handle per rank, each for one thread. Destroying a handle while others still call kills the group: they get
-// Unavailable at once instead of waiting for their deadline.
+// Returns one handle per rank, each for one thread. Destroying a handle fails the group: operations of the other ranks
+// return Unavailable at once instead of at their deadline.
 std::vector<std::unique_ptr<Collective>> MakeInProcessGroup(uint32_t size);
 
 }  // namespace espalier::collective

@@ -11,7 +11,7 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(InProcess, CollectiveConformanceTest, testing::Values(GroupFactory(MakeInProcessGroup)));
 
 TEST(InProcessCollectiveTest, AddsInRankOrder) {
-  // In float, (1e8 + 1) - 1e8 is 0 and (1e8 - 1e8) + 1 is 1: the order shows.
+  // In float, (1e8 + 1) - 1e8 is 0 and (1e8 - 1e8) + 1 is 1: the result depends on the order.
   const float by_rank[] = {1e8f, -1e8f, 1.0f};
   auto ranks = MakeInProcessGroup(3);
   OnEveryRank(ranks, [&](Collective& collective) {

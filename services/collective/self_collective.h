@@ -1,4 +1,4 @@
-// A group of one: every operation is the identity.
+// Collective of one rank: every operation is the identity.
 #pragma once
 
 #include "services/collective/collective.h"
@@ -15,7 +15,7 @@ class SelfCollective final : public Collective {
   Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override;
   Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override;
   Status Barrier(Deadline) override { return Status(); }
-  void Abandon() override {}  // nobody waits for the only one
+  void Abandon() override {}
 };
 
 }  // namespace espalier::collective

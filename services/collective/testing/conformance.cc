@@ -29,7 +29,7 @@ std::vector<T> RandomValues(uint32_t rank, size_t count) {
 }
 
 template <class T>
-std::vector<std::vector<T>> SumsOf(const GroupFactory& make_group, uint32_t size, size_t count) {
+std::vector<std::vector<T>> ComputeSums(const GroupFactory& make_group, uint32_t size, size_t count) {
   std::vector<std::vector<T>> sums(size);
   auto ranks = make_group(size);
   OnEveryRank(ranks, [&](Collective& collective) {
@@ -70,14 +70,14 @@ TEST_P(CollectiveConformanceTest, SumsOverRanks) {
 
 TEST_P(CollectiveConformanceTest, GivesEveryRankAndEveryRunTheSameBits) {
   for (const size_t count : {1u, 7u, 100'003u}) {
-    const auto first = SumsOf<float>(GetParam(), 3, count);
-    const auto again = SumsOf<float>(GetParam(), 3, count);
+    const auto first = ComputeSums<float>(GetParam(), 3, count);
+    const auto again = ComputeSums<float>(GetParam(), 3, count);
     for (uint32_t rank = 0; rank < 3; ++rank) {
       EXPECT_TRUE(SameBits(first[rank], first[0]));
       EXPECT_TRUE(SameBits(again[rank], first[0]));
     }
   }
-  const auto doubles = SumsOf<double>(GetParam(), 4, 1001);
+  const auto doubles = ComputeSums<double>(GetParam(), 4, 1001);
   EXPECT_TRUE(SameBits(doubles[3], doubles[0]));
 }
 
@@ -111,7 +111,7 @@ TEST_P(CollectiveConformanceTest, GathersInRankOrder) {
   });
 }
 
-TEST_P(CollectiveConformanceTest, NobodyLeavesABarrierBeforeEverybodyHasEntered) {
+TEST_P(CollectiveConformanceTest, NoRankLeavesABarrierBeforeAllHaveEntered) {
   auto ranks = GetParam()(4);
   std::atomic<int> entered = 0;
   OnEveryRank(ranks, [&](Collective& collective) {
@@ -123,20 +123,20 @@ TEST_P(CollectiveConformanceTest, NobodyLeavesABarrierBeforeEverybodyHasEntered)
   });
 }
 
-TEST_P(CollectiveConformanceTest, EndsAtTheDeadlineWhenARankIsMissingAndIsDeadAfterwards) {
+TEST_P(CollectiveConformanceTest, FailsAtTheDeadlineWhenARankIsMissingAndStaysFailed) {
   auto ranks = GetParam()(2);
   std::vector<float> values(3, 1.0f);
   const Status status = ranks[0]->AllReduceSum(std::span<float>(values), VerySoon());
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
   EXPECT_EQ(ranks[0]->Barrier(Soon()).code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(ranks[0]->AllGather({}, Soon()).status().code(), StatusCode::kDeadlineExceeded);
-  // The late one is told at once.
+  // The late rank gets the error at once.
   const Status late = ranks[1]->AllReduceSum(std::span<float>(values), Soon());
   EXPECT_FALSE(late.ok());
   EXPECT_EQ(ranks[1]->Barrier(Soon()).code(), late.code());
 }
 
-TEST_P(CollectiveConformanceTest, TellsTheOthersAtOnceWhenARankIsGone) {
+TEST_P(CollectiveConformanceTest, FailsOtherRanksAtOnceWhenARankIsDestroyed) {
   auto ranks = GetParam()(3);
   OnEveryRank(ranks, [&](Collective& collective) {
     ASSERT_TRUE(collective.Barrier(Soon()).ok());
@@ -151,7 +151,7 @@ TEST_P(CollectiveConformanceTest, TellsTheOthersAtOnceWhenARankIsGone) {
   });
 }
 
-TEST_P(CollectiveConformanceTest, ReleasesTheOthersAtOnceWhenARankAbandonsTheGroup) {
+TEST_P(CollectiveConformanceTest, FailsOtherRanksAtOnceWhenARankAbandonsTheGroup) {
   auto ranks = GetParam()(3);
   OnEveryRank(ranks, [&](Collective& collective) {
     ASSERT_TRUE(collective.Barrier(Soon()).ok());
@@ -165,7 +165,7 @@ TEST_P(CollectiveConformanceTest, ReleasesTheOthersAtOnceWhenARankAbandonsTheGro
   });
 }
 
-TEST_P(CollectiveConformanceTest, AgreesOnTheErrorOfTheLowestRankAndLivesOn) {
+TEST_P(CollectiveConformanceTest, AgreesOnTheErrorOfTheLowestRankAndStaysUsable) {
   auto ranks = GetParam()(3);
   OnEveryRank(ranks, [](Collective& collective) {
     const uint32_t rank = collective.rank().value;
@@ -176,8 +176,8 @@ TEST_P(CollectiveConformanceTest, AgreesOnTheErrorOfTheLowestRankAndLivesOn) {
   });
 }
 
-// Each step may take as long as an operation; together they take longer than one.
-TEST_P(CollectiveConformanceTest, RanksWaitForStepsOfOneAndNotForAllOfThem) {
+// Each step may take as long as an operation; all steps together take longer than one operation.
+TEST_P(CollectiveConformanceTest, RanksWaitForOneStepAtATime) {
   constexpr auto kLongest = std::chrono::minutes(1);
   auto ranks = GetParam()(3);
   std::atomic<int> steps = 0, others = 0;
@@ -190,7 +190,7 @@ TEST_P(CollectiveConformanceTest, RanksWaitForStepsOfOneAndNotForAllOfThem) {
     EXPECT_EQ(steps, 4);
     const auto fails = []() -> Result<bool> { return DataLoss("x"); };
     EXPECT_EQ(WorkInSteps(Rank(2), fails, collective, kLongest), DataLoss("trainer 2: x"));
-    // Longer than a beat, of which a step has sixty.
+    // Longer than longest_step / 60, the interval at which WorkAside synchronizes.
     const auto long_work = []() -> Status {
       Clock::Real().SleepFor(std::chrono::milliseconds(1500));
       return NotFound("y");
@@ -202,7 +202,7 @@ TEST_P(CollectiveConformanceTest, RanksWaitForStepsOfOneAndNotForAllOfThem) {
                   Rank(0), [] { return Status(); }, collective, kLongest)
                   .ToString(),
               "OK")
-        << "the group lives";
+        << "the group stays usable";
   });
   EXPECT_EQ(others, 0);
 }

@@ -1,4 +1,4 @@
-// What every Collective promises, as tests. A test file of an implementation says
+// Conformance tests for implementations of Collective. A test file of an implementation instantiates them:
 //
 //   INSTANTIATE_TEST_SUITE_P(InProcess, CollectiveConformanceTest, testing::Values(MakeInProcessGroup));
 #pragma once
@@ -15,7 +15,7 @@ namespace espalier::collective {
 
 using GroupFactory = std::function<std::vector<std::unique_ptr<Collective>>(uint32_t size)>;
 
-// Runs body(collective) in one thread per rank and returns when all have returned.
+// Runs body(collective) in one thread per rank. Returns after all of them.
 void OnEveryRank(std::vector<std::unique_ptr<Collective>>& ranks, const std::function<void(Collective&)>& body);
 
 class CollectiveConformanceTest : public testing::TestWithParam<GroupFactory> {};
