@@ -12,8 +12,8 @@ T Load(const std::byte* at) {
   return value;
 }
 
-// Neither summand need be aligned. One function for all pieces of all ranks, so that a rank and its neighbor, for whom
-// the summands come from opposite places, still add in the same order.
+// The summands may be unaligned. Not inlined, so that both ranks of an exchange, whose received and own values are on
+// opposite sides, execute the same instructions and add in the same order.
 template <class T>
 [[gnu::noinline]] void AddPiece(const std::byte* lower, const std::byte* higher, size_t count, T* sums) {
   for (size_t i = 0; i < count; ++i) {
@@ -33,14 +33,14 @@ void AddArrived(rpc::FrameReader& arrived, ArrivedAre side, std::span<const T> o
       AddPiece(own_values, values, count, sums + first);
     }
   };
-  ESPALIER_CHECK(own.size_bytes() <= arrived.remaining()) << "the caller compares with remaining() first";
+  ESPALIER_CHECK(own.size_bytes() <= arrived.remaining()) << "the message has fewer values than the operand";
   for (size_t done = 0; done < own.size();) {
     const std::span<const std::byte> piece = arrived.TakePiece((own.size() - done) * sizeof(T));
     const size_t count = piece.size() / sizeof(T), rest_bytes = piece.size() % sizeof(T);
     add(piece.data(), done, count);
     done += count;
     if (rest_bytes == 0) continue;
-    // A value that lies in two pieces or more.
+    // This value is split over two or more pieces.
     std::byte value[sizeof(T)];
     std::memcpy(value, piece.data() + count * sizeof(T), rest_bytes);
     arrived.CopyBytes(value + rest_bytes, sizeof(T) - rest_bytes);

@@ -1,4 +1,4 @@
-// The arithmetic of the ring: values that arrived are added to a rank's own where they lie in the message.
+// Summation for the ring: adds received values to the values of this rank directly from the message.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace espalier::client {
 
-// Which side of the addition the arrived values are on. Either gives the same numbers; of two NaNs, the result is one
-// or the other by side.
+// Side of the addition on which the received values are. Both sides give the same numbers, except that the side
+// determines which of two NaNs is the result.
 enum class ArrivedAre { kOfLowerRanks, kOfHigherRanks };
 
-// sums[i] = arrived[i] + own[i], for the next values of the message; `sums` may be `own`. Takes all of them: the caller
-// has compared remaining() with their size. T: float, double.
+// Computes sums[i] = arrived[i] + own[i] for the next own.size() values of the message; `sums` may be `own`. The caller
+// must have checked that arrived.remaining() is at least own.size_bytes(). T: float, double.
 template <class T>
 void AddArrived(rpc::FrameReader& arrived, ArrivedAre side, std::span<const T> own, T* sums);
 

@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-// Values as a message's bytes, in slices of these sizes over and over.
+// Returns a message with these values, cut into slices whose sizes repeat.
 template <class T>
 Result<rpc::FrameReader> Arrived(const std::vector<T>& values, const std::vector<size_t>& slice_sizes) {
   std::vector<grpc::Slice> slices;
@@ -61,7 +61,7 @@ TYPED_TEST(AddArrivedTest, AddsWhereverTheMessageIsCut) {
 TYPED_TEST(AddArrivedTest, OfTwoNansTheSameIsLeftAtBothRanks) {
   const TypeParam lower = std::copysign(std::numeric_limits<TypeParam>::quiet_NaN(), TypeParam{1});
   const TypeParam higher = std::copysign(std::numeric_limits<TypeParam>::quiet_NaN(), TypeParam{-1});
-  // As long as vectors are, and longer.
+  // One SIMD vector, and more.
   const std::vector<TypeParam> lowers(100, lower), highers(100, higher);
   std::vector<TypeParam> at_lower(100), at_higher(100);
   auto reader = Arrived(highers, {400000});

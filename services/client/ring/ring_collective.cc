@@ -1,3 +1,6 @@
+// Every message is a segment of at most kSegmentBytes with the number, size and offset of its operation, by which a
+// rank detects that the previous rank executes another operation. ring_link.h describes the streams and their errors,
+// ring_collective.h the order of summation.
 #include "services/client/ring/ring_collective.h"
 
 #include <algorithm>
@@ -14,20 +17,22 @@ namespace {
 using collective::v1::Segment;
 using collective::v1::SegmentKind;
 
-constexpr char kDoing[] = "talking to the other trainers";
-// Large enough that a message's cost is small beside its bytes, small enough to stay in the processor's cache.
+constexpr char kContext[] = "collective operation of the trainers";
+// Large enough to amortize the cost of a message, small enough to stay in the processor's cache.
 constexpr size_t kSegmentBytes = size_t{1} << 20;
-// Segments of rank 0 on their way around the ring, and of a broadcast's root on their way out.
+// Segments in flight: of rank 0 around the ring, and of the root of a broadcast to the next rank.
 constexpr size_t kWindow = 8;
-// Payloads' memory that is kept for the next ones.
+// Memory of sent payloads that is kept for reuse.
 constexpr size_t kIdleBytes = 2 * kWindow * kSegmentBytes;
 
 template <class T>
-constexpr SegmentKind kPartialOf = collective::v1::SEGMENT_KIND_PARTIAL_FLOAT;
+constexpr SegmentKind kPartialKind = collective::v1::SEGMENT_KIND_PARTIAL_FLOAT;
 template <>
-constexpr SegmentKind kPartialOf<double> = collective::v1::SEGMENT_KIND_PARTIAL_DOUBLE;
+constexpr SegmentKind kPartialKind<double> = collective::v1::SEGMENT_KIND_PARTIAL_DOUBLE;
 
-size_t SegmentsOf(size_t total_bytes) { return std::max<size_t>(1, (total_bytes + kSegmentBytes - 1) / kSegmentBytes); }
+size_t CountSegments(size_t total_bytes) {
+  return std::max<size_t>(1, (total_bytes + kSegmentBytes - 1) / kSegmentBytes);
+}
 
 // One rank. Owned by one thread.
 class RingCollective final : public collective::Collective {
@@ -44,17 +49,17 @@ class RingCollective final : public collective::Collective {
 
   Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
     ESPALIER_CHECK(root.value < size_) << "root " << root.value << " of a group of " << size_;
-    return Run(bytes.size(), [&] { return PassFromRoot(bytes, root.value, deadline); });
+    return Run(bytes.size(), [&] { return BroadcastFromRoot(bytes, root.value, deadline); });
   }
 
   Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
     std::vector<std::byte> all(bytes.size() * size_);
-    RETURN_IF_ERROR(Run(bytes.size(), [&] { return PassAllAround(bytes, all, deadline); }));
+    RETURN_IF_ERROR(Run(bytes.size(), [&] { return GatherFromAll(bytes, all, deadline); }));
     return all;
   }
 
   Status Barrier(Deadline deadline) override {
-    // The sum of nothing: nobody has it before everybody has brought something.
+    // A sum over zero values ends only after every rank has contributed.
     return Run(0, [&] { return SumInRankOrder(std::span<float>(), deadline); });
   }
 
@@ -67,10 +72,10 @@ class RingCollective final : public collective::Collective {
   template <class Operation>
   Status Run(size_t total_bytes, Operation operation) {
     Result<uint64_t> number = link_.BeginOperation();
-    if (!number.ok()) return number.status().While(kDoing);
+    if (!number.ok()) return number.status().While(kContext);
     number_ = *number;
     total_bytes_ = total_bytes;
-    if (const Status status = size_ == 1 ? Status() : operation(); !status.ok()) return status.While(kDoing);
+    if (const Status status = size_ == 1 ? Status() : operation(); !status.ok()) return status.While(kContext);
     link_.EndOperation();
     return Status();
   }
@@ -92,8 +97,8 @@ class RingCollective final : public collective::Collective {
   }
   size_t BytesAt(size_t offset) const { return std::min(kSegmentBytes, total_bytes_ - offset); }
 
-  // gRPC may hold on to a message after the operation has ended, with an error too: `payload` is of buffers_, never the
-  // caller's memory.
+  // `payload` must come from buffers_, not from the caller: gRPC may keep a message after the operation has ended, also
+  // after an error.
   void Send(SegmentKind kind, std::shared_ptr<std::byte> payload, size_t offset, uint32_t origin) {
     const std::byte* bytes = payload.get();
     link_.Send(rpc::EncodeFrame(
@@ -107,13 +112,14 @@ class RingCollective final : public collective::Collective {
     Send(kind, std::move(payload), offset, origin);
   }
 
-  // The next segment of this operation, of one of two kinds. Any other means that ranks do not call the same.
+  // Returns the next segment of this operation, of one of two kinds. Any other segment means that the previous rank
+  // executes another operation: InvalidArgument.
   Result<ArrivedSegment> Receive(SegmentKind either, SegmentKind other, Deadline deadline) {
     ASSIGN_OR_RETURN(ArrivedSegment segment, link_.Receive(deadline));
     const Segment& header = segment.header;
     const bool fits = (header.kind() == either || header.kind() == other) && header.operation() == number_ &&
                       header.total_bytes() == total_bytes_ && header.offset() % kSegmentBytes == 0 &&
-                      header.offset() / kSegmentBytes < SegmentsOf(total_bytes_) && header.origin() < size_ &&
+                      header.offset() / kSegmentBytes < CountSegments(total_bytes_) && header.origin() < size_ &&
                       segment.payload.remaining() == BytesAt(header.offset());
     if (fits) return segment;
     return link_.Fail(InvalidArgument("the trainers called different operations or sizes: operation " +
@@ -129,12 +135,12 @@ class RingCollective final : public collective::Collective {
 
   template <class T>
   Status SumInRankOrder(std::span<T> values, Deadline deadline) {
-    if (size_ == 2 && SegmentsOf(values.size_bytes()) == 1) return ExchangeWithOther(values, deadline);
+    if (size_ == 2 && CountSegments(values.size_bytes()) == 1) return ExchangeWithOther(values, deadline);
     if (rank_ == 0) return SumAsFirst(values, deadline);
-    const size_t num_segments = SegmentsOf(values.size_bytes());
+    const size_t num_segments = CountSegments(values.size_bytes());
     size_t num_partials = 0;
     for (size_t num_sums = 0; num_partials < num_segments || num_sums < num_segments;) {
-      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialOf<T>, collective::v1::SEGMENT_KIND_SUM, deadline));
+      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialKind<T>, collective::v1::SEGMENT_KIND_SUM, deadline));
       if (segment.header.kind() == collective::v1::SEGMENT_KIND_SUM) {
         TakeSum(std::as_writable_bytes(values), segment);
         ++num_sums;
@@ -150,19 +156,19 @@ class RingCollective final : public collective::Collective {
       } else {
         std::shared_ptr<std::byte> payload = buffers_.Take(BytesAt(offset));
         AddArrived<T>(segment.payload, ArrivedAre::kOfLowerRanks, own, reinterpret_cast<T*>(payload.get()));
-        Send(kPartialOf<T>, std::move(payload), offset, rank_);
+        Send(kPartialKind<T>, std::move(payload), offset, rank_);
       }
     }
     return Status();
   }
 
-  // What two ranks have in one segment each, they tell each other: one way instead of two. (Of many segments each rank
-  // would add all, which takes longer than to send the sums back.)
+  // Two ranks with one segment exchange their values: one message latency instead of two. With many segments both ranks
+  // would add all values, which takes longer than sending the sums back.
   template <class T>
   Status ExchangeWithOther(std::span<T> values, Deadline deadline) {
     const ArrivedAre side = rank_ == 0 ? ArrivedAre::kOfHigherRanks : ArrivedAre::kOfLowerRanks;
-    SendCopy(kPartialOf<T>, std::as_bytes(values), 0, rank_);
-    ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialOf<T>, kPartialOf<T>, deadline));
+    SendCopy(kPartialKind<T>, std::as_bytes(values), 0, rank_);
+    ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialKind<T>, kPartialKind<T>, deadline));
     AddArrived<T>(segment.payload, side, values, values.data());
     return Status();
   }
@@ -170,11 +176,11 @@ class RingCollective final : public collective::Collective {
   template <class T>
   Status SumAsFirst(std::span<T> values, Deadline deadline) {
     std::span<std::byte> bytes = std::as_writable_bytes(values);
-    const size_t num_segments = SegmentsOf(bytes.size());
+    const size_t num_segments = CountSegments(bytes.size());
     size_t num_sent = 0;
     for (size_t num_sums = 0; num_sums < num_segments; ++num_sums) {
       for (; num_sent < num_segments && num_sent < num_sums + kWindow; ++num_sent) {
-        SendCopy(kPartialOf<T>, bytes, num_sent * kSegmentBytes, 0);
+        SendCopy(kPartialKind<T>, bytes, num_sent * kSegmentBytes, 0);
       }
       ASSIGN_OR_RETURN(ArrivedSegment segment,
                        Receive(collective::v1::SEGMENT_KIND_SUM, collective::v1::SEGMENT_KIND_SUM, deadline));
@@ -188,26 +194,26 @@ class RingCollective final : public collective::Collective {
     segment.payload.CopyBytes(bytes.data() + segment.header.offset(), segment.payload.remaining());
   }
 
-  Status PassFromRoot(std::span<std::byte> bytes, uint32_t root, Deadline deadline) {
+  Status BroadcastFromRoot(std::span<std::byte> bytes, uint32_t root, Deadline deadline) {
     constexpr SegmentKind kKind = collective::v1::SEGMENT_KIND_BROADCAST;
-    const bool is_end = (rank_ + 1) % size_ == root;
-    for (size_t i = 0; i < SegmentsOf(bytes.size()); ++i) {
+    const bool is_last_receiver = (rank_ + 1) % size_ == root;
+    for (size_t i = 0; i < CountSegments(bytes.size()); ++i) {
       if (rank_ == root) {
         SendCopy(kKind, bytes, i * kSegmentBytes, root);
       } else {
         ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kKind, kKind, deadline));
-        if (!is_end) link_.Send(segment.bytes);
+        if (!is_last_receiver) link_.Send(segment.bytes);
         segment.payload.CopyBytes(bytes.data() + segment.header.offset(), segment.payload.remaining());
       }
-      RETURN_IF_ERROR(link_.AwaitSent(kWindow, deadline));
+      RETURN_IF_ERROR(link_.WaitUntilSent(kWindow, deadline));
     }
     return Status();
   }
 
-  Status PassAllAround(std::span<const std::byte> own, std::vector<std::byte>& all, Deadline deadline) {
+  Status GatherFromAll(std::span<const std::byte> own, std::vector<std::byte>& all, Deadline deadline) {
     constexpr SegmentKind kKind = collective::v1::SEGMENT_KIND_GATHER;
     if (!own.empty()) std::memcpy(all.data() + rank_ * own.size(), own.data(), own.size());
-    const size_t num_segments = SegmentsOf(own.size());
+    const size_t num_segments = CountSegments(own.size());
     for (size_t i = 0; i < num_segments; ++i) SendCopy(kKind, own, i * kSegmentBytes, rank_);
     for (size_t i = 0; i < num_segments * (size_ - 1); ++i) {
       ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kKind, kKind, deadline));
@@ -225,7 +231,7 @@ class RingCollective final : public collective::Collective {
   const uint32_t rank_;
   const uint32_t size_;
   uint64_t number_ = 0;     // of the current operation
-  size_t total_bytes_ = 0;  // of its values
+  size_t total_bytes_ = 0;  // of the values of the current operation
 };
 
 }  // namespace
@@ -237,7 +243,7 @@ Result<std::unique_ptr<collective::Collective>> ConnectRing(std::unique_ptr<Ring
                         .While("connecting trainer " + std::to_string(endpoint->options().rank.value)));
   }
   std::unique_ptr<collective::Collective> ring = std::make_unique<RingCollective>(std::move(endpoint));
-  // Everybody has a way in and a way out.
+  // After the barrier every rank is connected to both neighbors.
   RETURN_IF_ERROR(ring->Barrier(deadline));
   return ring;
 }

@@ -5,8 +5,8 @@
 // have the same bits on every rank, in every run with the same world size, and as those of the in-process collective.
 // Two ranks with one segment of values send them to each other, and each adds: the same sums. Segments are pipelined:
 // all links are busy at the same time, and each carries the bytes of an operation at most twice. Failures: if a peer is
-// killed, the others get Unavailable promptly; if it is stopped, DeadlineExceeded at the deadline. In both cases all
-// streams end, so that no rank waits for a dead one.
+// killed, the other ranks get Unavailable promptly; if it is suspended, DeadlineExceeded at the deadline. In both cases
+// all streams end, so that no rank waits for a failed one.
 #pragma once
 
 #include <memory>

@@ -56,12 +56,12 @@ Ranks TlsRing(uint32_t size) {
   return ConnectAll(Endpoints(size, tls));
 }
 
-TEST(RingCollectiveTest, AddsInRankOrderWhateverThePlaceInTheBuffer) {
+TEST(RingCollectiveTest, AddsInRankOrderAtEveryPositionOfTheBuffer) {
   // In float, (1e8 - 1e8) + 1 is 1, and 0 in every other order.
   const float by_rank[] = {1e8f, -1e8f, 1.0f};
   Ranks ranks = PlainRing(3);
   OnEveryRank(ranks, [&](Collective& collective) {
-    // More than the segments that are under way at once.
+    // More segments than are in flight at once.
     std::vector<float> values(3'000'000, by_rank[collective.rank().value]);
     const Status status = collective.AllReduceSum(std::span<float>(values), Soon());
     ASSERT_TRUE(status.ok()) << status.ToString();
@@ -124,8 +124,8 @@ TEST(RingCollectiveTest, RefusesOperationsThatDoNotFit) {
   });
 }
 
-// A rank may be through with the last operation and gone while others still pass its messages on.
-TEST(RingCollectiveTest, EndsWellWhenEveryRankLeavesAsSoonAsItIsDone) {
+// A rank may leave after its last operation while other ranks still forward its messages.
+TEST(RingCollectiveTest, SucceedsWhenEveryRankLeavesAfterItsLastOperation) {
   for (int round = 0; round < 20; ++round) {
     Ranks ranks = PlainRing(3);
     OnEveryRank(ranks, [&](Collective& collective) {
@@ -140,7 +140,7 @@ TEST(RingCollectiveTest, EndsWellWhenEveryRankLeavesAsSoonAsItIsDone) {
   }
 }
 
-TEST(RingCollectiveTest, SaysWhoHasNotCome) {
+TEST(RingCollectiveTest, NamesMissingRanks) {
   auto endpoints = Endpoints(3, nullptr);
   const Deadline deadline = Deadline::After(std::chrono::milliseconds(300));
   std::thread other([&] {
@@ -150,7 +150,7 @@ TEST(RingCollectiveTest, SaysWhoHasNotCome) {
   other.join();
   const auto connected = ConnectRing(std::move(endpoints[0]), "", Deadline::After(std::chrono::milliseconds(200)));
   EXPECT_EQ(connected.status().code(), StatusCode::kDeadlineExceeded) << connected.status().ToString();
-  EXPECT_THAT(connected.status().message(), HasSubstr("not come in time: 1, 2"));
+  EXPECT_THAT(connected.status().message(), HasSubstr("did not join before the deadline: 1, 2"));
 }
 
 TEST(RingCollectiveTest, RefusesRanksOfAnotherIncarnationOrGroup) {
@@ -178,11 +178,11 @@ TEST(RingCollectiveTest, RefusesPlaintextAndOtherRolesWhereTheGroupHasTls) {
     return ConnectRing(*std::move(endpoint), (*rank0)->address(), deadline).status();
   };
   EXPECT_EQ(join(sampler, Soon()).code(), StatusCode::kPermissionDenied);
-  // It is tried again until the deadline.
+  // Joining is retried until the deadline.
   EXPECT_EQ(join(nullptr, Deadline::After(std::chrono::seconds(3))).code(), StatusCode::kUnavailable);
 }
 
-TEST(RingCollectiveTest, RefusesStreamsOfStrangersAndLivesOn) {
+TEST(RingCollectiveTest, RefusesForeignStreamsAndStaysUsable) {
   auto endpoints = Endpoints(2, nullptr);
   const std::string address = endpoints[0]->address();
   Ranks ranks = ConnectAll(std::move(endpoints));
@@ -195,7 +195,7 @@ TEST(RingCollectiveTest, RefusesStreamsOfStrangersAndLivesOn) {
   EXPECT_FALSE(call("/espalier.collective.v1.Ring/Pass", grpc::ByteBuffer(&garbage, 1)).ok());
   EXPECT_EQ(call("/espalier.collective.v1.Ring/Join", grpc::ByteBuffer(&garbage, 1)).code(),
             StatusCode::kInvalidArgument);
-  collective::v1::Segment greeting;  // of the right rank and another group
+  collective::v1::Segment greeting;  // of the expected rank, but of another group
   greeting.set_rank(1);
   EXPECT_FALSE(call("/espalier.collective.v1.Ring/Pass", rpc::EncodeFrame(greeting, {})).ok());
   OnEveryRank(ranks, [](Collective& collective) { EXPECT_TRUE(collective.Barrier(Soon()).ok()); });

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "espalier/collective/v1/ring.grpc.pb.h"
-#include "services/client/ring/ring_roll.h"
+#include "services/client/ring/ring_rendezvous.h"
 #include "services/rpc/address.h"
 #include "services/rpc/call.h"
 
@@ -11,8 +11,8 @@ namespace espalier::client {
 namespace {
 
 constexpr const char* kJoin = "/espalier.collective.v1.Ring/Join";
-// From the farewell to giving up on a neighbour that does not read it.
-constexpr std::chrono::seconds kFarewellTime(10);
+// Timeout for the neighbors to read the last messages of this rank.
+constexpr std::chrono::seconds kFarewellTimeout(10);
 constexpr size_t kMaxRingMessageBytes = size_t{4} << 20;
 
 using S = collective::v1::Ring;
@@ -26,11 +26,11 @@ class RingEndpoint::Service final : public RawRing {
 
   grpc::ServerUnaryReactor* Join(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                  grpc::ByteBuffer* reply) override {
-    if (endpoint_.roll_ != nullptr) return endpoint_.roll_->Join(request, reply);
+    if (endpoint_.rendezvous_ != nullptr) return endpoint_.rendezvous_->Join(request, reply);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status(
         grpc::StatusCode::FAILED_PRECONDITION,
-        "trainer " + std::to_string(endpoint_.options_.rank.value) + " keeps no roll: trainers join trainer 0"));
+        "trainer " + std::to_string(endpoint_.options_.rank.value) + " does not accept Join: send it to trainer 0"));
     return reactor;
   }
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pass(grpc::CallbackServerContext*) override {
@@ -43,14 +43,14 @@ class RingEndpoint::Service final : public RawRing {
 
 RingEndpoint::RingEndpoint(const RingOptions& options)
     : options_(options), link_(std::make_shared<RingLink>(options.rank, options.size)) {
-  if (options.rank.value == 0) roll_ = std::make_unique<RingRoll>(options.size, options.incarnation);
+  if (options.rank.value == 0) rendezvous_ = std::make_unique<RingRendezvous>(options.size, options.incarnation);
   service_ = std::make_unique<Service>(*this);
 }
 
 Result<std::unique_ptr<RingEndpoint>> RingEndpoint::Listen(const RingOptions& options) {
   if (options.rank.value >= options.size) {
     return InvalidArgument("rank " + std::to_string(options.rank.value) + " of " + std::to_string(options.size) +
-                           " trainers; expected a smaller one");
+                           " trainers; expected a rank below the number of trainers");
   }
   std::unique_ptr<RingEndpoint> endpoint(new RingEndpoint(options));
   rpc::ServerOptions server;
@@ -67,8 +67,8 @@ Result<std::unique_ptr<RingEndpoint>> RingEndpoint::Listen(const RingOptions& op
 }
 
 RingEndpoint::~RingEndpoint() {
-  if (roll_ != nullptr) roll_->Close();
-  link_->Leave(Deadline::After(kFarewellTime));
+  if (rendezvous_ != nullptr) rendezvous_->Close();
+  link_->Leave(Deadline::After(kFarewellTimeout));
   if (server_ != nullptr) server_->Drain(Deadline::After(std::chrono::seconds(1)));
 }
 
@@ -79,12 +79,12 @@ rpc::ChannelSettings RingEndpoint::Channel() const {
   return settings;
 }
 
-Result<RingEndpoint::Group> RingEndpoint::Gather(const std::string& rank0_address, Deadline deadline) {
+Result<RingEndpoint::Group> RingEndpoint::Rendezvous(const std::string& rank0_address, Deadline deadline) {
   collective::v1::JoinResponse response;
-  if (roll_ != nullptr) {
-    roll_->AddOwn(address_);
-    const std::stop_callback on_stop(options_.stop, [this] { roll_->StopWaiting(); });
-    ASSIGN_OR_RETURN(response, roll_->AwaitAll(deadline));
+  if (rendezvous_ != nullptr) {
+    rendezvous_->AddOwn(address_);
+    const std::stop_callback on_stop(options_.stop, [this] { rendezvous_->StopWaiting(); });
+    ASSIGN_OR_RETURN(response, rendezvous_->AwaitAll(deadline));
   } else {
     collective::v1::JoinRequest request;
     request.set_rank(options_.rank.value);
@@ -101,14 +101,14 @@ Result<RingEndpoint::Group> RingEndpoint::Gather(const std::string& rank0_addres
     response = std::move(frame.header);
   }
   if (static_cast<uint32_t>(response.addresses_size()) != options_.size) {
-    return Internal("trainer 0 knows " + std::to_string(response.addresses_size()) + " addresses of " +
+    return Internal("trainer 0 returned " + std::to_string(response.addresses_size()) + " addresses, expected " +
                     std::to_string(options_.size));
   }
   return Group{response.group(), {response.addresses().begin(), response.addresses().end()}};
 }
 
 Status RingEndpoint::Join(const std::string& rank0_address, Deadline deadline) {
-  const Result<Group> group = Gather(rank0_address, deadline);
+  const Result<Group> group = Rendezvous(rank0_address, deadline);
   if (!group.ok()) return link_->Fail(group.status());
   const uint32_t next = (options_.rank.value + 1) % options_.size;
   link_->Connect(group->number,

@@ -1,5 +1,5 @@
-// Where a trainer's ring is reached, and how trainers find each other: all listen, all ask rank 0, and when everybody
-// has asked, everybody is told all addresses.
+// Port of a trainer's ring and rendezvous of the trainers: every rank listens and sends a Join request to rank 0, which
+// responds with all addresses when all ranks have joined.
 #pragma once
 
 #include <memory>
@@ -15,36 +15,35 @@ namespace espalier::client {
 struct RingOptions {
   Rank rank;
   uint32_t size = 1;
-  uint64_t incarnation = 0;  // ranks of different incarnations never meet
+  uint64_t incarnation = 0;  // must be the same for all ranks of a group
   std::string listen = "127.0.0.1:0";
-  // Plaintext on an address that other machines reach (with TLS that needs no leave).
+  // Allows plaintext on an address that other hosts can reach. Not needed with TLS.
   bool allow_other_hosts = false;
-  // Under which the others reach this machine; empty: the host of `listen`.
+  // Host under which other ranks reach this one; empty: the host of `listen`.
   std::string advertised_host;
   std::shared_ptr<const rpc::TransportSecurity> tls;  // null: plaintext
-  // Ends the wait for the other ranks with Cancelled. What has been connected goes on: who is told to end may finish a
-  // step with the others.
+  // Ends the wait for the other ranks with Cancelled. A connected ring is not affected: a rank may finish a step after
+  // the stop request.
   std::stop_token stop = {};
 };
 
-// The ranks that have asked so far, at rank 0.
-class RingRoll;
+class RingRendezvous;
 
 // A trainer's port. Owned by one thread.
 class RingEndpoint {
  public:
-  // InvalidArgument: a rank beyond the group, an address that is none; otherwise as RpcServer::Start.
+  // InvalidArgument: the rank is not below the size, or the address is invalid. Other errors are those of
+  // RpcServer::Start.
   static Result<std::unique_ptr<RingEndpoint>> Listen(const RingOptions& options);
-  // Says farewell to the neighbours.
+  // Leaves the ring (RingLink::Leave).
   ~RingEndpoint();
 
-  // "host:port" for the others.
+  // "host:port" for the other ranks.
   const std::string& address() const { return address_; }
   const RingOptions& options() const { return options_; }
   RingLink& link() { return *link_; }
 
-  // Returns when all ranks have joined rank 0 at `rank0_address` (rank 0 itself ignores it) and the neighbours are
-  // connected.
+  // Blocks until all ranks have joined at rank 0 and the previous rank is connected. Rank 0 ignores `rank0_address`.
   Status Join(const std::string& rank0_address, Deadline deadline);
 
  private:
@@ -55,15 +54,15 @@ class RingEndpoint {
   };
 
   explicit RingEndpoint(const RingOptions& options);
-  Result<Group> Gather(const std::string& rank0_address, Deadline deadline);
+  Result<Group> Rendezvous(const std::string& rank0_address, Deadline deadline);
   rpc::ChannelSettings Channel() const;
 
   const RingOptions options_;
   std::string address_;
   const std::shared_ptr<RingLink> link_;
-  std::unique_ptr<RingRoll> roll_;  // of rank 0; null elsewhere
+  std::unique_ptr<RingRendezvous> rendezvous_;  // null if this is not rank 0
   std::unique_ptr<Service> service_;
-  std::unique_ptr<rpc::RpcServer> server_;  // last: drains before what it calls goes away
+  std::unique_ptr<rpc::RpcServer> server_;  // last: drains before the members that its calls use are destroyed
 };
 
 }  // namespace espalier::client

@@ -1,3 +1,7 @@
+// Reactions and operations change the state under mutex_ and call gRPC's Start functions with the mutex held; gRPC
+// never runs a reaction inside of them. The first error is kept in error_, ends both streams and is returned by every
+// later operation. A neighbor that ends sends the number of its finished operations (a farewell segment to the next
+// rank, a PassEnd to the previous one), so that an end after the last operation is not an error.
 #include "services/client/ring/ring_link.h"
 
 #include <grpcpp/client_context.h>
@@ -16,10 +20,11 @@ using collective::v1::PassEnd;
 using collective::v1::Segment;
 
 constexpr const char* kPass = "/espalier.collective.v1.Ring/Pass";
-// How long whoever fails waits for its neighbours to know, so that they do not go on with what it has given up.
-constexpr std::chrono::milliseconds kTelling(200);
-// Segments read ahead of the operation that takes them; beyond these the sender waits.
-constexpr size_t kMostWaiting = 8;
+// How long a failed rank waits until its neighbors are notified, so that they do not continue an operation that has
+// failed here.
+constexpr std::chrono::milliseconds kNotifyTimeout(200);
+// Segments that are read before an operation takes them; with more, the sender is blocked by flow control.
+constexpr size_t kMaxReceived = 8;
 
 Result<ArrivedSegment> Decode(const grpc::ByteBuffer& bytes) {
   ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(bytes));
@@ -28,15 +33,15 @@ Result<ArrivedSegment> Decode(const grpc::ByteBuffer& bytes) {
   return ArrivedSegment{std::move(header), std::move(reader), bytes};
 }
 
-// Why a neighbour ended, from its own words. (At most as long as a status that travels.)
-Status ReasonOf(const std::string& neighbour, const std::string& error) {
-  if (error.empty()) return Unavailable(neighbour + " has left the group");
-  return Unavailable(neighbour + " gave up: " + ShortenMiddle(error, rpc::kMaxStatusMessageBytes));
+// Converts the error that a neighbor sent when it ended (empty if it left) to a status.
+Status MakeEndStatus(const std::string& neighbor, const std::string& error) {
+  if (error.empty()) return Unavailable(neighbor + " has left the group");
+  return Unavailable(neighbor + " failed: " + ShortenMiddle(error, rpc::kMaxStatusMessageBytes));
 }
 
 }  // namespace
 
-// A stream to this rank. Owns itself until gRPC is done with it.
+// A stream to this rank. Owns itself until OnDone.
 class RingLink::IncomingPass final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit IncomingPass(std::shared_ptr<RingLink> link) : link_(std::move(link)) {}
@@ -56,7 +61,7 @@ class RingLink::IncomingPass final : public grpc::ServerBidiReactor<grpc::ByteBu
   const std::shared_ptr<RingLink> link_;
 };
 
-// The stream from this rank. Owns itself until gRPC is done with it.
+// The stream to the next rank. Owns itself until OnDone.
 class RingLink::OutgoingPass final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit OutgoingPass(std::shared_ptr<RingLink> link) : link_(std::move(link)) {}
@@ -64,7 +69,7 @@ class RingLink::OutgoingPass final : public grpc::ClientBidiReactor<grpc::ByteBu
   void OnWriteDone(bool ok) override { link_->OnSent(ok); }
   void OnReadDone(bool ok) override { link_->OnNextEnds(*this, ok); }
   void OnDone(const grpc::Status& status) override {
-    const std::shared_ptr<OutgoingPass> last = std::move(self);
+    const std::shared_ptr<OutgoingPass> keep_alive = std::move(self);
     link_->OnOutgoingDone(rpc::FromGrpc(status));
   }
 
@@ -76,9 +81,9 @@ class RingLink::OutgoingPass final : public grpc::ClientBidiReactor<grpc::ByteBu
   const std::shared_ptr<RingLink> link_;
 };
 
-std::string RingLink::NameOfPrevious() const { return "trainer " + std::to_string((rank_.value + size_ - 1) % size_); }
+std::string RingLink::PreviousName() const { return "trainer " + std::to_string((rank_.value + size_ - 1) % size_); }
 
-std::string RingLink::NameOfNext() const { return "trainer " + std::to_string((rank_.value + 1) % size_); }
+std::string RingLink::NextName() const { return "trainer " + std::to_string((rank_.value + 1) % size_); }
 
 // --- the stream from the previous rank
 
@@ -86,7 +91,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RingLink::AcceptStr
   auto* pass = new IncomingPass(shared_from_this());
   MutexLock lock(&mutex_);
   passes_.insert(pass);
-  if (!death_.ok() || leaving_) {
+  if (!error_.ok() || leaving_) {
     Refuse(pass, Unavailable("trainer " + std::to_string(rank_.value) + " is leaving the group"));
   } else {
     pass->StartRead(&pass->incoming);
@@ -101,33 +106,34 @@ void RingLink::OnArrived(IncomingPass* pass, bool ok) {
   if (pass->finished) return;
   if (!pass->greeted) {
     if (!segment.ok()) return Refuse(pass, segment.status());
-    return TakeGreeting(pass, segment->header);
+    return HandleGreeting(pass, segment->header);
   }
-  if (pass != previous_) return Refuse(pass, Aborted("another stream has taken this one's place"));
+  if (pass != previous_) return Refuse(pass, Aborted("replaced by a newer stream"));
   if (!segment.ok()) {
-    // The end of a stream, after a farewell or without.
-    if (!previous_gone_.has_value()) previous_gone_ = Gone{0, Unavailable(NameOfPrevious() + " went away")};
+    // The stream has ended, with or without a farewell.
+    if (!previous_end_.has_value()) previous_end_ = NeighborEnd{0, Unavailable(PreviousName() + " disconnected")};
     Finish(pass);
-    return CheckNeighbours();
+    return CheckNeighbors();
   }
   if (segment->header.kind() == collective::v1::SEGMENT_KIND_FAREWELL) {
-    previous_gone_ = Gone{segment->header.finished_operations(), ReasonOf(NameOfPrevious(), segment->header.error())};
-    CheckNeighbours();
+    previous_end_ =
+        NeighborEnd{segment->header.finished_operations(), MakeEndStatus(PreviousName(), segment->header.error())};
+    CheckNeighbors();
   } else {
-    waiting_.push_back(*std::move(segment));
+    received_.push_back(*std::move(segment));
   }
   ReadMore();
 }
 
-void RingLink::TakeGreeting(IncomingPass* pass, const Segment& greeting) {
+void RingLink::HandleGreeting(IncomingPass* pass, const Segment& greeting) {
   const uint32_t expected = (rank_.value + size_ - 1) % size_;
   if (greeting.kind() != collective::v1::SEGMENT_KIND_GREETING || greeting.rank() != expected || accepted_) {
-    return Refuse(pass, InvalidArgument("a greeting of trainer " + std::to_string(greeting.rank()) + " to trainer " +
-                                        std::to_string(rank_.value) + ", which expects one of trainer " +
-                                        std::to_string(expected)));
+    return Refuse(
+        pass, InvalidArgument("greeting of trainer " + std::to_string(greeting.rank()) + " to trainer " +
+                              std::to_string(rank_.value) + ", expected one of trainer " + std::to_string(expected)));
   }
   pass->greeted = true;
-  if (greeted_ != nullptr) Refuse(greeted_, Aborted("another stream has taken this one's place"));
+  if (greeted_ != nullptr) Refuse(greeted_, Aborted("replaced by a newer stream"));
   greeted_ = pass;
   greeted_group_ = greeting.group();
   AcceptGreeted();
@@ -136,14 +142,14 @@ void RingLink::TakeGreeting(IncomingPass* pass, const Segment& greeting) {
 void RingLink::AcceptGreeted() {
   if (greeted_ == nullptr || !group_.has_value()) return;
   IncomingPass* pass = std::exchange(greeted_, nullptr);
-  if (greeted_group_ != *group_) return Refuse(pass, Aborted("a stream of another group"));
+  if (greeted_group_ != *group_) return Refuse(pass, Aborted("the stream belongs to another group"));
   previous_ = pass;
   accepted_ = true;
   ReadMore();
 }
 
 void RingLink::ReadMore() {
-  if (previous_ == nullptr || reading_ || waiting_.size() >= kMostWaiting) return;
+  if (previous_ == nullptr || reading_ || received_.size() >= kMaxReceived) return;
   reading_ = true;
   previous_->incoming.Clear();
   previous_->StartRead(&previous_->incoming);
@@ -160,7 +166,7 @@ void RingLink::Finish(IncomingPass* pass) {
   if (pass == previous_) previous_ = nullptr;
   PassEnd end;
   end.set_finished_operations(finished_);
-  end.set_error(death_.message());
+  end.set_error(error_.message());
   pass->farewell = rpc::EncodeFrame(std::move(end), {});
   pass->StartWriteAndFinish(&pass->farewell, grpc::WriteOptions(), grpc::Status::OK);
 }
@@ -175,7 +181,7 @@ void RingLink::OnIncomingDone(IncomingPass* pass) {
 void RingLink::Connect(uint64_t group, std::shared_ptr<rpc::Peer> next) {
   auto pass = std::make_shared<OutgoingPass>(shared_from_this());
   pass->self = pass;
-  pass->context.set_wait_for_ready(true);  // bounded by the caller's deadline: Fail cancels
+  pass->context.set_wait_for_ready(true);  // bounded by the caller's deadline, after which the call is cancelled
   next->stub.PrepareBidiStreamingCall(&pass->context, kPass, grpc::StubOptions(), pass.get());
   Segment greeting;
   greeting.set_kind(collective::v1::SEGMENT_KIND_GREETING);
@@ -212,16 +218,17 @@ void RingLink::WriteMore() {
 
 void RingLink::OnSent(bool) {
   MutexLock lock(&mutex_);
-  writing_ = false;  // where it failed, OnOutgoingDone says why
+  writing_ = false;  // if the write failed, OnOutgoingDone gets the error
   WriteMore();
 }
 
-// The next rank says something only as its last word.
+// The next rank sends one message, a PassEnd, when it ends.
 void RingLink::OnNextEnds(OutgoingPass& pass, bool ok) {
-  const Result<rpc::Frame<PassEnd>> end = ok ? rpc::DecodeFrame<PassEnd>(pass.incoming) : Cancelled("no last word");
+  const Result<rpc::Frame<PassEnd>> end = ok ? rpc::DecodeFrame<PassEnd>(pass.incoming) : Cancelled("no PassEnd");
   MutexLock lock(&mutex_);
-  if (end.ok()) next_gone_ = Gone{end->header.finished_operations(), ReasonOf(NameOfNext(), end->header.error())};
-  CheckNeighbours();
+  if (end.ok())
+    next_end_ = NeighborEnd{end->header.finished_operations(), MakeEndStatus(NextName(), end->header.error())};
+  CheckNeighbors();
   if (std::exchange(held_, false)) pass.RemoveHold();
 }
 
@@ -231,41 +238,42 @@ void RingLink::OnOutgoingDone(const Status& status) {
   outgoing_.reset();
   to_send_.clear();
   writing_ = false;
-  if (!next_gone_.has_value()) {
-    next_gone_ = Gone{0, Unavailable(NameOfNext() + " went away" + (status.ok() ? "" : ": " + status.message()))};
+  if (!next_end_.has_value()) {
+    next_end_ =
+        NeighborEnd{0, Unavailable(NextName() + " disconnected" + (status.ok() ? "" : ": " + status.message()))};
   }
-  CheckNeighbours();
+  CheckNeighbors();
 }
 
 // --- operations
 
 Status RingLink::AwaitPrevious(Deadline deadline) {
   MutexLock lock(&mutex_);
-  mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return accepted_ || !death_.ok(); });
-  if (death_.ok() && !accepted_) Die(DeadlineExceeded(NameOfPrevious() + " has not connected in time"));
-  return death_.ok() ? Status() : ReportDeath();
+  mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return accepted_ || !error_.ok(); });
+  if (error_.ok() && !accepted_) SetError(DeadlineExceeded(PreviousName() + " did not connect before the deadline"));
+  return error_.ok() ? Status() : ReportError();
 }
 
 Result<uint64_t> RingLink::BeginOperation() {
   MutexLock lock(&mutex_);
-  if (reported_) return death_.While("the group of trainers is dead");
+  if (reported_) return error_.While("the process group has failed");
   ++operation_;
-  CheckNeighbours();
-  if (!death_.ok()) return ReportDeath();
+  CheckNeighbors();
+  if (!error_.ok()) return ReportError();
   return operation_;
 }
 
-Status RingLink::ObstacleOf(uint64_t number) const {
-  if (previous_gone_.has_value() && previous_gone_->finished < number) return previous_gone_->why;
-  if (next_gone_.has_value() && next_gone_->finished < number) return next_gone_->why;
+Status RingLink::ErrorFor(uint64_t number) const {
+  if (previous_end_.has_value() && previous_end_->finished < number) return previous_end_->why;
+  if (next_end_.has_value() && next_end_->finished < number) return next_end_->why;
   return Status();
 }
 
-// Between operations nobody is missed yet.
-void RingLink::CheckNeighbours() {
+// Between operations the end of a neighbor is not an error yet.
+void RingLink::CheckNeighbors() {
   const bool is_idle = operation_ == finished_ && accepted_;
   if (is_idle || leaving_) return;
-  if (const Status obstacle = ObstacleOf(std::max<uint64_t>(1, operation_)); !obstacle.ok()) Die(obstacle);
+  if (const Status error = ErrorFor(std::max<uint64_t>(1, operation_)); !error.ok()) SetError(error);
 }
 
 void RingLink::EndOperation() {
@@ -275,27 +283,29 @@ void RingLink::EndOperation() {
 
 void RingLink::Send(grpc::ByteBuffer message) {
   MutexLock lock(&mutex_);
-  if (!death_.ok() || outgoing_done_) return;
+  if (!error_.ok() || outgoing_done_) return;
   to_send_.push_back(std::move(message));
   WriteMore();
 }
 
-Status RingLink::AwaitSent(size_t most, Deadline deadline) {
+Status RingLink::WaitUntilSent(size_t most, Deadline deadline) {
   MutexLock lock(&mutex_);
   const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return to_send_.size() + (writing_ ? 1 : 0) <= most || !death_.ok();
+    return to_send_.size() + (writing_ ? 1 : 0) <= most || !error_.ok();
   };
-  if (!mutex_.AwaitBefore(deadline, sent)) Die(DeadlineExceeded(NameOfNext() + " took nothing in time"));
-  return death_.ok() ? Status() : ReportDeath();
+  if (!mutex_.AwaitBefore(deadline, sent))
+    SetError(DeadlineExceeded(NextName() + " received nothing before the deadline"));
+  return error_.ok() ? Status() : ReportError();
 }
 
 Result<ArrivedSegment> RingLink::Receive(Deadline deadline) {
   MutexLock lock(&mutex_);
-  const auto news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !waiting_.empty() || !death_.ok(); };
-  if (!mutex_.AwaitBefore(deadline, news)) Die(DeadlineExceeded(NameOfPrevious() + " sent nothing in time"));
-  if (!death_.ok()) return ReportDeath();
-  ArrivedSegment segment = std::move(waiting_.front());
-  waiting_.pop_front();
+  const auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !received_.empty() || !error_.ok(); };
+  if (!mutex_.AwaitBefore(deadline, has_news))
+    SetError(DeadlineExceeded(PreviousName() + " sent nothing before the deadline"));
+  if (!error_.ok()) return ReportError();
+  ArrivedSegment segment = std::move(received_.front());
+  received_.pop_front();
   ReadMore();
   return segment;
 }
@@ -304,32 +314,32 @@ Result<ArrivedSegment> RingLink::Receive(Deadline deadline) {
 
 Status RingLink::Fail(const Status& why) {
   MutexLock lock(&mutex_);
-  Die(why);
-  return ReportDeath();
+  SetError(why);
+  return ReportError();
 }
 
-void RingLink::Die(const Status& why) {
-  if (!death_.ok()) return;
-  death_ = why;
-  waiting_.clear();
+void RingLink::SetError(const Status& why) {
+  if (!error_.ok()) return;
+  error_ = why;
+  received_.clear();
   FinishAll();
-  SayFarewell();
+  QueueFarewell();
 }
 
-Status RingLink::ReportDeath() {
+Status RingLink::ReportError() {
   if (!std::exchange(reported_, true)) {
-    mutex_.AwaitBefore(Deadline::After(kTelling),
+    mutex_.AwaitBefore(Deadline::After(kNotifyTimeout),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_ && passes_.empty(); });
   }
-  return death_;
+  return error_;
 }
 
-void RingLink::SayFarewell() {
+void RingLink::QueueFarewell() {
   if (std::exchange(leaving_, true) || outgoing_done_) return;
   Segment farewell;
   farewell.set_kind(collective::v1::SEGMENT_KIND_FAREWELL);
   farewell.set_finished_operations(finished_);
-  farewell.set_error(death_.message());
+  farewell.set_error(error_.message());
   to_send_.push_back(rpc::EncodeFrame(std::move(farewell), {}));
   WriteMore();
 }
@@ -347,20 +357,20 @@ void RingLink::FinishAll() {
 
 void RingLink::Abandon() {
   MutexLock lock(&mutex_);
-  SayFarewell();
+  QueueFarewell();
   FinishAll();
-  if (death_.ok()) death_ = Unavailable("this trainer has left it");
-  reported_ = true;  // whoever left needs no telling
+  if (error_.ok()) error_ = Unavailable("this trainer has left the group");
+  reported_ = true;
 }
 
 void RingLink::Leave(Deadline deadline) {
   MutexLock lock(&mutex_);
-  SayFarewell();
-  mutex_.AwaitBefore(death_.ok() ? deadline : deadline.AtMost(kTelling),
+  QueueFarewell();
+  mutex_.AwaitBefore(error_.ok() ? deadline : deadline.AtMost(kNotifyTimeout),
                      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_; });
   if (outgoing_ != nullptr) outgoing_->context.TryCancel();
   FinishAll();
-  // Cancelled and finished: both are a matter of moments.
+  // The streams are cancelled or finished, so this wait is short.
   mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_ && passes_.empty(); });
 }
 

@@ -1,11 +1,11 @@
-// One trainer's place in the ring: the stream that arrives from the previous rank and the one that leaves for the
-// next (proto/espalier/collective/v1/ring.proto).
+// Links of one trainer to its neighbors in the ring: the incoming stream from the previous rank and the outgoing stream
+// to the next rank (proto/espalier/collective/v1/ring.proto).
 //
-//   previous rank ==> IncomingPass --> waiting_ --> Receive
+//   previous rank ==> IncomingPass --> received_ --> Receive
 //                             Send --> to_send_ --> OutgoingPass ==> next rank
 //
-// An error ends both streams: so it travels around the ring. What was sent before arrives before it, and whoever ends
-// says how many operations it has finished: up to there its neighbours go on without it.
+// An error ends both streams and thereby propagates around the ring. Messages that were sent before arrive before it.
+// A rank that ends a stream sends the number of operations that it has finished; its neighbors can finish these too.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -27,14 +27,14 @@
 
 namespace espalier::client {
 
-// A segment as it arrived; `bytes` is the whole message, to be passed on as it is.
+// A received segment; `bytes` is the whole message, which is forwarded unchanged.
 struct ArrivedSegment {
   collective::v1::Segment header;
-  rpc::FrameReader payload;  // positioned behind the header
+  rpc::FrameReader payload;  // positioned after the header
   grpc::ByteBuffer bytes;
 };
 
-// Reactions come from gRPC's threads, operations from one thread of the caller's. Thread-safe.
+// Thread-safe. The reactions run on gRPC's threads; operations are called by one thread.
 class RingLink : public std::enable_shared_from_this<RingLink> {
  public:
   RingLink(Rank rank, uint32_t size) : rank_(rank), size_(size) {}
@@ -42,35 +42,40 @@ class RingLink : public std::enable_shared_from_this<RingLink> {
   Rank rank() const { return rank_; }
   uint32_t size() const { return size_; }
 
-  // A stream that somebody opened to this rank. It is taken for the previous rank's once its greeting says so.
+  // Returns the reactor of a new stream to this rank. The stream is used if its first message, the greeting, identifies
+  // the previous rank.
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AcceptStream();
-  // All have joined: opens the stream to the next rank and accepts the previous one's with the same group number.
+  // Opens the stream to the next rank and accepts the stream of the previous rank with the same group number. To be
+  // called after all ranks have joined.
   void Connect(uint64_t group, std::shared_ptr<rpc::Peer> next) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Blocks until the stream of the previous rank is accepted.
   Status AwaitPrevious(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The number of the operation that begins, from 1. What the group died of, once that has been reported too.
+  // Begins an operation and returns its number, from 1. After a failure of the group: its error.
   Result<uint64_t> BeginOperation() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndOperation() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Queues a message for the next rank; never waits.
+  // Queues a message for the next rank; does not block.
   void Send(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits until at most `most` messages are queued.
-  Status AwaitSent(size_t most, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Blocks until at most `most` messages are queued.
+  Status WaitUntilSent(size_t most, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Blocks until a segment of the previous rank has arrived.
   Result<ArrivedSegment> Receive(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the group with an error of this rank; returns what the group died of, which may have been something earlier.
+  // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
   Status Fail(const Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What was sent still arrives; the others learn that this rank is gone, and every further operation of this rank
-  // fails. Does not wait.
+  // Leaves the group: sent messages still arrive, the other ranks are notified, and every further operation of this
+  // rank fails. Does not block.
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Says farewell: what was sent arrives, the others learn that this rank is gone. Afterwards no reaction comes.
+  // Leaves the group and blocks until sent messages have arrived, the other ranks are notified, and all streams are
+  // done. No reaction runs afterwards.
   void Leave(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   class IncomingPass;
   class OutgoingPass;
-  // A neighbour that has ended.
-  struct Gone {
-    uint64_t finished = 0;  // operations
+  // End of a neighbor.
+  struct NeighborEnd {
+    uint64_t finished = 0;  // operations that it has finished
     Status why;
   };
 
@@ -81,48 +86,49 @@ class RingLink : public std::enable_shared_from_this<RingLink> {
   void OnNextEnds(OutgoingPass& pass, bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnOutgoingDone(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  void TakeGreeting(IncomingPass* pass, const collective::v1::Segment& greeting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandleGreeting(IncomingPass* pass, const collective::v1::Segment& greeting)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AcceptGreeted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Refuse(IncomingPass* pass, const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(IncomingPass* pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What operation `number` cannot be done because of; ok where nothing is known.
-  Status ObstacleOf(uint64_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CheckNeighbours() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SayFarewell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns why operation `number` cannot proceed, or OK.
+  Status ErrorFor(uint64_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CheckNeighbors() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void QueueFarewell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Die(const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status ReportDeath() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string NameOfPrevious() const;
-  std::string NameOfNext() const;
+  void SetError(const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status ReportError() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string PreviousName() const;
+  std::string NextName() const;
 
   const Rank rank_;
   const uint32_t size_;
 
   Mutex mutex_;
   std::optional<uint64_t> group_ ABSL_GUARDED_BY(mutex_);
-  uint64_t operation_ ABSL_GUARDED_BY(mutex_) = 0;  // that began last
-  uint64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;   // that ended last
-  Status death_ ABSL_GUARDED_BY(mutex_);
+  uint64_t operation_ ABSL_GUARDED_BY(mutex_) = 0;  // begun last
+  uint64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;   // finished last
+  Status error_ ABSL_GUARDED_BY(mutex_);
   bool reported_ ABSL_GUARDED_BY(mutex_) = false;
   bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
 
   IncomingPass* greeted_ ABSL_GUARDED_BY(mutex_) = nullptr;  // waits until the group is known
   uint64_t greeted_group_ ABSL_GUARDED_BY(mutex_) = 0;
-  IncomingPass* previous_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null before, and after its end
+  IncomingPass* previous_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null before it is accepted and after its end
   bool accepted_ ABSL_GUARDED_BY(mutex_) = false;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<Gone> previous_gone_ ABSL_GUARDED_BY(mutex_);
-  std::deque<ArrivedSegment> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::set<IncomingPass*> passes_ ABSL_GUARDED_BY(mutex_);  // all streams to this rank that are not done yet
+  std::optional<NeighborEnd> previous_end_ ABSL_GUARDED_BY(mutex_);
+  std::deque<ArrivedSegment> received_ ABSL_GUARDED_BY(mutex_);
+  std::set<IncomingPass*> passes_ ABSL_GUARDED_BY(mutex_);  // all streams to this rank until OnDone
 
   std::shared_ptr<rpc::Peer> next_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<OutgoingPass> outgoing_ ABSL_GUARDED_BY(mutex_);
   bool outgoing_done_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool held_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC may not finish the call between two writes of ours
-  std::optional<Gone> next_gone_ ABSL_GUARDED_BY(mutex_);
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;  // keeps gRPC from finishing the call between two writes
+  std::optional<NeighborEnd> next_end_ ABSL_GUARDED_BY(mutex_);
   std::deque<grpc::ByteBuffer> to_send_ ABSL_GUARDED_BY(mutex_);
 };
 

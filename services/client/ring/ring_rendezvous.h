@@ -1,4 +1,4 @@
-// Who of a group has come: kept by rank 0 until all have.
+// Ranks that have joined a group; held by rank 0 until the group is complete.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -18,28 +18,30 @@
 namespace espalier::client {
 
 // Thread-safe.
-class RingRoll {
+class RingRendezvous {
  public:
-  RingRoll(uint32_t size, uint64_t incarnation);
+  RingRendezvous(uint32_t size, uint64_t incarnation);
 
-  // Rank 0 itself.
+  // Adds rank 0 itself.
   void AddOwn(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Another rank's question, answered when all have come. A rank that asks again takes its own place.
+  // Handles a Join request of another rank; responds when the group is complete. A newer request of the same rank
+  // replaces the older one.
   grpc::ServerUnaryReactor* Join(const grpc::ByteBuffer* request, grpc::ByteBuffer* reply);
+  // Blocks until the group is complete. DeadlineExceeded names the missing ranks.
   Result<collective::v1::JoinResponse> AwaitAll(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // From now on AwaitAll ends with Cancelled where somebody is missing.
+  // Makes AwaitAll return Cancelled while ranks are missing.
   void StopWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Nobody need wait any longer.
+  // Ends all pending requests and refuses new ones with Unavailable.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  class Asker;
+  class Request;
 
   Status Check(const collective::v1::JoinRequest& request) const;
-  void Add(uint32_t rank, const std::string& address, Asker* asker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnGone(Asker* asker) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Add(uint32_t rank, const std::string& address, Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnRequestEnded(Request* request) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsComplete() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return addresses_.size() == size_; }
-  collective::v1::JoinResponse Answer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  collective::v1::JoinResponse MakeResponse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint32_t size_;
   const uint64_t incarnation_;
@@ -49,7 +51,7 @@ class RingRoll {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint32_t, std::string> addresses_ ABSL_GUARDED_BY(mutex_);  // by rank
-  std::map<uint32_t, Asker*> askers_ ABSL_GUARDED_BY(mutex_);          // by rank: who waits for the answer
+  std::map<uint32_t, Request*> requests_ ABSL_GUARDED_BY(mutex_);      // by rank: pending
 };
 
 }  // namespace espalier::client
