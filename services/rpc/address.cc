@@ -22,13 +22,13 @@ Result<HostPort> ParseHostPort(const std::string& address) {
     parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
     if (parsed.host.empty()) return InvalidArgument("address '" + address + "': expected host:port");
   } else if (parsed.host.find(':') != std::string::npos) {
-    return InvalidArgument("address '" + address + "': an IPv6 host stands in brackets, as in [::1]:7000");
+    return InvalidArgument("address '" + address + "': expected brackets around an IPv6 host, as in [::1]:7000");
   }
   const char* begin = address.data() + colon + 1;
   const char* end = address.data() + address.size();
   const auto [stop, error] = std::from_chars(begin, end, parsed.port);
   if (error != std::errc() || stop != end || begin == end) {
-    return InvalidArgument("address '" + address + "': the port is a number from 0 to 65535");
+    return InvalidArgument("address '" + address + "': expected a port from 0 to 65535");
   }
   return parsed;
 }
@@ -46,7 +46,7 @@ bool IsLoopback(const std::string& host) {
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-// Connecting a datagram socket says it without sending anything.
+// Connecting a datagram socket selects the local address without sending a packet.
 Result<std::string> LocalAddressFacing(const std::string& host) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
@@ -68,7 +68,7 @@ Result<std::string> LocalAddressFacing(const std::string& host) {
     close(descriptor);
     if (known) return std::string(text);
   }
-  return Unavailable("no interface of this machine faces '" + host + "'");
+  return Unavailable("no interface of this machine has a route to '" + host + "'");
 }
 
 }  // namespace espalier::rpc

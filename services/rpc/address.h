@@ -1,4 +1,4 @@
-// "host:port" as people write it in flags.
+// Parsing and formatting of "host:port", as in flags.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ struct HostPort {
   uint16_t port = 0;
 };
 
-// "127.0.0.1:7000", "[::1]:0", "localhost:7000". InvalidArgument says what is wrong.
+// Parses "127.0.0.1:7000", "[::1]:0" or "localhost:7000". InvalidArgument: the text is not of this form.
 Result<HostPort> ParseHostPort(const std::string& address);
-std::string ToString(const HostPort& address);  // brackets around IPv6 literals
-// True for 127.0.0.0/8, ::1 and "localhost": reachable from this machine only.
+std::string ToString(const HostPort& address);  // with brackets around IPv6 literals
+// Returns true for 127.0.0.0/8, ::1 and "localhost": reachable from this machine only.
 bool IsLoopback(const std::string& host);
 
-// The address of this machine's interface that faces `host`: where packets to it leave. Unavailable: an unknown host.
+// Returns the address of the interface through which this machine sends packets to `host`. Unavailable: the host is
+// unknown or has no route.
 Result<std::string> LocalAddressFacing(const std::string& host);
 
 }  // namespace espalier::rpc

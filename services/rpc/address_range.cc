@@ -14,8 +14,8 @@ struct Range {
   uint32_t first = 0, last = 0;
 };
 
-// A whole text that is a number.
-std::optional<uint32_t> NumberIn(std::string_view text) {
+// Returns the number if the whole text is one, without leading zeros.
+std::optional<uint32_t> ParseNumber(std::string_view text) {
   uint32_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool is_plain =
@@ -23,28 +23,30 @@ std::optional<uint32_t> NumberIn(std::string_view text) {
   return is_plain ? std::optional(number) : std::nullopt;
 }
 
-// nullopt: nothing in brackets looks like a range.
-std::optional<Range> RangeIn(std::string_view address) {
+// Returns the range of the address, or nullopt if there is none.
+std::optional<Range> FindRange(std::string_view address) {
   const size_t open = address.find('[');
   const size_t close = address.find(']', open == std::string_view::npos ? 0 : open);
   if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
   const std::string_view inside = address.substr(open + 1, close - open - 1);
   const size_t dash = inside.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const std::optional<uint32_t> first = NumberIn(inside.substr(0, dash)), last = NumberIn(inside.substr(dash + 1));
+  const std::optional<uint32_t> first = ParseNumber(inside.substr(0, dash)),
+                                last = ParseNumber(inside.substr(dash + 1));
   if (!first || !last) return std::nullopt;
   return Range{address.substr(0, open), address.substr(close + 1), *first, *last};
 }
 
-// One that is not joined. `room` for so many more is left, and taken.
+// Expands an address without separators. Reduces `room`, the number of addresses that are still allowed.
 Result<std::vector<std::string>> ExpandOne(const std::string& address, size_t* room) {
-  const std::optional<Range> range = RangeIn(address);
+  const std::optional<Range> range = FindRange(address);
   if (range && range->last < range->first) {
-    return InvalidArgument("address '" + address + "': the range goes backwards");
+    return InvalidArgument("address '" + address + "': the end of the range is below its begin");
   }
   const size_t count = range ? size_t{range->last} - range->first + 1 : 1;
   if (count > *room) {
-    return InvalidArgument("address '" + address + "': more than " + std::to_string(kMaxAddresses) + " in all");
+    return InvalidArgument("address '" + address + "': more than " + std::to_string(kMaxAddresses) +
+                           " addresses in total");
   }
   *room -= count;
   if (!range) return std::vector<std::string>{address};
@@ -61,20 +63,21 @@ Result<std::vector<std::string>> ExpandAddresses(const std::vector<std::string>&
   std::vector<std::string> expanded;
   size_t room = kMaxAddresses;
   for (const std::string& joined : addresses) {
-    std::vector<std::string> together;
+    std::vector<std::string> joined_so_far;
     for (const std::string& address : SplitAddresses(joined)) {
       ASSIGN_OR_RETURN(std::vector<std::string> next, ExpandOne(address, &room));
-      if (together.empty()) {
-        together = std::move(next);
+      if (joined_so_far.empty()) {
+        joined_so_far = std::move(next);
         continue;
       }
-      if (next.size() != together.size()) {
-        return InvalidArgument("addresses '" + joined + "': " + std::to_string(together.size()) + " joined to " +
-                               std::to_string(next.size()) + ", expected as many on each side of '|'");
+      if (next.size() != joined_so_far.size()) {
+        return InvalidArgument("addresses '" + joined + "': ranges of " + std::to_string(joined_so_far.size()) +
+                               " and " + std::to_string(next.size()) +
+                               " addresses, expected equal lengths on both sides of '|'");
       }
-      for (size_t i = 0; i < next.size(); ++i) together[i] += kAddressSeparator + next[i];
+      for (size_t i = 0; i < next.size(); ++i) joined_so_far[i] += kAddressSeparator + next[i];
     }
-    expanded.insert(expanded.end(), together.begin(), together.end());
+    expanded.insert(expanded.end(), joined_so_far.begin(), joined_so_far.end());
   }
   return expanded;
 }

@@ -1,3 +1,6 @@
+// A RetriedCall is a state machine: Attempt sends the request, Finished decides between the end, an immediate attempt
+// at another replica and an alarm for a later attempt. Each pending callback holds a reference. A stop request cancels
+// the context and the alarm that are current.
 #include "services/rpc/call.h"
 
 #include <grpcpp/alarm.h>
@@ -20,17 +23,17 @@
 namespace espalier::rpc {
 namespace {
 
-// Spreads the retries of peers that failed together; no result depends on it.
+// Returns a pseudo-random word that spreads the retries of calls that failed together. No result depends on it.
 uint32_t JitterWord() {
   static std::atomic<uint64_t> counter{
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count())};
   return static_cast<uint32_t>(HashCombine(0, counter.fetch_add(1)));
 }
 
-// "SampleNeighbors" of "/espalier.graph.v1.GraphStore/SampleNeighbors".
+// Returns "SampleNeighbors" for "/espalier.graph.v1.GraphStore/SampleNeighbors".
 std::string ShortName(const std::string& method) { return method.substr(method.rfind('/') + 1); }
 
-// Owns itself while an attempt or the wait between two is under way: each holds a reference.
+// Owns itself while an attempt or a backoff is pending: each holds a reference.
 class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
  public:
   // `max_attempts` is at least 1.
@@ -53,7 +56,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   struct CancelCall {
     std::weak_ptr<RetriedCall> call;
     void operator()() const {
-      if (const auto held = call.lock()) held->CancelWhatIsUnderWay();
+      if (const auto held = call.lock()) held->CancelPending();
     }
   };
 
@@ -64,7 +67,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
       MutexLock lock(&mutex_);
       context_ = context;
     }
-    // Looked at after the context is in its place: a stop that comes later finds it there.
+    // Checked after context_ is set, so that a later stop request cancels this context.
     if (peer_->stop.stop_requested()) return End(Stopped());
     ++attempts_;
     if (attempts_ > 1 && peer_->metrics != nullptr) peer_->metrics->CountRetry(ShortName(method_), retry_cause_);
@@ -82,28 +85,28 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   }
 
   void Finished(Status status) {
-    TellReplicas(status.code());
+    ReportToReplicas(status.code());
     if (status.ok()) return End(std::move(reply_));
-    // Nobody here cancels a call but the stop: a server that is going away did.
+    // On this side only a stop request cancels calls; otherwise the server is shutting down.
     if (status.code() == StatusCode::kCancelled) {
       status = Unavailable("the server cancelled the call: " + status.message());
     }
     if (status.code() != StatusCode::kUnavailable) {
-      // A deadline that passed while connecting for the n-th time: the reason is that nobody answers.
+      // The deadline passed during a retry: the error of the previous attempt is the reason.
       const bool gave_up = status.code() == StatusCode::kDeadlineExceeded && !last_unavailable_.ok();
       return End(Described(gave_up ? last_unavailable_ : status));
     }
     if (peer_->stop.stop_requested()) return End(Stopped());
     last_unavailable_ = status;
     if (replicas_ != nullptr && replicas_->choice.AnyIsAwake() && !deadline_.HasPassed()) return Attempt();
-    ++waits_;
-    const std::chrono::milliseconds delay = DelayBefore(waits_, peer_->retry, JitterWord());
+    ++backoffs_;
+    const std::chrono::milliseconds delay = DelayBefore(backoffs_, peer_->retry, JitterWord());
     if (attempts_ >= max_attempts_ || deadline_.Remaining() <= delay) return End(Described(status));
     if (!AttemptAfter(delay)) End(Stopped());
   }
 
-  // Whoever was silent until the deadline counts as out of reach, too: others are asked first from now on.
-  void TellReplicas(StatusCode code) {
+  // A server that did not respond before the deadline counts as unreachable: other replicas are preferred from now on.
+  void ReportToReplicas(StatusCode code) {
     if (replicas_ == nullptr) return;
     const bool was_reached =
         code != StatusCode::kUnavailable && code != StatusCode::kCancelled && code != StatusCode::kDeadlineExceeded;
@@ -111,21 +114,21 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     replicas_->choice.Unreachable(picked_);
   }
 
-  // False where a stop was asked for: then nothing follows.
+  // Returns false, and schedules nothing, if a stop was requested.
   bool AttemptAfter(std::chrono::milliseconds delay) ABSL_LOCKS_EXCLUDED(mutex_) {
-    // A new one each time: the last one's callback may still be returning.
+    // A new alarm for each backoff: the callback of the previous one may still be running.
     auto alarm = std::make_shared<grpc::Alarm>();
     MutexLock lock(&mutex_);
     alarm_.swap(alarm);
     if (peer_->stop.stop_requested()) return false;
     alarm_->Set(std::chrono::system_clock::now() + delay, [self = shared_from_this()](bool) mutable {
-      const auto held = std::move(self);  // gRPC keeps the callback, which must not keep us
+      const auto held = std::move(self);  // gRPC keeps the callback; it must not keep this call
       held->Attempt();
     });
     return true;
   }
 
-  void CancelWhatIsUnderWay() ABSL_LOCKS_EXCLUDED(mutex_) {
+  void CancelPending() ABSL_LOCKS_EXCLUDED(mutex_) {
     std::shared_ptr<grpc::ClientContext> context;
     std::shared_ptr<grpc::Alarm> alarm;
     {
@@ -133,12 +136,12 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
       context = context_;
       alarm = alarm_;
     }
-    // What has ended does not mind.
+    // No effect on an attempt or alarm that has ended.
     if (context != nullptr) context->TryCancel();
     if (alarm != nullptr) alarm->Cancel();
   }
 
-  // Counted first, so that whoever is told that the call has ended finds it counted.
+  // Counts the call before `done` runs, so that `done` finds it counted.
   void End(Result<grpc::ByteBuffer> reply) {
     if (peer_->metrics != nullptr) {
       peer_->metrics->Count(ShortName(method_), {.code = reply.ok() ? StatusCode::kOk : reply.status().code(),
@@ -156,9 +159,9 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   }
 
   Status Described(const Status& status) const {
-    std::string doing = peer_->name + " at " + peer_->address + ", " + ShortName(method_);
-    if (attempts_ > 1) doing += " (" + std::to_string(attempts_) + " tries)";
-    return status.While(doing);
+    std::string context = peer_->name + " at " + peer_->address + ", " + ShortName(method_);
+    if (attempts_ > 1) context += " (" + std::to_string(attempts_) + " tries)";
+    return status.While(context);
   }
 
   const std::shared_ptr<Replicas> replicas_;  // null: there is one server
@@ -167,20 +170,20 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   const grpc::ByteBuffer request_;
   const Deadline deadline_;
   const std::function<void(Result<grpc::ByteBuffer>)> done_;
-  const Timer timer_;  // since it was asked for
-  // Of the attempt, or the wait, that is under way.
-  std::shared_ptr<Peer> peer_;  // that is asked
-  size_t picked_ = 0;           // its number among the replicas
+  const Timer timer_;  // since the construction
+  // State of the current attempt or backoff.
+  std::shared_ptr<Peer> peer_;
+  size_t picked_ = 0;  // index of peer_ among the replicas
   int attempts_ = 0;
-  int waits_ = 0;
-  RetryCause retry_cause_ = RetryCause::kNoAnswer;  // of a next attempt, where one has failed
+  int backoffs_ = 0;
+  RetryCause retry_cause_ = RetryCause::kNoAnswer;  // cause of the next retry
   Status last_unavailable_;
   grpc::ByteBuffer reply_;
 
   Mutex mutex_;
   std::shared_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // of the newest attempt
-  std::shared_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);            // of the newest wait
-  std::optional<std::stop_callback<CancelCall>> on_stop_;                 // last: it looks at the others
+  std::shared_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);            // of the newest backoff
+  std::optional<std::stop_callback<CancelCall>> on_stop_;                 // last: uses the members above
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// espalier_client_*: what this process asked of servers, and what it waited for.
+// Metrics of the calls of this process to servers: espalier_client_*.
 #pragma once
 
 #include <map>
@@ -12,30 +12,32 @@
 
 namespace espalier::rpc {
 
-// Why a call is tried again: nobody answered, or the server asks for patience.
+// Why a call is retried: kNoAnswer: the server did not respond; kNotYet: it responded that it cannot serve the call
+// yet.
 enum class RetryCause { kNoAnswer, kNotYet };
 
-// Thread-safe. Shares the registry: a call that its owner has given up is counted when it ends, on a thread of gRPC's.
+// Thread-safe. Shares ownership of the registry, because an abandoned call is counted when it ends, on a thread of
+// gRPC.
 class CallMetrics {
  public:
   explicit CallMetrics(std::shared_ptr<telemetry::MetricRegistry> registry) : registry_(std::move(registry)) {}
 
-  // One more try of a call of a method ("GatherRows"), counted when it begins: a call to a server that is away for long
-  // ends long after.
+  // Counts a retry of a call of the method ("GatherRows"). To be called when the retry begins, so that an outage is
+  // visible while calls wait.
   void CountRetry(const std::string& method, RetryCause cause) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // One call that has ended for good, tries that failed before included.
+  // A call that has ended, with all its attempts.
   struct Ended {
     StatusCode code = StatusCode::kOk;
-    int tries = 1;  // 0: it was over before it began
+    int tries = 1;  // 0: stopped before the first attempt
     double seconds = 0;
-    size_t request_bytes = 0;  // of one try
+    size_t request_bytes = 0;  // of one attempt
     size_t reply_bytes = 0;
   };
   void Count(const std::string& method, const Ended& call) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct OfMethod {
+  struct MethodMetrics {
     telemetry::Histogram seconds;
     telemetry::Counter unanswered_retries;
     telemetry::Counter patient_retries;
@@ -43,12 +45,12 @@ class CallMetrics {
     telemetry::Counter reply_bytes;
     std::map<StatusCode, telemetry::Counter> by_code;
   };
-  OfMethod MakeOfMethod(const std::string& method);
-  OfMethod& Of(const std::string& method) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  MethodMetrics MakeMethodMetrics(const std::string& method);
+  MethodMetrics& FindOrAdd(const std::string& method) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<telemetry::MetricRegistry> registry_;
   Mutex mutex_;
-  std::map<std::string, OfMethod> methods_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, MethodMetrics> methods_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::rpc

@@ -1,4 +1,4 @@
-// Retried calls that are told to stop, and what they leave behind.
+// Retried calls: stop requests, metrics, replicas, and release of resources.
 #include "services/rpc/call.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using testing::kHealth;
 using ::testing::Not;
 
-// An address that refuses connections, or takes them and never answers.
+// An address that refuses connections, or accepts them and never responds.
 class DeafAddress {
  public:
   enum class Kind { kRefuses, kNeverAnswers };
@@ -123,7 +123,7 @@ TEST(CallTest, CountsCallsTriesAndBytes) {
   EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{cause=\"no_answer\",method=\"Check\"} 1\n"));
 }
 
-// Whoever watches the counter sees an outage while it lasts.
+// The counter shows an outage while it lasts.
 TEST(CallTest, CountsRetriesOfACallThatIsStillUnderWay) {
   const DeafAddress deaf(DeafAddress::Kind::kRefuses);
   const auto registry = std::make_shared<telemetry::MetricRegistry>();
@@ -154,7 +154,7 @@ TEST(CallTest, CountsRetriesOfACallThatIsStillUnderWay) {
   EXPECT_EQ(end.get().code(), StatusCode::kCancelled);
 }
 
-// Says "not yet" to the first who asks, as a server does; the next is served.
+// Responds "not yet" to the first call, as a server does, and serves the next one.
 class SaysNotYet final : public graph::v1::GraphStore::CallbackService {
  public:
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const graph::v1::DescribeRequest*,
@@ -170,7 +170,7 @@ class SaysNotYet final : public graph::v1::GraphStore::CallbackService {
   std::atomic<int> num_calls_ = 0;
 };
 
-// An alert asks for servers that do not answer.
+// Alerts count only servers that do not respond.
 TEST(CallTest, AServerThatAsksForPatienceHasAnswered) {
   SaysNotYet service;
   const auto server = RpcServer::Start({}, {&service});
@@ -193,7 +193,7 @@ class ReplicatedCallTest : public ::testing::Test {
                                               const ChannelSettings& settings) {
     std::vector<std::shared_ptr<Peer>> peers;
     for (const std::string& address : addresses) peers.push_back(std::make_shared<Peer>("server", address, settings));
-    // One that was found out of reach stays so for the test.
+    // An unreachable server rests for the whole test.
     const ReplicaRest rest{.first = std::chrono::hours(1), .longest = std::chrono::hours(1)};
     return std::make_shared<Replicas>(std::move(peers), std::vector<bool>(addresses.size()), rest);
   }
@@ -208,7 +208,7 @@ TEST_F(ReplicatedCallTest, AsksTheNextAtOnceAndRemembersWhoIsOutOfReach) {
   ChannelSettings settings;
   settings.metrics = std::make_shared<CallMetrics>(registry);
   const auto replicas = ReplicasAt({first.address(), second.address(), (*server)->address()}, settings);
-  // Whoever waits between tries would miss the deadline.
+  // With a backoff between attempts the call would miss the deadline.
   for (const auto& peer : replicas->peers) peer->retry.initial_delay = peer->retry.max_delay = std::chrono::hours(1);
 
   for (int call = 0; call < 5; ++call) {
@@ -253,7 +253,7 @@ TEST_F(ReplicatedCallTest, WhatAServerAnswersIsTheAnswer) {
   EXPECT_TRUE(replicas->choice.AnyIsAwake());
 }
 
-// The wait between two tries holds the call; once it has been answered nothing does.
+// The backoff holds a reference to the call; after the response nothing does.
 TEST(CallTest, LetsGoOfItsStateAfterRetries) {
   const DeafAddress deaf(DeafAddress::Kind::kRefuses);
   std::stop_source never;

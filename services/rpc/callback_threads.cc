@@ -10,8 +10,8 @@
 namespace espalier::rpc {
 namespace {
 
-// A channel takes hold of the threads with its first callback call. Without credentials it is one that fails every
-// call at once and never connects.
+// A channel references the threads from its first callback call on. A channel without credentials never connects and
+// fails every call at once.
 grpc::GenericStub* MakeKeeper() {
   auto* keeper = new grpc::GenericStub(grpc::CreateChannel("keeper", nullptr));
   grpc::ClientContext context;
@@ -26,7 +26,7 @@ grpc::GenericStub* MakeKeeper() {
 
 }  // namespace
 
-// (Reachable to the end, so that no leak checker takes it for lost.)
+// The pointer stays reachable, so that leak checkers do not report it.
 void KeepCallbackThreads() { [[gnu::used]] static const grpc::GenericStub* const keeper = MakeKeeper(); }
 
 }  // namespace espalier::rpc

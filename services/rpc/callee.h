@@ -1,4 +1,4 @@
-// Whom a call asks: one server, or any of those that give the same answers.
+// Target of a call: one server, or any of several replicas.
 #pragma once
 
 #include <memory>
@@ -11,26 +11,26 @@
 
 namespace espalier::rpc {
 
-// Servers that give the same answers. Thread-safe; shared by the calls in flight.
+// Servers that give the same responses. Thread-safe; shared by the calls in flight.
 struct Replicas {
-  // One or more, with the same stop and metrics; `near` says of each whether it runs on this machine.
+  // `servers`: at least one, all with the same stop token and metrics. near[i]: whether server i runs on this machine.
   Replicas(std::vector<std::shared_ptr<Peer>> servers, std::vector<bool> near, ReplicaRest rest = {})
       : peers(std::move(servers)), choice(std::move(near), rest) {
-    ESPALIER_CHECK(peers.size() == choice.size()) << "servers and what is known of them differ in number";
+    ESPALIER_CHECK(peers.size() == choice.size()) << "`servers` and `near` must have the same length";
   }
 
   const std::vector<std::shared_ptr<Peer>> peers;
   ReplicaChoice choice;
 };
 
-// Either converts to it: who has one server passes that.
+// Converts implicitly from a Peer and from Replicas.
 class Callee {
  public:
   Callee(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}
   Callee(std::shared_ptr<Replicas> replicas) : replicas_(std::move(replicas)), peer_(replicas_->peers.front()) {}
 
-  const std::shared_ptr<Replicas>& replicas() const { return replicas_; }  // null: there is one server
-  const std::shared_ptr<Peer>& peer() const { return peer_; }              // the one, or the first
+  const std::shared_ptr<Replicas>& replicas() const { return replicas_; }  // null if there is one server
+  const std::shared_ptr<Peer>& peer() const { return peer_; }              // the only or first server
 
  private:
   std::shared_ptr<Replicas> replicas_;

@@ -19,14 +19,14 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Cha
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(settings.keepalive_timeout.count()));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  // How long one attempt to connect may take, in spite of its name: handshakes on a busy machine are slow.
+  // Despite its name, this is the timeout of one attempt to connect; handshakes on a busy machine are slow.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(settings.longest_reconnect_delay.count()));
-  // Servers of a job are never behind the machine's web proxy.
+  // Connect to the servers of a job directly, not through the HTTP proxy of the environment.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Retries are ours (call.h): gRPC's would buffer every request a second time.
+  // call.h retries; retries by gRPC would buffer every request a second time.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  // A connection of its own: channels to one address would otherwise share one, and its flow control.
+  // Use a connection per channel: channels to one address would otherwise share a connection and its flow control.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   const auto credentials = settings.tls == nullptr ? grpc::InsecureChannelCredentials()
                                                    : settings.tls->ChannelCredentials(settings.server_role);

@@ -1,4 +1,4 @@
-// gRPC counts deadlines on the system clock, we on the steady one; what crosses is the remaining time.
+// Conversion of deadlines between the steady clock of Deadline and the system clock of gRPC, by the remaining time.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace espalier::rpc {
 
-// At most a year ahead, so that "no deadline" does not overflow.
+// Later deadlines are shortened to a year, so that "no deadline" does not overflow.
 inline constexpr std::chrono::hours kLongestDeadline{24 * 365};
 
 inline std::chrono::system_clock::time_point ToSystemTime(Deadline deadline) {

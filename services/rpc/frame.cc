@@ -13,9 +13,9 @@ namespace espalier::rpc {
 namespace {
 
 constexpr size_t kPrefixBytes = sizeof(uint32_t);
-// Tensors below this size are copied behind the header: one slice costs less than two.
+// Tensors up to this size are copied behind the header: one slice costs less than two.
 constexpr size_t kInlineTensorBytes = 4096;
-// Tensors from this size on are received into memory that is used again.
+// Tensors of at least this size are received into pooled memory.
 constexpr size_t kPooledTensorBytes = 65536;
 
 void StoreLittleEndian(uint32_t value, char* out) {
@@ -28,8 +28,8 @@ uint32_t LoadLittleEndian(const std::byte* bytes) {
   return value;
 }
 
-// A slice of the tensor's own memory, which it keeps alive until gRPC has sent it.
-grpc::Slice SliceOf(const Tensor& tensor) {
+// Returns a slice that refers to the memory of the tensor and keeps it alive until gRPC has sent it.
+grpc::Slice ToSlice(const Tensor& tensor) {
   auto* owner = new Tensor(tensor);
   return grpc::Slice(
       const_cast<std::byte*>(owner->bytes()), owner->size_bytes(),
@@ -38,7 +38,7 @@ grpc::Slice SliceOf(const Tensor& tensor) {
 
 const std::byte* BytesOf(const grpc::Slice& slice) { return reinterpret_cast<const std::byte*>(slice.begin()); }
 
-// Of tensors that came in several slices. Never destroyed: threads may read messages until the process ends.
+// Memory for tensors that arrive in several slices. Never destroyed: threads may read messages until the process exits.
 BufferPool& MessageBuffers() {
   constexpr size_t kMostIdleBytes = size_t{64} << 20;
   static auto* const buffers = new BufferPool(kMostIdleBytes);
@@ -58,8 +58,9 @@ void DescribeTensors(std::span<const Tensor> tensors, TensorHeaders* headers) {
 
 grpc::ByteBuffer EncodeFrameBytes(const google::protobuf::MessageLite& header, std::span<const Tensor> tensors) {
   std::string head(kPrefixBytes, '\0');
-  ESPALIER_CHECK(header.AppendToString(&head)) << "a header has all required fields";
-  ESPALIER_CHECK(head.size() - kPrefixBytes <= kMaxHeaderBytes) << "headers are small: bulk data are tensors";
+  ESPALIER_CHECK(header.AppendToString(&head)) << "a required field of the header is missing";
+  ESPALIER_CHECK(head.size() - kPrefixBytes <= kMaxHeaderBytes)
+      << "the header is too large: bulk data belongs in tensors";
   StoreLittleEndian(static_cast<uint32_t>(head.size() - kPrefixBytes), head.data());
 
   std::vector<grpc::Slice> slices;
@@ -71,7 +72,7 @@ grpc::ByteBuffer EncodeFrameBytes(const google::protobuf::MessageLite& header, s
     }
     if (!head.empty()) slices.emplace_back(head);
     head.clear();
-    slices.push_back(SliceOf(tensor));
+    slices.push_back(ToSlice(tensor));
   }
   if (!head.empty()) slices.emplace_back(head);
   return grpc::ByteBuffer(slices.data(), slices.size());
@@ -83,7 +84,7 @@ Result<FrameReader> FrameReader::Open(const grpc::ByteBuffer& message) {
   for (const grpc::Slice& slice : reader.slices_) reader.remaining_bytes_ += slice.size();
   if (reader.remaining_bytes_ < kPrefixBytes) {
     return InvalidArgument("message of " + std::to_string(reader.remaining_bytes_) +
-                           " bytes: expected 4 bytes of header length first");
+                           " bytes: expected at least the 4 bytes of the header length");
   }
   std::byte prefix[kPrefixBytes];
   reader.CopyBytes(prefix, kPrefixBytes);
@@ -99,10 +100,11 @@ Result<FrameReader> FrameReader::Open(const grpc::ByteBuffer& message) {
 Status FrameReader::ReadHeader(google::protobuf::MessageLite* header) {
   std::string bytes(header_bytes_, '\0');
   CopyBytes(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
-  // Protobuf writes to stderr about bad UTF-8: that is not for a peer to trigger.
+  // Protobuf logs invalid UTF-8 to stderr; a peer must not be able to trigger that.
   const google::protobuf::LogSilencer silencer;
   if (!header->ParseFromString(bytes)) {
-    return InvalidArgument("the header of " + std::to_string(bytes.size()) + " bytes is no " + header->GetTypeName());
+    return InvalidArgument("the header of " + std::to_string(bytes.size()) + " bytes is not a valid " +
+                           header->GetTypeName());
   }
   return Status();
 }
@@ -127,7 +129,7 @@ std::span<const std::byte> FrameReader::TakePiece(size_t most_bytes) {
 }
 
 void FrameReader::CopyBytes(std::byte* out, size_t size_bytes) {
-  ESPALIER_CHECK(size_bytes <= remaining_bytes_) << "the caller compares with remaining() first";
+  ESPALIER_CHECK(size_bytes <= remaining_bytes_) << "size_bytes exceeds remaining()";
   while (size_bytes > 0) {
     const std::span<const std::byte> piece = TakePiece(size_bytes);
     std::memcpy(out, piece.data(), piece.size());
@@ -138,7 +140,7 @@ void FrameReader::CopyBytes(std::byte* out, size_t size_bytes) {
 
 Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
   if (header.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(header.dtype()))) {
-    return InvalidArgument("dtype number " + std::to_string(header.dtype()) + " does not exist");
+    return InvalidArgument("unknown dtype number " + std::to_string(header.dtype()));
   }
   const DType dtype = static_cast<DType>(header.dtype());
   std::vector<int64_t> shape(header.shape().begin(), header.shape().end());
@@ -146,16 +148,16 @@ Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
   if (!count.ok()) return InvalidArgument(count.status().message());
   const size_t size_bytes = static_cast<size_t>(*count) * SizeOf(dtype);
   if (size_bytes > remaining_bytes_) {
-    return InvalidArgument("a tensor of " + std::to_string(size_bytes) + " bytes where " +
-                           std::to_string(remaining_bytes_) + " are left in the message");
+    return InvalidArgument("tensor of " + std::to_string(size_bytes) + " bytes, but the message has only " +
+                           std::to_string(remaining_bytes_) + " bytes left");
   }
   if (size_bytes == 0) return Tensor::Zeros(dtype, std::move(shape));
 
   SkipFinishedSlices();
   const std::byte* data = BytesOf(slices_[slice_]) + offset_bytes_;
-  const bool is_together = size_bytes <= slices_[slice_].size() - offset_bytes_;
-  if (is_together && reinterpret_cast<uintptr_t>(data) % SizeOf(dtype) == 0) {
-    // Slices have inline storage when they are short: the bytes to view are those of the copy that stays.
+  const bool is_contiguous = size_bytes <= slices_[slice_].size() - offset_bytes_;
+  if (is_contiguous && reinterpret_cast<uintptr_t>(data) % SizeOf(dtype) == 0) {
+    // Short slices store their bytes inline: the view must refer to the bytes of the copied slice.
     auto owner = std::make_shared<grpc::Slice>(slices_[slice_]);
     const std::byte* kept = BytesOf(*owner) + offset_bytes_;
     if (reinterpret_cast<uintptr_t>(kept) % SizeOf(dtype) == 0) {
@@ -183,7 +185,7 @@ Result<std::vector<Tensor>> ReadTensors(const TensorHeaders& headers, FrameReade
     tensors.push_back(*std::move(tensor));
   }
   if (reader.remaining() != 0) {
-    return InvalidArgument(std::to_string(reader.remaining()) + " bytes behind the last tensor of the message");
+    return InvalidArgument(std::to_string(reader.remaining()) + " bytes after the last tensor of the message");
   }
   return tensors;
 }

@@ -1,9 +1,9 @@
-// Messages with tensors (proto/espalier/tensor/v1/tensor.proto says the layout): a protobuf header followed by raw
-// bytes, held in a grpc::ByteBuffer. Encoding refers to the tensors' memory, decoding to the message's: bulk data is
-// not copied on either side unless the network delivered it in pieces or unaligned.
+// Messages with tensors: a protobuf header followed by raw bytes, in a grpc::ByteBuffer. The layout is documented in
+// proto/espalier/tensor/v1/tensor.proto. An encoded message refers to the memory of the tensors, decoded tensors to the
+// memory of the message; bulk data is copied only if it arrives in several slices or unaligned.
 //
-// Decoding is the boundary to untrusted bytes: every length is checked before it is used, and nothing assumes that
-// a message is one slice (gRPC cuts them where it likes; a 4-byte message has been seen as two).
+// Decoding handles untrusted bytes: every length is checked before it is used, and a message may have any number of
+// slices (gRPC may split even 4 bytes).
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -21,20 +21,20 @@ inline constexpr uint32_t kMaxHeaderBytes = uint32_t{4} << 20;
 
 using TensorHeaders = google::protobuf::RepeatedPtrField<tensor::v1::TensorHeader>;
 
-// Walks a message's bytes once, in order. The buffer's slices are shared, not copied. Owned by one thread.
+// Reads the bytes of a message once, in order. Shares the slices of the buffer. Owned by one thread.
 class FrameReader {
  public:
-  // InvalidArgument where the buffer has no valid header length.
+  // InvalidArgument: the message has no valid header length.
   static Result<FrameReader> Open(const grpc::ByteBuffer& message);
 
-  // Parses the header; first call after Open.
+  // Parses the header. Must be the first call after Open.
   Status ReadHeader(google::protobuf::MessageLite* header);
-  // The next tensor: a view into the message where its bytes lie together and aligned, else a copy.
+  // Returns the next tensor: a view of the message if its bytes are contiguous and aligned, otherwise a copy.
   Result<Tensor> ReadTensor(const tensor::v1::TensorHeader& header);
-  // The next bytes, copied. Only for sizes up to remaining() (checked).
+  // Copies the next bytes. `size_bytes` must be at most remaining() (checked).
   void CopyBytes(std::byte* out, size_t size_bytes);
-  // Of the next bytes, those that lie together, and at most `most_bytes`: a view into the message, of any alignment.
-  // Empty only where nothing remains or is asked for.
+  // Returns a view of the next contiguous bytes, at most `most_bytes`, of any alignment. Empty only if nothing remains
+  // or `most_bytes` is 0.
   std::span<const std::byte> TakePiece(size_t most_bytes);
   size_t remaining() const { return remaining_bytes_; }
 
@@ -49,11 +49,11 @@ class FrameReader {
   uint32_t header_bytes_ = 0;
 };
 
-// The message of a finished header (its `tensors` describe `tensors`).
+// Encodes a message. The header must already describe `tensors`.
 grpc::ByteBuffer EncodeFrameBytes(const google::protobuf::MessageLite& header, std::span<const Tensor> tensors);
-// dtype and shape of each tensor, as the header carries them.
+// Writes the dtype and shape of each tensor to `headers`.
 void DescribeTensors(std::span<const Tensor> tensors, TensorHeaders* headers);
-// All tensors of a header; InvalidArgument unless they fill the rest of the message exactly.
+// Reads all tensors. InvalidArgument: they do not fill the rest of the message exactly.
 Result<std::vector<Tensor>> ReadTensors(const TensorHeaders& headers, FrameReader& reader);
 
 template <class Header>
@@ -65,7 +65,7 @@ grpc::ByteBuffer EncodeFrame(Header header, std::span<const Tensor> tensors) {
 template <class Header>
 struct Frame {
   Header header;
-  std::vector<Tensor> tensors;  // as header.tensors()
+  std::vector<Tensor> tensors;  // described by header.tensors()
 };
 
 template <class Header>

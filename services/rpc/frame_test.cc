@@ -35,7 +35,7 @@ std::string BytesOf(const grpc::ByteBuffer& message) {
   return bytes;
 }
 
-// The bytes in slices that end at `cuts`.
+// Returns the bytes as a buffer with slices that end at `cuts`.
 grpc::ByteBuffer Sliced(const std::string& bytes, const std::vector<size_t>& cuts) {
   std::vector<grpc::Slice> slices;
   size_t begin = 0;
@@ -155,15 +155,16 @@ TEST(FrameTest, RefusesWhatDoesNotAddUp) {
       {"half a length", std::string("\x01\x00", 2), "header length"},
       {"header longer than the message", std::string("\xff\x00\x00\x00 ", 5), "header of 255 bytes"},
       {"header of gigabytes", std::string("\xff\xff\xff\xff", 4), "are allowed"},
-      {"header that is no protobuf", std::string("\x02\x00\x00\x00\xff\xff", 6), "is no espalier.graph.v1"},
+      {"header that is no protobuf", std::string("\x02\x00\x00\x00\xff\xff", 6), "is not a valid espalier.graph.v1"},
       {"unknown dtype", WithHeader(HeaderWithTensor(99, {1}), "1234"), "dtype number 99"},
       {"dtype 0", WithHeader(HeaderWithTensor(0, {1}), "1234"), "dtype number 0"},
       {"dtype beyond a byte", WithHeader(HeaderWithTensor(256 + u32, {1}), "1234"), "dtype number"},
       {"negative dimension", WithHeader(HeaderWithTensor(u32, {-1}), "1234"), "tensor 0"},
       {"overflowing shape", WithHeader(HeaderWithTensor(u32, {huge, 8}), "1234"), "tensor 0"},
       {"overflowing bytes", WithHeader(HeaderWithTensor(u32, {huge}), "1234"), "tensor 0"},
-      {"too few bytes", WithHeader(HeaderWithTensor(u32, {2}), "1234"), "8 bytes where 4 are left"},
-      {"bytes behind the end", WithHeader(HeaderWithTensor(u32, {1}), "12345"), "1 bytes behind the last tensor"},
+      {"too few bytes", WithHeader(HeaderWithTensor(u32, {2}), "1234"),
+       "8 bytes, but the message has only 4 bytes left"},
+      {"bytes after the end", WithHeader(HeaderWithTensor(u32, {1}), "12345"), "1 bytes after the last tensor"},
   };
   for (const Broken& broken : cases) {
     const auto frame = DecodeFrame<GatherRowsRequest>(OneSlice(broken.bytes));
@@ -177,8 +178,8 @@ TEST(FrameTest, RefusesAnInvalidBuffer) {
   EXPECT_EQ(DecodeFrame<GatherRowsRequest>(grpc::ByteBuffer()).status().code(), StatusCode::kInvalidArgument);
 }
 
-// Random damage at random places, cut into random slices: decoding ends with tensors that hold exactly the bytes
-// they claim, or with an error; under the sanitizers, without reading a byte too many.
+// Randomly damaged messages in random slices: decoding returns tensors of exactly the declared sizes or an error,
+// without out-of-bounds reads (checked by the sanitizers).
 TEST(FrameTest, SurvivesRandomDamage) {
   const std::vector<Tensor> tensors = {Counting(20), Tensor::FromVector<uint64_t>({1, 2, 3}, {3, 1})};
   const std::string original = BytesOf(EncodeFrame(Header(), tensors));
@@ -209,7 +210,7 @@ TEST(FrameTest, SurvivesRandomDamage) {
     }
     EXPECT_LE(sum, 255 * bytes.size());
   }
-  EXPECT_GT(decoded, 1000);  // damage to tensor bytes alone is not noticed here, and must not be
+  EXPECT_GT(decoded, 1000);  // damage to tensor bytes alone cannot be detected
 }
 
 TEST(FrameReaderTest, CopiesAcrossSlices) {

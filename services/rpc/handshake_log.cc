@@ -13,16 +13,16 @@
 namespace espalier::rpc {
 namespace {
 
-// So many lines at once, and one more every second.
-constexpr double kMostLines = 10;
+// Burst size; the rate is one line per second.
+constexpr double kBurstLines = 10;
 
 // Thread-safe.
 class LineLimit {
  public:
-  // True where a line may be written; then `left_out` is the number of lines refused since the last one.
+  // Returns whether a line may be written and then sets `left_out` to the number of omitted lines since the last one.
   bool Take(uint64_t* left_out) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    allowed_ = std::min(kMostLines, allowed_ + since_last_.Seconds());
+    allowed_ = std::min(kBurstLines, allowed_ + since_last_.Seconds());
     since_last_ = Timer();
     if (allowed_ < 1) {
       ++left_out_;
@@ -36,12 +36,12 @@ class LineLimit {
  private:
   Mutex mutex_;
   Timer since_last_ ABSL_GUARDED_BY(mutex_);
-  double allowed_ ABSL_GUARDED_BY(mutex_) = kMostLines;
+  double allowed_ ABSL_GUARDED_BY(mutex_) = kBurstLines;
   uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// One for each source of lines, so that noise in one hides nothing of the other. Never destroyed: gRPC's threads write
-// lines while the process ends.
+// One limit for each source of lines, so that many lines of one do not hide the other. Never destroyed: gRPC's threads
+// may log until the process exits.
 LineLimit& Refusals() {
   static LineLimit* const limit = new LineLimit;
   return *limit;
@@ -53,17 +53,17 @@ LineLimit& GrpcErrors() {
 
 void OnGrpcLog(gpr_log_func_args* line) {
   const std::string_view text = line->message;
-  // Said of every connection: processes are known by job and role, their certificates need not hold host names.
+  // Logged for every connection: certificates identify job and role and need no host names.
   if (gpr_should_log(line->severity) == 0 || text.starts_with("No match found for server name")) return;
   uint64_t left_out = 0;
   if (!GrpcErrors().Take(&left_out)) return;
-  const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
+  const auto contains = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
   std::string error(text);
-  // OpenSSL knows more and does not say it.
-  if (says("certificate verify failed"))
-    error += " The peer's certificate has expired, or is not of the job's authority.";
-  if (says("wrong version number")) error += " The peer does not speak TLS.";
-  telemetry::Log(telemetry::Level::kWarning, says("andshake") ? "TLS handshake failed" : "gRPC reports",
+  // The messages of OpenSSL omit the likely cause.
+  if (contains("certificate verify failed"))
+    error += " The peer's certificate has expired, or was not issued by the job's authority.";
+  if (contains("wrong version number")) error += " The peer does not speak TLS.";
+  telemetry::Log(telemetry::Level::kWarning, contains("andshake") ? "TLS handshake failed" : "gRPC error",
                  {{"error", error}, {"left_out", left_out}});
 }
 

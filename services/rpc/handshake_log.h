@@ -1,4 +1,5 @@
-// Why peers were refused, in the log: ten lines at once and then one a second, which says how many were left out.
+// Rate-limited log lines for refused peers: a burst of ten lines, then one per second, with the number of omitted
+// lines.
 #pragma once
 
 #include <string>
@@ -7,11 +8,12 @@
 
 namespace espalier::rpc {
 
-// `event` is a constant, as of telemetry::Log; `subject` is the method or address it is about, or empty. Thread-safe.
+// Logs a warning. `event` is a constant, as for telemetry::Log; `subject` is the method or address, or empty.
+// Thread-safe.
 void LogRefusal(const char* event, const std::string& subject, const Status& why);
 
-// gRPC's own errors (failed handshakes first of all) become lines of the log instead of its own kind of lines on
-// standard error. Call it before connections are made; later calls cost nothing. Thread-safe.
+// Redirects the errors that gRPC logs, mainly failed handshakes, from standard error to the log. To be called before
+// the first connection; later calls have no effect. Thread-safe.
 void SendHandshakeErrorsToLog();
 
 }  // namespace espalier::rpc

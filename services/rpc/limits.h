@@ -1,13 +1,13 @@
-// Sizes that both ends of a connection must agree on.
+// Message sizes that both ends of a connection share.
 #pragma once
 
 #include <cstddef>
 
 namespace espalier::rpc {
 
-// No message is larger; what may grow beyond it is asked for in pieces (client/remote/remote_partition.h).
+// Maximum size of a message. Larger data is requested in pieces (client/remote/remote_partition.h).
 inline constexpr size_t kMaxMessageBytes = size_t{256} << 20;
-// Replies of this size move fastest: larger ones fall out of the processor's cache on their way.
+// Replies of about this size have the highest throughput: larger ones do not stay in the processor's cache.
 inline constexpr size_t kPreferredReplyBytes = size_t{4} << 20;
 
 }  // namespace espalier::rpc

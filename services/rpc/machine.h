@@ -1,12 +1,12 @@
-// Which machine this process runs on.
+// Identity of the machine that this process runs on.
 #pragma once
 
 #include <string>
 
 namespace espalier::rpc {
 
-// A name that processes of one machine (of one kernel: containers of a node, too) have in common and those of others
-// do not; it changes when the machine is started anew. Empty where the kernel does not tell.
+// Returns the boot id of the kernel: equal for all processes of a machine, also in containers, and different on other
+// machines and after a reboot. Empty if the kernel does not provide it.
 std::string ThisMachine();
 
 }  // namespace espalier::rpc

@@ -8,13 +8,14 @@ namespace espalier::rpc {
 
 ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaRest rest, Clock& clock)
     : num_servers_(near.size()), rest_(rest), clock_(clock), servers_(near.size()) {
-  ESPALIER_CHECK(!near.empty()) << "a choice among no servers";
+  ESPALIER_CHECK(!near.empty()) << "at least one server is needed";
   for (size_t i = 0; i < near.size(); ++i) servers_[i].is_near = near[i];
 }
 
-// Nobody knows when a call that finds out for all will end: a machine that is gone may keep it waiting for long.
+// While the probing call of a failed server is in flight, the server rests without a limit: the call may take long if
+// the machine is down.
 SteadyTime ReplicaChoice::RestsUntil(const Server& server) {
-  return server.failures > 0 && server.calls_under_way > 0 ? SteadyTime::max() : server.rests_until;
+  return server.failures > 0 && server.calls_in_flight > 0 ? SteadyTime::max() : server.rests_until;
 }
 
 bool ReplicaChoice::IsBetter(const Server& one, const Server& other, SteadyTime now) {
@@ -22,7 +23,7 @@ bool ReplicaChoice::IsBetter(const Server& one, const Server& other, SteadyTime 
   if (rests != other_rests) return other_rests;
   if (rests) return RestsUntil(one) < RestsUntil(other);
   if (one.is_near != other.is_near) return one.is_near;
-  return one.calls_under_way < other.calls_under_way;
+  return one.calls_in_flight < other.calls_in_flight;
 }
 
 size_t ReplicaChoice::Pick() {
@@ -35,25 +36,25 @@ size_t ReplicaChoice::Pick() {
   }
   turn_ = best + 1;
   Server& server = servers_[best];
-  ++server.calls_under_way;
-  if (server.failures > 0) Rest(server, now);  // this call finds out for all
+  ++server.calls_in_flight;
+  if (server.failures > 0) Rest(server, now);  // this call is the probe
   return best;
 }
 
 void ReplicaChoice::Answered(size_t server) {
   MutexLock lock(&mutex_);
-  Server& asked = servers_[server];
-  --asked.calls_under_way;
-  asked.failures = 0;
-  asked.rests_until = asked.counts_from = SteadyTime::min();
+  Server& called = servers_[server];
+  --called.calls_in_flight;
+  called.failures = 0;
+  called.rests_until = called.counts_from = SteadyTime::min();
 }
 
 void ReplicaChoice::Unreachable(size_t server) {
   const SteadyTime now = clock_.Now();
   MutexLock lock(&mutex_);
-  Server& asked = servers_[server];
-  --asked.calls_under_way;
-  if (asked.rests_until <= now) Rest(asked, now);  // calls that fail together count once
+  Server& called = servers_[server];
+  --called.calls_in_flight;
+  if (called.rests_until <= now) Rest(called, now);  // calls that fail together count once
 }
 
 bool ReplicaChoice::AnyIsAwake() const {
@@ -63,8 +64,8 @@ bool ReplicaChoice::AnyIsAwake() const {
                      [now](const Server& server) { return RestsUntil(server) <= now; });
 }
 
-// Where all rest, one that rests is asked too, as often as there are calls: each renews its rest, so that they take
-// turns, and none makes it longer.
+// If all servers rest, calls go to resting servers: each call renews the rest, so that the servers take turns, without
+// increasing its duration.
 void ReplicaChoice::Rest(Server& server, SteadyTime now) const {
   const bool counts = server.counts_from <= now;
   if (counts) ++server.failures;

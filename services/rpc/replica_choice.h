@@ -1,4 +1,4 @@
-// Which of several servers that give the same answers is asked next.
+// Choice of a replica for each call.
 #pragma once
 
 #include <chrono>
@@ -11,36 +11,36 @@
 namespace espalier::rpc {
 
 struct ReplicaRest {
-  // A server that could not be reached is left alone for so long; it doubles with each further failure in a row, where
-  // failures within the length of one rest count once, however many calls there are.
+  // Duration of the rest of a server after a failure. Doubles with each consecutive failure up to `longest`; failures
+  // within one rest count once, regardless of the number of calls.
   std::chrono::milliseconds first{500};
   std::chrono::milliseconds longest{60'000};
 };
 
-// Servers that do not rest before those that do; of these, near ones before others; of these, those with the fewest
-// calls under way; of these, each in turn. A server whose rest is over gets one call, and rests on for the others until
-// that one has ended. Where all rest, the one whose rest ends first is asked. Thread-safe.
+// Chooses a server in this order of preference: servers that do not rest, servers on this machine, servers with the
+// fewest calls in flight, round robin. A server whose rest is over gets one call and keeps resting for other calls
+// until that call has ended. If all servers rest, Pick returns the one whose rest ends first. Thread-safe.
 class ReplicaChoice {
  public:
-  // By server: whether it runs on this machine. At least one. The clock outlives this.
+  // near[i]: whether server i runs on this machine; at least one server. The clock must outlive this object.
   explicit ReplicaChoice(std::vector<bool> near, ReplicaRest rest = {}, Clock& clock = Clock::Real());
 
-  // The number of a server. Answered or Unreachable follows, once, with the same number.
+  // Returns the index of a server. The caller must call Answered or Unreachable once with this index.
   size_t Pick() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Answered(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // whatever it said
+  void Answered(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // also with an error
   void Unreachable(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True where Pick would return a server that does not rest.
+  // Returns whether Pick would return a server that does not rest.
   bool AnyIsAwake() const ABSL_LOCKS_EXCLUDED(mutex_);
   size_t size() const { return num_servers_; }
 
  private:
   struct Server {
     bool is_near = false;
-    size_t calls_under_way = 0;
-    int failures = 0;  // in a row
+    size_t calls_in_flight = 0;
+    int failures = 0;  // consecutive
     SteadyTime rests_until = SteadyTime::min();
-    SteadyTime counts_from = SteadyTime::min();  // a failure before that is one of those that were counted
+    SteadyTime counts_from = SteadyTime::min();  // earlier failures are not counted
   };
   static SteadyTime RestsUntil(const Server& server);
   static bool IsBetter(const Server& one, const Server& other, SteadyTime now);

@@ -16,7 +16,7 @@ constexpr ReplicaRest kRest{.first = milliseconds(500), .longest = milliseconds(
 
 class ReplicaChoiceTest : public ::testing::Test {
  protected:
-  // Calls one after another, each answered.
+  // Makes successive calls, each answered.
   std::vector<size_t> Picks(ReplicaChoice& choice, size_t count) {
     std::vector<size_t> picked;
     for (size_t i = 0; i < count; ++i) {
@@ -25,8 +25,8 @@ class ReplicaChoiceTest : public ::testing::Test {
     }
     return picked;
   }
-  // A call to whoever is next finds nobody there; returns who it was.
-  size_t FindNobody(ReplicaChoice& choice) {
+  // Makes a call to the chosen server, which is unreachable; returns its index.
+  size_t CallUnreachable(ReplicaChoice& choice) {
     const size_t server = choice.Pick();
     choice.Unreachable(server);
     return server;
@@ -49,7 +49,7 @@ TEST_F(ReplicaChoiceTest, AsksWhoHasTheFewestCallsUnderWay) {
   EXPECT_EQ(choice.Pick(), 1u);
   choice.Answered(2);
   choice.Answered(0);
-  EXPECT_EQ(choice.Pick(), 2u);  // in turn, as 0 has as few
+  EXPECT_EQ(choice.Pick(), 2u);  // round robin, because 0 has as few calls
 }
 
 TEST_F(ReplicaChoiceTest, NearOnesComeFirstHoweverBusy) {
@@ -62,7 +62,7 @@ TEST_F(ReplicaChoiceTest, NearOnesComeFirstHoweverBusy) {
 
 TEST_F(ReplicaChoiceTest, FarOnesAnswerWhileNearOnesRest) {
   ReplicaChoice choice({true, false}, kRest, clock_);
-  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_TRUE(choice.AnyIsAwake());
   EXPECT_THAT(Picks(choice, 3), ElementsAre(1, 1, 1));
   clock_.Advance(kRest.first);
@@ -71,12 +71,12 @@ TEST_F(ReplicaChoiceTest, FarOnesAnswerWhileNearOnesRest) {
 
 TEST_F(ReplicaChoiceTest, OneCallFindsOutWhetherAServerIsBack) {
   ReplicaChoice choice({true, false}, kRest, clock_);
-  FindNobody(choice);
+  CallUnreachable(choice);
   clock_.Advance(kRest.first);
   EXPECT_EQ(choice.Pick(), 0u);
-  EXPECT_EQ(choice.Pick(), 1u);  // while that one is under way,
+  EXPECT_EQ(choice.Pick(), 1u);  // while the probe is in flight
   clock_.Advance(10 * kRest.longest);
-  EXPECT_EQ(choice.Pick(), 1u);  // however long it takes
+  EXPECT_EQ(choice.Pick(), 1u);  // for any duration of the probe
   choice.Answered(0);
   EXPECT_EQ(choice.Pick(), 0u);
 }
@@ -84,13 +84,13 @@ TEST_F(ReplicaChoiceTest, OneCallFindsOutWhetherAServerIsBack) {
 TEST_F(ReplicaChoiceTest, RestsLongerEachTimeUpToALimit) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   for (const milliseconds rest : {milliseconds(500), milliseconds(1000), milliseconds(2000), milliseconds(2000)}) {
-    EXPECT_EQ(FindNobody(choice), 0u);
+    EXPECT_EQ(CallUnreachable(choice), 0u);
     clock_.Advance(rest - milliseconds(1));
     EXPECT_THAT(Picks(choice, 2), ElementsAre(1, 1));
     clock_.Advance(milliseconds(1));
   }
   EXPECT_THAT(Picks(choice, 1), ElementsAre(0));
-  EXPECT_EQ(FindNobody(choice), 0u);  // its failures are forgotten
+  EXPECT_EQ(CallUnreachable(choice), 0u);  // its failures are reset
   clock_.Advance(kRest.first);
   EXPECT_THAT(Picks(choice, 1), ElementsAre(0));
 }
@@ -105,21 +105,21 @@ TEST_F(ReplicaChoiceTest, CallsThatFailTogetherCountOnce) {
 
 TEST_F(ReplicaChoiceTest, WhereAllRestEachIsAskedInItsTurn) {
   ReplicaChoice choice({false, true}, kRest, clock_);
-  EXPECT_EQ(FindNobody(choice), 1u);
+  EXPECT_EQ(CallUnreachable(choice), 1u);
   clock_.Advance(milliseconds(1));
-  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_FALSE(choice.AnyIsAwake());
-  EXPECT_EQ(FindNobody(choice), 1u);
-  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_EQ(CallUnreachable(choice), 1u);
+  EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_FALSE(choice.AnyIsAwake());
   EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
   EXPECT_TRUE(choice.AnyIsAwake());
 }
 
-// However many calls there are: who comes back is found again soon.
+// A recovered server is used again soon, regardless of the number of calls.
 TEST_F(ReplicaChoiceTest, CallsWhileAllRestMakeNoRestLonger) {
   ReplicaChoice choice({true, false}, kRest, clock_);
-  for (int i = 0; i < 21; ++i) FindNobody(choice);
+  for (int i = 0; i < 21; ++i) CallUnreachable(choice);
   EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
   EXPECT_TRUE(choice.AnyIsAwake());
   clock_.Advance(kRest.first - milliseconds(1));
@@ -128,14 +128,14 @@ TEST_F(ReplicaChoiceTest, CallsWhileAllRestMakeNoRestLonger) {
   EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
 }
 
-// A failure of each rest counts: one that stays away is asked ever more seldom.
+// One failure per rest counts: a server that stays unreachable is probed at increasing intervals.
 TEST_F(ReplicaChoiceTest, AServerThatStaysAwayRestsLongerUnderLoadToo) {
   ReplicaChoice choice({true}, kRest, clock_);
   for (int rest = 0; rest < 2; ++rest) {
-    for (int i = 0; i < 8; ++i) EXPECT_EQ(FindNobody(choice), 0u);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(CallUnreachable(choice), 0u);
     clock_.Advance(kRest.first);
   }
-  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_EQ(CallUnreachable(choice), 0u);
   clock_.Advance(kRest.first);
   EXPECT_FALSE(choice.AnyIsAwake());
   clock_.Advance(kRest.first);
@@ -144,9 +144,9 @@ TEST_F(ReplicaChoiceTest, AServerThatStaysAwayRestsLongerUnderLoadToo) {
 
 TEST_F(ReplicaChoiceTest, OneServerIsAlwaysAsked) {
   ReplicaChoice choice({false}, kRest, clock_);
-  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_FALSE(choice.AnyIsAwake());
-  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_EQ(CallUnreachable(choice), 0u);
   EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
 }
 

@@ -12,15 +12,15 @@
 namespace espalier::rpc {
 namespace {
 
-constexpr int kPingsTooSoon = 8;
+constexpr int kMaxEarlyPings = 8;
 constexpr int kMaxMetadataBytes = 16 << 10;  // names and values of one call's headers
 
-Result<HostPort> ListenAddress(const ServerOptions& options) {
+Result<HostPort> ParseListenAddress(const ServerOptions& options) {
   ASSIGN_OR_RETURN(HostPort listen, ParseHostPort(options.listen));
   if (!IsLoopback(listen.host) && !options.allow_other_hosts && options.tls == nullptr) {
     return FailedPrecondition("listening on " + options.listen +
-                              " lets other machines connect without encryption; --tls-ca and its like encrypt, "
-                              "--insecure-listen-any allows it");
+                              " allows other machines to connect without encryption; set the --tls-* flags to "
+                              "encrypt, or --insecure-listen-any to allow it");
   }
   return listen;
 }
@@ -31,11 +31,11 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams);
   // Two servers on one port would each get half the connections; the second must fail instead.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients probe waiting connections every 20 s (channel.h), which gRPC's default would call abuse; who sends many
-  // more is disconnected.
+  // Clients ping waiting connections every 20 s (channel.h), which gRPC would treat as abuse by default. Clients that
+  // ping much more often are disconnected.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kPingsTooSoon);
-  // Clients that vanished without a word hold nothing for long. (No largest age: streams last for hours.)
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxEarlyPings);
+  // Release the resources of clients that disappeared. There is no maximum connection age: streams last for hours.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 3'600'000);
@@ -48,24 +48,24 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   }
 }
 
-std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const ServerOptions& options) {
+std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const ServerOptions& options) {
   if (options.tls == nullptr) return grpc::InsecureServerCredentials();
   return options.tls->ServerCredentials(options.callers);
 }
 
 }  // namespace
 
-Status CheckListenAddress(const ServerOptions& options) { return ListenAddress(options).status(); }
+Status CheckListenAddress(const ServerOptions& options) { return ParseListenAddress(options).status(); }
 
 Result<std::unique_ptr<RpcServer>> RpcServer::Start(const ServerOptions& options,
                                                     const std::vector<grpc::Service*>& services) {
-  ASSIGN_OR_RETURN(HostPort listen, ListenAddress(options));
+  ASSIGN_OR_RETURN(HostPort listen, ParseListenAddress(options));
   KeepCallbackThreads();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   Configure(options, builder);
   int bound_port = 0;
-  builder.AddListeningPort(options.listen, CredentialsOf(options), &bound_port);
+  builder.AddListeningPort(options.listen, MakeCredentials(options), &bound_port);
   for (grpc::Service* service : services) builder.RegisterService(service);
 
   std::unique_ptr<RpcServer> server(new RpcServer());

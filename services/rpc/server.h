@@ -1,4 +1,4 @@
-// A gRPC server's life: bind, serve, drain.
+// A gRPC server with health checks, limits and draining.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -17,9 +17,9 @@ namespace espalier::rpc {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0 picks a free one
-  // Null: connections are plaintext and unauthenticated, so addresses other than loopback must be asked for by name.
+  // Null: connections are plaintext and unauthenticated; addresses other than loopback then require allow_other_hosts.
   std::shared_ptr<const TransportSecurity> tls;
-  std::vector<pki::PeerRole> callers;  // with TLS: who may call, besides health checks
+  std::vector<pki::PeerRole> callers;  // with TLS: roles that may call; health checks are open to all roles
   bool allow_other_hosts = false;
   size_t max_request_bytes = size_t{64} << 20;  // larger requests get RESOURCE_EXHAUSTED
   size_t max_reply_bytes = kMaxMessageBytes;
@@ -27,22 +27,23 @@ struct ServerOptions {
   size_t memory_quota_bytes = size_t{2} << 30;  // of all messages in flight; 0: no quota
 };
 
-// What Start would say about options.listen, without binding: for mains, whose flags are wrong then.
+// Returns the error of Start for options.listen without binding, so that a main can report a wrong flag.
 Status CheckListenAddress(const ServerOptions& options);
 
 // Thread-safe after Start.
 class RpcServer {
  public:
-  // Binds, serves `services` (which outlive the server) and the standard health service. InvalidArgument: the
-  // address; FailedPrecondition: other hosts could connect and that was not asked for; Unavailable: port taken.
+  // Binds and serves `services`, which must outlive the server, and the standard health service. InvalidArgument: the
+  // address is invalid; FailedPrecondition: other hosts could connect without TLS and options.allow_other_hosts is not
+  // set; Unavailable: the port is in use or the address is not of this machine.
   static Result<std::unique_ptr<RpcServer>> Start(const ServerOptions& options,
                                                   const std::vector<grpc::Service*>& services);
   ~RpcServer();
 
-  // "127.0.0.1:43121": with the port that was bound.
+  // "127.0.0.1:43121", with the bound port.
   const std::string& address() const { return address_; }
-  // Refuses new calls (health says NOT_SERVING first), lets those under way finish, cancels what is left at the
-  // deadline. The second call does nothing.
+  // Sets health to NOT_SERVING, refuses new calls, waits for calls in flight and cancels the remaining ones at the
+  // deadline. Idempotent.
   void Drain(Deadline deadline);
 
  private:

@@ -1,5 +1,6 @@
-// UNAVAILABLE as an answer ("not yet", "busy"), which a server marks in the call's trailing metadata. gRPC's own, of a
-// server out of reach, has no mark. Either is asked again; only the other kind is an outage.
+// Marks UNAVAILABLE statuses that a server returned on purpose ("not yet", "busy") in the trailing metadata of the
+// call. UNAVAILABLE that gRPC generates for an unreachable server has no mark. Calls are retried after both; only the
+// latter is an outage.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -9,10 +10,10 @@
 
 namespace espalier::rpc {
 
-// Before the call is finished with this status.
+// To be called before the call is finished with this status.
 void MarkAsAnswer(grpc::ServerContextBase& context, const Status& status);
 
-// Of a call that has ended, not well.
+// Returns whether the error of this finished call is marked.
 bool WasAnswered(const grpc::ClientContext& context);
 
 }  // namespace espalier::rpc

@@ -27,13 +27,13 @@ std::shared_ptr<Peer> PeerAt(const std::string& address) {
   return std::make_shared<Peer>("server", address, ChannelSettings());
 }
 
-// A server of something: gRPC serves nothing at all where there is no service.
+// A server with a service: gRPC does not serve without one.
 Result<std::unique_ptr<RpcServer>> StartOn(const ServerOptions& options) {
   static graph::v1::GraphStore::CallbackService service;
   return RpcServer::Start(options, {&service});
 }
 
-// Holds every call until it is told to answer one.
+// Holds every call until the test finishes one.
 class HoldsCalls final
     : public graph::v1::GraphStore::WithRawCallbackMethod_GatherRows<graph::v1::GraphStore::Service> {
  public:
@@ -47,13 +47,13 @@ class HoldsCalls final
     return held_.back();
   }
 
-  // Whether so many calls have come, once they have.
+  // Blocks until this many calls have arrived; returns whether they have.
   bool AwaitCalls(size_t count) {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Soon(),
                               [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return held_.size() >= count; });
   }
-  // With NOT_FOUND: the first that is held, or the next that comes.
+  // Finishes the first held call, or the next one, with NOT_FOUND.
   void AnswerOne() {
     if (!AwaitCalls(1)) return;
     grpc::ServerUnaryReactor* first = nullptr;
@@ -114,7 +114,7 @@ TEST(RpcServerTest, ListensForOtherHostsOnlyWhenAsked) {
   EXPECT_TRUE(StartOn({.listen = "0.0.0.0:0", .allow_other_hosts = true}).ok());
 }
 
-// A pod's cluster has IPv4, IPv6 or both: one address must do for all.
+// Clusters have IPv4, IPv6 or both: one listen address must work for all.
 TEST(RpcServerTest, OnEveryAddressAnswersIpv4Too) {
   const auto server = StartOn({.listen = "[::]:0", .allow_other_hosts = true});
   ASSERT_TRUE(server.ok()) << server.status().ToString();
@@ -141,7 +141,7 @@ TEST(RpcServerTest, CallsBeyondTheLimitOfAConnectionWaitAtTheClient) {
   }
 
   EXPECT_TRUE(service.AwaitCalls(2));
-  // Another connection has a limit of its own.
+  // The limit is per connection.
   EXPECT_TRUE(CallAndWait(PeerAt((*server)->address()), kHealth, Empty(), Soon()).ok());
   for (size_t i = 0; i < answers.size(); ++i) service.AnswerOne();
 
@@ -171,7 +171,7 @@ TEST(CallTest, GivesUpAtTheDeadlineAndNamesTheServer) {
     address = (*gone)->address();
   }
 
-  // Long enough for one try to end, which is what the answer then tells of.
+  // Long enough for one attempt to end, whose error is then returned.
   const auto reply = CallAndWait(PeerAt(address), kHealth, Empty(), Deadline::After(seconds(3)));
 
   EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable);

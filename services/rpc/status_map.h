@@ -1,4 +1,4 @@
-// Our statuses as gRPC's and back. The codes are the same numbers.
+// Conversion between Status and grpc::Status. The numbers of the codes are equal.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -25,11 +25,11 @@ static_assert(static_cast<int>(StatusCode::kUnavailable) == grpc::StatusCode::UN
 static_assert(static_cast<int>(StatusCode::kDataLoss) == grpc::StatusCode::DATA_LOSS);
 static_assert(static_cast<int>(StatusCode::kUnauthenticated) == grpc::StatusCode::UNAUTHENTICATED);
 
-// Messages lose their middle beyond kMaxStatusMessageBytes: they travel in HTTP/2 trailers, which peers limit to 8 KiB.
+// Longer messages are shortened in the middle: they are sent in HTTP/2 trailers, which peers limit to 8 KiB.
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 
 grpc::Status ToGrpc(const Status& status);
-// A number that is no code of ours becomes kUnknown.
+// Unknown codes become kUnknown.
 Status FromGrpc(const grpc::Status& status);
 
 }  // namespace espalier::rpc

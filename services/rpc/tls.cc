@@ -1,3 +1,5 @@
+// gRPC verifies the certificate chain. IdentityVerifier then checks the job and role of the peer once per handshake,
+// and CallerCheck checks on the server, for each call, that the role of the connection may make it.
 #include "services/rpc/tls.h"
 
 #include <grpcpp/security/auth_context.h>
@@ -24,7 +26,7 @@ constexpr const char* kHealthService = "/grpc.health.v1.Health/";
 
 std::string Text(grpc::string_ref text) { return std::string(text.data(), text.size()); }
 
-// After gRPC has verified the chain: is the peer a process of this job, in one of these roles?
+// Checks in the handshake, after the chain, that the peer is a process of this job in one of these roles.
 class IdentityVerifier final : public ExternalCertificateVerifier {
  public:
   IdentityVerifier(pki::JobIdentity job, std::vector<pki::PeerRole> roles)
@@ -42,14 +44,14 @@ class IdentityVerifier final : public ExternalCertificateVerifier {
     *verdict = ToGrpc(checked);
     return true;  // done
   }
-  void Cancel(TlsCustomVerificationCheckRequest*) override {}  // nothing is ever pending
+  void Cancel(TlsCustomVerificationCheckRequest*) override {}  // Verify is synchronous
 
  private:
   const pki::JobIdentity job_;
   const std::vector<pki::PeerRole> roles_;
 };
 
-// For every call: may the connection's role make it?
+// Checks for every call that the role of the connection may make it.
 class CallerCheck final : public grpc::AuthMetadataProcessor {
  public:
   CallerCheck(pki::JobIdentity job, std::vector<pki::PeerRole> callers)
@@ -97,14 +99,14 @@ Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::Load(const T
 
 Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::LoadPatiently(const TlsSettings& settings,
                                                                                   pki::PeerRole role) {
-  constexpr int kLooks = 4;
-  constexpr std::chrono::milliseconds kBetweenLooks{500};
-  for (int looks_left = kLooks;;) {
+  constexpr int kAttempts = 4;
+  constexpr std::chrono::milliseconds kDelay{500};
+  for (int attempts_left = kAttempts;;) {
     auto loaded = Load(settings, role);
     const StatusCode code = loaded.ok() ? StatusCode::kOk : loaded.status().code();
-    const bool may_pass = code == StatusCode::kInvalidArgument || code == StatusCode::kNotFound;
-    if (!may_pass || --looks_left == 0) return loaded;
-    Clock::Real().SleepFor(kBetweenLooks);
+    const bool may_be_transient = code == StatusCode::kInvalidArgument || code == StatusCode::kNotFound;
+    if (!may_be_transient || --attempts_left == 0) return loaded;
+    Clock::Real().SleepFor(kDelay);
   }
 }
 
@@ -118,7 +120,7 @@ std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(
   grpc::experimental::TlsChannelCredentialsOptions options;
   Fill(certificates_, job_, {server_role}, options);
   options.set_verify_server_certs(true);
-  // A server is known by job and role, not by the name it was found under.
+  // Servers are identified by job and role, not by host name.
   options.set_check_call_host(false);
   return grpc::experimental::TlsCredentials(options);
 }

@@ -1,4 +1,4 @@
-// Mutual TLS over real sockets: who is let in, who is not, and certificates that change under way.
+// Mutual TLS over real sockets: accepted and refused peers, and rotation of certificates.
 #include "services/rpc/tls.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 using testing::kTestJob;
 using testing::TlsFolder;
 
-// Counts the calls that reach it.
+// Counts calls.
 class Describer final : public graph::v1::GraphStore::CallbackService {
  public:
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const graph::v1::DescribeRequest*,
@@ -55,7 +55,7 @@ class TlsTest : public ::testing::Test {
     server_ = *std::move(server);
   }
 
-  // One try of a call over a new connection.
+  // One attempt of a call over a new connection.
   Status CallAs(const std::shared_ptr<const TransportSecurity>& tls, const char* method = kDescribe) {
     ChannelSettings settings;
     settings.tls = tls;
@@ -80,7 +80,7 @@ class TlsTest : public ::testing::Test {
   std::unique_ptr<RpcServer> server_;
 };
 
-// A client with the given files and no scruples: it takes any server and shows what it has.
+// A client with the given files that accepts any server certificate.
 std::shared_ptr<grpc::Channel> UncheckedChannel(const std::string& address, const TlsSettings& settings,
                                                 bool shows_certificate = true) {
   grpc::experimental::TlsChannelCredentialsOptions options;
@@ -171,7 +171,7 @@ TEST_F(TlsTest, LetsAServerListenForOtherHosts) {
   EXPECT_TRUE(RpcServer::Start(options, {&describer_}).ok());
 }
 
-// New connections all the time, certificates of both ends replaced every 100 ms, and not one call fails.
+// No call fails while new connections are opened and the certificates of both ends are replaced every 100 ms.
 TEST_F(TlsTest, ReplacesCertificatesWithoutAFailedCall) {
   StartServer();
   ChannelSettings settings;
@@ -191,7 +191,7 @@ TEST_F(TlsTest, ReplacesCertificatesWithoutAFailedCall) {
       }
     });
   }
-  // Files are looked at every second: after three, each end has seen new ones at least twice.
+  // Files are polled every second: after three, each end has loaded new ones at least twice.
   const Timer timer;
   const Deadline enough = Deadline::After(seconds(60));
   int issued = 0;
@@ -207,7 +207,7 @@ TEST_F(TlsTest, ReplacesCertificatesWithoutAFailedCall) {
   EXPECT_GT(good, 10);
 }
 
-// A key without its certificate, as a reader sees who comes between two writes.
+// A key without its certificate, as read between two writes.
 TEST_F(TlsTest, OutlivesAPairThatDoesNotFit) {
   StartServer();
   ChannelSettings settings;
@@ -217,11 +217,11 @@ TEST_F(TlsTest, OutlivesAPairThatDoesNotFit) {
 
   folder_.Issue(pki::PeerRole::kSampler);
   const auto leaf = pki::IssueLeaf(folder_.authority(), {.identity = {kTestJob, pki::PeerRole::kServer}});
-  // Renamed into its place: gRPC ends the process where it finds the file empty.
+  // Replaced by rename: gRPC aborts the process if it finds the file empty.
   const std::string key_file = folder_.KeyFile(pki::PeerRole::kServer);
   std::ofstream(key_file + ".next") << leaf->key_pem.Reveal();
   std::filesystem::rename(key_file + ".next", key_file);
-  // Until the server has seen it: new connections fail, the old one goes on.
+  // Until the server has loaded it: new connections fail, the old one stays usable.
   const Deadline seen = Deadline::After(seconds(20));
   while (Call(MakeChannel(server_->address(), settings)).ok() && !seen.HasPassed()) EXPECT_TRUE(Call(kept).ok());
   EXPECT_FALSE(seen.HasPassed());

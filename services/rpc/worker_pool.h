@@ -1,4 +1,4 @@
-// Threads for work that gRPC's own threads must not block on.
+// Threads for work that would block gRPC's own threads.
 #pragma once
 #include "services/base/mutex.h"
 
@@ -13,13 +13,13 @@ namespace espalier::rpc {
 // A fixed number of threads and a bounded queue. Thread-safe.
 class WorkerPool {
  public:
-  // `most_waiting_bytes`: of what waits in the queue, as TrySubmit is told.
+  // `most_waiting_bytes` limits the sum of size_bytes of the queued work.
   WorkerPool(int num_threads, size_t queue_capacity, size_t most_waiting_bytes = std::numeric_limits<size_t>::max());
-  // Runs what is queued, then joins.
+  // Runs the queued work, then joins the threads.
   ~WorkerPool();
 
-  // Runs `work`, which holds so many bytes until then, on one of the threads, in the order of submission. False when
-  // the queue is full; with an empty queue work is taken whatever it holds.
+  // Queues `work`, which holds `size_bytes` of memory until it has run; work starts in the order of submission. Returns
+  // false if the queue is full. An empty queue accepts work of any size.
   [[nodiscard]] bool TrySubmit(std::function<void()> work, size_t size_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
   size_t QueueLength() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -37,9 +37,9 @@ class WorkerPool {
   const size_t most_waiting_bytes_;
   mutable Mutex mutex_;
   std::deque<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all in queue_
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // sum over queue_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::jthread> threads_;  // last: joins before the queue goes away
+  std::vector<std::jthread> threads_;  // last: joins before the queue is destroyed
 };
 
 }  // namespace espalier::rpc

@@ -24,10 +24,10 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kPieceBytes = 16'384;
 // Connections that have sent more are not repeated.
 constexpr size_t kMaxRecordedBytes = size_t{8} << 20;
-// A repeated connection is closed when the server has been silent for so long.
+// A repeated connection is closed after the server has sent nothing for this time.
 constexpr std::chrono::milliseconds kRepeatLinger{200};
 
-// A connection to the server, -1 where it does not listen.
+// Connects to the server; -1 if it does not listen.
 int ConnectTo(const std::string& address) {
   const Result<telemetry::HostPort> at = telemetry::ParseHostPort(address);
   ESPALIER_CHECK(at.ok()) << at.status().ToString();
@@ -44,7 +44,7 @@ int ConnectTo(const std::string& address) {
   return descriptor;
 }
 
-// Bytes on their way in one direction.
+// Bytes in transit in one direction.
 struct Direction {
   int from = -1;
   int to = -1;
@@ -63,7 +63,7 @@ struct Connection {
 
 }  // namespace
 
-// Everything on one thread: poll, take pieces, decide, pass on.
+// Runs on one thread: poll, read pieces, draw faults, forward.
 class FaultProxy::Loop {
  public:
   Loop(const FaultProxyOptions& options, int listen_descriptor, int wake_descriptor, Counts& counts)
@@ -163,7 +163,7 @@ class FaultProxy::Loop {
     if (!connection.closed && !lingers && connection.requests.waiting.empty()) Close(connection);
   }
 
-  // Reads what has arrived, at most one piece, and decides what happens to it.
+  // Reads at most one piece and draws its fault.
   void Take(Connection& connection, Direction& direction) {
     if (direction.from < 0 || !direction.waiting.empty()) return;
     std::string piece(kPieceBytes, '\0');
@@ -171,7 +171,7 @@ class FaultProxy::Loop {
     if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
     if (length <= 0) return Close(connection);
     connection.last_bytes = Clock::now();
-    if (direction.to < 0) return;  // nobody reads a repetition's replies
+    if (direction.to < 0) return;  // replies to a repetition are discarded
     piece.resize(static_cast<size_t>(length));
     if (&direction == &connection.requests && connection.recorded.size() <= kMaxRecordedBytes) {
       connection.recorded += piece;

@@ -1,6 +1,6 @@
-// A TCP proxy between a client and a server that misbehaves as networks and middle boxes do, for tests that must not
-// notice: it cuts connections in the middle of a message, holds bytes back, and sends a whole connection's requests to
-// the server a second time, later.
+// A TCP proxy that injects faults of networks and middleboxes between a client and a server: it closes connections in
+// the middle of a message, delays bytes, and later sends the requests of a whole connection to the server a second
+// time.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@ struct FaultProxyOptions {
   std::string server;  // "127.0.0.1:port"
   uint64_t seed = 0;   // of the faults' random numbers
   // Probabilities for each piece of bytes that arrives from either side.
-  double cut = 0;    // half of the piece is passed on, then both ends are closed
-  double delay = 0;  // held back, and what comes after it, up to max_delay_ms
-  // For each connection that was cut: everything that its client sent goes to the server once more on a connection of
-  // its own, whose answers nobody reads.
+  double cut = 0;    // half of the piece is forwarded, then both ends are closed
+  double delay = 0;  // delayed together with the bytes that follow, by up to max_delay_ms
+  // Probability that after a cut everything that the client sent is sent to the server again on a separate connection,
+  // whose responses are discarded.
   double repeat = 0;
   uint32_t max_delay_ms = 20;
 };
@@ -46,7 +46,7 @@ class FaultProxy {
   std::string address_;
   int wake_descriptor_ = -1;  // written to end the loop
   std::unique_ptr<Loop> loop_;
-  std::jthread thread_;  // last: joins before what it uses goes away
+  std::jthread thread_;  // last: joins before the members that it uses are destroyed
 };
 
 }  // namespace espalier::rpc::testing

@@ -1,4 +1,4 @@
-// A call that every server answers.
+// A health check: a call that every server serves.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

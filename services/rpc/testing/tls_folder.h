@@ -1,4 +1,4 @@
-// Mutual TLS from a test job's certificates.
+// Certificates of a test job for mutual TLS.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ using pki::testing::kTestJob;
 // Owned by one thread.
 class TlsFolder : public pki::testing::CertificateFolder {
  public:
-  // Settings that name the role's files.
+  // Returns settings with the files of the role.
   TlsSettings SettingsOf(pki::PeerRole role) const;
-  // Issues and loads.
+  // Issues the role's certificate and loads it.
   std::shared_ptr<const TransportSecurity> Load(pki::PeerRole role);
 };
 
