@@ -60,8 +60,9 @@ void OnGrpcLog(gpr_log_func_args* line) {
   const auto contains = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
   std::string error(text);
   // The messages of OpenSSL omit the likely cause.
-  if (contains("certificate verify failed"))
+  if (contains("certificate verify failed")) {
     error += " The peer's certificate has expired, or was not issued by the job's authority.";
+  }
   if (contains("wrong version number")) error += " The peer does not speak TLS.";
   telemetry::Log(telemetry::Level::kWarning, contains("andshake") ? "TLS handshake failed" : "gRPC error",
                  {{"error", error}, {"left_out", left_out}});

@@ -226,8 +226,9 @@ void RingLink::OnSent(bool) {
 void RingLink::OnNextEnds(OutgoingPass& pass, bool ok) {
   const Result<rpc::Frame<PassEnd>> end = ok ? rpc::DecodeFrame<PassEnd>(pass.incoming) : Cancelled("no PassEnd");
   MutexLock lock(&mutex_);
-  if (end.ok())
+  if (end.ok()) {
     next_end_ = NeighborEnd{end->header.finished_operations(), MakeEndStatus(NextName(), end->header.error())};
+  }
   CheckNeighbors();
   if (std::exchange(held_, false)) pass.RemoveHold();
 }
@@ -293,16 +294,18 @@ Status RingLink::WaitUntilSent(size_t most, Deadline deadline) {
   const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return to_send_.size() + (writing_ ? 1 : 0) <= most || !error_.ok();
   };
-  if (!mutex_.AwaitBefore(deadline, sent))
+  if (!mutex_.AwaitBefore(deadline, sent)) {
     SetError(DeadlineExceeded(NextName() + " received nothing before the deadline"));
+  }
   return error_.ok() ? Status() : ReportError();
 }
 
 Result<ArrivedSegment> RingLink::Receive(Deadline deadline) {
   MutexLock lock(&mutex_);
   const auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !received_.empty() || !error_.ok(); };
-  if (!mutex_.AwaitBefore(deadline, has_news))
+  if (!mutex_.AwaitBefore(deadline, has_news)) {
     SetError(DeadlineExceeded(PreviousName() + " sent nothing before the deadline"));
+  }
   if (!error_.ok()) return ReportError();
   ArrivedSegment segment = std::move(received_.front());
   received_.pop_front();
