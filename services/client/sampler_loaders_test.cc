@@ -146,7 +146,7 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
               HasSubstr("not those of a list"));
   NodesOfSplit tests = Nodes();
   tests.part = graph::SplitPartName::kTest;
-  EXPECT_THAT(refusal(*graph, tests).message(), HasSubstr("of no other part of a split"));
+  EXPECT_THAT(refusal(*graph, tests).message(), HasSubstr("not of other parts of a split"));
   EXPECT_EQ(refusal(*graph, NodesOfSplit{.split = "none"}).code(), StatusCode::kNotFound);
   const Status alone = refusal(*testing::GraphOfRank(partitions_, 0, 1), Nodes());
   EXPECT_EQ(alone.code(), StatusCode::kFailedPrecondition);

@@ -22,10 +22,10 @@ std::shared_ptr<BatchStreamReader> BatchStreamReader::Open(std::shared_ptr<rpc::
   reader->sampler_->stub.PrepareBidiStreamingCall(&reader->context_, kStream, grpc::StubOptions(), reader.get());
   {
     MutexLock lock(&reader->mutex_);
-    reader->may_come_ = batches_ahead;
+    reader->open_credits_ = batches_ahead;
     reader->outgoing_ = rpc::EncodeFrame(std::move(request), {});
     reader->writing_ = true;
-    // The consumer starts writes too: the hold keeps gRPC from finishing the call between two of them.
+    // The consumer also starts writes; the hold keeps gRPC from finishing the call between two of them.
     reader->AddHold();
     reader->StartWrite(&reader->outgoing_);
     reader->StartRead(&reader->incoming_);
@@ -46,14 +46,14 @@ Result<grpc::ByteBuffer> BatchStreamReader::Next(Deadline deadline) {
     return message;
   }
   if (ended_) return end_;
-  return DeadlineExceeded(sampler_->name + " at " + sampler_->address + " sent no mini-batch in time");
+  return DeadlineExceeded(sampler_->name + " at " + sampler_->address + " sent no mini-batch before the deadline");
 }
 
 void BatchStreamReader::GrantCredits() {
   if (writing_ || broken_ || credits_to_grant_ == 0) return;
   minibatch::v1::StreamRequest request;
   request.set_more_credits(credits_to_grant_);
-  may_come_ += std::exchange(credits_to_grant_, 0);
+  open_credits_ += std::exchange(credits_to_grant_, 0);
   outgoing_ = rpc::EncodeFrame(std::move(request), {});
   writing_ = true;
   StartWrite(&outgoing_);
@@ -62,14 +62,14 @@ void BatchStreamReader::GrantCredits() {
 void BatchStreamReader::OnReadDone(bool ok) {
   {
     MutexLock lock(&mutex_);
-    if (ok && may_come_ > 0) {
-      --may_come_;
+    if (ok && open_credits_ > 0) {
+      --open_credits_;
       messages_.push_back(std::move(incoming_));
       incoming_.Clear();
       StartRead(&incoming_);
       return;
     }
-    // No message will come any more, or is taken. Without the hold, OnDone follows when a write under way has ended.
+    // No further message will arrive or be accepted. Without the hold, OnDone follows the end of a pending write.
     broken_ = true;
     sent_too_many_ = ok;
   }
@@ -88,7 +88,7 @@ void BatchStreamReader::OnDone(const grpc::Status& status) {
   MutexLock lock(&mutex_);
   ended_ = true;
   end_ = status.ok() ? Unavailable("the stream ended early") : rpc::FromGrpc(status);
-  if (sent_too_many_) end_ = Internal("more came than were asked for");
+  if (sent_too_many_) end_ = Internal("the sampler sent a mini-batch without a credit");
   end_ = std::move(end_).While(sampler_->name + " at " + sampler_->address + ", mini-batches");
 }
 

@@ -1,4 +1,4 @@
-// The trainer's end of one stream of mini-batches.
+// Client side of one stream of mini-batches from a sampler process.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -17,26 +17,26 @@
 
 namespace espalier::client {
 
-// Reactions run on gRPC's threads; Next is for one consumer. gRPC never runs a reaction inside a Start... call of
-// ours, so those are made with the mutex held.
+// Reactions run on gRPC's threads; Next is for one consumer. gRPC never runs a reaction inside of a Start... call, so
+// these are made with the mutex held.
 class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                 public std::enable_shared_from_this<BatchStreamReader> {
  public:
-  // Opens the stream and grants `batches_ahead` credits: so many batches may wait here, and no more. A sampler that
-  // sends one without a credit ends the stream (INTERNAL).
+  // Opens the stream and grants `batches_ahead` credits, which bounds the number of queued batches. A batch without a
+  // credit ends the stream with INTERNAL.
   static std::shared_ptr<BatchStreamReader> Open(std::shared_ptr<rpc::Peer> sampler,
                                                  const minibatch::v1::StreamStart& start, uint32_t batches_ahead);
 
-  // The next message; a credit goes back for it. Once the stream has ended and its messages are taken: the status it
-  // ended with, which is never ok (CANCELLED where the sampler's peer was told to stop). DeadlineExceeded leaves the
-  // stream as it is.
+  // Blocks until a message arrives, returns it and grants a credit. After the last message of an ended stream: the
+  // status of the stream, which is never OK (CANCELLED if the stop of the peer was requested). DeadlineExceeded does
+  // not change the stream.
   Result<grpc::ByteBuffer> Next(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // True once no further message can come: what Next answers then is the stream's own end.
+  // Returns whether Next will return the status of the ended stream.
   bool HasEnded() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     return ended_ && messages_.empty();
   }
-  // Ends the stream; its resources go when gRPC is done with it.
+  // Cancels the stream; its resources are released in OnDone.
   void Cancel() { context_.TryCancel(); }
 
   void OnReadDone(bool ok) override;
@@ -65,10 +65,10 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   Mutex mutex_;
   std::deque<grpc::ByteBuffer> messages_ ABSL_GUARDED_BY(mutex_);
   uint32_t credits_to_grant_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t may_come_ ABSL_GUARDED_BY(mutex_) = 0;  // messages that there are credits for
+  uint64_t open_credits_ ABSL_GUARDED_BY(mutex_) = 0;  // credits that the sampler may still use
   bool sent_too_many_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a read or write failed: OnDone will say why
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a read or write failed; OnDone gets the status
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   Status end_ ABSL_GUARDED_BY(mutex_);
 

@@ -1,4 +1,4 @@
-// The trainer's end of a stream against samplers that do not keep to what they were asked for.
+// BatchStreamReader with samplers that violate the protocol.
 #include "services/client/remote/batch_stream_reader.h"
 
 #include <gmock/gmock.h>
@@ -18,14 +18,14 @@ namespace {
 
 constexpr uint32_t kBatchesAhead = 2;
 
-// Sends one message more than the stream begins with credits for, and waits for its end.
+// Sends one message more than the initial credits allow, then waits for the end of the stream.
 class SendsUnasked final
     : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
  public:
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext*) override {
     return new Answer(&cancelled_);
   }
-  // Ready once the one stream has been cancelled.
+  // Becomes ready when the stream has been cancelled.
   std::future<void> Cancelled() { return cancelled_.get_future(); }
 
  private:
@@ -54,7 +54,7 @@ class SendsUnasked final
   std::promise<void> cancelled_;
 };
 
-TEST(BatchStreamReaderTest, ABatchThatNobodyAskedForEndsTheStream) {
+TEST(BatchStreamReaderTest, ABatchWithoutACreditEndsTheStream) {
   SendsUnasked service;
   std::future<void> cancelled = service.Cancelled();
   const auto server = rpc::RpcServer::Start({}, {&service});
@@ -66,7 +66,7 @@ TEST(BatchStreamReaderTest, ABatchThatNobodyAskedForEndsTheStream) {
   for (uint32_t i = 0; i < kBatchesAhead; ++i) EXPECT_TRUE(reader->Next(Soon()).ok());
   const Status ended = reader->Next(Soon()).status();
   EXPECT_EQ(ended.code(), StatusCode::kInternal) << ended.ToString();
-  EXPECT_THAT(ended.message(), ::testing::HasSubstr("mini-batches: more came than were asked for"));
+  EXPECT_THAT(ended.message(), ::testing::HasSubstr("mini-batches: the sampler sent a mini-batch without a credit"));
 }
 
 }  // namespace

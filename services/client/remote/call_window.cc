@@ -7,7 +7,7 @@
 namespace espalier::client {
 namespace {
 
-// Lives as long as calls of its question are under way: each holds a reference.
+// Each call in flight holds a reference.
 class CallWindow : public std::enable_shared_from_this<CallWindow> {
  public:
   CallWindow(rpc::Callee callee, PiecedQuestion question, Deadline deadline, sampler::DoneStatus done)
@@ -20,34 +20,34 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
       MutexLock lock(&mutex_);
       next_piece_ = in_flight_ = first_pieces;
     }
-    for (size_t piece = 0; piece < first_pieces; ++piece) Ask(piece);
+    for (size_t piece = 0; piece < first_pieces; ++piece) Request(piece);
   }
 
  private:
-  void Ask(size_t piece) {
+  void Request(size_t piece) {
     rpc::CallWithRetries(callee_, question_.method, question_.request_of(piece), deadline_,
                          [self = shared_from_this(), piece](Result<grpc::ByteBuffer> reply) {
-                           self->Answered(reply.ok() ? self->question_.take_reply(piece, *reply)
-                                                     : self->OutcomeOf(piece, reply.status()));
+                           self->OnReply(reply.ok() ? self->question_.take_reply(piece, *reply)
+                                                    : self->HandleError(piece, reply.status()));
                          });
   }
 
-  Status OutcomeOf(size_t piece, const Status& error) const {
+  Status HandleError(size_t piece, const Status& error) const {
     return question_.take_error ? question_.take_error(piece, error) : error;
   }
 
-  void Answered(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
+  void OnReply(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
     size_t next = 0;
     Status outcome;
     {
       MutexLock lock(&mutex_);
       if (first_error_.ok()) first_error_ = status;
-      const bool asks_more = first_error_.ok() && next_piece_ < question_.num_pieces;
-      if (!asks_more && --in_flight_ > 0) return;
-      next = asks_more ? next_piece_++ : question_.num_pieces;
+      const bool requests_more = first_error_.ok() && next_piece_ < question_.num_pieces;
+      if (!requests_more && --in_flight_ > 0) return;
+      next = requests_more ? next_piece_++ : question_.num_pieces;
       outcome = first_error_;
     }
-    if (next < question_.num_pieces) return Ask(next);
+    if (next < question_.num_pieces) return Request(next);
     done_(std::move(outcome));
   }
 

@@ -1,4 +1,4 @@
-// A question cut into pieces: a few calls in flight at a time, one completion at the end.
+// A query that is split into several calls, with a limited number in flight and one completion.
 #pragma once
 
 #include <functional>
@@ -10,18 +10,19 @@
 
 namespace espalier::client {
 
-// What is asked. The functions may run on several threads at once, for different pieces.
+// The functions may run concurrently for different pieces.
 struct PiecedQuestion {
   std::string method;
   size_t num_pieces = 0;
   std::function<grpc::ByteBuffer(size_t piece)> request_of;
   std::function<Status(size_t piece, const grpc::ByteBuffer& reply)> take_reply;
-  // What a call's error makes of the question: ok where the other pieces are still to be asked for. None: the error.
+  // Converts the error of a call to the error of the query; OK: the other pieces are still requested. Null: identity.
   std::function<Status(size_t piece, const Status& error)> take_error = {};
 };
 
-// Asks all pieces, at most `max_in_flight` at once, and calls `done` exactly once when no call is under way any more:
-// ok when every piece, or its error, was taken, else the first error. After that no further piece is asked for.
+// Requests all pieces, at most `max_in_flight` at a time, and calls `done` exactly once when no call is in flight any
+// more: with OK if take_reply or take_error succeeded for every piece, otherwise with the first error, after which no
+// further piece is requested.
 void AskInPieces(rpc::Callee callee, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
                  sampler::DoneStatus done);
 

@@ -1,4 +1,4 @@
-// Rows of an edge column of one server, in pieces that a message holds.
+// Reads rows of an edge column from one server in pieces that fit into messages.
 #pragma once
 
 #include <span>
@@ -13,13 +13,14 @@ namespace espalier::client {
 struct EdgeRowsQuestion {
   rpc::Callee callee;
   graph::v1::GatherEdgeRowsRequest header;
-  std::span<const GlobalEdgeId> edges;  // of the server's partition; they outlive the question
-  size_t reply_bytes_per_call = 0;      // more than 0, as calls_in_flight
-  size_t calls_in_flight = 0;
+  std::span<const GlobalEdgeId> edges;  // of the server's partition; must outlive the query
+  size_t reply_bytes_per_call = 0;      // positive
+  size_t calls_in_flight = 0;           // positive
 };
 
-// [edges, row shape...]. Only the server knows how wide a row is, so the first few are asked for before all others, and
-// where even these are more than it answers at once, one. ResourceExhausted: a single row is.
+// Returns the rows [edges, row shape...]. Only the server knows the size of a row, so a few rows are read first, or a
+// single one if these exceed the size of a response; their size determines the pieces of the rest. ResourceExhausted: a
+// single row exceeds the size of a response.
 void AskForEdgeRows(EdgeRowsQuestion question, Deadline deadline, sampler::Done<Tensor> done);
 
 }  // namespace espalier::client

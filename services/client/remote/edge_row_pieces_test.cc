@@ -1,4 +1,4 @@
-// Rows of edges over gRPC: narrow and wide ones, in as many messages as they take.
+// Rows of edges over gRPC, narrow and wide, in several messages.
 #include "services/client/remote/edge_row_pieces.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ using testing::Await;
 using ::testing::HasSubstr;
 using testing::ServedGraph;
 
-// The server takes forty questions at once, and 256 bytes have room for 32 ratings.
+// The server accepts forty queries at once; 256 bytes hold 32 ratings.
 TEST(EdgeRowPiecesTest, RowsOfManyEdgesComeInPieces) {
   const ServedGraph served(testing::SmallGraph(), 2, {.limits = {.max_rows = 40}});
   std::vector<GlobalEdgeId> edges;
@@ -57,8 +57,8 @@ TEST(EdgeRowPiecesTest, RowsThatAreNotAlikeAreRefused) {
     return Await<Tensor>([&](auto done) { remote.GatherEdgeRows(EdgeTypeId(0), "rating", edges, Soon(), done); });
   };
   EXPECT_EQ(answer_of({2, 2})->ToString(), "F32 [3, 2]");
-  EXPECT_THAT(answer_of({2, 3}).status().message(), HasSubstr("F32 [2, 3] after F32 [1, 2]"));
-  EXPECT_THAT(answer_of({2}).status().message(), HasSubstr("F32 [2] after F32 [1, 2]"));
+  EXPECT_THAT(answer_of({2, 3}).status().message(), HasSubstr("F32 [2, 3], expected rows like F32 [1, 2]"));
+  EXPECT_THAT(answer_of({2}).status().message(), HasSubstr("F32 [2], expected rows like F32 [1, 2]"));
   EXPECT_THAT(answer_of({1, 2}).status().message(), HasSubstr("F32 [1, 2] as rows of 2 edges"));
 }
 
@@ -84,7 +84,7 @@ graph::SourceGraph RingWithWideRows() {
   return source;
 }
 
-// 32 KiB are guessed to be room for two rows, of which a message holds one.
+// 32 KiB are assumed to hold two rows, but a message holds one.
 TEST(EdgeRowPiecesTest, RowsOfWhichAMessageHoldsOneComeOneByOne) {
   constexpr size_t kReplyBytes = 32 << 10;
   const auto gather = [](size_t max_reply_bytes) {

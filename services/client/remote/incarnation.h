@@ -1,4 +1,4 @@
-// The job's incarnation as a process knows it.
+// Newest incarnation of the job that this process has seen.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace espalier::client {
 
-// Only grows. A trainer's is fixed; a sampler outlives its trainers and follows the newest one it has served.
-// Thread-safe.
+// Monotonic. The value of a trainer is constant; a sampler outlives trainers and raises it to the newest one that it
+// has served. Thread-safe.
 class Incarnation {
  public:
   explicit Incarnation(uint64_t first) : current_(first) {}
@@ -20,7 +20,7 @@ class Incarnation {
   }
 
  private:
-  std::atomic<uint64_t> current_;  // atomic, because requests read it while others raise it
+  std::atomic<uint64_t> current_;  // atomic: read and raised by concurrent requests
 };
 
 }  // namespace espalier::client

@@ -1,4 +1,4 @@
-// What a source of samplers' mini-batches counts, as a client of theirs.
+// Client metrics of a source of mini-batches from samplers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ TEST(MiniBatchMetricsTest, BatchesAreCallsAndStreamsInTheirPlaceRetries) {
   testing::ServedSamplers samplers(graph, 3, {});
   const auto registry = std::make_shared<telemetry::MetricRegistry>();
   RemoteMiniBatchOptions options{.samplers = samplers.addresses(), .partition_key = testing::kPartitionKey};
-  options.batches_ahead = 1;  // so that the sampler that dies still owes steps
+  options.batches_ahead = 1;  // so that the killed sampler has steps left
   options.channel.metrics = std::make_shared<rpc::CallMetrics>(registry);
   const auto& split = graph->description().splits.front();
   const sampler::EpochPlan plan{.seed_type = split.node_type, .split = split.split, .batch_size = 10};

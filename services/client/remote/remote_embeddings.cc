@@ -57,7 +57,10 @@ void RemoteEmbeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadl
 
 void RemoteEmbeddings::Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
                             sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) {
-  if (sink.positions.size() != rows.size()) return done(InvalidArgument("one position per row is needed"));
+  if (sink.positions.size() != rows.size()) {
+    return done(InvalidArgument(std::to_string(sink.positions.size()) + " positions for " +
+                                std::to_string(rows.size()) + " rows, expected equal numbers"));
+  }
   const size_t rows_per_call = std::max<size_t>(1, options_.bytes_per_call / std::max<size_t>(1, sink.row_bytes));
   tensor::v1::ReadEmbeddingRequest header;
   *header.mutable_identity() = options_.identity();
@@ -83,7 +86,10 @@ void RemoteEmbeddings::Push(const sampler::TensorId& embedding, sampler::Gradien
     return done(
         InvalidArgument("gradients " + gradients.ToString() + " for " + std::to_string(piece.rows.size()) + " rows"));
   }
-  if (piece.piece != 0 || piece.num_pieces != 1) return done(InvalidArgument("a piece of gradients is cut here"));
+  if (piece.piece != 0 || piece.num_pieces != 1) {
+    return done(InvalidArgument("gradients are piece " + std::to_string(piece.piece) + " of " +
+                                std::to_string(piece.num_pieces) + ", expected piece 0 of 1"));
+  }
   const size_t rows_per_call =
       std::max<size_t>(1, options_.bytes_per_call / std::max<size_t>(1, gradients.row_bytes()));
   const size_t num_pieces = NumPieces(piece.rows.size(), rows_per_call);

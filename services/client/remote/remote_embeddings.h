@@ -9,9 +9,8 @@
 
 namespace espalier::client {
 
-// Thread-safe. Questions under way keep what they need alive when it is destroyed. Calls are repeated while the server
-// cannot be reached, or a version is not there, and the deadline leaves time; a repeated piece of gradients is taken
-// once.
+// Thread-safe. Pending queries do not depend on the lifetime of this object. Calls are retried until the deadline while
+// the server cannot be reached or does not have the version yet; a repeated piece of gradients is applied once.
 class RemoteEmbeddings final : public sampler::PartitionEmbeddings {
  public:
   RemoteEmbeddings(std::shared_ptr<rpc::Peer> peer, RemoteTensorOptions options);
@@ -19,7 +18,7 @@ class RemoteEmbeddings final : public sampler::PartitionEmbeddings {
   void Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) override;
   void Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
             sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) override;
-  // A piece over bytes_per_call is cut into more; piece and num_pieces of the given one must be 0 and 1.
+  // Splits a piece larger than bytes_per_call; its piece and num_pieces must be 0 and 1.
   void Push(const sampler::TensorId& embedding, sampler::GradientPiece piece, Deadline deadline,
             sampler::DoneStatus done) override;
   void Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) override;

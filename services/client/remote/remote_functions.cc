@@ -15,13 +15,13 @@ namespace {
 constexpr const char* kListFunctions = "/espalier.function.v1.ServerFunctions/ListFunctions";
 constexpr const char* kCallFunction = "/espalier.function.v1.ServerFunctions/CallFunction";
 
-Result<Tensor> ResponseOf(const Result<grpc::ByteBuffer>& reply) {
+Result<Tensor> DecodeResponse(const Result<grpc::ByteBuffer>& reply) {
   if (!reply.ok()) return reply.status();
   ASSIGN_OR_RETURN(rpc::Frame<function::v1::CallFunctionResponse> frame,
                    rpc::DecodeFrame<function::v1::CallFunctionResponse>(*reply));
   const bool is_bytes =
       frame.tensors.size() == 1 && frame.tensors[0].dtype() == DType::kU8 && frame.tensors[0].shape().size() == 1;
-  if (!is_bytes) return InvalidArgument("the server's response of a function is not one tensor U8 [n]");
+  if (!is_bytes) return InvalidArgument("the response of the function is not one tensor U8 [n]");
   return std::move(frame.tensors[0]);
 }
 
@@ -35,10 +35,10 @@ struct RemoteFunctions::State {
   const std::shared_ptr<ChangeNumbers> changes;
   const std::function<tensor::v1::RequestIdentity()> identity;
   Mutex mutex;
-  // By function; absent: the server has not said yet.
+  // By function; absent until the server has returned the list.
   std::optional<std::map<std::string, bool>> is_idempotent ABSL_GUARDED_BY(mutex);
 
-  // Absent: not known yet. A function that the server does not have is called once, and the server says so.
+  // Returns nullopt before the list is known. Unknown functions are not repeated; the server returns their error.
   std::optional<bool> MayRepeat(const std::string& function) ABSL_LOCKS_EXCLUDED(mutex) {
     MutexLock lock(&mutex);
     if (!is_idempotent) return std::nullopt;
@@ -70,8 +70,8 @@ struct RemoteFunctions::State {
     const uint64_t sequence = header.change().sequence();
     rpc::CallWithRetries(peer, kCallFunction, rpc::EncodeFrame(std::move(header), std::span(&request, 1)), deadline,
                          [numbers = changes, sequence, done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
-                           numbers->End(sequence);  // before the next change of whoever is told
-                           done(ResponseOf(reply));
+                           numbers->End(sequence);  // before `done`, which may begin the next change
+                           done(DecodeResponse(reply));
                          });
   }
 
@@ -79,7 +79,7 @@ struct RemoteFunctions::State {
             sampler::Done<Tensor> done) const {
     function::v1::CallFunctionRequest header = HeaderFor(name);
     grpc::ByteBuffer message = rpc::EncodeFrame(std::move(header), std::span(&request, 1));
-    auto take = [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(ResponseOf(reply)); };
+    auto take = [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(DecodeResponse(reply)); };
     if (may_repeat) {
       rpc::CallWithRetries(peer, kCallFunction, std::move(message), deadline, std::move(take));
     } else {

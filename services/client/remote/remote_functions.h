@@ -1,4 +1,4 @@
-// The functions of plugins of one partition's graph server; of several, the first's.
+// Plugin functions of the graph server of one partition; with replicas, of the first one.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace espalier::client {
 
-// Thread-safe. Questions under way keep what they need alive when it is destroyed.
+// Thread-safe. Pending queries do not depend on the lifetime of this object.
 class RemoteFunctions {
  public:
-  // `changes`: the numbers of all of this client's changes at that server. `identity`: of a request made now; any
-  // thread.
+  // `changes`: shared by all changes of this client at that server. `identity` returns the identity of a request that
+  // is made now; it may be called on any thread.
   RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes,
                   std::function<tensor::v1::RequestIdentity()> identity);
 
-  // As PartitionAccess::CallFunction. A call that changes tensors is numbered and made again while the server cannot be
-  // reached and the deadline leaves time. Of others the server is asked once which functions are idempotent: those are
-  // called again likewise, the rest is not.
+  // Implements PartitionAccess::CallFunction. Until the deadline, calls that change tensors are numbered and retried
+  // while the server cannot be reached, and so are calls of idempotent functions, whose list is queried once. Calls of
+  // other functions are not retried.
   void Call(const std::string& function, const Tensor& request, sampler::TensorEffect effect, Deadline deadline,
             sampler::Done<Tensor> done);
 

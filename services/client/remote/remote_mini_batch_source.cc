@@ -19,37 +19,37 @@ namespace {
 
 constexpr const char* kMethod = "Stream";  // in metrics: a mini-batch is a call
 
-// Errors that another sampler may not have: this one is gone, going, or out of reach.
+// Errors of an unreachable or stopping sampler, which another sampler may not have.
 bool IsOfThisSamplerOnly(StatusCode code) { return code == StatusCode::kUnavailable || code == StatusCode::kCancelled; }
 
-Status CheckDrawnEdgesHaveIds(const sampler::MiniBatch& batch) {
+Status CheckSampledEdgesHaveIds(const sampler::MiniBatch& batch) {
   for (const sampler::BatchLayer& layer : batch.layers) {
     for (const sampler::Block& block : layer.blocks) {
       if (block.edge_ids.size() == block.indices.size()) continue;
-      return Unimplemented("the sampler sends no ids of drawn edges: it is of another version");
+      return Unimplemented("the sampler sends no ids of sampled edges: it is of another version");
     }
   }
   return Status();
 }
 
-// A stream's first message says the fan-outs of all layers and relations.
+// Checks the size of the first message of a stream, which contains the fan-outs of all layers and relations.
 Status CheckSizeOfStart(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec,
                         const RemoteMiniBatchOptions& options) {
-  constexpr size_t kNumbers = 1024;  // of the identity, the epoch and the stream, and the sizes of what they stand in
+  constexpr size_t kNumbers = 1024;  // upper bound for the remaining fields
   const size_t size_bytes =
       StartMessageOf(plan, spec).ByteSizeLong() + options.partition_key.size() + options.job.size() + kNumbers;
   if (size_bytes <= rpc::kMaxHeaderBytes) return Status();
   return ResourceExhausted("the fan-outs of " + std::to_string(spec.layers.size()) + " layers take " +
-                           std::to_string(size_bytes) + " bytes to say to a sampler, the limit is " +
-                           std::to_string(rpc::kMaxHeaderBytes) + ": sample in the trainers themselves");
+                           std::to_string(size_bytes) + " bytes in a request to a sampler, the limit is " +
+                           std::to_string(rpc::kMaxHeaderBytes) + ": sample in the trainer processes");
 }
 
-// Less where a stop is asked for.
+// Returns early if a stop is requested.
 void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds duration) {
   std::mutex mutex;
-  std::condition_variable_any nobody_notifies;
+  std::condition_variable_any never_notified;
   std::unique_lock lock(mutex);
-  nobody_notifies.wait_for(lock, stop, duration, [] { return false; });
+  never_notified.wait_for(lock, stop, duration, [] { return false; });
 }
 
 }  // namespace
@@ -63,14 +63,14 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
                                                                            sampler::EpochPlan plan,
                                                                            sampler::SamplingSpec spec,
                                                                            const RemoteMiniBatchOptions& options) {
-  if (options.samplers.empty()) return InvalidArgument("no sampler's address was given");
+  if (options.samplers.empty()) return InvalidArgument("no sampler address is given");
   if (plan.edges.has_value()) RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, book.schema()));
   if (plan.links.has_value()) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
   }
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
   if (plan.part != graph::SplitPartName::kTrain) {
-    return InvalidArgument("sampler processes make the batches of training seeds, and of no other part of a split");
+    return InvalidArgument("sampler processes serve batches of training seeds only, not of other parts of a split");
   }
   RETURN_IF_ERROR(CheckSizeOfStart(plan, spec, options));
   return std::unique_ptr<RemoteMiniBatchSource>(
@@ -99,11 +99,11 @@ void RemoteMiniBatchSource::CloseStreams() {
 
 Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   CloseStreams();
-  given_up_ = std::stop_source();
+  cancelled_ = std::stop_source();
   epoch_ = epoch;
   next_step_ = first_step;
   const uint32_t num_lanes = static_cast<uint32_t>(lanes_.size());
-  for (uint32_t i = 0; i < num_lanes; ++i) lanes_[i].sampler = i;  // also one that was lost: it may be back
+  for (uint32_t i = 0; i < num_lanes; ++i) lanes_[i].sampler = i;  // lost samplers too: they may have restarted
   for (uint32_t i = 0; i < num_lanes; ++i) OpenStream(lanes_[(first_step + i) % num_lanes], first_step + i);
   return Status();
 }
@@ -120,12 +120,12 @@ void RemoteMiniBatchSource::OpenStream(Lane& lane, uint32_t step) {
   lane.stream = BatchStreamReader::Open(samplers_[lane.sampler], start, std::max<uint32_t>(1, options_.batches_ahead));
 }
 
-void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& why, bool is_news) {
+void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& why, bool is_first) {
   lane.stream.reset();
   const size_t next = (lane.sampler + 1) % samplers_.size();
   if (next != lane.sampler) {
     ++num_takeovers_;
-    if (is_news) {
+    if (is_first) {
       telemetry::Log(telemetry::Level::kWarning, "sampler lost, another takes over",
                      {{"lost", samplers_[lane.sampler]->address}, {"next", samplers_[next]->address}, {"error", why}});
     }
@@ -143,7 +143,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
   return batch;
 }
 
-// The end of an epoch, and of a wait that nobody wants any more, is no call.
+// The end of an epoch and a cancelled wait are not counted as calls.
 void RemoteMiniBatchSource::Count(const Result<grpc::ByteBuffer>& message, double seconds) const {
   const StatusCode code = message.status().code();
   if (options_.channel.metrics == nullptr || code == StatusCode::kOutOfRange || code == StatusCode::kCancelled) return;
@@ -156,7 +156,7 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
     return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(*plan_.num_steps) + " steps");
   }
   Lane& lane = lanes_[next_step_ % lanes_.size()];
-  const std::stop_token given_up = given_up_.get_token();
+  const std::stop_token cancelled = cancelled_.get_token();
   const std::stop_callback at_stop(options_.channel.stop, [this] { Cancel(); });
   for (int attempt = 0;; ++attempt) {
     if (lane.stream == nullptr) {
@@ -166,16 +166,16 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
       OpenStream(lane, next_step_);
     }
     Result<grpc::ByteBuffer> message = [&] {
-      const std::stop_callback at_cancel(given_up, [stream = lane.stream] { stream->Cancel(); });
+      const std::stop_callback at_cancel(cancelled, [stream = lane.stream] { stream->Cancel(); });
       return lane.stream->Next(deadline);
     }();
     if (message.ok()) return message;
     if (options_.channel.stop.stop_requested()) {
       return Cancelled("the process was asked to stop while it waited for a mini-batch");
     }
-    if (given_up.stop_requested()) return Cancelled("epoch " + std::to_string(epoch_) + " was given up");
+    if (cancelled.stop_requested()) return Cancelled("epoch " + std::to_string(epoch_) + " was cancelled");
     const StatusCode code = message.status().code();
-    // The caller's deadline, unless the stream itself ended so: such a one is replaced at the next call.
+    // The deadline of the caller. If the stream itself has ended with this code, the next call opens another.
     if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
     if (code == StatusCode::kOutOfRange && plan_.num_steps.has_value()) {
       return Internal("the samplers' epoch ends before step " + std::to_string(next_step_) + ", expected " +
@@ -185,13 +185,13 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
       lane.stream.reset();
       return std::move(message).status();
     }
-    TakeOver(lane, message.status(), /*is_news=*/attempt == 0);
-    // A round through all samplers without a batch: wait, lest they be asked in a tight loop.
+    TakeOver(lane, message.status(), /*is_first=*/attempt == 0);
+    // No batch after a round through all samplers: wait to avoid a tight loop.
     const int round = (attempt + 1) / static_cast<int>(samplers_.size());
     if ((attempt + 1) % static_cast<int>(samplers_.size()) == 0) {
       const std::chrono::milliseconds delay = DelayAfterRound(number_, round);
       if (deadline.Remaining() <= delay) return Unavailable(message.status().message());
-      SleepUnlessStopped(given_up, delay);
+      SleepUnlessStopped(cancelled, delay);
     }
   }
 }
@@ -202,7 +202,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Decode(const grpc::ByteBuffer&
     return Internal("the sampler sent epoch " + std::to_string(batch.epoch) + " step " + std::to_string(batch.step) +
                     ", expected epoch " + std::to_string(epoch_) + " step " + std::to_string(next_step_));
   }
-  if (options_.want_edge_ids) RETURN_IF_ERROR(CheckDrawnEdgesHaveIds(batch));
+  if (options_.want_edge_ids) RETURN_IF_ERROR(CheckSampledEdgesHaveIds(batch));
   return batch;
 }
 

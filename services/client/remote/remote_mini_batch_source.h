@@ -1,9 +1,9 @@
 // Mini-batches from sampler processes.
 //
-// Of S samplers, number s draws the steps with step mod S = s, ahead of the trainer by its credits. Samplers hold no
-// state, so when one cannot be reached another takes over its steps from the one that is missing; the order of the
-// steps, and every batch, stay what they were. The next epoch asks the lost one again. When all are gone, Next waits
-// until one is back.
+// With S samplers, sampler s samples the steps with step mod S = s, ahead of the trainer by its credits. Samplers are
+// stateless: if one cannot be reached, another takes over its steps from the first missing one; the order of the steps
+// and every batch stay the same. The next epoch uses the lost sampler again. If no sampler can be reached, Next waits
+// until one returns.
 #pragma once
 
 #include <chrono>
@@ -23,47 +23,48 @@ namespace espalier::client {
 struct RemoteMiniBatchOptions {
   std::vector<std::string> samplers;  // "host:port", at least one
   std::string partition_key;
-  std::string job;  // as the samplers' --job-name
+  std::string job;  // --job-name of the samplers
   uint64_t incarnation = 0;
   uint32_t batches_ahead = 2;  // per sampler, at least 1
-  bool want_edge_ids = false;  // of drawn edges
+  bool want_edge_ids = false;  // of sampled edges
   rpc::ChannelSettings channel;
 };
 
-// How long the source with this number, which no other has, waits after so many rounds through samplers that are all
-// lost: trainers that lost them together do not come back together.
+// Returns the delay after round number `round` through unreachable samplers. `source` is the unique number of the
+// source, which spreads the retries of trainers that lost the samplers at the same time.
 std::chrono::milliseconds DelayAfterRound(uint64_t source, int round);
 
-// One consumer at a time. An epoch ends after EpochPlan::num_steps, where they are set; the seeds are at least as many.
+// One consumer at a time. An epoch ends after EpochPlan::num_steps if set; the samplers must have seeds for these
+// steps.
 class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
  public:
-  // InvalidArgument where an address is none, or the plan is one of which sampler processes make no batches;
-  // ResourceExhausted where the fan-outs are too many for one message.
+  // InvalidArgument: an address is invalid, or sampler processes do not support the plan; ResourceExhausted: the
+  // fan-outs do not fit into one message.
   static Result<std::unique_ptr<RemoteMiniBatchSource>> Make(graph::PartitionBook book, sampler::EpochPlan plan,
                                                              sampler::SamplingSpec spec,
                                                              const RemoteMiniBatchOptions& options);
   ~RemoteMiniBatchSource() override;
 
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
-  // Unavailable when no sampler has answered by the deadline; the same step may be asked for again. Cancelled once the
-  // channel's stop is asked for.
+  // Unavailable: no sampler has responded by the deadline; the next call requests the same step. Cancelled: the stop of
+  // the channel was requested.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
-  void Cancel() override { given_up_.request_stop(); }
+  void Cancel() override { cancelled_.request_stop(); }
 
-  // How often another sampler had to take over.
+  // Returns how often a sampler took over steps of another one.
   uint64_t num_takeovers() const { return num_takeovers_; }
 
  private:
   // The steps with one remainder modulo the number of samplers.
   struct Lane {
-    size_t sampler = 0;                         // who draws them now
-    std::shared_ptr<BatchStreamReader> stream;  // null: to be opened at the step that is wanted next
+    size_t sampler = 0;                         // index of the current sampler
+    std::shared_ptr<BatchStreamReader> stream;  // null: opened at the next step
   };
 
   RemoteMiniBatchSource(graph::PartitionBook book, sampler::EpochPlan plan, sampler::SamplingSpec spec,
                         const RemoteMiniBatchOptions& options);
   void OpenStream(Lane& lane, uint32_t step);
-  void TakeOver(Lane& lane, const Status& why, bool is_news);
+  void TakeOver(Lane& lane, const Status& why, bool is_first);
   void CloseStreams();
   Result<grpc::ByteBuffer> AwaitMessage(Deadline deadline);
   void Count(const Result<grpc::ByteBuffer>& message, double seconds) const;
@@ -73,10 +74,10 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   const sampler::EpochPlan plan_;
   const sampler::SamplingSpec spec_;
   const RemoteMiniBatchOptions options_;
-  const uint64_t number_ = UniqueNumber();  // of its waits alone
+  const uint64_t number_ = UniqueNumber();  // for DelayAfterRound
   std::vector<std::shared_ptr<rpc::Peer>> samplers_;
   std::vector<Lane> lanes_;
-  std::stop_source given_up_;  // a new one for each epoch
+  std::stop_source cancelled_;  // renewed for each epoch
   uint32_t epoch_ = 0;
   uint32_t next_step_ = 0;
   uint64_t num_takeovers_ = 0;

@@ -1,4 +1,4 @@
-// Streams from sampler servers against mini-batches made in the process.
+// Streams from sampler servers, compared with mini-batches that are sampled in this process.
 #include "services/client/remote/remote_mini_batch_source.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class Samplers {
             .num_trainers = num_trainers,
             .rank = Rank(rank)};
   }
-  // How all mini-batches are drawn.
+  // How all mini-batches are sampled.
   void DrawBy(sampler::SamplingSpec like) { spec_like_ = std::move(like); }
   sampler::SamplingSpec Spec() {
     const size_t num_edge_types = shared_->book().schema().num_edge_types();
@@ -75,7 +75,7 @@ class Samplers {
   RemoteMiniBatchOptions options_;
 };
 
-// Every batch of the epoch from a step on; returns how many there were.
+// Compares every batch of the epoch from a step on; returns their number.
 int ExpectSameEpoch(Samplers& samplers, sampler::MiniBatchSource& remote, const sampler::EpochPlan& plan,
                     uint32_t epoch, uint32_t first_step) {
   sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
@@ -116,7 +116,7 @@ TEST(RemoteMiniBatchSourceTest, DrawsByEveryMethod) {
     ASSERT_TRUE(remote->StartEpoch(2, 0).ok());
     const auto first = remote->Next(Soon());
     ASSERT_TRUE(first.ok()) << first.status().ToString();
-    EXPECT_TRUE(different.insert(first->nodes).second) << "two methods drew the same";
+    EXPECT_TRUE(different.insert(first->nodes).second) << "two methods sampled the same nodes";
   }
 }
 
@@ -214,7 +214,7 @@ TEST(RemoteMiniBatchSourceTest, GivesEachRankItsShare) {
 TEST(RemoteMiniBatchSourceTest, AnotherSamplerTakesOverInStepOrder) {
   Samplers samplers(3);
   const auto plan = samplers.Plan();
-  const auto remote = samplers.Open(plan, /*batches_ahead=*/1);  // so that sampler 1 still owes steps when it dies
+  const auto remote = samplers.Open(plan, /*batches_ahead=*/1);  // so that sampler 1 has steps left when it is killed
   sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
   ASSERT_TRUE(local.StartEpoch(0, 0).ok());
   ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
@@ -264,7 +264,7 @@ TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
   ExpectSameBatch(*remote->Next(Soon()), *local.Next(Soon()));
   samplers.Kill(0);
   samplers.Kill(1);
-  // What had been drawn before still comes; then there is nobody.
+  // Batches that were sampled before still arrive; then no sampler is left.
   Result<sampler::MiniBatch> batch = remote->Next(Deadline::After(milliseconds(200)));
   while (batch.ok()) {
     ExpectSameBatch(*batch, *local.Next(Soon()));
@@ -319,7 +319,7 @@ TEST(RemoteMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
   auto waiting =
       std::async(std::launch::async, [&] { return remote->Next(Deadline::After(std::chrono::hours(1))).status(); });
   remote->Cancel();
-  EXPECT_EQ(waiting.get(), Cancelled("epoch 0 was given up"));
+  EXPECT_EQ(waiting.get(), Cancelled("epoch 0 was cancelled"));
   samplers.Restart(0);
   samplers.Restart(1);
   ASSERT_TRUE(remote->StartEpoch(1, 0).ok());
@@ -375,7 +375,7 @@ TEST(RemoteMiniBatchSourceTest, DoesNotNoticeThatAGraphServerRestarts) {
   EXPECT_EQ(remote->num_takeovers(), 0u);
 }
 
-// The stream ends with the sampler's own DEADLINE_EXCEEDED: it is over, and the next call opens another.
+// The sampler ends the stream with DEADLINE_EXCEEDED; the next call opens another one.
 TEST(RemoteMiniBatchSourceTest, ReplacesAStreamWhoseSamplerWaitedInVain) {
   WholeJob job({.step_timeout = milliseconds(300)});
   const auto remote = job.samplers.Open(job.samplers.Plan(), /*batches_ahead=*/1);
@@ -429,10 +429,10 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
   EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_tests, samplers.Spec(), samplers.options())
                   .status()
                   .message(),
-              HasSubstr("of no other part of a split"));
+              HasSubstr("not of other parts of a split"));
 }
 
-// Answers each stream with one message, whatever it asks for.
+// Responds to each stream with one message, regardless of the request.
 class SendsOneMessage final
     : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
  public:
@@ -475,7 +475,7 @@ TEST(RemoteMiniBatchSourceTest, SaysThatASamplerSendsNoIdsOfDrawnEdges) {
     const auto remote = RemoteMiniBatchSource::Make(samplers.graph().book(), plan, samplers.Spec(), options);
     ASSERT_TRUE((*remote)->StartEpoch(0, 0).ok());
     EXPECT_EQ((*remote)->Next(Soon()).status(),
-              want ? Unimplemented("the sampler sends no ids of drawn edges: it is of another version") : Status());
+              want ? Unimplemented("the sampler sends no ids of sampled edges: it is of another version") : Status());
   }
 }
 

@@ -24,7 +24,7 @@ constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
 constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
 constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
 
-// Rows of one piece, straight from the message to their places.
+// Copies the rows of one piece from the message to their places.
 Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
   ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
   graph::v1::GatherRowsResponse header;
@@ -38,7 +38,7 @@ Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, 
   return Status();
 }
 
-// A question of one call whose answer is one tensor.
+// Makes a query of one call whose response is one tensor.
 template <class Response, class Check>
 void AskForTensor(rpc::Callee callee, const char* method, grpc::ByteBuffer request, Deadline deadline,
                   sampler::Done<Tensor> done, Check check) {
@@ -48,13 +48,14 @@ void AskForTensor(rpc::Callee callee, const char* method, grpc::ByteBuffer reque
                          Result<rpc::Frame<Response>> frame = rpc::DecodeFrame<Response>(*reply);
                          if (!frame.ok()) return done(frame.status());
                          if (frame->tensors.size() != 1) {
-                           return done(InvalidArgument("the server's reply has not one tensor"));
+                           return done(InvalidArgument("the reply of the server has " +
+                                                       std::to_string(frame->tensors.size()) + " tensors, expected 1"));
                          }
                          done(check(std::move(frame->tensors[0])));
                        });
 }
 
-// U32 or I64 [2, k] as I64 [2, k], ids below the number of nodes.
+// Converts U32 or I64 [2, k] to I64 [2, k] and checks that ids are below the number of nodes.
 Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
   const std::vector<int64_t> shape = {2, static_cast<int64_t>(count)};
   const bool is_ends = (ends.dtype() == DType::kU32 || ends.dtype() == DType::kI64) && ends.shape() == shape;
@@ -70,8 +71,8 @@ Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_
   return Tensor::FromVector(std::move(wide), shape);
 }
 
-// A hop's pieces, in the query's order, and what has come of them.
-struct HopUnderWay {
+// State of a pending hop: its pieces in the order of the query, and their samples.
+struct PendingHop {
   const rpc::Callee callee;
   const size_t calls_in_flight;
   const std::shared_ptr<const graph::PartitionBook> book;
@@ -79,12 +80,12 @@ struct HopUnderWay {
   sampler::PartitionHopQuery query;
   std::vector<SamplePiece> pieces = {};
   std::vector<std::vector<sampler::PartitionRelationSample>> samples = {};  // by piece
-  // By piece: what is asked for in its place, where it was more than the server answers at once.
+  // By piece: the pieces that replace it if its response was too large.
   std::vector<std::vector<SamplePiece>> halves = {};
 };
 
-// Puts halves in the place of the pieces that have some, and says which pieces they are.
-std::vector<size_t> TakeHalves(HopUnderWay& hop) {
+// Replaces pieces by their halves and returns the indices of the halves.
+std::vector<size_t> ReplaceByHalves(PendingHop& hop) {
   std::vector<SamplePiece> pieces;
   std::vector<std::vector<sampler::PartitionRelationSample>> samples;
   std::vector<size_t> new_pieces;
@@ -105,36 +106,36 @@ std::vector<size_t> TakeHalves(HopUnderWay& hop) {
   return new_pieces;
 }
 
-// Asks for some of the pieces, ascending; and then for the halves of those that were too large, until all have come.
-void AskForPieces(const std::shared_ptr<HopUnderWay>& hop, std::vector<size_t> asked, Deadline deadline,
-                  sampler::Done<sampler::PartitionHopSample> done) {
+// Requests the given pieces (ascending), then the halves of those that were too large, until all have arrived.
+void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> asked, Deadline deadline,
+                   sampler::Done<sampler::PartitionHopSample> done) {
   hop->halves.assign(hop->pieces.size(), {});
-  const auto asked_pieces = std::make_shared<const std::vector<size_t>>(std::move(asked));
-  PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = asked_pieces->size()};
-  question.request_of = [hop, asked_pieces](size_t i) {
-    return EncodePiece(hop->query, hop->pieces[(*asked_pieces)[i]], hop->identity);
+  const auto requested = std::make_shared<const std::vector<size_t>>(std::move(asked));
+  PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = requested->size()};
+  question.request_of = [hop, requested](size_t i) {
+    return EncodePiece(hop->query, hop->pieces[(*requested)[i]], hop->identity);
   };
-  question.take_reply = [hop, asked_pieces](size_t i, const grpc::ByteBuffer& reply) -> Status {
-    const size_t piece = (*asked_pieces)[i];
+  question.take_reply = [hop, requested](size_t i, const grpc::ByteBuffer& reply) -> Status {
+    const size_t piece = (*requested)[i];
     ASSIGN_OR_RETURN(hop->samples[piece], DecodePiece(reply, hop->query, hop->pieces[piece], *hop->book));
     return Status();
   };
-  question.take_error = [hop, asked_pieces](size_t i, const Status& error) -> Status {
+  question.take_error = [hop, requested](size_t i, const Status& error) -> Status {
     if (error.code() != StatusCode::kResourceExhausted) return error;
-    const size_t piece = (*asked_pieces)[i];
+    const size_t piece = (*requested)[i];
     hop->halves[piece] = HalvesOf(hop->query, hop->pieces[piece]);
     return hop->halves[piece].empty() ? error : Status();
   };
   AskInPieces(hop->callee, std::move(question), hop->calls_in_flight, deadline,
               [hop, deadline, done = std::move(done)](const Status& status) {
                 if (!status.ok()) return done(status);
-                std::vector<size_t> new_pieces = TakeHalves(*hop);
-                if (!new_pieces.empty()) return AskForPieces(hop, std::move(new_pieces), deadline, done);
+                std::vector<size_t> new_pieces = ReplaceByHalves(*hop);
+                if (!new_pieces.empty()) return RequestPieces(hop, std::move(new_pieces), deadline, done);
                 done(Assemble(hop->query, hop->pieces, std::move(hop->samples)));
               });
 }
 
-tensor::v1::RequestIdentity IdentityOf(const RemotePartitionOptions& options) {
+tensor::v1::RequestIdentity MakeIdentity(const RemotePartitionOptions& options) {
   tensor::v1::RequestIdentity identity;
   identity.set_partition_key(options.partition_key);
   identity.set_partition(options.partition.value);
@@ -152,34 +153,37 @@ RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::Partiti
       book_(std::make_shared<const graph::PartitionBook>(std::move(book))),
       options_(options),
       tensors_(peer_, changes_,
-               {.identity = [options] { return IdentityOf(options); },
+               {.identity = [options] { return MakeIdentity(options); },
                 .bytes_per_call = options.reply_bytes_per_call,
                 .calls_in_flight = options.calls_in_flight}),
-      embeddings_(peer_, {.identity = [options] { return IdentityOf(options); },
+      embeddings_(peer_, {.identity = [options] { return MakeIdentity(options); },
                           .bytes_per_call = options.reply_bytes_per_call,
                           .calls_in_flight = options.calls_in_flight}),
-      functions_(peer_, changes_, [options] { return IdentityOf(options); }) {}
+      functions_(peer_, changes_, [options] { return MakeIdentity(options); }) {}
 
-tensor::v1::RequestIdentity RemotePartition::Identity() const { return IdentityOf(options_); }
+tensor::v1::RequestIdentity RemotePartition::Identity() const { return MakeIdentity(options_); }
 
 void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
                                     sampler::Done<sampler::PartitionHopSample> done) {
   if (Status valid = sampler::CheckDrawRule(query); !valid.ok()) return done(std::move(valid));
-  const auto hop = std::make_shared<HopUnderWay>(HopUnderWay{.callee = readers_,
-                                                             .calls_in_flight = options_.calls_in_flight,
-                                                             .book = book_,
-                                                             .identity = Identity(),
-                                                             .query = std::move(query)});
+  const auto hop = std::make_shared<PendingHop>(PendingHop{.callee = readers_,
+                                                           .calls_in_flight = options_.calls_in_flight,
+                                                           .book = book_,
+                                                           .identity = Identity(),
+                                                           .query = std::move(query)});
   hop->pieces = PiecesOf(hop->query, options_.reply_bytes_per_call);
   hop->samples.resize(hop->pieces.size());
   std::vector<size_t> all(hop->pieces.size());
   std::iota(all.begin(), all.end(), size_t{0});
-  AskForPieces(hop, std::move(all), deadline, std::move(done));
+  RequestPieces(hop, std::move(all), deadline, std::move(done));
 }
 
 void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
                                  sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) {
-  if (sink.positions.size() != nodes.size()) return done(InvalidArgument("one position per row is needed"));
+  if (sink.positions.size() != nodes.size()) {
+    return done(InvalidArgument(std::to_string(sink.positions.size()) + " positions for " +
+                                std::to_string(nodes.size()) + " rows, expected equal numbers"));
+  }
   const size_t rows_per_call = std::max<size_t>(1, options_.reply_bytes_per_call / std::max<size_t>(1, sink.row_bytes));
   graph::v1::GatherRowsRequest header;
   *header.mutable_identity() = Identity();
@@ -191,7 +195,7 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
     return std::min(rows_per_call, nodes.size() - piece * rows_per_call);
   };
   PiecedQuestion question{.method = kGatherRows};
-  // No rows are still a question: the column may not exist.
+  // At least one call: a query for no rows checks that the column exists.
   question.num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
   question.request_of = [header, nodes, rows_per_call, length_of](size_t piece) {
     const Tensor ids = LocalIdTensor(nodes.subspan(piece * rows_per_call, length_of(piece)));
@@ -230,7 +234,8 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   std::vector<Tensor> asked;
   if (query.positions.has_value()) asked.push_back(Tensor::FromVector(*query.positions));
   const bool with_rows = !query.edge_column.empty();
-  // Of several edge types the largest: which node type an entry is of, whoever knows the positions' edge types checks.
+  // With several edge types: the largest limit. The caller, which knows the edge type of each position, checks the
+  // exact one.
   uint64_t num_nodes = of_edges ? 0 : book_->num_nodes(query.node_type), num_sources = 0;
   for (const EdgeTypeId type : query.edge_types) {
     num_nodes = std::max(num_nodes, book_->num_nodes(schema.DestinationOf(type)));

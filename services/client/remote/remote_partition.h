@@ -1,10 +1,10 @@
 // One partition behind a graph server.
 //
-// Requests whose answers would be large are cut into pieces of about reply_bytes_per_call, a few of them in flight
-// at once (a piece of all in-edges that turns out to be more than the server answers is halved, down to single nodes);
-// rows of nodes are copied once, from the message to their place in the caller's buffer. Calls are repeated
-// while the server cannot be reached and the deadline leaves time, so a server that restarts is waited for. Where
-// several serve the partition, immutable data is asked of any of them, and mutable data of the one that holds it.
+// Queries with large responses are split into pieces of about reply_bytes_per_call, a few of them in flight at a time.
+// (A piece for all in-edges that exceeds the size of a response is halved, down to single nodes.) Rows of nodes are
+// copied once, from the message to their place in the caller's buffer. Calls are retried until the deadline while the
+// server cannot be reached, for example during a restart. With several replicas, immutable data is read from any of
+// them and mutable data from the one that holds it.
 #pragma once
 
 #include <memory>
@@ -25,14 +25,14 @@ namespace espalier::client {
 struct RemotePartitionOptions {
   std::string partition_key;
   PartitionId partition;
-  std::string job;  // whose tensors and incarnation; empty: the job without a name
+  std::string job;  // owner of the tensors and the incarnation; empty: the job without a name
   std::shared_ptr<const Incarnation> incarnation = std::make_shared<Incarnation>(0);
-  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // more than 0
-  size_t calls_in_flight = 4;                               // per question; more than 0
-  std::shared_ptr<rpc::Replicas> replicas = nullptr;        // all servers of the partition; null: there is one
+  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // positive
+  size_t calls_in_flight = 4;                               // per query; positive
+  std::shared_ptr<rpc::Replicas> replicas = nullptr;        // all servers of the partition; null if there is one
 };
 
-// Thread-safe. Questions under way keep what they need alive when it is destroyed.
+// Thread-safe. Pending queries do not depend on the lifetime of this object.
 class RemotePartition final : public sampler::PartitionAccess {
  public:
   // `peer` holds the partition's mutable data.
@@ -65,7 +65,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   tensor::v1::RequestIdentity Identity() const;
 
   const std::shared_ptr<rpc::Peer> peer_;
-  const rpc::Callee readers_;  // who answers about immutable data
+  const rpc::Callee readers_;  // servers of immutable data
   const std::shared_ptr<const graph::PartitionBook> book_;
   const RemotePartitionOptions options_;
   const std::shared_ptr<ChangeNumbers> changes_ = std::make_shared<ChangeNumbers>();

@@ -1,5 +1,5 @@
-// One conformance suite for PartitionAccess: what a shard answers in the process, a server answers over gRPC, whole
-// or in pieces.
+// Conformance tests for PartitionAccess: a shard in this process and a server over gRPC, whole or in pieces, give the
+// same results.
 #include "services/client/remote/remote_partition.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ void ExpectEqual(const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < a.num_elements(); ++i) ASSERT_EQ(a.ValueAsInt(i), b.ValueAsInt(i)) << i;
 }
 
-// Who answers: the shard itself, a server in one call, a server in many small pieces.
+// Implementation: the shard, a server with one call per query, a server with many small pieces.
 enum class Who { kShard, kServer, kServerInPieces };
 
 struct Case {
@@ -35,7 +35,7 @@ struct Case {
 };
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
 
-// With a time at every edge.
+// With a timestamp for every edge.
 graph::SourceGraph WithEdgeTimes(graph::SourceGraph source) {
   PhiloxStream random(5, 2);
   for (graph::EdgeSet& edges : source.edges) {
@@ -94,7 +94,7 @@ class PartitionAccessTest : public ::testing::TestWithParam<Case> {
   Status Gather(NodeTypeId type, const std::string& column, const std::vector<LocalNodeId>& nodes, size_t row_bytes,
                 std::vector<std::byte>* rows) {
     std::vector<uint32_t> positions(nodes.size());
-    std::iota(positions.rbegin(), positions.rend(), 0u);  // in reverse, to see that positions are obeyed
+    std::iota(positions.rbegin(), positions.rend(), 0u);  // reversed, to test that positions are used
     rows->resize(nodes.size() * row_bytes);
     const sampler::RowSink sink{rows->data(), row_bytes, positions};
     return AwaitStatus([&](auto done) { access_->GatherRows(type, column, nodes, sink, Soon(), done); });
@@ -172,7 +172,7 @@ TEST_P(PartitionAccessTest, DrawsTheSameByWeights) {
   sampler::PartitionHopQuery query = QueryOfAll(4);
   query.weight_column = "weight";
   if (!GetParam().typed) return ExpectSameSample(query);
-  // The typed graph has no such column: the same error, near or far.
+  // The typed graph has no such column: the same error, local and remote.
   const auto expected =
       Await<sampler::PartitionHopSample>([&](auto done) { shard_->SampleInEdges(query, Soon(), done); });
   const auto sampled =
@@ -307,7 +307,7 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   EXPECT_EQ(other.status().code(), StatusCode::kNotFound);
 
   query.edge_column.clear();
-  query.want_edge_ids = true;  // which pairs of parallel edges do not have
+  query.want_edge_ids = true;  // not available for pairs with parallel edges
   const auto ids = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
   const auto far_ids = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_EQ(far_ids.status().code(), ids.status().code());
@@ -424,7 +424,7 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
     EXPECT_EQ(description->creation, 7u);
     EXPECT_EQ(description->maker, 5u);
   }
-  EXPECT_EQ(create(DType::kF32, 6).status().code(), StatusCode::kAborted);  // of the past
+  EXPECT_EQ(create(DType::kF32, 6).status().code(), StatusCode::kAborted);  // an older incarnation
   EXPECT_EQ(create(DType::kF32, (uint64_t{9} << 32) | 8).status().code(),
             StatusCode::kNotFound);  // of another register
 
@@ -450,15 +450,15 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
     dropped.creation = creation;
     return AwaitStatus([&](auto done) { tensors.Drop(dropped, Soon(), done); });
   };
-  EXPECT_TRUE(drop(8).ok());  // another's
+  EXPECT_TRUE(drop(8).ok());  // of another creation
   EXPECT_TRUE(read_all().ok());
   EXPECT_TRUE(drop(7).ok());
   EXPECT_TRUE(drop(0).ok());
   EXPECT_EQ(read_all().code(), StatusCode::kNotFound);
-  EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // its drop came first
+  EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // it was dropped before
 }
 
-// A server from before there were methods draws neighbours, and its reply is as well-formed as any.
+// A server without sampling methods ignores the field and returns a well-formed reply with uniformly sampled neighbors.
 TEST(DecodePieceTest, NamesAServerThatDoesNotKnowTheMethod) {
   const graph::PartitionBook book = shard::testing::MakeTestGraph(testing::SmallGraph(), 1, 4).book;
   sampler::PartitionHopQuery query{.method = sampler::DrawMethod::kLabor};

@@ -35,11 +35,11 @@ Result<sampler::TensorDescription> DescriptionOf(const Result<grpc::ByteBuffer>&
   description.maker = header.maker();
   description.is_complete = header.complete();
   description.num_own_rows = header.num_own_rows();
-  if (description.creation == 0) return InvalidArgument("the server's tensor has no number");
+  if (description.creation == 0) return InvalidArgument("the server's tensor has no creation number");
   if (description.num_own_rows > sampler::TensorLimits::kMaxOwnRows) {
     return InvalidArgument("the server's tensor has " + std::to_string(description.num_own_rows) + " rows");
   }
-  // The client will make room for rows of this shape.
+  // The client will allocate rows of this shape.
   const auto row_elements = CheckedElementCount(description.row_shape, SizeOf(description.dtype));
   if (!row_elements.ok()) return InvalidArgument("the server's tensor: " + row_elements.status().message());
   const uint64_t row_bytes = sampler::RowBytes(description.dtype, description.row_shape);
@@ -58,17 +58,16 @@ RemoteTensors::RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<Ch
     : peer_(std::move(peer)), options_(std::move(options)), changes_(std::move(changes)) {}
 
 template <class Request>
-void RemoteTensors::AskForChange(const char* method, Request request, Deadline deadline,
-                                 std::function<void(Result<grpc::ByteBuffer>)> done) {
+void RemoteTensors::SendChange(const char* method, Request request, Deadline deadline,
+                               std::function<void(Result<grpc::ByteBuffer>)> done) {
   *request.mutable_identity() = options_.identity();
   *request.mutable_change() = changes_->Begin();
   const uint64_t sequence = request.change().sequence();
-  rpc::CallWithRetries(
-      peer_, method, rpc::EncodeFrame(std::move(request), {}), deadline,
-      [changes = changes_, sequence, done = std::move(done)](Result<grpc::ByteBuffer> reply) {
-        changes->End(sequence);  // first, so that the next change of whoever is told says that this one is over
-        done(std::move(reply));
-      });
+  rpc::CallWithRetries(peer_, method, rpc::EncodeFrame(std::move(request), {}), deadline,
+                       [changes = changes_, sequence, done = std::move(done)](Result<grpc::ByteBuffer> reply) {
+                         changes->End(sequence);  // before `done`, which may begin the next change
+                         done(std::move(reply));
+                       });
 }
 
 void RemoteTensors::Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
@@ -80,7 +79,7 @@ void RemoteTensors::Create(const sampler::TensorSpec& spec, uint64_t creation, D
   request.mutable_row_shape()->Add(spec.row_shape.begin(), spec.row_shape.end());
   request.set_creation(creation);
   request.set_maker(spec.maker);
-  AskForChange(kCreate, std::move(request), deadline, [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
+  SendChange(kCreate, std::move(request), deadline, [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
     done(DescriptionOf<tensor::v1::CreateResponse>(reply));
   });
 }
@@ -113,12 +112,15 @@ void RemoteTensors::Abandon(const sampler::TensorId& tensor, uint64_t maker, Dea
   tensor::v1::DropRequest request;
   *request.mutable_tensor() = ToProto(tensor);
   request.set_abandoned_by(maker);
-  AskForChange(kDrop, std::move(request), deadline, TakeAcknowledgement(std::move(done)));
+  SendChange(kDrop, std::move(request), deadline, TakeAcknowledgement(std::move(done)));
 }
 
 void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalRowId> rows, sampler::RowSink sink,
                          Deadline deadline, sampler::DoneStatus done) {
-  if (sink.positions.size() != rows.size()) return done(InvalidArgument("one position per row is needed"));
+  if (sink.positions.size() != rows.size()) {
+    return done(InvalidArgument(std::to_string(sink.positions.size()) + " positions for " +
+                                std::to_string(rows.size()) + " rows, expected equal numbers"));
+  }
   const size_t rows_per_call = std::max<size_t>(1, options_.bytes_per_call / std::max<size_t>(1, sink.row_bytes));
   tensor::v1::ReadRequest header;
   *header.mutable_identity() = options_.identity();
@@ -148,7 +150,7 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
   *header.mutable_tensor() = ToProto(tensor);
   header.set_write(static_cast<tensor::v1::RowWrite>(write));
 
-  // A piece's number is drawn when it is first sent, so that the server sees few of them at a time.
+  // A piece gets its number when it is first sent, so that the server tracks few pending changes.
   const auto sequences = std::make_shared<std::vector<uint64_t>>(num_pieces);  // by piece; 0: not sent
   PiecedQuestion question{.method = kWrite, .num_pieces = num_pieces};
   question.request_of = [header, rows = std::move(rows), values, rows_per_call, changes = changes_,
@@ -171,7 +173,7 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
   const size_t calls_in_flight = write == sampler::RowWrite::kAssign ? options_.calls_in_flight : 1;
   AskInPieces(peer_, std::move(question), calls_in_flight, deadline,
               [changes = changes_, sequences, done = std::move(done)](Status status) {
-                for (const uint64_t sequence : *sequences) changes->End(sequence);  // those that failed
+                for (const uint64_t sequence : *sequences) changes->End(sequence);  // of failed pieces
                 done(std::move(status));
               });
 }
@@ -183,7 +185,7 @@ void RemoteTensors::Combine(const sampler::TensorId& tensor, sampler::RowWrite w
   request.set_write(static_cast<tensor::v1::RowWrite>(write));
   request.set_from(from.name);
   request.set_from_creation(from.creation);
-  AskForChange(kCombine, std::move(request), deadline, TakeAcknowledgement(std::move(done)));
+  SendChange(kCombine, std::move(request), deadline, TakeAcknowledgement(std::move(done)));
 }
 
 void RemoteTensors::Reduce(const sampler::TensorId& tensor, sampler::Reduction reduction, Deadline deadline,

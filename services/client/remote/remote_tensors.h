@@ -14,18 +14,17 @@
 namespace espalier::client {
 
 struct RemoteTensorOptions {
-  std::function<tensor::v1::RequestIdentity()> identity;  // of a request made now; any thread
-  size_t bytes_per_call = 0;                              // about this much of rows a message; more than 0
-  size_t calls_in_flight = 0;                             // per question; more than 0
+  std::function<tensor::v1::RequestIdentity()> identity;  // returns the identity of a request made now; any thread
+  size_t bytes_per_call = 0;                              // approximate bytes of rows per message; positive
+  size_t calls_in_flight = 0;                             // per query; positive
 };
 
-// Thread-safe. Questions under way keep what they need alive when it is destroyed. Every change carries a number, so
-// that the server applies it once however often its message arrives, and never after this object has said how it ended
-// and a later change of the client has been applied; calls are repeated while the server cannot be reached and the
-// deadline leaves time.
+// Thread-safe. Pending queries do not depend on the lifetime of this object. Calls are retried until the deadline while
+// the server cannot be reached. Every change has a number: the server applies it once, however often its message
+// arrives, and never after its result was returned here and a later change of this client was applied.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
-  // `changes`: the numbers of all of this client's changes at that server.
+  // `changes`: shared by all changes of this client at that server.
   RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes, RemoteTensorOptions options);
 
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
@@ -37,8 +36,8 @@ class RemoteTensors final : public sampler::PartitionTensors {
   void Abandon(const sampler::TensorId& tensor, uint64_t maker, Deadline deadline, sampler::DoneStatus done) override;
   void Read(const sampler::TensorId& tensor, std::span<const LocalRowId> rows, sampler::RowSink sink, Deadline deadline,
             sampler::DoneStatus done) override;
-  // In pieces, each applied as a whole: several in flight for kAssign, one after another otherwise, so that repeated
-  // rows take their values in order.
+  // Writes pieces, each of which is applied atomically: several in flight for kAssign, otherwise one after another, so
+  // that the values of repeated rows are applied in order.
   void Write(const sampler::TensorId& tensor, sampler::RowWrite write, std::vector<LocalRowId> rows, Tensor values,
              Deadline deadline, sampler::DoneStatus done) override;
   void Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const sampler::TensorId& from,
@@ -47,14 +46,14 @@ class RemoteTensors final : public sampler::PartitionTensors {
               sampler::Done<Tensor> done) override;
 
  private:
-  // `request` gets its identity and the change's number.
+  // Sets the identity and the change of `request`, then sends it with retries.
   template <class Request>
-  void AskForChange(const char* method, Request request, Deadline deadline,
-                    std::function<void(Result<grpc::ByteBuffer>)> done);
+  void SendChange(const char* method, Request request, Deadline deadline,
+                  std::function<void(Result<grpc::ByteBuffer>)> done);
 
   const std::shared_ptr<rpc::Peer> peer_;
   const RemoteTensorOptions options_;
-  const std::shared_ptr<ChangeNumbers> changes_;  // shared with those under way
+  const std::shared_ptr<ChangeNumbers> changes_;  // shared with pending changes
 };
 
 }  // namespace espalier::client

@@ -13,7 +13,8 @@ uint64_t RowsPerQuestion(const Tensor& rows, uint64_t most, uint64_t bytes_per_q
 
 Status RowPieces::Add(const Tensor& rows) {
   if (rows.shape().empty() || static_cast<uint64_t>(rows.num_rows()) > num_rows_ - filled_) {
-    return Internal("rows " + rows.ToString() + " where " + std::to_string(num_rows_ - filled_) + " were left");
+    return Internal("received rows " + rows.ToString() + ", expected at most " + std::to_string(num_rows_ - filled_) +
+                    " rows");
   }
   std::vector<int64_t> shape = rows.shape();
   shape[0] = static_cast<int64_t>(num_rows_);
@@ -23,7 +24,7 @@ Status RowPieces::Add(const Tensor& rows) {
     has_shape_ = true;
   }
   if (rows.dtype() != rows_.dtype() || shape != rows_.shape()) {
-    return Internal("rows " + rows.ToString() + " after others of " + rows_.ToString());
+    return Internal("received rows " + rows.ToString() + ", expected rows like " + rows_.ToString());
   }
   const size_t row_bytes = rows.row_bytes();
   const auto count = static_cast<uint64_t>(rows.num_rows());

@@ -1,4 +1,4 @@
-// Rows that are read a stretch at a time, in one tensor.
+// Joins rows that are read in several queries.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,19 @@
 namespace espalier::client {
 
 inline constexpr uint64_t kRowBytesPerQuestion = uint64_t{64} << 20;
-// How many rows as wide as these, of which there may be none, are asked for at once: `most`, or fewer wide ones, so
-// that an answer stays far below what a message may hold.
+// Returns the number of rows per query for rows of the shape of `rows` (which may be empty): at most `most`, at least
+// 1, and otherwise so many that a response has at most `bytes_per_question`, far below the limit of a message.
 uint64_t RowsPerQuestion(const Tensor& rows, uint64_t most, uint64_t bytes_per_question = kRowBytesPerQuestion);
 
-// One thread.
+// Owned by one thread.
 class RowPieces {
  public:
-  // Of `num_rows` rows in all.
+  // `num_rows`: total number of rows.
   explicit RowPieces(uint64_t num_rows) : num_rows_(num_rows) {}
 
-  // The next rows [k, row shape...]. Internal where they are more than are left, or of another dtype or shape than
-  // those before.
+  // Appends rows [k, row shape...]. Internal: they exceed the total, or their dtype or shape differs from earlier rows.
   Status Add(const Tensor& rows);
-  // [num_rows, row shape...], after all.
+  // Returns [num_rows, row shape...]. To be called after all rows were added.
   Tensor Take() { return std::move(rows_); }
 
  private:

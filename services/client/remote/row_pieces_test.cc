@@ -30,7 +30,7 @@ TEST(RowPiecesTest, WideRowsAreAskedForAFewAtATime) {
   EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 0}), 7), 7u);
 }
 
-// They come from servers.
+// The rows come from servers and are not trusted.
 TEST(RowPiecesTest, RefusesRowsThatDoNotFit) {
   RowPieces rows(2);
   EXPECT_EQ(rows.Add(Tensor::Zeros(DType::kF32, {})).code(), StatusCode::kInternal);

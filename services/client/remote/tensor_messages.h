@@ -1,4 +1,4 @@
-// What requests about mutable tensors and about learnable rows have in common.
+// Helpers shared by requests for mutable tensors and for learnable rows.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -23,12 +23,12 @@ inline std::span<const LocalRowId> Piece(std::span<const LocalRowId> rows, size_
   return rows.subspan(begin, std::min(rows_per_call, rows.size() - begin));
 }
 
-// No rows are still a question: the tensor may not exist.
+// Returns at least 1: a query for no rows checks that the tensor exists.
 inline size_t NumPieces(size_t num_rows, size_t rows_per_call) {
   return std::max<size_t>(1, (num_rows + rows_per_call - 1) / rows_per_call);
 }
 
-// Rows of one piece, straight from the message to their places.
+// Copies the rows of one piece from the message to their places.
 template <class Response>
 Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
   ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));

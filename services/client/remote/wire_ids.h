@@ -1,4 +1,4 @@
-// Ids between the process (64 bits, typed) and the wire (32 bits where they fit).
+// Conversion between typed ids of 64 bits and tensors of ids in messages, which have 32 bits if all ids fit.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace espalier::client {
 
-// U32 [k], in memory of its own: gRPC may hold a request's bytes after the call has ended.
+// Returns a copy as U32 [k]: gRPC may keep the bytes of a request after the call has ended.
 template <class LocalId>
 Tensor LocalIdTensor(std::span<const LocalId> locals) {
   std::vector<uint32_t> ids(locals.size());
@@ -18,7 +18,7 @@ Tensor LocalIdTensor(std::span<const LocalId> locals) {
   return Tensor::FromVector(std::move(ids));
 }
 
-// U32 [k] where all fit, else U64 [k].
+// Returns U32 [k] if all ids fit, otherwise U64 [k].
 template <class Id>
 Tensor WideIdTensor(std::span<const Id> ids) {
   uint64_t all_bits = 0;
@@ -35,9 +35,9 @@ Tensor WideIdTensor(std::span<const Id> ids) {
   return Tensor::FromVector(std::move(wide));
 }
 
-// U32 or U64 of exactly `count` elements, each below `limit`; `what` names them in errors.
+// Checks that the tensor is U32 or U64 with exactly `count` elements, each below `limit`. `what` names it in errors.
 Status CheckIds(const Tensor& tensor, uint64_t count, uint64_t limit, const std::string& what);
-// One after another; U64 where any is, else U32. All are U32 or U64, or empty.
+// Concatenates tensors that are U32, U64 or empty. Returns U64 if any is U64, otherwise U32.
 Tensor ConcatenateIds(std::span<const Tensor> parts);
 
 }  // namespace espalier::client
