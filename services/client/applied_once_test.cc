@@ -1,9 +1,9 @@
-// Writes to tensors, and gradients of learnable rows, over connections that are cut in the middle of messages, held
-// back and repeated: each acknowledged change counts exactly once, and a read after an acknowledgement sees it; names
-// are made and dropped meanwhile. Checked against a model in this process.
+// Writes to tensors and gradients of learnable rows over connections that are closed in the middle of messages, delayed
+// and repeated: each acknowledged change is applied exactly once, and a read after an acknowledgement sees it; names
+// are created and dropped meanwhile. Checked against a model in this process.
 //
-// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent, a million in the entries of ctest that
-// have the label `figures`; a step of gradients is ten of them.
+// ESPALIER_TENSOR_OPERATIONS: number of operations, by default 4000, a million in the ctest entries with the label
+// `figures`; a step of gradients counts as ten.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,11 +40,11 @@ std::unique_ptr<DistGraph> OpenThrough(std::vector<std::string> addresses) {
   return testing::OpenServed(std::move(addresses), std::chrono::minutes(5));
 }
 
-// What the servers must hold in the end, as far as one client is concerned.
+// Expected final state of the servers after the operations of one client.
 struct Model {
   std::vector<int64_t> sums = std::vector<int64_t>(kModelRows * kModelWidth);
   std::vector<int64_t> largest = std::vector<int64_t>(kModelRows);
-  std::map<uint64_t, int64_t> last_written;  // of the client's own rows
+  std::map<uint64_t, int64_t> last_written;  // of the rows that this client writes
 };
 
 Result<DistTensor> OpenModelTensor(const DistGraph& graph, const char* name, std::vector<int64_t> row_shape) {
@@ -55,7 +55,7 @@ Result<DistTensor> OpenModelTensor(const DistGraph& graph, const char* name, std
                                     .lifetime = Lifetime::kPersistent});
 }
 
-// One process of a job: its operations one after another, as fast as they are acknowledged.
+// One process of a job: runs its operations one after another, each after the acknowledgement of the previous one.
 class Worker {
  public:
   Worker(uint32_t number, std::vector<std::string> addresses)
@@ -79,7 +79,7 @@ class Worker {
 
  private:
   std::vector<GlobalRowId> SomeRows() {
-    std::vector<GlobalRowId> rows(1 + random_.NextBelow(6));  // repetitions included
+    std::vector<GlobalRowId> rows(1 + random_.NextBelow(6));  // with repetitions
     for (GlobalRowId& row : rows) row = GlobalRowId(random_.NextBelow(kModelRows));
     return rows;
   }
@@ -106,8 +106,8 @@ class Worker {
     ASSERT_TRUE(taken.ok()) << taken.ToString();
   }
 
-  // A row has one writer: those that are its number modulo the number of clients. A write that comes again later would
-  // bring an old value back.
+  // Each row has one writer: the client whose number is the row modulo the number of clients. A write that is applied
+  // again later would restore an old value.
   void WriteAndRead(DistTensor& written) {
     const uint64_t row = random_.NextBelow(kModelRows / kClients) * kClients + number_;
     const std::vector<GlobalRowId> rows = {GlobalRowId(row)};
@@ -120,7 +120,7 @@ class Worker {
     ASSERT_EQ(read->ValueAsInt(0), value);
   }
 
-  // Names that are used again: what a drop has acknowledged is gone, what is made is new, a union finds both.
+  // Reuses names: after an acknowledged drop the tensor does not exist, a created one is new, and a union finds both.
   void MakeUniteAndDrop() {
     const DistTensorOptions options{.rows = RowSpace::Own(20),
                                     .dtype = DType::kU32,
@@ -159,7 +159,7 @@ Tensor AllRows(const DistTensor& tensor) {
   return *std::move(read);
 }
 
-// A server that starts anew behind the proxies: what it has lost is never read as if it were there.
+// A server restarts behind the proxies: lost rows are never read as if they existed.
 TEST(AppliedOnceTest, ARestartIsNeverSilent) {
   ServedGraph served(testing::SmallGraph(), kPartitions);
   std::vector<std::unique_ptr<FaultProxy>> proxies;
@@ -173,7 +173,7 @@ TEST(AppliedOnceTest, ARestartIsNeverSilent) {
   for (const uint32_t lost : {1u, 0u}) {
     auto sums = OpenModelTensor(*graph, "sums", {});
     ASSERT_TRUE(sums.ok()) << sums.status().ToString();
-    const std::vector<GlobalRowId> rows = {GlobalRowId(lost == 0 ? 0 : kModelRows - 1)};  // on the server that is lost
+    const std::vector<GlobalRowId> rows = {GlobalRowId(lost == 0 ? 0 : kModelRows - 1)};  // on the restarted server
     for (int i = 1; i <= 50; ++i) {
       ASSERT_TRUE(sums->AddRows(rows, Tensor::FromVector<int64_t>({1})).ok());
       const auto read = sums->ReadRows(rows);
@@ -190,7 +190,7 @@ TEST(AppliedOnceTest, ARestartIsNeverSilent) {
 
 using Proxies = std::vector<std::unique_ptr<FaultProxy>>;
 
-// A client's way to the servers: a proxy for each.
+// Proxies between a client and the servers, one for each server.
 std::vector<std::string> ThroughFaults(const ServedGraph& served, Proxies* proxies) {
   std::vector<std::string> addresses;
   for (const std::string& server : served.addresses()) {
@@ -231,7 +231,7 @@ TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
   }
 
   ExpectFaults(proxies);
-  // What the proxies have sent may still lie in the servers' sockets: it changes nothing when it is read.
+  // Repeated messages may still be in the servers' socket buffers; they have no effect when they are read.
   proxies.clear();
   const auto direct = OpenThrough(served.addresses());
   const Tensor sums = AllRows(*OpenModelTensor(*direct, "sums", {kModelWidth}));
@@ -252,8 +252,8 @@ TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
   }
 }
 
-// Rows of three values that begin at 1, changed by plain descent at a rate of a half: whole numbers as gradients keep
-// them exact in F32.
+// Rows of three values with initial value 1, updated by SGD with learning rate 0.5: integer gradients keep the values
+// exact in F32.
 sampler::EmbeddingSpec RowsOfDescent() {
   sampler::EmbeddingSpec spec{.id = {.rows = RowSpace::Own(kModelRows), .name = "learned"},
                               .width = kModelWidth,
@@ -264,7 +264,7 @@ sampler::EmbeddingSpec RowsOfDescent() {
   return spec;
 }
 
-// What a rank sends for a step, some rows twice, and in every fourth step nothing.
+// Gradients of a rank for a step: some rows twice, and none in every fourth step.
 struct GradientsOfRank {
   std::vector<GlobalRowId> rows;
   std::vector<float> values;  // [rows, kModelWidth]
@@ -281,7 +281,7 @@ GradientsOfRank GradientsAt(uint32_t rank, uint64_t step) {
   return gradients;
 }
 
-// All rows after each step, by a rank that takes its part in them.
+// Takes part in the steps as one rank; returns all rows after each step.
 void DescendAndLook(uint32_t rank, const DistGraph& graph, uint64_t num_steps) {
   const sampler::EmbeddingSpec spec = RowsOfDescent();
   sampler::EmbeddingStore& store = graph.partitions().embeddings();
@@ -303,7 +303,7 @@ void DescendAndLook(uint32_t rank, const DistGraph& graph, uint64_t num_steps) {
         model[sent.rows[i / kModelWidth].value * kModelWidth + i % kModelWidth] -= 0.5f * sent.values[i];
       }
     }
-    // Where ranks meet: all servers have taken the step.
+    // Barrier: all servers have applied the step.
     const Result<Tensor> read = store.ReadEmbedding(spec, step + 1, all, graph.CallDeadline());
     ASSERT_TRUE(read.ok()) << "step " << step << ": " << read.status().ToString();
     ASSERT_TRUE(std::ranges::equal(read->values<float>(), model)) << "rank " << rank << " after step " << step;
@@ -323,7 +323,7 @@ TEST(AppliedOnceTest, GradientsOfAStepCountOnce) {
     }
   }
   ExpectFaults(proxies);
-  // What the proxies have sent once more may be read only now, and changes nothing.
+  // Repeated messages may be read only now and have no effect.
   const sampler::EmbeddingSpec spec = RowsOfDescent();
   const std::vector<GlobalRowId> rows = {GlobalRowId(0), GlobalRowId(kModelRows - 1)};
   const auto after_last = [&](const DistGraph& graph) {

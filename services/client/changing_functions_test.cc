@@ -1,5 +1,5 @@
-// Functions of plugins that read and change the tensors of the job that calls them: what they reach, that a call is
-// applied once and as a whole, and what is refused.
+// Plugin functions that read and change tensors of the calling job: access, atomicity, application exactly once, and
+// refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ const PartitionId kFirst(0);
 
 testing::ServedGraphOptions WithTensorPlugin() { return testing::WithPlugin("tensors", ESPALIER_TEST_TENSOR_PLUGIN); }
 
-// One I64 a row.
+// One I64 per row.
 DistTensor MakeNumbers(const DistGraph& graph, const RowSpace& rows, const std::string& name) {
   auto tensor = DistTensor::Create(graph, {.rows = rows, .dtype = DType::kI64, .name = name});
   ESPALIER_CHECK(tensor.ok()) << tensor.status().ToString();
@@ -103,7 +103,7 @@ TEST_F(ChangingFunctionsTest, ACallWhoseAnswerIsLostIsAnsweredAgainAndNotRun) {
   EXPECT_THAT(NumbersIn(tensor, 3, 4), ElementsAre(7));
 }
 
-// Each call sees what all before it have added, and nothing twice, over connections that are cut and repeated.
+// Each call sees the additions of all earlier calls exactly once, over connections that are closed and repeated.
 TEST_F(ChangingFunctionsTest, NoCallIsLostOrDoubled) {
   constexpr int kCalls = 200;
   std::vector<std::unique_ptr<FaultProxy>> proxies;
@@ -124,7 +124,7 @@ TEST_F(ChangingFunctionsTest, NoCallIsLostOrDoubled) {
   EXPECT_GT(proxies[0]->cuts() + proxies[1]->cuts(), 0u);
   proxies.clear();
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], kCalls);
-  EXPECT_EQ(NumbersIn(tensor, 5, 6)[0], kCalls);  // the second partition's first
+  EXPECT_EQ(NumbersIn(tensor, 5, 6)[0], kCalls);  // first row of the second partition
 }
 
 TEST_F(ChangingFunctionsTest, NobodyElsesComesBetweenAReadAndAWrite) {
@@ -166,7 +166,7 @@ TEST_F(ChangingFunctionsTest, AllOrNothingIsDone) {
   const auto error_of = [&](const std::string& script) { return Change(*graph_, "add own x 1 0\n" + script); };
 
   EXPECT_EQ(error_of("throw").code(), StatusCode::kInternal);
-  const Status row = error_of("add own x 1 5");  // the second partition's
+  const Status row = error_of("add own x 1 5");  // row of the second partition
   EXPECT_EQ(row.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(row.message(), AllOf(HasSubstr("function 'tensors/change'"),
                                    HasSubstr("row 5 of tensor 'x' is not one of the 5 that the partition owns")));
@@ -198,7 +198,7 @@ TEST_F(ChangingFunctionsTest, RowsThatTheyDoNotChangeCanStillBeRead) {
   EXPECT_THAT(second.message(), HasSubstr("row 4 of tensor 'x' is read after a change"));
 }
 
-// While a function runs, its tensor is dropped and another made under the name.
+// While a function runs, its tensor is dropped and another one is created with the same name.
 TEST_F(ChangingFunctionsTest, WhatIsMadeAnewUnderTheNameIsLeftAlone) {
   const DistTensor dropped = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const server::ServiceLimits limits;
@@ -216,7 +216,7 @@ TEST_F(ChangingFunctionsTest, WhatIsMadeAnewUnderTheNameIsLeftAlone) {
   const DistTensor anew = MakeNumbers(*graph_, RowSpace::Own(10), "x");
 
   EXPECT_EQ(call.Read(found.number, question).code(), StatusCode::kNotFound);
-  EXPECT_TRUE(call.Apply().ok());  // as if it had come before the drop
+  EXPECT_TRUE(call.Apply().ok());  // as if it had been applied before the drop
   EXPECT_THAT(NumbersIn(anew, 0, 10), Each(0));
 }
 
@@ -224,7 +224,7 @@ TEST_F(ChangingFunctionsTest, WhatIsOverTimeChangesNothing) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const auto impatient = OpenServed(served_.addresses(), seconds(1));
   EXPECT_EQ(Change(*impatient, "outlive\nadd own x 7 0").code(), StatusCode::kDeadlineExceeded);
-  ASSERT_TRUE(Change(*graph_, "add own x 1 0").ok());  // after it, on the one thread
+  ASSERT_TRUE(Change(*graph_, "add own x 1 0").ok());  // runs after it on the only thread
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 1);
 }
 
@@ -249,7 +249,8 @@ TEST_F(ChangingFunctionsTest, WhatMakesNoSenseIsAnErrorAndNotACrash) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const auto statuses = graph_->CallFunction(kFirst, "tensors/misuse", "x", TensorEffect::kChanges);
   ASSERT_TRUE(statuses.ok()) << statuses.status().ToString();
-  // Finding; null rows, null values, dtype, bytes, count and row, each read and changed; null and number; kind.
+  // find_tensor; null rows, null values, dtype, bytes, count and row, each for reading and changing; null and number;
+  // kind.
   EXPECT_EQ(*statuses, "3 3 3 3 3 3 5 3 3 3 3 3 3 3 3 8 8 3 3 3 3 3 3 3");
   EXPECT_THAT(NumbersIn(tensor, 0, 10), Each(0));
   const Status untold = graph_->CallFunction(kFirst, "tensors/find", "").status();

@@ -1,4 +1,4 @@
-// Every way to draw through the public client: over 1, 2 and 4 servers what one process draws.
+// All sampling methods of the public client: 1, 2 and 4 servers return the same samples as one process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ constexpr NodeTypeId kNodeType(0);
 constexpr EdgeTypeId kEdgeType(0);
 constexpr int kNumTimes = 20;
 
-// SmallGraph with a time at every edge and a mask at every node.
+// SmallGraph with a timestamp for every edge and a mask for every node.
 graph::SourceGraph TimedAndMasked() {
   graph::SourceGraph source = testing::SmallGraph();
   PhiloxStream random(3, 1);
@@ -33,7 +33,7 @@ graph::SourceGraph TimedAndMasked() {
   return source;
 }
 
-// One graph behind some servers; all in the user's numbers.
+// One graph on several servers, with original ids.
 class Served {
  public:
   Served(const graph::SourceGraph& source, uint32_t num_servers)
@@ -54,7 +54,7 @@ class Served {
   const DistGraph& graph() const { return *graph_; }
   const std::vector<GlobalNodeId>& seeds() const { return seeds_; }
 
-  // -1 for no node.
+  // -1: no node.
   std::vector<int64_t> Portable(const std::vector<GlobalNodeId>& nodes) const {
     std::vector<GlobalNodeId> there;
     for (const GlobalNodeId node : nodes) {
@@ -77,7 +77,7 @@ class Served {
 
 class DistDrawsTest : public ::testing::Test {
  protected:
-  // `ask` gives numbers that must not depend on the number of servers; they are not empty.
+  // `ask` returns a nonempty list of numbers that must not depend on the number of servers.
   void ExpectTheSameOverServers(const std::string& what,
                                 const std::function<std::vector<int64_t>(const Served& served)>& ask) {
     const std::vector<int64_t> expected = ask(one_);
@@ -120,7 +120,7 @@ TEST_F(DistDrawsTest, NeighborsByEveryMethodTimeAndMask) {
   }
 }
 
-// Of each seed the in-edge that it has first: with all of its others, or with as many as are asked for.
+// Excludes the first in-edge of each seed and samples all other in-edges, or a number of them.
 TEST_F(DistDrawsTest, ExcludedEdgesAreNotThereWhenNeighborsAreDrawn) {
   for (const int32_t fanout : {3, sampler::kFullNeighborhood}) {
     ExpectTheSameOverServers("fan-out " + std::to_string(fanout), [&](const Served& served) {
@@ -129,7 +129,7 @@ TEST_F(DistDrawsTest, ExcludedEdgesAreNotThereWhenNeighborsAreDrawn) {
       EXPECT_TRUE(whole.ok()) << whole.status().ToString();
       const FrontierRelation& all = whole->relations[0];
       DrawOptions options{.seed = 5};
-      std::vector<uint64_t> left;  // of each seed's in-edges, how many have other ends than its first
+      std::vector<uint64_t> left;  // by seed: number of in-edges with other endpoints than the first
       for (size_t i = 0; i < all.destinations.size(); ++i) {
         const auto first = all.sources.begin() + static_cast<int64_t>(all.offsets[i]);
         const auto last = all.sources.begin() + static_cast<int64_t>(all.offsets[i + 1]);

@@ -1,4 +1,4 @@
-// The public client API against the same graph in the process.
+// The public client API, compared with the same graph in this process.
 #include "services/client/dist_graph.h"
 
 #include <gmock/gmock.h>
@@ -165,7 +165,7 @@ TEST(DistGraphTest, FrontierEdgesAreEdgesOfTheGraph) {
   }
 }
 
-// SmallGraph's column is a function of an edge's ends.
+// The column of SmallGraph is a function of the endpoints of an edge.
 TEST(DistGraphTest, EdgeRowsAreThoseOfTheGraphsEdges) {
   for (const uint32_t num_partitions : {1u, 3u}) {
     ServedGraph served(testing::SmallGraph(), num_partitions);

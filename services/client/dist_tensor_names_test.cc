@@ -1,4 +1,4 @@
-// Whose tensor a name is: names that are used again, handles of what is gone, servers that start anew.
+// Names of tensors: reuse, handles of dropped tensors, restarted servers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST_P(DistTensorNamesTest, AnOldHandleNeverReachesWhatWasMadeAnew) {
   EXPECT_EQ(mask.Or(anew).code(), StatusCode::kNotFound);
 }
 
-// The rows go with the handle, and the next turn of a loop does not meet them.
+// The rows are dropped with the handle; the next iteration of a loop does not find them.
 TEST_P(DistTensorNamesTest, AScopedNameCanBeUsedAgainAtOnce) {
   for (int round = 0; round < 20; ++round) {
     DistTensor scratch = Make({.rows = RowSpace::Own(30), .name = "scratch"});
@@ -52,7 +52,7 @@ TEST_P(DistTensorNamesTest, AssigningAnotherHandleOfATensorKeepsItsRows) {
     t = Make(options);
     EXPECT_EQ(t.Sum()->ValueAsDouble(0), 60);
   }
-  EXPECT_TRUE(Make(options).made_by_this());  // they went with the handle that was left
+  EXPECT_TRUE(Make(options).made_by_this());  // dropped with the remaining handle
 }
 
 TEST_P(DistTensorNamesTest, OwnRowsAreOpenedWithoutTheirNumber) {
@@ -63,7 +63,7 @@ TEST_P(DistTensorNamesTest, OwnRowsAreOpenedWithoutTheirNumber) {
   EXPECT_TRUE(found->AddRows(RowRange(9, 10), Ones(1)).ok());
   const Status other = DistTensor::Open(*graph_, RowSpace::Own(11), "t").status();
   EXPECT_THAT(other.message(), HasSubstr("has 10 rows, not 11"));
-  ASSERT_TRUE(DistTensor::Drop(*graph_, RowSpace::Own(11), "t").ok());  // there is none of that number
+  ASSERT_TRUE(DistTensor::Drop(*graph_, RowSpace::Own(11), "t").ok());  // no tensor of this size exists
   EXPECT_TRUE(t.Sum().ok());
 }
 
@@ -105,7 +105,8 @@ class LostRowsTest : public ::testing::TestWithParam<uint32_t> {
   ServedGraph served_{testing::SmallGraph(), 2};
 };
 
-// Acknowledged rows that a server's restart has taken are never counted as zeros, whoever makes the name again.
+// Acknowledged rows that a restart of a server has lost are never read as zeros, whichever program creates the name
+// again.
 TEST_P(LostRowsTest, MakingTheNameAgainDoesNotHideThem) {
   const uint32_t lost = GetParam();
   const auto graph = Open(), other = Open();
@@ -131,7 +132,7 @@ TEST_P(LostRowsTest, MakingTheNameAgainDoesNotHideThem) {
   EXPECT_EQ(visits->Sum().status().code(), StatusCode::kNotFound);
 }
 
-// 74 and not 65: the program is to be started again.
+// 74 instead of 65: the program must be restarted.
 TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
   const auto graph = Open();
   const DistTensorOptions options{.rows = RowSpace::Own(10), .name = "visits", .lifetime = Lifetime::kPersistent};
@@ -148,7 +149,7 @@ TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
   EXPECT_EQ(RestartWhereLost(InvalidArgument("rows")).code(), StatusCode::kInvalidArgument);
 }
 
-// A program that ends has told the servers.
+// A program that exits has released its tensors on the servers.
 TEST_P(LostRowsTest, ScopedRowsDoNotOutliveTheirProgram) {
   {
     const auto graph = Open();

@@ -1,4 +1,4 @@
-// How tensors are made, named, found, shared and dropped; near and far.
+// Tensors are created, named, found, shared and dropped, in this process and on servers.
 #include "services/client/dist_tensor.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST_P(DistTensorTest, IsFoundByItsName) {
             StatusCode::kAlreadyExists);
   EXPECT_EQ(code_of({.rows = space, .name = graph::kFeatureColumn}), StatusCode::kAlreadyExists);
   EXPECT_EQ(code_of({.rows = space, .name = "a/b"}), StatusCode::kInvalidArgument);
-  // Own rows are found by their name alone: one of another size is another shape.
+  // Own rows are found by name alone: another size is another shape.
   const DistTensor own = Make({.rows = RowSpace::Own(10), .name = "shared"});
   EXPECT_EQ(code_of({.rows = RowSpace::Own(11), .name = "shared"}), StatusCode::kAlreadyExists);
 }
@@ -71,7 +71,7 @@ TEST_P(DistTensorTest, AnonymousTensorsNeverMeet) {
   EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());
 }
 
-// Whoever comes first makes it, on all partitions; the others get that one.
+// The first program creates the tensor on all partitions; the others open it.
 TEST_P(DistTensorTest, OneOfManyMakesAName) {
   constexpr size_t kPrograms = 6;
   std::vector<std::unique_ptr<DistGraph>> programs;
@@ -120,7 +120,7 @@ TEST_P(DistTensorTest, ConcurrentAdditionsAllCount) {
   EXPECT_EQ(counts.Max()->ValueAsInt(0), kThreads * kRounds);
 }
 
-// Two programs write the same rows at once, each row of one value: a third finds none of both.
+// Two programs write the same rows concurrently, each with one value: a third never reads a mixture within a row.
 TEST_P(DistTensorTest, ARowThatTwoWriteAtOnceIsOneOfThem) {
   constexpr int kRounds = 25;
   constexpr int64_t kRows = 12, kWidth = 64;
@@ -153,7 +153,7 @@ TEST_P(DistTensorTest, ARowThatTwoWriteAtOnceIsOneOfThem) {
   }
   while (writing > 0) values_of_rows();
   writers.clear();
-  for (const float value : values_of_rows()) EXPECT_GE(value, 2 * (kRounds - 1));  // of a last round
+  for (const float value : values_of_rows()) EXPECT_GE(value, 2 * (kRounds - 1));  // written in the last rounds
 }
 
 TEST_P(DistTensorTest, ScopedRowsGoWithTheHandleThatMadeThem) {
@@ -172,7 +172,7 @@ TEST_P(DistTensorTest, ScopedRowsGoWithTheHandleThatMadeThem) {
   maker.reset();
   EXPECT_TRUE(DistTensor::Open(*other, space, "scoped").ok());
   moved = Make({.rows = space, .name = "next"});
-  // Nobody waits for it: the message is on its way.
+  // The drop is asynchronous.
   const Deadline deadline = Deadline::After(std::chrono::seconds(60));
   Status status;
   while (status.ok() && !deadline.HasPassed()) status = DistTensor::Open(*other, space, "scoped").status();
@@ -210,11 +210,11 @@ TEST_P(DistTensorTest, ReadsAsAColumn) {
   EXPECT_THAT(graph_->GatherEdgeRows(EdgeTypeId(0), "time", edges)->values<int64_t>(), ElementsAre(8, 9));
   EXPECT_EQ(graph_->GatherEdgeRows(EdgeTypeId(1), "time", edges).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ranks.AttachAs(graph::kFeatureColumn).code(), StatusCode::kAlreadyExists);
-  const auto last_type = static_cast<uint16_t>(graph_->schema().num_edge_types() - 1);  // which has ratings
+  const auto last_type = static_cast<uint16_t>(graph_->schema().num_edge_types() - 1);  // the type with ratings
   const Status taken = Make({.rows = RowSpace::Edges(EdgeTypeId(last_type))}).AttachAs("rating");
   EXPECT_EQ(taken.code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(taken.message(), HasSubstr("'rating' is an immutable column"));
-  EXPECT_TRUE(times.AttachAs("rating").ok());  // which other types have not
+  EXPECT_TRUE(times.AttachAs("rating").ok());  // other types do not have this column
   EXPECT_EQ(Make({.rows = RowSpace::Own(3)}).AttachAs("own").code(), StatusCode::kInvalidArgument);
   ranks.Detach("rank");
   EXPECT_EQ(graph_->GatherNodeRows(NodeTypeId(1), "rank", nodes).status().code(), StatusCode::kNotFound);
@@ -259,7 +259,7 @@ TEST(DistTensorJobsTest, JobsOnTheSameServersNeverMeet) {
   EXPECT_EQ(of_second->Sum()->ValueAsDouble(0), 10);
   EXPECT_EQ(of_first->Sum()->ValueAsDouble(0), 20);
 
-  // What the first has lost with its incarnation, the second keeps.
+  // The second job keeps its tensor when a new incarnation drops that of the first.
   const auto restarted = OpenAs(served, "first", 5);
   const auto anew = DistTensor::Create(*restarted, options);
   ASSERT_TRUE(anew.ok());

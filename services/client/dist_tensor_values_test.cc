@@ -1,5 +1,5 @@
-// What tensors hold: first values, writes of every kind against a model, reductions; near and far, for any
-// partitioning.
+// Values of tensors: initial values, all kinds of writes compared with a model, reductions; in this process and on
+// servers, for any partitioning.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST_P(DistTensorValuesTest, HasTheShapeOfItsRows) {
   }
 }
 
-// Against a model: writes of every kind at random rows, repeated ones where that is allowed.
+// All kinds of writes to random rows, repeated ones if allowed, compared with a model.
 TEST_P(DistTensorValuesTest, FollowsAModel) {
   for (const RowSpace& space : Spaces()) {
     DistTensor tensor = Make({.rows = space, .row_shape = {2}, .dtype = DType::kI64});
@@ -87,7 +87,7 @@ TEST_P(DistTensorValuesTest, KeepsEveryDType) {
   for (uint8_t number = 1; number <= 13; ++number) {
     const DType dtype = static_cast<DType>(number);
     DistTensor tensor = Make({.rows = RowSpace::Own(21), .dtype = dtype, .initializer = Initializer::Constant(1)});
-    // Twice what is there: 1 + 1, and "true or true".
+    // Combines the tensor with itself: 1 + 1, and "true or true".
     const auto ones = tensor.ReadRows(rows);
     ASSERT_TRUE(ones.ok()) << NameOf(dtype);
     EXPECT_EQ(ones->ValueAsDouble(1), 1) << NameOf(dtype);
@@ -132,7 +132,7 @@ TEST_P(DistTensorValuesTest, FirstValuesDoNotDependOnThePartitioning) {
   }
 }
 
-// The formula of tensor_spec.h, written again.
+// A second implementation of the formula of tensor_spec.h.
 TEST_P(DistTensorValuesTest, RandomValuesAreThoseOfTheFormula) {
   const RowSpace space = RowSpace::Nodes(NodeTypeId(1));
   const DistTensor tensor = Make({.rows = space,
@@ -223,7 +223,7 @@ TEST_P(DistTensorValuesTest, SumsAreExactUntilTheyAreRounded) {
   ExactSum sums[2];
   float smallest = INFINITY, largest = -INFINITY;
   for (size_t i = 0; i < values.size(); ++i) {
-    // A function of the original id alone, over 60 powers of two: a sum in another order would differ.
+    // A function of the original id over 60 powers of two: the sum depends on its order.
     const auto words = Philox4x32(3, original[i / 2], i % 2);
     values[i] = std::ldexp(UnitFloat(words[0]) - 0.5f, static_cast<int>(BoundedDraw(words[1], 60)) - 30);
     sums[i % 2].Add(values[i]);

@@ -1,5 +1,5 @@
-// Labels that come with the batches of EdgeDataLoader: of edges between two node types, several of them between the
-// same ends, however the partitions are reached and wherever the edges come from.
+// Edge columns in batches of EdgeDataLoader: for edges between two node types with parallel edges, for every kind of
+// access to the partitions and every source of edges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,16 +25,16 @@ using testing::ServedGraph;
 
 constexpr char kOrders[] = "orders";
 constexpr uint64_t kCustomers = 10, kNumOrders = 120, kTrainOrders = 80;
-constexpr uint32_t kShopSteps[] = {1, 9, 3};  // of each forty edges
+constexpr uint32_t kShopSteps[] = {1, 9, 3};  // for each forty edges
 constexpr uint32_t kEpoch = 2;
 constexpr NodeTypeId kCustomer(0), kShop(1);
 
-// Original ids of an order's ends. Four of forty orders in a row have the same ones.
+// Original ids of the endpoints of an order. Four of forty consecutive orders have the same endpoints.
 uint64_t CustomerOf(int64_t order) { return static_cast<uint64_t>(order) % kCustomers; }
 uint64_t ShopOf(int64_t order) { return (CustomerOf(order) + kShopSteps[order / 40]) % kCustomers; }
 
-// Orders of customers in shops, with their reverses. The amount of edge i is i, its parts are i and -i. The split has
-// every edge once, in an order of its own: those to train by their numbers, those to test by their ends alone.
+// Orders of customers in shops, with reverse edges. The amount of edge i is i, its parts are i and -i. The split has
+// every edge once, in an order of its own: training edges by edge id, test edges by endpoints only.
 graph::SourceGraph Orders() {
   graph::SourceGraph source;
   source.name = kOrders;
@@ -66,7 +66,7 @@ graph::SourceGraph Orders() {
   return *graph::Preprocess(std::move(source), {.add_reverse_edges = true}, 1);
 }
 
-// Of the split's training edges in its order.
+// Training edges in the order of the split.
 std::vector<int64_t> TrainAmounts() {
   std::vector<int64_t> amounts;
   for (uint64_t i = 0; i < kTrainOrders; ++i) amounts.push_back(static_cast<int64_t>(i * 7 % kNumOrders));
@@ -111,7 +111,7 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
   EdgeColumnsTest() : source_(Orders()), served_(source_, GetParam().num_partitions) {
     SessionOptions session;
     if (GetParam().how == std::string("Shards")) {
-      // Owned by the test, for longer than the graphs.
+      // Owned by the test; outlives the graphs.
       partitions_ = {&served_.local_graph(), [](auto*) {}};
       return;
     }
@@ -144,7 +144,7 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
     return shard::testing::OriginalIds(*partitions_, type, nodes);
   }
 
-  // The amounts of a batch's edges, after a look at whether they are those of its ends.
+  // Returns the amounts of the edges of a batch after checking them against the endpoints.
   std::vector<int64_t> AmountsOf(const MiniBatch& batch) const {
     const Tensor& amounts = batch.links->rows.at("amount");
     const Tensor& parts = batch.links->rows.at("parts");
@@ -164,7 +164,7 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
     }
     return seen;
   }
-  // Of an epoch's batches, one after the other.
+  // Returns those of all batches of an epoch.
   template <class Edges>
   std::vector<int64_t> AmountsOfEpoch(const DistGraph& graph, const Edges& edges,
                                       const EdgeLoaderOptions& options) const {
@@ -267,7 +267,7 @@ TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
   options.want_pair_ids = true;
   for (const auto kind : {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint}) {
     options.negatives = {kind, kind == sampler::NegativeKind::kJoint ? 3u : 0u};
-    for (const uint32_t world_size : {1u, 3u, 30u}) {  // the last ones get no edges
+    for (const uint32_t world_size : {1u, 3u, 30u}) {  // the last ranks get no edges
       const uint32_t rank = world_size - 1;
       options.sampled_by = SampledBy::kThisProcess;
       const auto expected = BatchesOfEpoch(*GraphOf(rank, world_size), split, options, kEpoch);
@@ -329,7 +329,7 @@ TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
   }
 }
 
-// More ranks than edges, and lists of none: their batches have rows of the column's type.
+// More ranks than edges, and empty lists: the batches have rows of the type of the column.
 TEST_P(EdgeColumnsTest, NoEdgesHaveNoRows) {
   const auto graph = GraphOf(150, 151);
   const auto share = EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.columns = {"amount"}});
@@ -369,7 +369,7 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
   const Status no_column =
       EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.columns = {"weather"}}).status();
   EXPECT_EQ(no_column.code(), StatusCode::kNotFound);
-  // Lists have attached tensors by their ids, splits columns alone.
+  // Lists support attached tensors by edge id, splits support columns only.
   auto weather = DistTensor::Create(*graph, {.rows = sampler::RowSpace::Edges(orders()), .name = "measured"});
   ASSERT_TRUE(weather.ok() && weather->AttachAs("weather").ok()) << weather.status().ToString();
   EXPECT_TRUE(refusal(*list, options).ok());
@@ -385,7 +385,7 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(refusal(split, options).message(), HasSubstr("without a name"));
 }
 
-// The servers have room for eight rows in an answer.
+// Responses of the servers hold eight rows.
 TEST(SplitReaderTest, ReadsWideRowsInMoreQuestions) {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions = shard::testing::MakeTestPartitions(Orders(), 2, 3, &book);
@@ -394,7 +394,7 @@ TEST(SplitReaderTest, ReadsWideRowsInMoreQuestions) {
   const DistGraph graph(kOrders, *std::move(limited), Context());
   const SplitReader reader(graph, *graph.schema().FindEdgeType("orders"), kOrders, graph::SplitPartName::kTrain,
                            /*items_per_question=*/1000);
-  std::vector<uint64_t> positions;  // neither all nor those of whole questions
+  std::vector<uint64_t> positions;  // neither all edges nor those of whole queries
   for (uint64_t i = 3; i < kTrainOrders; i += 1 + i % 2) positions.push_back(i);
   EXPECT_EQ(reader.ReadRows("parts", positions).status().code(), StatusCode::kResourceExhausted);
   const auto rows = reader.ReadRows("parts", positions, /*bytes_per_question=*/64);

@@ -1,4 +1,4 @@
-// Loaders of edges: the batches that link prediction trains on, from splits, lists and shares, in step order.
+// EdgeDataLoader: batches for link prediction from splits, lists and shares, in the order of steps.
 #include "services/client/edge_data_loader.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ constexpr uint64_t kLinksPerBatch = 64;
 
 Result<MiniBatch> AsDrawn(MiniBatch batch) { return batch; }
 
-// 200 links to train, which go for both directions.
+// 200 training links in both directions.
 EdgeLoaderOptions LinkOptions(NegativeKind kind = NegativeKind::kUniform) {
   EdgeLoaderOptions options{.batch_size = kLinksPerBatch, .negatives = {kind, 3}, .reverse_types = {}, .sampling = {}};
   options.reverse_types = {{kLinkType, kLinkType}};
@@ -57,7 +57,7 @@ class EdgeDataLoaderTest : public ::testing::Test {
     ESPALIER_CHECK(links.ok()) << links.status().ToString();
     return *std::move(links);
   }
-  // The batch that Espalier's trainer takes.
+  // The batch of the built-in trainer.
   MiniBatch TrainersBatch(const EdgeLoaderOptions& options, uint32_t step, uint32_t num_trainers, uint32_t rank) const {
     sampler::EpochPlan plan{.seed_type = kLinkEnd, .split = "links", .batch_size = options.batch_size};
     plan.links = sampler::LinkPlan{.types = {{kLinkType, kLinkType}}, .negatives = options.negatives};
@@ -145,7 +145,7 @@ TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
   }
 }
 
-// The distinct ones tell: ranks that draw alike have as many together as one alone.
+// Counts distinct negatives: ranks with equal samples would together have as many as one rank.
 TEST_F(EdgeDataLoaderTest, RanksWithEdgesOfTheirOwnDrawNegativesOfTheirOwn) {
   for (const NegativeKind kind :
        {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
@@ -217,7 +217,7 @@ TEST_F(EdgeDataLoaderTest, TheBatchsEdgesAndTheirReversesAreNotDrawnUnlessAskedF
       }
     }
   }
-  EXPECT_GE(drawn_unless_excluded, 200u);  // every link at least
+  EXPECT_GE(drawn_unless_excluded, 200u);  // at least every link
 }
 
 TEST_F(EdgeDataLoaderTest, TakesAnyPartInItsOrderAndLeavesTheLastBatchOut) {

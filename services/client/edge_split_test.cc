@@ -1,4 +1,4 @@
-// Shares of edges: together the whole, balanced or at home, whether of a named split, of ids or of a mask.
+// Shares of edges of a named split, of ids and of a mask: they are disjoint and complete, balanced or local.
 #include "services/client/edge_split.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
     }
   }
 
-  // Of every rank. split(graph) is an EdgeSplit.
+  // Returns the shares of all ranks. split(graph) returns an EdgeSplit.
   template <class Split>
   std::vector<EdgeShare> Shares(Split split) const {
     std::vector<EdgeShare> shares;
@@ -62,7 +62,7 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
     return shares;
   }
 
-  // Every third edge id from the last down, then three of them once more.
+  // Every third edge id in descending order, then three of them again.
   std::vector<GlobalEdgeId> SomeIds() const {
     std::vector<GlobalEdgeId> ids;
     for (uint64_t id = graphs_[0]->num_edges(kSplitType); id > 2; id -= 3) ids.emplace_back(id - 1);
@@ -84,7 +84,7 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
     for (const EdgeShare& share : shares) all.insert(all.end(), share.edges.ids.begin(), share.edges.ids.end());
     return all;
   }
-  // The ends are those of the ids.
+  // The endpoints are those of the ids.
   void ExpectEndsOfIds(const std::vector<EdgeShare>& shares) const {
     for (const EdgeShare& share : shares) {
       ASSERT_EQ(share.edges.ids.size(), share.edges.size());
@@ -97,7 +97,7 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
       }
     }
   }
-  // Each rank has edges of its partitions alone, and ranks that share a partition equally many, to within one.
+  // Each rank has edges of its partitions only; the shares of ranks of the same partition differ by at most one.
   void ExpectAtHome(const std::vector<EdgeShare>& shares) const {
     const uint32_t partitions = GetParam().partitions, world_size = GetParam().world_size;
     const graph::PartitionBook& book = graphs_[0]->book();
@@ -205,12 +205,12 @@ TEST_P(EdgeSplitTest, LocalSharesAreAtHomeWithTheOwnersOfTheirDestinations) {
   EXPECT_EQ(joined, ids);
 }
 
-// More ranks than edges (26) among them.
+// Includes more ranks than edges (26).
 INSTANTIATE_TEST_SUITE_P(Ranks, EdgeSplitTest,
                          ::testing::Values(EdgeSplitCase{1, 1}, EdgeSplitCase{1, 4}, EdgeSplitCase{3, 2},
                                            EdgeSplitCase{2, 5}, EdgeSplitCase{2, 30, 200}));
 
-// Over two servers: 50 of 200 edges, not all of them.
+// Two servers; a rank queries 50 of 200 edges, not all of them.
 TEST(EdgeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
   telemetry::MetricRegistry metrics;
   const ServedGraph served(testing::SmallGraph(), 2, {.metrics = &metrics});

@@ -1,4 +1,4 @@
-// Learnable rows over partitions, in this process and behind servers: the same steps end with the same bits everywhere.
+// Learnable rows in this process and on servers, for several numbers of partitions: equal steps give equal bits.
 #include "services/sampler/routing/embedding_store.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ std::vector<GlobalRowId> RowsOfNodes(const std::vector<GlobalNodeId>& nodes) {
   return rows;
 }
 
-// The original ids that a trainer's batch of a step holds, some of them twice; every third batch is empty.
+// Original ids of the batch of a trainer in a step, some of them twice; every third batch is empty.
 std::vector<OriginalNodeId> BatchOf(uint32_t rank, uint64_t step, uint64_t num_nodes) {
   PhiloxStream random(17, 100 * step + rank);
   std::vector<OriginalNodeId> batch;
@@ -61,8 +61,8 @@ Status PushAndWait(sampler::EmbeddingStore& store, const EmbeddingSpec& spec, co
       [&](sampler::DoneStatus done) { store.PushGradients(spec, step, rows, gradients, Soon(), std::move(done)); });
 }
 
-// One trainer's steps from `first_step` on: reads its batch's rows, and takes twice the rows and a bit as their
-// gradients.
+// Runs the steps of one trainer from `first_step` on: reads the rows of its batch and pushes gradients of slightly more
+// than twice the rows.
 void Train(sampler::PartitionedGraph& graph, uint32_t rank, uint32_t num_trainers, uint64_t num_steps,
            uint64_t first_step = 0) {
   EmbeddingSpec spec = AdagradRows(num_trainers);
@@ -94,7 +94,7 @@ std::vector<GlobalRowId> AllRows(sampler::PartitionedGraph& graph) {
   return RowsOfNodes(*nodes);
 }
 
-// All rows in the order of original ids, after `num_steps` steps of `num_trainers` trainers at once.
+// All rows in the order of original ids, after `num_steps` steps of `num_trainers` concurrent trainers.
 std::vector<float> Trained(sampler::PartitionedGraph& graph, uint32_t num_trainers, uint64_t num_steps) {
   {
     std::vector<std::jthread> trainers;
@@ -196,12 +196,12 @@ TEST(EmbeddingStoreTest, AReadOfAVersionThatNeverComesEndsAtItsDeadline) {
   const Status late = graph->embeddings()
                           .ReadEmbedding(AdagradRows(1), 1, rows, Deadline::After(std::chrono::milliseconds(200)))
                           .status();
-  // Whose clock is first: this client's, or the server's, which asks to be asked again.
+  // Either the client's deadline passes first, or that of the server, whose error is retried.
   const bool is_late = late.code() == StatusCode::kDeadlineExceeded || late.code() == StatusCode::kUnavailable;
   EXPECT_TRUE(is_late) << late.ToString();
 }
 
-// A run that was killed, and the same command once more: same incarnation, same servers, other rows.
+// A killed run and the same command again: same incarnation, same servers, new rows.
 TEST(EmbeddingStoreTest, AnotherRunTakesThePlaceOfOneThatWasKilled) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = RemoteGraph(served, rpc::kPreferredReplyBytes);

@@ -1,4 +1,4 @@
-// Servers that die, hang, restart, or belong to somebody else.
+// Servers that are killed, hang, restart, or belong to another partitioning or job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(RemotePartitionFailureTest, ReportsAKilledServerWithinTheDeadline) {
   ASSERT_TRUE(DegreeOfFirst(*access, Deadline::After(seconds(30))).ok());
   served.Kill(0);
 
-  // Long enough for one try to end, which is what the answer then tells of.
+  // Long enough for one attempt to end, whose error is then returned.
   const auto degree = DegreeOfFirst(*access, Deadline::After(seconds(3)));
 
   EXPECT_EQ(degree.status().code(), StatusCode::kUnavailable) << degree.status().ToString();
@@ -79,7 +79,7 @@ TEST(RemotePartitionFailureTest, WaitsForAServerThatRestarts) {
   EXPECT_EQ(degree->ValueAsInt(0), before->ValueAsInt(0));
 }
 
-// Every kind of read, asked while the server is gone and answered by the one that takes its place.
+// Every kind of read, made while the server is down and served by its replacement.
 TEST(RemotePartitionFailureTest, ReadsDoNotNoticeARestart) {
   ServedGraph served(testing::SmallGraph(), 2);
   SessionOptions options;
@@ -273,7 +273,7 @@ graph::SourceGraph DenseWithAHub() {
   return source;
 }
 
-// Nobody knows the in-degrees before the server refuses: 1000 bytes hold those of a few nodes.
+// The client does not know the in-degrees before the server refuses: 1000 bytes hold the in-edges of a few nodes.
 TEST(RemotePartitionFailureTest, AsksForHalvesOfWhatIsTooLargeAnAnswer) {
   const ServedGraph served(DenseWithAHub(), 1, {.limits = {.max_reply_bytes = 1000}});
   const auto access = served.Remote(0);
@@ -321,7 +321,7 @@ TEST(RemotePartitionFailureTest, AsksForHalvesOfWhatIsTooLargeAnAnswer) {
   expect_too_large({dense, hub});
 }
 
-// 80 MB of rows: more than any message may hold here, so it only works in pieces.
+// 80 MB of rows exceed the size of a message here, so they must be read in pieces.
 TEST(RemotePartitionFailureTest, MovesMoreRowsThanAMessageHolds) {
   ServedGraph served(testing::SmallGraph(), 1, {.limits = {.max_reply_bytes = 8 << 20}, .max_request_bytes = 8 << 20});
   const auto access = served.Remote(0);

@@ -1,4 +1,4 @@
-// Whatever bytes arrive at a server, it answers with an error and goes on.
+// A server responds to arbitrary bytes with an error and stays usable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ TEST(HostileFramesTest, GarbageIsInvalid) {
   EXPECT_EQ(Send(peer, kMethods[0], ValidSample(served)), StatusCode::kOk);
 }
 
-// Times and walks come one for each destination, of the right type, or not at all.
+// Times and walks must have one entry per destination and the right type, or be absent.
 TEST(HostileFramesTest, TimesAndWalksFitTheDestinations) {
   ServedGraph served(testing::SmallGraph(), 1, {.build = {.time_column = graph::kEdgeWeightColumn}});
   const auto peer = served.PeerOf(0);
@@ -121,7 +121,7 @@ TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
   for (int round = 0; round < 1500; ++round) {
     std::string bytes = valid;
     for (uint32_t i = 0; i <= random.NextBelow(3); ++i) {
-      // Mostly behind the identity, where damage gets past the gate.
+      // Mostly behind the identity, so that the identity check passes.
       const size_t from = random.NextBelow(4) == 0 ? 0 : 70;
       bytes[from + random.NextBelow(static_cast<uint32_t>(bytes.size() - from))] = static_cast<char>(random.Next());
     }
@@ -129,7 +129,7 @@ TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
     EXPECT_THAT(
         code, ::testing::AnyOf(StatusCode::kOk, StatusCode::kInvalidArgument, StatusCode::kNotFound,
                                StatusCode::kFailedPrecondition, StatusCode::kAborted, StatusCode::kResourceExhausted));
-    // A damaged incarnation would fence off everything that follows.
+    // A damaged incarnation could make the server refuse all later requests.
     if (served.server(0).newest_incarnation() != 0) {
       served.Kill(0);
       served.Restart(0);
@@ -138,7 +138,7 @@ TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
   EXPECT_EQ(Send(peer, kMethods[0], valid), StatusCode::kOk);
 }
 
-// Questions about and changes of a tensor, as a client sends them.
+// Reads and changes of a tensor, as a client sends them.
 template <class Request, class... Tensors>
 std::string ValidTensorRequest(Request request, const Tensors&... tensors) {
   request.mutable_identity()->set_partition_key(testing::kPartitionKey);

@@ -1,4 +1,4 @@
-// Whatever a stream of mini-batches begins or goes on with, its sampler ends it with an error and serves the next.
+// A sampler ends a stream with arbitrary messages with an error and serves the next stream.
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A client that sends these messages, says that there are no more, and takes all that comes.
+// A client that sends these messages, half-closes the stream and reads all responses.
 class RawStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   RawStream(rpc::Peer& sampler, std::vector<grpc::ByteBuffer> messages) : messages_(std::move(messages)) {
@@ -36,9 +36,9 @@ class RawStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::B
     StartCall();
   }
 
-  // How the sampler ends the stream.
+  // Returns the status with which the sampler ends the stream.
   Status WaitForEnd() { return end_.get_future().get(); }
-  // Once it has ended.
+  // Set when the stream has ended.
   int num_batches() {
     MutexLock lock(&mutex_);
     return num_batches_;

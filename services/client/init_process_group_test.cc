@@ -1,4 +1,4 @@
-// Ranks of a program that meet over graph servers.
+// Rendezvous of the ranks of a program over graph servers.
 #include "services/client/init_process_group.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ class InitProcessGroupTest : public ::testing::Test {
     context.world_size = size;
     return context;
   }
-  // The sum of 1, 10, 100, ... over the ranks, on each.
+  // Returns the sum of 1, 10, 100, ... over the ranks, as seen by each rank.
   std::vector<double> SumOfAll(uint32_t size, uint64_t incarnation) const {
     std::vector<double> sums(size);
     std::vector<std::jthread> ranks;
@@ -52,7 +52,7 @@ class InitProcessGroupTest : public ::testing::Test {
 
 TEST_F(InitProcessGroupTest, RanksFindEachOtherAndAddUp) {
   EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));
-  EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));  // once more, as the same incarnation
+  EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));  // again, with the same incarnation
   EXPECT_THAT(SumOfAll(2, 2), ElementsAre(11, 11));
 }
 
@@ -75,7 +75,7 @@ TEST_F(InitProcessGroupTest, SomebodyMissingIsToldAtTheDeadline) {
   }
 }
 
-// Not at that of the graph's own calls.
+// The deadline of the rendezvous applies, not that of the graph's calls.
 TEST(MeetWithoutServersTest, ServersThatAreAwayAreToldAtTheDeadline) {
   testing::ServedGraph served(testing::SmallGraph(), 2);
   Context context;
@@ -109,8 +109,8 @@ TEST_F(InitProcessGroupTest, AStopEndsTheWait) {
   }
 }
 
-// Rank 2 never comes: the stop finds the others wherever they are, rank 1 first, which rank 0 would otherwise send
-// away.
+// Rank 2 never joins: the stop ends the wait of the others in every phase. Rank 1 is stopped first, because rank 0
+// would refuse it otherwise.
 TEST_F(InitProcessGroupTest, AStopEndsTheWaitForTheOthers) {
   std::vector<std::stop_source> stops(2);
   std::vector<Status> ends(2);

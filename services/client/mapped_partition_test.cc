@@ -1,4 +1,5 @@
-// Whether a server's files may be mapped: the nonce file is named by a peer, so it may be anything.
+// Check whether the files of a server may be mapped: the path of the nonce file comes from a peer and may name
+// anything.
 #include "services/client/mapped_partition.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +52,7 @@ TEST_F(SharesFilesWithTest, WantsAnOrdinaryFile) {
   const std::string link = (folder_ / "link").string();
   std::filesystem::create_symlink(Write("nonce", "abcd"), link);
   EXPECT_FALSE(Shares(link, "abcd"));
-  // Opening it in the usual way would wait for a writer.
+  // A blocking open of the pipe would wait for a writer.
   const std::string pipe = (folder_ / "pipe").string();
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_FALSE(Shares(pipe, "abcd"));

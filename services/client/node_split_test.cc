@@ -1,5 +1,5 @@
-// Shares of nodes: together the whole, balanced or at home, whether of a named split, of ids or of a mask; and epochs
-// of equal length.
+// Shares of nodes of a named split, of ids and of a mask: they are disjoint and complete, balanced or local; epochs
+// have equal lengths.
 #include "services/client/node_split.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class NodeSplitTest : public ::testing::TestWithParam<Ranks> {
     return SharesOf(
         [&](const DistGraph& graph) { return NodeSplit(graph, kType, split_, graph::SplitPartName::kTrain, options); });
   }
-  // Of every rank. split(graph) is a NodeSplit.
+  // Returns the shares of all ranks. split(graph) returns a NodeSplit.
   template <class Split>
   std::vector<NodeShare> SharesOf(Split split) const {
     std::vector<NodeShare> shares;
@@ -62,8 +62,8 @@ class NodeSplitTest : public ::testing::TestWithParam<Ranks> {
     }
     return shares;
   }
-  // Each rank has nodes of its partitions alone, and ranks that share a partition equally many, to within one; all of
-  // them together are `whole`.
+  // Each rank has nodes of its partitions only; the shares of ranks of the same partition differ by at most one; the
+  // union is `whole`.
   void ExpectAtHome(const std::vector<NodeShare>& shares, const std::vector<GlobalNodeId>& whole) const;
 
   static constexpr NodeTypeId kType{0};
@@ -128,7 +128,7 @@ TEST_P(NodeSplitTest, LocalSharesAreAtHomeWithTheirOwners) {
 }
 
 TEST_P(NodeSplitTest, SharesOfIdsAreTheListInItsOrder) {
-  // Every third node from the last down, then three of them once more.
+  // Every third node in descending order, then three of them again.
   std::vector<GlobalNodeId> ids;
   for (uint64_t id = graphs_[0]->num_nodes(kType); id > 2; id -= 3) ids.emplace_back(id - 1);
   for (const size_t i : {5, 5, 0}) ids.push_back(ids[i]);
@@ -194,12 +194,12 @@ TEST_P(NodeSplitTest, EpochsAreEquallyLongOnEveryRank) {
   }
 }
 
-// More ranks than nodes (20) among them.
+// Includes more ranks than nodes (20).
 INSTANTIATE_TEST_SUITE_P(Ranks, NodeSplitTest,
                          ::testing::Values(Ranks{1, 1}, Ranks{1, 4}, Ranks{3, 2}, Ranks{2, 5}, Ranks{4, 4},
                                            Ranks{2, 24, 200}));
 
-// What ranks ask for, over four servers.
+// Calls of the ranks to four servers.
 class NodeSplitReadsTest : public ::testing::Test {
  protected:
   NodeSplitReadsTest() {

@@ -1,5 +1,5 @@
-// Tensors whose first values a plugin computes: the same near and far, for any partitioning, and nothing where it
-// fails.
+// Tensors whose initial values a plugin computes: equal in this process and on servers, for any partitioning; no tensor
+// exists after a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST_P(PluginTensorsTest, SaysWhatAnInitialiserDoesWrong) {
   EXPECT_THAT(ErrorOf("test/half").message(), HasSubstr("it has filled "));
   EXPECT_EQ(ErrorOf("test/too-much").code(), StatusCode::kInternal);
   EXPECT_THAT(ErrorOf("test/too-much").message(), HasSubstr("more than the "));
-  EXPECT_EQ(ErrorOf("test/abort").code(), StatusCode::kInternal);  // ABORTED is an older incarnation's
+  EXPECT_EQ(ErrorOf("test/abort").code(), StatusCode::kInternal);  // ABORTED is reserved for older incarnations
   EXPECT_EQ(ErrorOf("test/fields-").code(), StatusCode::kUnimplemented);
   EXPECT_THAT(ErrorOf("test/fields-").message(), AllOf(HasSubstr("'test/fields-'"), HasSubstr("'test/fields'")));
   EXPECT_EQ(ErrorOf("fields").code(), StatusCode::kInvalidArgument);
@@ -105,12 +105,13 @@ TEST_P(PluginTensorsTest, SaysWhatAnInitialiserDoesWrong) {
   EXPECT_THAT(dtype.message(), HasSubstr("the tensor's dtype is 2"));
 }
 
-// Whichever partition has the paper: the others have filled their rows.
+// On any partition of the paper, after the other partitions have filled their rows.
 TEST_P(PluginTensorsTest, WhatFailsOnOnePartitionLeavesNothingOnAny) {
   const auto other = OpenAnother();
   for (const char* paper : {"0", "1", "2", "799"}) {
     const Status failed = ErrorOf("test/refuse-one", paper);
-    EXPECT_EQ(failed.code(), StatusCode::kFailedPrecondition) << failed.ToString();  // NOT_FOUND is of lost rows
+    EXPECT_EQ(failed.code(), StatusCode::kFailedPrecondition)
+        << failed.ToString();  // NOT_FOUND is reserved for lost rows
     EXPECT_THAT(failed.message(), HasSubstr(std::string("nothing is known of ") + paper));
     EXPECT_EQ(DistTensor::Open(*other, papers_, "failing").status().code(), StatusCode::kNotFound);
   }
@@ -128,7 +129,7 @@ TEST_P(PluginTensorsTest, AnInitialiserThatTakesTooLongIsGivenUp) {
                    .name = "after",
                    .initializer = Initializer::Plugin("test/fields", "", 7)})
                  .CountNonzero(),
-            graph_->num_nodes(NodeTypeId(1)) - 1);  // but paper 0
+            graph_->num_nodes(NodeTypeId(1)) - 1);  // all but paper 0
 }
 
 TEST_P(PluginTensorsTest, LearnableRowsBeginWithThemToo) {

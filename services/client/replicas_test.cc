@@ -1,4 +1,4 @@
-// Several servers for a partition: any answers about immutable data, one holds what can be written.
+// Replicas of a partition: all serve immutable data, one holds mutable data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using testing::ServedGraph;
 const NodeTypeId kReplicatedNodes(0);
 const EdgeTypeId kReplicatedEdges(0);
 
-// Two servers for each of two partitions, with metrics of their own.
+// Two servers for each of two partitions, with separate metrics.
 class ReplicasTest : public ::testing::Test {
  protected:
   SessionOptions Options() const {
@@ -29,7 +29,7 @@ class ReplicasTest : public ::testing::Test {
     options.machine = "here";
     return options;
   }
-  // Of a session that hears from all of them, however slow this machine is.
+  // Options of a session that waits for all replicas, also on a slow machine.
   SessionOptions PatientOptions() const {
     SessionOptions options = Options();
     options.replicas_timeout = options.connect_timeout;
@@ -41,7 +41,7 @@ class ReplicasTest : public ::testing::Test {
     for (uint64_t i = 0; i < 1500; i += 7) nodes.emplace_back(i);
     return nodes;
   }
-  // Every kind of question, answered as one process with all partitions answers it.
+  // Every kind of query gives the same result as one process with all partitions.
   void ExpectTheSameNumbers(sampler::PartitionedGraph& remote) {
     sampler::PartitionedGraph& local = one_.local_graph();
     const Deadline soon = Deadline::After(seconds(60));
@@ -133,7 +133,7 @@ TEST_F(ReplicasTest, WhatCanBeWrittenIsAtTheFirst) {
   };
   EXPECT_TRUE(read().ok());
   EXPECT_EQ(value, 7);
-  // Its data is lost with it, whatever the other could say.
+  // Its mutable data is lost, although the replica is available.
   other_.Restart(0);
   one_.Restart(0);
   EXPECT_EQ(read().code(), StatusCode::kNotFound);
@@ -172,7 +172,7 @@ TEST_F(ReplicasTest, JoinedOnesServeThePartition) {
   EXPECT_EQ(Connect(options).status().code(), StatusCode::kInvalidArgument);
 }
 
-// In any order of partitions, of any number of servers each; the highest incarnation that one has seen is the job's.
+// Any order of partitions and any number of servers each; the job has the highest incarnation that a server has seen.
 TEST_F(ReplicasTest, TheNewestIncarnationCounts) {
   other_.Restart(1, /*incarnation=*/6);
   SessionOptions options = PatientOptions();

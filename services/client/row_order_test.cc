@@ -1,4 +1,4 @@
-// The order in which rows are saved: the same for any partitioning.
+// The order of saved rows is the same for any partitioning.
 #include "services/client/row_order.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace espalier::client {
 namespace {
 
-// All rows, some at a time.
+// Reads all rows in several queries.
 std::vector<GlobalRowId> RowsIn(RowOrder& order) {
   std::vector<GlobalRowId> all;
   for (uint64_t count = 1;; count = 2 * count + 1) {
@@ -50,7 +50,7 @@ TEST_P(RowOrderTest, EdgesComeInTheOrderOfAGraphInOnePiece) {
   }
 }
 
-// Of a node that has many, some at a time.
+// A node with many in-edges is read in several queries.
 TEST_P(RowOrderTest, HowManyEdgesAreAskedForAtOnceDoesNotMatter) {
   for (const EdgeTypeId type : {EdgeTypeId(0), EdgeTypeId(1)}) {
     const RowSpace space = RowSpace::Edges(type);

@@ -1,4 +1,4 @@
-// Loaders whose batches sampler processes draw, against those that draw in their own process.
+// Loaders with sampler processes, compared with loaders that sample in their own process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kLoadedEpoch = 3;
 
-// A typed graph and one of one type, two samplers over each.
+// A heterograph and a homogeneous graph, with two samplers each.
 class SamplerLoadersTest : public ::testing::TestWithParam<bool> {
  protected:
   SamplerLoadersTest()
@@ -179,7 +179,7 @@ TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
   ExpectSameBatches(BatchesOfNodes(graph, Nodes(), there), BatchesOfNodes(graph, Nodes(), here));
 }
 
-// The questions of this program may take ten minutes; who begins anew or goes away does not wait for them.
+// Queries of this program may take ten minutes; a new epoch and the destructor do not wait for them.
 TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
   testing::ServedSamplers samplers(partitions_, 1);
   const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());
@@ -196,7 +196,7 @@ TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
   EXPECT_LT(timer.Seconds(), 300);
 }
 
-// Another job's: what it does not admit comes with the first batch.
+// Samplers of another job: their refusal is returned with the first batch.
 TEST_P(SamplerLoadersTest, ABatchThatTheSamplersJobDoesNotHaveIsRefused) {
   server::SamplerServerOptions of_another_job;
   of_another_job.admit = [](const server::StreamPlan&) { return FailedPrecondition("a stream of another job"); };

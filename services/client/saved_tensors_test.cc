@@ -1,4 +1,4 @@
-// Tensors in a store: the same rows over any partitioning; nothing of what is damaged, half-written or another graph's.
+// Saved tensors: equal rows for any partitioning; damaged, incomplete and foreign ones are refused as a whole.
 #include "services/client/saved_tensors.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ DistTensor MakeTensor(const DistGraph& graph, const DistTensorOptions& options) 
   return *std::move(tensor);
 }
 
-// What each row stands for, whatever the partitioning.
+// Original id of each row, for any partitioning.
 std::vector<uint64_t> OriginalsOf(const ServedGraph& served, const RowSpace& space) {
   if (space.of != sampler::RowsOf::kOwn) return testing::OriginalIdsOf(served.local(), space);
   std::vector<uint64_t> numbers(space.num_own_rows);
@@ -56,7 +56,7 @@ DistTensorOptions PairsOf(const RowSpace& space) {
   return {.rows = space, .row_shape = {2}, .dtype = DType::kI64, .name = "pairs"};
 }
 
-// With two numbers in each row.
+// With two numbers per row.
 DistTensor MakePairs(const DistGraph& graph, const ServedGraph& served, const RowSpace& space) {
   DistTensor tensor = MakeTensor(graph, PairsOf(space));
   const Status written = tensor.WriteRows(RowRange(0, tensor.num_rows()), ValuesFor(served, space));
@@ -64,7 +64,7 @@ DistTensor MakePairs(const DistGraph& graph, const ServedGraph& served, const Ro
   return tensor;
 }
 
-// All below a folder, relative to it.
+// All files below a folder, relative to it.
 std::vector<std::string> FilesBelow(const std::string& folder) {
   std::vector<std::string> files;
   if (!std::filesystem::exists(folder)) return files;
@@ -140,7 +140,7 @@ class SavedFilesTest : public ::testing::Test {
       : served_(testing::SmallTypedGraph(), 2), graph_(OpenGraphOf(served_)), uri_(folder_.path() + "/a") {}
   ~SavedFilesTest() override { ESPALIER_CHECK(ArmFailpoints("").ok()); }
 
-  // Of two tensors, which are dropped then.
+  // Of two tensors, which are dropped afterwards.
   Status SaveAndDrop() {
     const DistTensor papers = MakePairs(*graph_, served_, kPapers), authors = MakePairs(*graph_, served_, kAuthors);
     return SaveTensors(*graph_, {{kPapers, "pairs"}, {kAuthors, "pairs"}}, uri_, {.bytes_per_file = 4000});
@@ -165,7 +165,7 @@ TEST_F(SavedFilesTest, DamagedOnesAreRefusedAndLeaveNothing) {
   ASSERT_TRUE(SaveAndDrop().ok());
   const std::vector<std::string> files = FilesBelow(uri_);
   ASSERT_GT(files.size(), 4u);
-  std::string of_second;  // the first tensor has been loaded by then
+  std::string of_second;  // read after the first tensor has been loaded
   for (const std::string& file : files) {
     if (file.find("/00001-pairs/") != std::string::npos) of_second = uri_ + "/" + file;
   }
@@ -189,7 +189,7 @@ TEST_F(SavedFilesTest, WhatWasNotSavedToItsEndIsNeverSeen) {
   ASSERT_TRUE(ArmFailpoints("store.put_if_absent=error:UNAVAILABLE").ok());
   EXPECT_EQ(SaveAndDrop().code(), StatusCode::kUnavailable);
   ASSERT_TRUE(ArmFailpoints("").ok());
-  const size_t num_left = FilesBelow(uri_).size();  // the manifest may be there, for all that is known
+  const size_t num_left = FilesBelow(uri_).size();  // the manifest may exist: the outcome of its write is unknown
   EXPECT_GT(num_left, 4u);
   EXPECT_THAT(*ListSavedTensors(folder_.path()), ElementsAre());
   EXPECT_EQ(LoadError().code(), StatusCode::kNotFound);
@@ -220,7 +220,7 @@ TEST_F(SavedFilesTest, TensorsThatExistAreNotWrittenOver) {
   EXPECT_EQ(refused.code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(refused.message(), HasSubstr("'pairs' of nodes/author"));
   EXPECT_EQ(*authors.CountNonzero(), 0u);
-  EXPECT_TRUE(MakeTensor(*graph_, PairsOf(kPapers)).made_by_this());  // the first of them has gone again
+  EXPECT_TRUE(MakeTensor(*graph_, PairsOf(kPapers)).made_by_this());  // the first tensor was dropped
 }
 
 TEST_F(SavedFilesTest, LoadedRowsLiveAsLongAsTheyAreToldTo) {
@@ -247,7 +247,7 @@ TEST_F(SavedFilesTest, SaysWhatCannotBeSaved) {
   EXPECT_TRUE(LoadTensors(*graph_, uri_)->tensors.empty());
 }
 
-// Two edges' sources change places: as many edges, and others.
+// Swaps the sources of two edges: the same number of edges, but different ones.
 TEST_F(SavedFilesTest, AnotherGraphsTensorsAreRefused) {
   graph::SourceGraph other = testing::SmallTypedGraph();
   graph::EdgeSet& changed = other.edges[1];

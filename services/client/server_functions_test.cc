@@ -1,4 +1,4 @@
-// Functions of plugins over gRPC: what they see, what they answer, and what becomes of those that fail.
+// Plugin functions over gRPC: their view of the partition, responses and errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing::ServedGraphOptions;
 
 ServedGraphOptions WithTestPlugin() { return testing::WithPlugin("test", ESPALIER_TEST_PLUGIN); }
 
-// As the plugin's function `describe` says it.
+// In the format of the plugin's function `describe`.
 std::string Described(const graph::PartitionBook& book, PartitionId p) {
   std::ostringstream text;
   text << "partition " << p.value << " of " << book.num_partitions() << "\n";
@@ -93,7 +93,7 @@ TEST(ServerFunctionsTest, WhatFailsIsNamedAndTheServerGoesOn) {
   EXPECT_THAT(error_of("test/throw-as-it-is").message(), HasSubstr("as it is"));
   EXPECT_EQ(error_of("test/refuse").code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(error_of("test/refuse").message(), HasSubstr("not today?"));
-  EXPECT_EQ(error_of("test/abort").code(), StatusCode::kInternal);  // ABORTED is an older incarnation's
+  EXPECT_EQ(error_of("test/abort").code(), StatusCode::kInternal);  // ABORTED is reserved for older incarnations
   EXPECT_THAT(error_of("test/abort").message(), HasSubstr("status 10"));
   EXPECT_TRUE(graph->CallFunctionEverywhere("test/echo", "").ok());
 }
@@ -121,7 +121,7 @@ TEST(ServerFunctionsTest, OnlyWhatIsIdempotentIsCalledAgain) {
   EXPECT_EQ(*graph->CallFunction(only, "test/once", "not 1"), "2");
 }
 
-// The server has one thread for functions: the second call is answered once the first has come to its end.
+// The server has one thread for functions: the second call runs after the first.
 TEST(ServerFunctionsTest, WhoLooksAtItsDeadlineStopsThere) {
   const ServedGraph served(testing::SmallGraph(), 1, WithTestPlugin());
   const auto impatient = OpenServed(served.addresses(), seconds(1)), patient = OpenServed(served.addresses());

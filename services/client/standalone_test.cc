@@ -1,4 +1,4 @@
-// Standalone mode against servers of the same partitions: everything that a program asks is answered alike.
+// Standalone mode, compared with servers of the same partitions: all queries give equal results.
 #include "services/client/standalone.h"
 
 #include <gmock/gmock.h>
@@ -128,7 +128,7 @@ TEST_F(StandaloneTest, TensorsAreThisProcessesOwn) {
   EXPECT_EQ(DistTensor::Open(*Alone(), RowSpace::Nodes(kPaper), "visits").status().code(), StatusCode::kNotFound);
 }
 
-// The ids that they are made of are in files that nothing else reads.
+// Original edge ids are in files that no other query reads.
 TEST_F(StandaloneTest, RandomRowsOfEdgesAreTheSame) {
   const auto alone = Alone(), served = Served();
   const EdgeTypeId rated(static_cast<uint16_t>(alone->schema().num_edge_types() - 1));

@@ -1,4 +1,4 @@
-// Subgraphs of typed graphs over any number of servers, against the edge lists that they were made of.
+// Subgraphs of heterographs on any number of servers, compared with the edge lists of the graphs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::ServedGraph;
 
-// An edge in the user's numbers.
+// An edge by original ids.
 using OriginalEdge = std::tuple<uint64_t, uint64_t>;  // source, destination
 
 class SubgraphTest : public ::testing::TestWithParam<uint32_t> {
@@ -41,7 +41,7 @@ class SubgraphTest : public ::testing::TestWithParam<uint32_t> {
     return {static_cast<uint64_t>(edges.sources.ValueAsInt(row)),
             static_cast<uint64_t>(edges.destinations.ValueAsInt(row))};
   }
-  // The user's number of a global edge.
+  // Original id of a global edge id.
   uint64_t OriginalEdgeId(EdgeTypeId type, GlobalEdgeId edge) const {
     const PartitionId owner = graph_->book().OwnerOf(type, edge);
     const Tensor& ids = served_.local().shards[owner.value]->data().original_edge_ids[type.value];
@@ -100,7 +100,7 @@ TEST_P(SubgraphTest, EdgeSubgraphHasTheEdgesThatWereAskedForAndTheirEnds) {
     std::vector<GlobalEdgeId>& of_type = edges[EdgeTypeId(type)];
     const auto count = static_cast<uint32_t>(graph_->num_edges(EdgeTypeId(type)));
     for (int i = 0; i < 200; ++i) of_type.emplace_back(random.NextBelow(count));
-    of_type.push_back(of_type.front());  // once more
+    of_type.push_back(of_type.front());  // a repeated edge
   }
 
   const auto subgraph = graph_->EdgeSubgraph(edges);

@@ -1,4 +1,4 @@
-// What a program does before it asks graph servers: servers with a plugin, and a graph over them.
+// Starts servers with a plugin and opens a graph over them.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ inline ServedGraphOptions WithPlugin(const std::string& name, const std::string&
   return options;
 }
 
-// By RPC, as a program of that job.
+// Opens the graph by RPC as a program of this job.
 inline std::unique_ptr<DistGraph> OpenServed(std::vector<std::string> addresses,
                                              std::chrono::seconds call_timeout = std::chrono::seconds(60),
                                              const std::string& job = "") {

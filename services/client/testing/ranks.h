@@ -1,4 +1,4 @@
-// What the ranks of a program see of a graph, one after the other: where tests of splits and loaders begin.
+// Opens a graph as each rank of a program, for tests of splits and loaders.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ inline std::unique_ptr<DistGraph> GraphOfRank(std::shared_ptr<sampler::Partition
   return std::make_unique<DistGraph>("test", std::move(partitions), context);
 }
 
-// An epoch's batches of an EdgeDataLoader over `edges`, as they are drawn. Fails the process after an error.
+// Returns the batches of an epoch of an EdgeDataLoader over `edges`. Aborts the process after an error.
 template <class Edges>
 std::vector<sampler::MiniBatch> BatchesOfEpoch(const DistGraph& graph, const Edges& edges,
                                                const EdgeLoaderOptions& options, uint32_t epoch,

@@ -1,4 +1,4 @@
-// Whether two mini-batches are the same, in everything that they hold.
+// Comparison of all fields of two mini-batches.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -91,8 +91,8 @@ void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
 
 namespace {
 
-// Split "links": the last edge type's first edges, `num_train` to train and a fourth of that to validate. Its column
-// "rating" is the same for parallel edges.
+// Split "links": the first edges of the last edge type, `num_train` for training and a quarter of that for validation.
+// Its column "rating" has equal values for parallel edges.
 void AddEdgeSplit(graph::SourceGraph& graph, int64_t num_train) {
   const size_t type = graph.edges.size() - 1;
   graph::EdgeSet& edges = graph.edges[type];

@@ -22,12 +22,12 @@ struct ServedGraphOptions {
   size_t max_request_bytes = size_t{64} << 20;
   int worker_threads = 2;
   partition::BuildOptions build;
-  std::shared_ptr<const server::PluginFunctions> functions;  // and initialisers; null: none
-  std::string machine;                                       // that all servers say they run on
+  std::shared_ptr<const server::PluginFunctions> functions;  // and initializers; null: none
+  std::string machine;                                       // that all servers report
   telemetry::MetricRegistry* metrics = nullptr;              // of all servers together
 };
 
-// Takes connections at an address and never says a word.
+// Accepts connections at an address and never sends anything.
 class SilentListener {
  public:
   explicit SilentListener(const std::string& address);  // "127.0.0.1:port", a free one for port 0
@@ -41,7 +41,7 @@ class SilentListener {
   std::string address_;
 };
 
-// One server per partition. Two of them from one source are replicas of each other.
+// One server per partition. Two ServedGraphs with the same source are replicas of each other.
 class ServedGraph {
  public:
   ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options = {});
@@ -54,11 +54,11 @@ class ServedGraph {
   std::shared_ptr<rpc::Peer> PeerOf(uint32_t partition) const;
   // A client of one server, with pieces of `reply_bytes`.
   std::shared_ptr<RemotePartition> Remote(uint32_t partition, size_t reply_bytes = rpc::kPreferredReplyBytes) const;
-  // Ends a server at once: calls under way fail.
+  // Stops a server at once: calls in flight fail.
   void Kill(uint32_t partition);
-  // Kill, and something that never answers in its place.
+  // Kills a server and replaces it by a SilentListener.
   void Hang(uint32_t partition);
-  // Starts it again at its old address: with the same partition, without what was written to its mutable tensors.
+  // Restarts it at its old address with the same partition, but without its mutable tensors.
   void Restart(uint32_t partition) { Restart(partition, options_.incarnation); }
   void Restart(uint32_t partition, uint64_t incarnation);
 
@@ -74,15 +74,16 @@ class ServedGraph {
   std::vector<std::string> addresses_;
 };
 
-// How many calls of a method ("GatherRows") servers with these metrics have answered with OK.
+// Returns the number of calls of a method ("GatherRows") that servers with these metrics have served with OK.
 double AnsweredCalls(telemetry::MetricRegistry& metrics, const std::string& method);
 
-// 20'000 edges, weights, 4 features, 150 nodes to train; and papers with authors. Both have a split "links" of edges of
-// one type, 200 to train, which has a column "rating". With fewer nodes the first has as much less of all.
+// A homogeneous graph with 20'000 edges, weights, 4 features and 150 training nodes, and a heterograph of papers and
+// authors. Both have a split "links" of edges of one type, with 200 training edges and a column "rating". With fewer
+// nodes the first graph is scaled down.
 graph::SourceGraph SmallGraph(uint64_t num_nodes = 1500);
 graph::SourceGraph SmallTypedGraph();
 
-// Waits for an asynchronous answer: Await<Tensor>([&](auto done) { access.InDegrees(..., done); }).
+// Blocks until an asynchronous call is done: Await<Tensor>([&](auto done) { access.InDegrees(..., done); }).
 template <class T, class Ask>
 Result<T> Await(Ask ask) {
   auto promise = std::make_shared<std::promise<Result<T>>>();

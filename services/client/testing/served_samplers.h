@@ -10,7 +10,7 @@
 
 namespace espalier::client::testing {
 
-// Over any graph, which they share. Fails the process where one cannot be started.
+// Samplers that share a graph. Aborts the process if one cannot be started.
 class ServedSamplers {
  public:
   ServedSamplers(std::shared_ptr<sampler::PartitionedGraph> graph, size_t count,

@@ -1,5 +1,4 @@
-// Tensors however their rows are reached: shards in this process, and servers over gRPC, with 1, 2 and 3 partitions.
-// The suites over it are one conformance suite.
+// Conformance suite for tensors: shards in this process and servers over gRPC, with 1, 2 and 3 partitions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,12 +40,12 @@ class TensorsEverywhere : public ::testing::TestWithParam<Reached> {
   explicit TensorsEverywhere(const ServedGraphOptions& options = {})
       : served_(SmallTypedGraph(), GetParam().num_partitions, options), graph_(OpenAnother()) {}
 
-  // Another program's view of the same graph.
+  // Opens the same graph as another program.
   std::unique_ptr<DistGraph> OpenAnother(std::chrono::seconds call_timeout = std::chrono::seconds(60)) const {
     Context context;
     context.call_timeout = call_timeout;
     if (GetParam().how == std::string("Local")) {
-      // Owned by the test, for longer than the graph.
+      // Owned by the test; outlives the graph.
       const std::shared_ptr<sampler::PartitionedGraph> local(&served_.local_graph(), [](auto*) {});
       return std::make_unique<DistGraph>("local", local, context);
     }

@@ -11,13 +11,13 @@
 namespace espalier::client::testing {
 namespace {
 
-constexpr uint64_t kSeedOfCut = 11;  // served_graph.cc's
+constexpr uint64_t kSeedOfCut = 11;  // as in served_graph.cc
 
 format::ColumnEntry ColumnOf(const std::string& name, const Tensor& tensor) {
   return {name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}};
 }
 
-// What every partition says of the whole graph.
+// Data about the whole graph that every partition has.
 void Describe(const graph::Partition& partition, format::Manifest* manifest) {
   for (const graph::OwnedNodes& nodes : partition.nodes) {
     auto& columns = manifest->node_columns.emplace_back();

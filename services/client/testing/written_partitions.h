@@ -1,4 +1,4 @@
-// A test graph's partitions as files.
+// Partitions of a test graph in files.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace espalier::client::testing {
 
-// Goes with everything in it.
+// A temporary folder; the destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -20,8 +20,8 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Cuts `source` as ServedGraph does and writes it into a new folder, with the manifest of a partitioning of that key.
-// The folder's URI. Fails the process where that is not possible: a test's own mistake.
+// Partitions `source` as ServedGraph does and writes it into a new folder with the manifest of a partitioning with this
+// key. Returns the URI of the folder. Aborts the process after an error.
 std::string WritePartitions(const graph::SourceGraph& source, uint32_t num_partitions, const std::string& folder,
                             const std::string& key);
 
