@@ -127,7 +127,7 @@ TEST_F(ChangingFunctionsTest, NoCallIsLostOrDoubled) {
   EXPECT_EQ(NumbersIn(tensor, 5, 6)[0], kCalls);  // first row of the second partition
 }
 
-TEST_F(ChangingFunctionsTest, NobodyElsesComesBetweenAReadAndAWrite) {
+TEST_F(ChangingFunctionsTest, NoOtherChangeHappensBetweenAReadAndAWrite) {
   constexpr int kPrograms = 4, kIncrements = 50;
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   {

@@ -56,7 +56,7 @@ TEST_F(InitProcessGroupTest, RanksFindEachOtherAndAddUp) {
   EXPECT_THAT(SumOfAll(2, 2), ElementsAre(11, 11));
 }
 
-TEST_F(InitProcessGroupTest, AloneARankAsksNobody) {
+TEST_F(InitProcessGroupTest, ASingleRankMakesNoCalls) {
   const Context context = ContextOf(0, 1);
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok());
@@ -65,7 +65,7 @@ TEST_F(InitProcessGroupTest, AloneARankAsksNobody) {
   EXPECT_EQ((*group)->size(), 1u);
 }
 
-TEST_F(InitProcessGroupTest, SomebodyMissingIsToldAtTheDeadline) {
+TEST_F(InitProcessGroupTest, AMissingRankIsReportedAtTheDeadline) {
   for (const uint32_t rank : {0u, 1u}) {
     const Context context = ContextOf(rank, 2);
     const auto graph = DistGraph::Open(context);

@@ -77,7 +77,7 @@ TEST_P(PluginTensorsTest, RowsComeInBlocksThatSeeTheirColumns) {
   }
 }
 
-TEST_P(PluginTensorsTest, RowsOfNothingAskNobody) {
+TEST_P(PluginTensorsTest, EmptyRowsMakeNoCalls) {
   EXPECT_EQ(Make({.rows = RowSpace::Own(0), .initializer = Initializer::Plugin("test/throw")}).num_rows(), 0u);
   const DistTensor none =
       Make({.rows = RowSpace::Own(5), .row_shape = {0}, .initializer = Initializer::Plugin("test/throw")});

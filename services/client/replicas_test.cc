@@ -150,7 +150,7 @@ TEST_F(ReplicasTest, ASessionBeginsWithThoseThatAreThere) {
   ExpectTheSameNumbers(*session->graph);
 }
 
-TEST_F(ReplicasTest, APartitionThatNobodyServesIsNamed) {
+TEST_F(ReplicasTest, APartitionWithoutServersIsNamed) {
   one_.Kill(1);
   other_.Kill(1);
   SessionOptions options = Options();

@@ -39,13 +39,13 @@ bool MayAnswerLater(const Status& status) {
 }
 
 // Converts a timeout to Unavailable: the last round may have been too short to find out more.
-Status NobodyAnswers(const Status& failure) {
+Status ToUnavailable(const Status& failure) {
   return failure.code() == StatusCode::kDeadlineExceeded ? Unavailable(failure.message()) : failure;
 }
 
 // Queries all servers of these groups concurrently. Returns an error if a server fails with an error that neither a
 // retry nor another replica can repair, or if in the last round no server of a group responds.
-Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& job, Deadline deadline, bool is_last) {
+Status QueryTogether(const std::vector<ServerGroup*>& groups, const std::string& job, Deadline deadline, bool is_last) {
   std::vector<std::shared_ptr<rpc::Peer>> peers;
   for (const ServerGroup* group : groups) peers.insert(peers.end(), group->peers.begin(), group->peers.end());
   std::vector<Result<ServerDescription>> answers = DescribeServers(peers, job, deadline);
@@ -62,7 +62,7 @@ Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& j
       }
       ++answer;
     }
-    if (is_last && !HasAnswered(*group)) return NobodyAnswers(first_failure);
+    if (is_last && !HasAnswered(*group)) return ToUnavailable(first_failure);
   }
   return Status();
 }
@@ -71,7 +71,7 @@ Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& j
 // one response is enough; slow replicas are left out.
 Status AskAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
   for (ServerGroup& group : groups) {
-    if (group.peers.size() == 1) RETURN_IF_ERROR(AskTogether({&group}, options.job, deadline, /*is_last=*/true));
+    if (group.peers.size() == 1) RETURN_IF_ERROR(QueryTogether({&group}, options.job, deadline, /*is_last=*/true));
   }
   while (true) {
     std::vector<ServerGroup*> silent;
@@ -80,7 +80,7 @@ Status AskAll(std::vector<ServerGroup>& groups, const SessionOptions& options, D
     }
     if (silent.empty()) return Status();
     const bool is_last = deadline.Remaining() <= options.replicas_timeout;
-    RETURN_IF_ERROR(AskTogether(silent, options.job, deadline.AtMost(options.replicas_timeout), is_last));
+    RETURN_IF_ERROR(QueryTogether(silent, options.job, deadline.AtMost(options.replicas_timeout), is_last));
     if (is_last) return Status();
   }
 }

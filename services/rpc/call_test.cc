@@ -234,7 +234,7 @@ TEST_F(ReplicatedCallTest, ASilentOneIsLeftAloneOnceACallHasWaitedForItInVain) {
   }
 }
 
-TEST_F(ReplicatedCallTest, WhereNobodyAnswersItEndsWithTheDeadline) {
+TEST_F(ReplicatedCallTest, WithoutResponseItEndsAtTheDeadline) {
   const DeafAddress first(DeafAddress::Kind::kRefuses), second(DeafAddress::Kind::kRefuses);
   const auto replicas = ReplicasAt({first.address(), second.address()}, {});
   const Status status = CallAndWait(replicas, kHealth, Empty(), Deadline::After(seconds(1))).status();

@@ -1,5 +1,5 @@
-// absl::Mutex and absl::CondVar (edges.h), over which gRPC has its own: those of their functions that gRPC calls.
-// Conditions of a Mutex and readers' locks are not among them.
+// Annotations (edges.h) of the functions of absl::Mutex and absl::CondVar that gRPC calls. gRPC uses neither conditions
+// of a Mutex nor reader locks.
 #include "absl/synchronization/mutex.h"
 #include "services/rpc/testing/tsan/edges.h"
 

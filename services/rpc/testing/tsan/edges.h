@@ -1,12 +1,11 @@
-// For the thread sanitizer only. Debian's abseil and gRPC are not instrumented: what their own synchronisation orders
-// would be reported as races. The files beside this one tell the sanitizer what it orders, primitive by primitive: each
-// function there has the name of the library's own and stands in front of it, for the library's calls too, because the
-// dynamic linker takes the program's first.
+// Annotations for ThreadSanitizer. Debian's abseil and gRPC are not instrumented, so accesses that their primitives
+// order would be reported as races. The files in this folder annotate these primitives: each function has the name of a
+// library function and interposes it, also for calls by the library, because the dynamic linker prefers symbols of the
+// program.
 //
-// What they say is what the primitives promise, between the threads that use the same one, so that whoever shares
-// nothing with another is still compared with it. Two things are coarser than the truth: a primitive orders its next
-// taker after all who gave before, not only after the last; and the sanitizer itself takes all sockets for one. What
-// libraries read and write by themselves is not looked at.
+// An annotation orders only threads that use the same primitive; races between other threads are still reported. Two
+// approximations: an acquire is ordered after all earlier releases of the primitive, not only after the last one, and
+// the sanitizer treats all sockets as one. Memory accesses inside the libraries are not checked.
 #pragma once
 
 #include <dlfcn.h>
@@ -18,11 +17,11 @@ void __tsan_release(void* address);
 
 namespace espalier::tsan {
 
-// What this thread has done is over for whoever acquires the same address from now on.
+// Orders the accesses of this thread before every later Acquire of the same address.
 inline void Release(void* address) { __tsan_release(address); }
 inline void Acquire(void* address) { __tsan_acquire(address); }
 
-// The library's function of this (mangled) name.
+// Returns the library function of this (mangled) name.
 template <class Function>
 Function* Next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

@@ -1,5 +1,5 @@
-// What gRPC's core synchronises by without a mutex (edges.h): queues, the serialisation of one call's work, the
-// readiness of sockets, and counts of references.
+// Annotations (edges.h) of the lock-free synchronization of gRPC core: queues, serialization of the work of a call,
+// readiness of sockets, and reference counts.
 #include <grpc/slice.h>
 #include <grpc/support/sync.h>
 
@@ -16,7 +16,7 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const
 
 namespace {
 
-// The end of a block's last use: an address in it that nothing else synchronises on.
+// Address within a block that orders its last use; nothing else synchronizes on it.
 void* LastUseOf(const volatile void* block) { return const_cast<char*>(static_cast<const volatile char*>(block)) + 1; }
 
 [[gnu::constructor]] void WatchFrees() {
@@ -38,7 +38,7 @@ int gpr_unref(gpr_refcount* count) {
   return was_last;
 }
 
-// A slice's memory begins with its count, and is freed with the last reference, wherever that is dropped.
+// The memory of a slice begins with its reference count and is freed with the last reference, on any thread.
 void grpc_slice_unref(grpc_slice slice) {
   static auto* const next = Next<decltype(grpc_slice_unref)>("grpc_slice_unref");
   const bool is_counted = reinterpret_cast<uintptr_t>(slice.refcount) > 1;  // 0: in the slice itself; 1: static
@@ -68,7 +68,7 @@ void* PopAndCheckEnd(void* queue, bool* empty) {
   return node;
 }
 
-// --- CallCombiner: one thread at a time works on a call. (`error` is an absl::Status, which travels by address.)
+// --- CallCombiner: one thread at a time works on a call. (`error` is an absl::Status passed by address.)
 
 void Start(void* combiner, void* closure, void* error, const char* file, int line,
            const char* reason) asm("_ZN9grpc_core12CallCombiner5StartEP12grpc_closureN4absl7debian36StatusEPKciS7_");
@@ -89,7 +89,7 @@ void Stop(void* combiner, const char* file, int line, const char* reason) {
   next(combiner, file, line, reason);
 }
 
-// --- LockfreeEvent: who waits for a socket, and who finds it ready. What waited runs later.
+// --- LockfreeEvent: orders a closure that waits for a socket after the thread that finds it ready.
 
 void NotifyOn(void* event, void* closure) asm("_ZN9grpc_core13LockfreeEvent8NotifyOnEP12grpc_closure");
 void NotifyOn(void* event, void* closure) {

@@ -1,5 +1,5 @@
-// Counts that gRPC's C++ headers keep (edges.h). Code of ours has the headers' functions, instrumented; libgrpc++ has
-// its own copies of them, which are not: here what is counted by both is acquired where libgrpc++ may have counted
+// Annotations (edges.h) of counters in gRPC's C++ headers. The project's code has instrumented copies of these inline
+// functions, libgrpc++ has uninstrumented ones. Counters that both use are acquired where libgrpc++ may have counted
 // last.
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/server_callback.h>
@@ -15,7 +15,7 @@ using grpc::internal::ServerReactor;
 
 namespace espalier::tsan {
 
-// Private members, which only an explicit instantiation may name.
+// Access to private members, which only an explicit instantiation may name.
 std::shared_ptr<grpc::Channel>& ChannelOf(grpc::ClientContext& context);
 std::atomic_int& OutstandingOf(ServerCallbackCall& call);
 std::atomic_int& CancelConditionsOf(ServerCallbackCall& call);
@@ -38,12 +38,12 @@ struct OpenCancelConditions {
 };
 template struct OpenCancelConditions<&ServerCallbackCall::on_cancel_conditions_remaining_>;
 
-// Stands before a reactor for its one OnCancel, after which gRPC counts one callback less.
+// Wraps a reactor for its only OnCancel, after which gRPC decrements the number of callbacks.
 class CancelledReactor final : public ServerReactor {
  public:
   CancelledReactor(ServerCallbackCall& call, ServerReactor& reactor) : call_(call), reactor_(reactor) {}
   bool InternalInlineable() override { return reactor_.InternalInlineable(); }
-  void OnDone() override {}  // never called: gRPC keeps the reactor itself for that
+  void OnDone() override {}  // never called: gRPC calls it on the wrapped reactor
   void OnCancel() override {
     reactor_.OnCancel();
     Release(&OutstandingOf(call_));
@@ -62,7 +62,7 @@ using espalier::tsan::CancelledReactor;
 using espalier::tsan::ChannelOf;
 using espalier::tsan::OutstandingOf;
 
-// After the last callback of a call, for OnDone.
+// Orders OnDone after the last callback of a call.
 void ScheduleOnDone(ServerCallbackCall* call,
                     bool is_inline) asm("_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb");
 void ScheduleOnDone(ServerCallbackCall* call, bool is_inline) {
@@ -72,7 +72,7 @@ void ScheduleOnDone(ServerCallbackCall* call, bool is_inline) {
   next(call, is_inline);
 }
 
-// After the later of the handler's end and the cancellation.
+// Orders what follows after the later of the handler's end and the cancellation.
 void CallOnCancel(ServerCallbackCall* call, ServerReactor* reactor) asm(
     "_ZN4grpc8internal18ServerCallbackCall12CallOnCancelEPNS0_13ServerReactorE");
 void CallOnCancel(ServerCallbackCall* call, ServerReactor* reactor) {
@@ -82,7 +82,7 @@ void CallOnCancel(ServerCallbackCall* call, ServerReactor* reactor) {
   next(call, new CancelledReactor(*call, *reactor));
 }
 
-// A context holds its channel, perhaps as the last one. That is dropped here instead.
+// A context may hold the last reference to its channel, which is therefore released here.
 void EndContext(grpc::ClientContext* context) asm("_ZN4grpc13ClientContextD1Ev");
 void EndContext(grpc::ClientContext* context) {
   static auto* const next = Next<void(grpc::ClientContext*)>("_ZN4grpc13ClientContextD1Ev");
