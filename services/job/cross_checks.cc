@@ -142,7 +142,7 @@ class RelationChecker {
       Add("spec.training.model.hiddenSize",
           std::string(NameOf(task.scorer)) + " needs an even size: its numbers are complex");
     }
-    if (task.negatives == Negatives::kInBatch && task.num_negatives >= training.batch_size) {
+    if (task.negatives == sampler::NegativeKind::kInBatch && task.num_negatives >= training.batch_size) {
       Add("spec.training.task.negatives.count", "InBatch takes them from the batch: choose a number below batchSize (" +
                                                     std::to_string(training.batch_size) + ")");
     }
@@ -153,7 +153,8 @@ class RelationChecker {
           "more embeddings of a step's negatives than fit a trainer: " + std::to_string(negatives) + " of at most " +
               std::to_string(most) + "; use fewer, a smaller batchSize, more trainers, or Joint, which shares them");
     }
-    if (task.negatives == Negatives::kInDegree && training.batch_size * task.num_negatives > kMostInDegreeNegatives) {
+    if (task.negatives == sampler::NegativeKind::kInDegree &&
+        training.batch_size * task.num_negatives > kMostInDegreeNegatives) {
       Add("spec.training.task.negatives.count",
           "each trainer fetches InDegree's of the whole step: batchSize times count is at most " +
               std::to_string(kMostInDegreeNegatives));
@@ -219,7 +220,8 @@ class RelationChecker {
       Add("spec.training.model.type", "Embedding is for LinkPrediction: it has no outputs for other tasks");
     }
     if (!sampling.layers.empty()) Add(path + "layers", "the model Embedding reads no neighbours: write []");
-    const bool draws = sampling.replace || !sampling.weight.empty() || sampling.method != SamplingMethod::kNeighbor;
+    const bool draws =
+        sampling.replace || !sampling.weight.empty() || sampling.method != sampler::DrawMethod::kNeighbor;
     if (draws) Add("spec.training.sampling", "the model Embedding draws nothing: leave all but layers: [] out");
     if (training.model.normalization != LayerNormalization::kNone) {
       Add("spec.training.model.normalization", "Embedding has no hidden layers");
@@ -281,13 +283,13 @@ class RelationChecker {
     const Sampling& sampling = job.training.sampling;
     const std::string path = "spec.training.sampling";
     const std::string method = NameOf(sampling.method);
-    if (sampling.replace && sampling.method != SamplingMethod::kNeighbor) {
+    if (sampling.replace && sampling.method != sampler::DrawMethod::kNeighbor) {
       Add(path + ".replace", method + " draws without replacement only");
     }
-    if (sampling.layer_dependency && sampling.method != SamplingMethod::kLabor) {
+    if (sampling.layer_dependency && sampling.method != sampler::DrawMethod::kLabor) {
       Add(path + ".layerDependency", "only for Labor");
     }
-    if (sampling.method == SamplingMethod::kLast && job.graph.time_column.empty()) {
+    if (sampling.method == sampler::DrawMethod::kLast && job.graph.time_column.empty()) {
       Add(path + ".method", "Last needs in-edges in the order of time: set spec.graph.timeColumn");
     }
     if (sampling.seed_time.empty()) return;

@@ -1,6 +1,7 @@
 // The DistTraining document as a value: what `espalier run -f` and the operator both read. Field names are the
-// document's (docs/disttraining.md); enums are spelled there as here. Parsed, defaulted and validated once
-// (parse.h); everything below may rely on what validation promises.
+// document's (docs/disttraining.md); enums are spelled there as here, and those of draws are the sampler's own
+// (sampler/spec). Parsed, defaulted and validated once (parse.h); everything below may rely on what validation
+// promises.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "services/sampler/spec/draw_spec.h"
+#include "services/sampler/spec/negative_kind.h"
 
 namespace espalier::job {
 
@@ -20,7 +24,6 @@ enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
 enum class PartitionReuse { kIfPresent, kNever };
 enum class TaskType { kNodeClassification, kNodeRegression, kEdgeClassification, kEdgeRegression, kLinkPrediction };
 enum class ExcludeEdges { kNone, kSelf, kReverseEdges };  // None | Self | ReverseEdges
-enum class Negatives { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
 enum class Scorer { kDot, kDistMult, kComplEx, kTransE, kRotatE };
 enum class LinkLoss { kBinaryCrossEntropy, kCrossEntropy };
 enum class ModelType { kGraphSage, kRgcn, kGcn, kGat, kGatv2, kEmbedding, kTorchScript };  // GraphSAGE | ...
@@ -33,7 +36,6 @@ enum class RowInitializerType { kUniform, kNormal, kXavierUniform, kZeros, kPlug
 enum class SparseOptimizerType { kAdagrad, kRowWiseAdagrad, kAdam, kAdamW, kSgd };
 enum class DuplicateGradients { kSum, kMean };
 enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
-enum class SamplingMethod { kNeighbor, kLabor, kLast };          // Neighbor | Labor | Last
 enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError, kMrr, kHitsAtK };
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions };
@@ -99,7 +101,7 @@ struct Task {
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   // LinkPrediction:
   std::vector<std::string> edge_types;  // several of them; edge_type is empty then
-  Negatives negatives = Negatives::kUniform;
+  sampler::NegativeKind negatives = sampler::NegativeKind::kUniform;
   int64_t num_negatives = 1;  // for each edge
   Scorer scorer = Scorer::kDot;
   LinkLoss loss = LinkLoss::kBinaryCrossEntropy;
@@ -171,7 +173,7 @@ struct Sampling {
   std::vector<SamplingLayer> layers;  // the first is the model's first layer; none for kEmbedding
   bool replace = false;
   std::string weight;  // edge column; empty: uniform
-  SamplingMethod method = SamplingMethod::kNeighbor;
+  sampler::DrawMethod method = sampler::DrawMethod::kNeighbor;
   bool layer_dependency = false;  // Labor
   std::string seed_time;          // node column of the task's type; empty: time does not matter
 };
@@ -222,9 +224,9 @@ constexpr int64_t NegativesOfShare(const Training& training, int64_t num_trainer
 }
 
 // How many there may be: 2^28, and unless edges share them, 2^32 numbers of their embeddings (16 GiB).
-constexpr int64_t MostNegativesOfShare(Negatives kind, int64_t width) {
+constexpr int64_t MostNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
   constexpr int64_t kMost = int64_t{1} << 28, kMostNumbers = int64_t{1} << 32;
-  return kind == Negatives::kJoint || width < kMostNumbers / kMost ? kMost : kMostNumbers / width;
+  return kind == sampler::NegativeKind::kJoint || width < kMostNumbers / kMost ? kMost : kMostNumbers / width;
 }
 
 // Of a step, all trainers together: each of them fetches all of them.

@@ -35,11 +35,6 @@ constexpr Names<TaskType, 5> kTasks = {{{TaskType::kNodeClassification, "NodeCla
                                         {TaskType::kLinkPrediction, "LinkPrediction"}}};
 constexpr Names<ExcludeEdges, 3> kExclusions = {
     {{ExcludeEdges::kNone, "None"}, {ExcludeEdges::kSelf, "Self"}, {ExcludeEdges::kReverseEdges, "ReverseEdges"}}};
-constexpr Names<Negatives, 5> kNegatives = {{{Negatives::kUniform, "Uniform"},
-                                             {Negatives::kJoint, "Joint"},
-                                             {Negatives::kInBatch, "InBatch"},
-                                             {Negatives::kInDegree, "InDegree"},
-                                             {Negatives::kGlobalUniform, "GlobalUniform"}}};
 constexpr Names<Scorer, 5> kScorers = {{{Scorer::kDot, "Dot"},
                                         {Scorer::kDistMult, "DistMult"},
                                         {Scorer::kComplEx, "ComplEx"},
@@ -87,8 +82,6 @@ constexpr Names<Metric, 8> kMetrics = {{{Metric::kAccuracy, "Accuracy"},
                                         {Metric::kMeanAbsoluteError, "MeanAbsoluteError"},
                                         {Metric::kMrr, "MRR"},
                                         {Metric::kHitsAtK, "HitsAtK"}}};
-constexpr Names<SamplingMethod, 3> kSamplingMethods = {
-    {{SamplingMethod::kNeighbor, "Neighbor"}, {SamplingMethod::kLabor, "Labor"}, {SamplingMethod::kLast, "Last"}}};
 constexpr Names<EvaluationNeighborhood, 2> kNeighborhoods = {
     {{EvaluationNeighborhood::kFull, "Full"}, {EvaluationNeighborhood::kSampled, "Sampled"}}};
 constexpr Names<OutputKind, 3> kOutputs = {{{OutputKind::kModel, "Model"},
@@ -130,7 +123,6 @@ ESPALIER_ENUM_NAMES(PartitionBalance, kBalances)
 ESPALIER_ENUM_NAMES(PartitionReuse, kReuses)
 ESPALIER_ENUM_NAMES(TaskType, kTasks)
 ESPALIER_ENUM_NAMES(ExcludeEdges, kExclusions)
-ESPALIER_ENUM_NAMES(Negatives, kNegatives)
 ESPALIER_ENUM_NAMES(Scorer, kScorers)
 ESPALIER_ENUM_NAMES(LinkLoss, kLinkLosses)
 ESPALIER_ENUM_NAMES(ModelType, kModels)
@@ -142,7 +134,6 @@ ESPALIER_ENUM_NAMES(RowInitializerType, kRowInitializers)
 ESPALIER_ENUM_NAMES(SparseOptimizerType, kSparseOptimizers)
 ESPALIER_ENUM_NAMES(DuplicateGradients, kDuplicates)
 ESPALIER_ENUM_NAMES(ScheduleType, kSchedules)
-ESPALIER_ENUM_NAMES(SamplingMethod, kSamplingMethods)
 ESPALIER_ENUM_NAMES(Metric, kMetrics)
 ESPALIER_ENUM_NAMES(EvaluationNeighborhood, kNeighborhoods)
 ESPALIER_ENUM_NAMES(OutputKind, kOutputs)

@@ -1,4 +1,4 @@
-// The document's spelling of each enum, in both directions.
+// The document's spelling of each enum, in both directions; those of sampler/spec bring their own (spelling.h).
 #pragma once
 
 #include <string>
@@ -15,7 +15,6 @@ const char* NameOf(PartitionBalance value);
 const char* NameOf(PartitionReuse value);
 const char* NameOf(TaskType value);
 const char* NameOf(ExcludeEdges value);
-const char* NameOf(Negatives value);
 const char* NameOf(Scorer value);
 const char* NameOf(LinkLoss value);
 const char* NameOf(ModelType value);
@@ -27,7 +26,6 @@ const char* NameOf(RowInitializerType value);
 const char* NameOf(SparseOptimizerType value);
 const char* NameOf(DuplicateGradients value);
 const char* NameOf(ScheduleType value);
-const char* NameOf(SamplingMethod value);
 const char* NameOf(Metric value);
 const char* NameOf(EvaluationNeighborhood value);
 const char* NameOf(OutputKind value);
@@ -42,7 +40,6 @@ bool ParseName(const std::string& name, PartitionBalance* value);
 bool ParseName(const std::string& name, PartitionReuse* value);
 bool ParseName(const std::string& name, TaskType* value);
 bool ParseName(const std::string& name, ExcludeEdges* value);
-bool ParseName(const std::string& name, Negatives* value);
 bool ParseName(const std::string& name, Scorer* value);
 bool ParseName(const std::string& name, LinkLoss* value);
 bool ParseName(const std::string& name, ModelType* value);
@@ -54,7 +51,6 @@ bool ParseName(const std::string& name, RowInitializerType* value);
 bool ParseName(const std::string& name, SparseOptimizerType* value);
 bool ParseName(const std::string& name, DuplicateGradients* value);
 bool ParseName(const std::string& name, ScheduleType* value);
-bool ParseName(const std::string& name, SamplingMethod* value);
 bool ParseName(const std::string& name, Metric* value);
 bool ParseName(const std::string& name, EvaluationNeighborhood* value);
 bool ParseName(const std::string& name, OutputKind* value);

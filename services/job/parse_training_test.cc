@@ -149,7 +149,7 @@ TEST(ParseTrainingTest, ReadsHowNeighboursAreDrawn) {
                            {"output.save", "[Model]"}};
   const Result<ParsedJob> last = ParseJob("job.yaml", kExampleJob, timed);
   ASSERT_TRUE(last.ok()) << last.status().ToString();
-  EXPECT_EQ(last->training.training.sampling.method, SamplingMethod::kLast);
+  EXPECT_EQ(last->training.training.sampling.method, sampler::DrawMethod::kLast);
   EXPECT_EQ(last->training.training.sampling.seed_time, "joined");
   EXPECT_TRUE(last->training.graph.partitions.source_columns.empty());
 
@@ -158,7 +158,7 @@ TEST(ParseTrainingTest, ReadsHowNeighboursAreDrawn) {
                            {"graph.partitions.sourceColumns", "[mask]"}};
   const Result<ParsedJob> agreed = ParseJob("job.yaml", kExampleJob, labor);
   ASSERT_TRUE(agreed.ok()) << agreed.status().ToString();
-  EXPECT_EQ(agreed->training.training.sampling.method, SamplingMethod::kLabor);
+  EXPECT_EQ(agreed->training.training.sampling.method, sampler::DrawMethod::kLabor);
   EXPECT_TRUE(agreed->training.training.sampling.layer_dependency);
   EXPECT_THAT(agreed->training.graph.partitions.source_columns, ::testing::ElementsAre("mask", "original_id"));
 }
@@ -215,7 +215,7 @@ TEST(ParseTrainingTest, ReadsLinkPrediction) {
   const Result<ParsedJob> plain = ParseJob("job.yaml", LinkJobWith(""), {});
   ASSERT_TRUE(plain.ok()) << plain.status().ToString();
   EXPECT_EQ(plain->training.training.task.type, TaskType::kLinkPrediction);
-  EXPECT_EQ(plain->training.training.task.negatives, Negatives::kUniform);
+  EXPECT_EQ(plain->training.training.task.negatives, sampler::NegativeKind::kUniform);
   EXPECT_EQ(plain->training.training.task.num_negatives, 1);
   EXPECT_EQ(plain->training.training.task.scorer, Scorer::kDot);
   EXPECT_EQ(plain->training.training.evaluation.metric, Metric::kMrr);
@@ -232,7 +232,7 @@ TEST(ParseTrainingTest, ReadsLinkPrediction) {
   const Task& task = full->training.training.task;
   EXPECT_EQ(task.edge_type, "a:cites:a");
   EXPECT_EQ(task.reverse_edge_type, "rev_cites");
-  EXPECT_EQ(task.negatives, Negatives::kJoint);
+  EXPECT_EQ(task.negatives, sampler::NegativeKind::kJoint);
   EXPECT_EQ(task.num_negatives, 32);
   EXPECT_EQ(task.scorer, Scorer::kComplEx);
   EXPECT_EQ(task.loss, LinkLoss::kCrossEntropy);

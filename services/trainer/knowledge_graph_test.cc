@@ -73,7 +73,7 @@ job::DistTraining TripleJob() {
   job.training.task.reverse_edges_added = true;
   job.training.task.scorer = job::Scorer::kComplEx;
   job.training.task.loss = job::LinkLoss::kCrossEntropy;
-  job.training.task.negatives = job::Negatives::kJoint;
+  job.training.task.negatives = sampler::NegativeKind::kJoint;
   job.training.task.num_negatives = 16;
   job::Embedding rows;
   rows.size = 32;
@@ -105,7 +105,8 @@ TEST(KnowledgeGraphTest, LearnsTriplesByHeart) {
 
 TEST(KnowledgeGraphTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
   const graph::SourceGraph source = Triples(/*known=*/false);
-  for (const auto negatives : {job::Negatives::kJoint, job::Negatives::kUniform, job::Negatives::kInDegree}) {
+  for (const auto negatives :
+       {sampler::NegativeKind::kJoint, sampler::NegativeKind::kUniform, sampler::NegativeKind::kInDegree}) {
     job::DistTraining job = TripleJob();
     job.training.task.negatives = negatives;
     const TrainOutcome one = TrainSmall(source, job);

@@ -112,8 +112,9 @@ TEST(LinkTrainingTest, CountsWhatItsEvaluationsCompute) {
 }
 
 TEST(LinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
-  for (const auto negatives : {job::Negatives::kUniform, job::Negatives::kJoint, job::Negatives::kInBatch,
-                               job::Negatives::kInDegree, job::Negatives::kGlobalUniform}) {
+  for (const auto negatives :
+       {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint, sampler::NegativeKind::kInBatch,
+        sampler::NegativeKind::kInDegree, sampler::NegativeKind::kGlobalUniform}) {
     job::DistTraining job = LinkJob();
     job.training.task.negatives = negatives;
     const TrainOutcome one = Train(Communities(), job);

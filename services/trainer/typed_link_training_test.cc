@@ -83,7 +83,7 @@ job::DistTraining ShopJob() {
   job.training.task.edge_types = {"rev_buys", "buys"};
   job.training.task.scorer = job::Scorer::kDistMult;
   job.training.task.loss = job::LinkLoss::kCrossEntropy;
-  job.training.task.negatives = job::Negatives::kJoint;
+  job.training.task.negatives = sampler::NegativeKind::kJoint;
   job.training.task.num_negatives = 8;
   job.training.inputs = {{"item", {"x"}}};
   job.training.model.hidden_size = 16;
@@ -116,8 +116,9 @@ void ExpectTheSameForAnyPartitionsAndTrainers(const graph::SourceGraph& source, 
 
 TEST(TypedLinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
   const graph::SourceGraph source = Shop(/*known=*/false);
-  for (const auto negatives : {job::Negatives::kUniform, job::Negatives::kJoint, job::Negatives::kInBatch,
-                               job::Negatives::kInDegree, job::Negatives::kGlobalUniform}) {
+  for (const auto negatives :
+       {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint, sampler::NegativeKind::kInBatch,
+        sampler::NegativeKind::kInDegree, sampler::NegativeKind::kGlobalUniform}) {
     SCOPED_TRACE(static_cast<int>(negatives));
     job::DistTraining job = ShopJob();
     job.training.task.negatives = negatives;

@@ -11,7 +11,6 @@
 #include "services/graph/partition.h"
 #include "services/job/sampling/edge_plan.h"
 #include "services/job/sampling/link_plan.h"
-#include "services/job/sampling/sampling_enums.h"
 
 namespace espalier::partitioning {
 namespace {

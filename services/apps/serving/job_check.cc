@@ -4,7 +4,6 @@
 #include <string>
 
 #include "services/job/enum_names.h"
-#include "services/job/sampling/sampling_enums.h"
 
 namespace espalier::serving {
 namespace {
@@ -49,8 +48,8 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
   if (plan.edges.has_value()) return CheckEdgesAreOfJob(*plan.edges, task);
   if (!plan.links.has_value()) return Status();
   const sampler::NegativeSpec& negatives = plan.links->negatives;
-  if (negatives.kind != NegativeKindOf(task.negatives)) {
-    return Differs("negatives", std::to_string(static_cast<int>(negatives.kind)), NameOf(task.negatives));
+  if (negatives.kind != task.negatives) {
+    return Differs("negatives", NameOf(negatives.kind), NameOf(task.negatives));
   }
   if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
     return Differs("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
@@ -85,8 +84,8 @@ Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTrain
   if (stream.spec.weight_column != training.sampling.weight) {
     return Differs("weight", "'" + stream.spec.weight_column + "'", "'" + training.sampling.weight + "'");
   }
-  if (stream.spec.method != DrawMethodOf(training.sampling.method)) {
-    return Differs("method", std::to_string(static_cast<int>(stream.spec.method)), NameOf(training.sampling.method));
+  if (stream.spec.method != training.sampling.method) {
+    return Differs("method", NameOf(stream.spec.method), NameOf(training.sampling.method));
   }
   if (stream.spec.layer_dependency != training.sampling.layer_dependency) {
     return Differs("layerDependency", stream.spec.layer_dependency ? "on" : "off",

@@ -357,7 +357,7 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
 TEST(JobCheckTest, LinksAreThoseOfTheJob) {
   job::DistTraining job;
   job.training.task.type = job::TaskType::kLinkPrediction;
-  job.training.task.negatives = job::Negatives::kJoint;
+  job.training.task.negatives = sampler::NegativeKind::kJoint;
   job.training.task.num_negatives = 16;
   server::StreamPlan stream;
   stream.spec.seed = job.training.seed;

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "services/job/sampling/sampling_enums.h"
 #include "services/sampler/batches/link_batch.h"
 
 namespace espalier::job {
@@ -95,7 +94,7 @@ Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const Task& task, const grap
     ASSIGN_OR_RETURN(const std::optional<EdgeTypeId> reverse, ReverseTypeOf(task, schema, type));
     plan.types.push_back({type, reverse});
   }
-  plan.negatives = {NegativeKindOf(task.negatives), static_cast<uint32_t>(task.num_negatives)};
+  plan.negatives = {task.negatives, static_cast<uint32_t>(task.num_negatives)};
   sampler::EpochPlan epoch;
   epoch.links = std::move(plan);
   RETURN_IF_ERROR(sampler::CheckLinkPlan(epoch, schema).While("spec.training.task"));

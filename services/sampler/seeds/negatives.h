@@ -25,10 +25,9 @@
 
 #include "services/base/random_purpose.h"
 #include "services/sampler/access/seed_source.h"
+#include "services/sampler/spec/negative_kind.h"
 
 namespace espalier::sampler {
-
-enum class NegativeKind { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
 
 struct NegativeSpec {
   NegativeKind kind = NegativeKind::kUniform;

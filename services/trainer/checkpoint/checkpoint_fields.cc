@@ -156,7 +156,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   AddModelFields(training.model, graph.module_digest, &fields);
   // Only where they are not what they are when unset, so that checkpoints of jobs without them fit.
   const job::Sampling& sampling = training.sampling;
-  if (sampling.method != job::SamplingMethod::kNeighbor) {
+  if (sampling.method != sampler::DrawMethod::kNeighbor) {
     fields["training.sampling.method"] = TextOf(NameOf(sampling.method));
     fields["training.sampling.layerDependency"] = TextOf(sampling.layer_dependency);
   }

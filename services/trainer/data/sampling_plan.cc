@@ -2,8 +2,6 @@
 
 #include <set>
 
-#include "services/job/sampling/sampling_enums.h"
-
 namespace espalier::trainer {
 namespace {
 
@@ -24,7 +22,7 @@ Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, cons
   sampler::SamplingSpec spec;
   spec.replace = sampling.replace;
   spec.weight_column = sampling.weight;
-  spec.method = DrawMethodOf(sampling.method);
+  spec.method = sampling.method;
   spec.layer_dependency = sampling.layer_dependency;
   spec.seed_time_column = sampling.seed_time;
   if (!sampling.seed_time.empty()) spec.time_column = time_column;

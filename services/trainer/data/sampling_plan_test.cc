@@ -34,7 +34,7 @@ TEST(SamplingPlanTest, ReadsFanoutsByLayerAndEdgeType) {
 TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
   job::Sampling sampling;
   sampling.layers = {{.fanout = 3}};
-  sampling.method = job::SamplingMethod::kLabor;
+  sampling.method = sampler::DrawMethod::kLabor;
   sampling.layer_dependency = true;
   auto spec = SamplingSpecOf(sampling, Schema(), 9, "when");
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
@@ -42,7 +42,7 @@ TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
   EXPECT_TRUE(spec->layer_dependency);
   EXPECT_EQ(spec->time_column, "");  // in-edges are ordered by it; without seed times all of them may be drawn
 
-  sampling.method = job::SamplingMethod::kLast;
+  sampling.method = sampler::DrawMethod::kLast;
   sampling.seed_time = "joined";
   spec = SamplingSpecOf(sampling, Schema(), 9, "when");
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();

@@ -1,0 +1,39 @@
+// The document's spelling of an enum, beside the enum itself: Spelling<E>::kNames lists (value, name).
+#pragma once
+
+#include <string>
+
+#include "services/base/check.h"
+
+namespace espalier::sampler {
+
+template <class E>
+struct Spelling;
+
+template <class E>
+concept Spelled = requires {
+  Spelling<E>::kNames;
+};
+
+// Returns the name of a value that exists.
+template <Spelled E>
+const char* NameOf(E value) {
+  for (const auto& [candidate, name] : Spelling<E>::kNames) {
+    if (candidate == value) return name;
+  }
+  ESPALIER_CHECK(false) << "an enum without a name";
+  return "";
+}
+
+// Returns false, and leaves *value unchanged, for a name that no value has.
+template <Spelled E>
+bool ParseName(const std::string& name, E* value) {
+  for (const auto& [candidate, candidate_name] : Spelling<E>::kNames) {
+    if (name != candidate_name) continue;
+    *value = candidate;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace espalier::sampler
