@@ -3,12 +3,30 @@
 #include "services/base/check.h"
 #include "services/job/dist_training.h"
 #include "services/job/field_table.h"
+#include "services/sampler/spec/draw_spec.h"
 
 namespace espalier::ctl::schema {
 namespace {
 
 // Of a rule at spec: holds where nothing is said of training, which a job with a program may leave out.
 std::string OfTraining(const std::string& cel) { return "!has(self.training) || (" + cel + ")"; }
+
+std::string IsUnset(const std::string& field, bool unset) { return (unset ? "" : "!") + field; }
+std::string IsUnset(const std::string& field, const std::string&) { return "!has(" + field + ")"; }
+template <sampler::Spelled E>
+std::string IsUnset(const std::string& field, E unset) {
+  return field + " == '" + NameOf(unset) + "'";
+}
+
+// Of a rule at spec.training: every option of draws is what it is when nothing is said of it.
+std::string NoDrawOptions() {
+  const sampler::DrawSpec unset;
+  std::string cel;
+  sampler::VisitOptions(unset, [&](const sampler::OptionText& text, const auto& option) {
+    cel += (cel.empty() ? "" : " && ") + IsUnset(std::string("self.sampling.") + text.name, option);
+  });
+  return cel;
+}
 
 std::vector<Rule> GraphRules() {
   const std::string partitions = "spec.graph.partitions";
@@ -175,9 +193,7 @@ std::vector<Rule> TrainingRules() {
        "expected at least 1: only the model Embedding has none", "sampling.layers"},
       {training, "self.model.type != 'Embedding' || size(self.sampling.layers) == 0",
        "the model Embedding reads no neighbours: write []", "sampling.layers"},
-      {training,
-       "self.model.type != 'Embedding' || (self.sampling.method == 'Neighbor' && !self.sampling.replace && "
-       "!has(self.sampling.weight))",
+      {training, "self.model.type != 'Embedding' || (" + NoDrawOptions() + ")",
        "the model Embedding draws nothing: leave all but layers: [] out", "sampling"},
       {training, "self.model.type != 'Embedding' || self.task.type == 'LinkPrediction'",
        "Embedding is for LinkPrediction: it has no outputs for other tasks", "model.type"},

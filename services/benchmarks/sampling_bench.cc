@@ -69,7 +69,7 @@ sampler::SamplingSpec SpecOf(const Options& options, sampler::SamplingSpec like)
 // Temporal sampling's seeds look at the later half of the times, each for itself.
 std::vector<int64_t> TimesOf(const std::vector<GlobalNodeId>& seeds, const sampler::SamplingSpec& like) {
   std::vector<int64_t> times;
-  if (like.time_column.empty()) return times;
+  if (like.draw.time_column.empty()) return times;
   for (const GlobalNodeId seed : seeds) {
     times.push_back(kNumTimes / 2 + static_cast<int64_t>(HashCombine(1, seed.value) % (kNumTimes / 2)));
   }
@@ -190,13 +190,13 @@ int Main(int argc, char** argv) {
     return slower;
   };
   if (options.weighted) {
-    const double slower = compare("weighted, 1 thread", {.weight_column = graph::kEdgeWeightColumn});
+    const double slower = compare("weighted, 1 thread", {.draw = {.weight_column = graph::kEdgeWeightColumn}});
     std::printf("weighted draws are slower by %.2f %s\n", slower, AtMost(2.5, slower, "").c_str());
   }
-  if (options.labor) compare("LABOR, 1 thread", {.method = sampler::DrawMethod::kLabor});
-  if (options.temporal) compare("temporal, 1 thread", {.time_column = kTimeColumn});
+  if (options.labor) compare("LABOR, 1 thread", {.draw = {.method = sampler::DrawMethod::kLabor}});
+  if (options.temporal) compare("temporal, 1 thread", {.draw = {.time_column = kTimeColumn}});
   if (options.temporal) {
-    compare("temporal, last, 1 thread", {.method = sampler::DrawMethod::kLast, .time_column = kTimeColumn});
+    compare("temporal, last, 1 thread", {.draw = {.method = sampler::DrawMethod::kLast, .time_column = kTimeColumn}});
   }
   return 0;
 }

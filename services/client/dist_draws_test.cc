@@ -97,10 +97,10 @@ TEST_F(DistDrawsTest, NeighborsByEveryMethodTimeAndMask) {
   for (const DrawMethod method : {DrawMethod::kNeighbor, DrawMethod::kLabor, DrawMethod::kLast}) {
     for (const bool timed : {false, true}) {
       for (const bool masked : {false, true}) {
-        DrawOptions options{.seed = 5, .method = method};
-        if (timed) options.time_column = "when";
+        DrawOptions options{.seed = 5, .draw = {.method = method}};
+        if (timed) options.draw.time_column = "when";
         if (timed) options.times = {{kNodeType, times}};
-        if (masked) options.weight_column = graph::SourceColumnName("may-be-drawn");
+        if (masked) options.draw.weight_column = graph::SourceColumnName("may-be-drawn");
         const std::string what = "method " + std::to_string(static_cast<int>(method)) + (timed ? ", timed" : "") +
                                  (masked ? ", masked" : "");
         ExpectTheSameOverServers(what, [&](const Served& served) {
@@ -197,7 +197,7 @@ TEST_F(DistDrawsTest, PinSageNeighbors) {
 
 TEST_F(DistDrawsTest, ABlockHasNoRowsForRepeatedSeeds) {
   const std::vector<GlobalNodeId> twice = {one_.seeds()[0], one_.seeds()[0]};
-  const DrawOptions options{.time_column = "when", .times = {{kNodeType, {3, 9}}}};
+  const DrawOptions options{.draw = {.time_column = "when"}, .times = {{kNodeType, {3, 9}}}};
   const auto frontier = one_.graph().SampleNeighbors({{kNodeType, twice}}, {{kEdgeType, 3}}, options);
   ASSERT_TRUE(frontier.ok()) << frontier.status().ToString();
   EXPECT_EQ(frontier->relations[0].offsets.size(), 3u);

@@ -118,12 +118,8 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
   sampler::HopQuery query;
   query.seed = options.seed;
   query.at = options.at;
-  query.replace = options.replace;
-  query.weight_column = options.weight_column;
+  query.draw = options.draw;
   query.want_edge_ids = options.want_edge_ids;
-  query.method = options.method;
-  query.layer_dependency = options.layer_dependency;
-  query.time_column = options.time_column;
   const auto excluded = InOrder(options.excluded);
   for (const auto& [type, edges] : excluded) RETURN_IF_ERROR(schema().CheckEdgeType(type));
   for (const auto& [type, fanout] : fanouts) {

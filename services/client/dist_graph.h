@@ -50,14 +50,10 @@ struct BlockWithNodes {
 struct DrawOptions {
   uint64_t seed = 0;  // equal `seed` and `at` sample equal edges under every partitioning
   sampler::HopPosition at;
-  bool replace = false;
-  std::string weight_column;  // empty: uniform. Edges of weight 0 are never sampled: a column of 0 and 1 is a mask.
+  sampler::DrawSpec draw = {};
   bool want_edge_ids = false;
-  sampler::DrawMethod method = sampler::DrawMethod::kNeighbor;
-  bool layer_dependency = false;  // LABOR: a source gets the same random variate in every hop (at.hop is ignored)
-  // Temporal sampling: the edge column with timestamps, and by seed type one time per seed. An in-edge that is later
-  // than its seed's time is not sampled.
-  std::string time_column = {};
+  // Temporal sampling (draw.time_column): by seed type one time per seed. An in-edge that is later than its seed's time
+  // is not sampled.
   std::map<NodeTypeId, std::vector<int64_t>> times = {};
   // Edges to exclude by edge type, given by their endpoints, in any order. They are excluded before sampling, so other
   // edges fill the fan-out. (DGL's exclude_edges takes ids; FindEdges returns the endpoints of ids.)

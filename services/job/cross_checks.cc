@@ -220,9 +220,10 @@ class RelationChecker {
       Add("spec.training.model.type", "Embedding is for LinkPrediction: it has no outputs for other tasks");
     }
     if (!sampling.layers.empty()) Add(path + "layers", "the model Embedding reads no neighbours: write []");
-    const bool draws =
-        sampling.replace || !sampling.weight.empty() || sampling.method != sampler::DrawMethod::kNeighbor;
-    if (draws) Add("spec.training.sampling", "the model Embedding draws nothing: leave all but layers: [] out");
+    sampler::DrawSpec draw = sampling.draw;
+    draw.time_column.clear();  // the graph's
+    if (draw != sampler::DrawSpec())
+      Add("spec.training.sampling", "the model Embedding draws nothing: leave all but layers: [] out");
     if (training.model.normalization != LayerNormalization::kNone) {
       Add("spec.training.model.normalization", "Embedding has no hidden layers");
     }
@@ -282,14 +283,14 @@ class RelationChecker {
   void CheckSamplingMethod(const DistTraining& job) {
     const Sampling& sampling = job.training.sampling;
     const std::string path = "spec.training.sampling";
-    const std::string method = NameOf(sampling.method);
-    if (sampling.replace && sampling.method != sampler::DrawMethod::kNeighbor) {
+    const std::string method = NameOf(sampling.draw.method);
+    if (sampling.draw.replace && sampling.draw.method != sampler::DrawMethod::kNeighbor) {
       Add(path + ".replace", method + " draws without replacement only");
     }
-    if (sampling.layer_dependency && sampling.method != sampler::DrawMethod::kLabor) {
+    if (sampling.draw.layer_dependency && sampling.draw.method != sampler::DrawMethod::kLabor) {
       Add(path + ".layerDependency", "only for Labor");
     }
-    if (sampling.method == sampler::DrawMethod::kLast && job.graph.time_column.empty()) {
+    if (sampling.draw.method == sampler::DrawMethod::kLast && job.graph.time_column.empty()) {
       Add(path + ".method", "Last needs in-edges in the order of time: set spec.graph.timeColumn");
     }
     if (sampling.seed_time.empty()) return;

@@ -171,11 +171,8 @@ struct SamplingLayer {
 };
 struct Sampling {
   std::vector<SamplingLayer> layers;  // the first is the model's first layer; none for kEmbedding
-  bool replace = false;
-  std::string weight;  // edge column; empty: uniform
-  sampler::DrawMethod method = sampler::DrawMethod::kNeighbor;
-  bool layer_dependency = false;  // Labor
-  std::string seed_time;          // node column of the task's type; empty: time does not matter
+  sampler::DrawSpec draw;             // its time column is the graph's, with seed_time alone
+  std::string seed_time;              // node column of the task's type; empty: time does not matter
 };
 
 struct Optimizer {

@@ -1,7 +1,9 @@
 // spec.training: task, model, sampling, optimisation.
 #include <algorithm>
 
+#include "services/base/check.h"
 #include "services/job/field_table.h"
+#include "services/sampler/spec/draw_spec.h"
 
 namespace espalier::job {
 namespace {
@@ -162,8 +164,31 @@ std::vector<FieldSpec> TaskAndModelFields() {
   };
 }
 
+FieldSpec FieldFor(bool unset) { return {.type = kBool, .default_json = unset ? "true" : "false"}; }
+
+FieldSpec FieldFor(const std::string& unset) {
+  ESPALIER_CHECK(unset.empty()) << "a column that is chosen by default";
+  return {.type = kName};
+}
+
+template <sampler::Spelled E>
+FieldSpec FieldFor(E unset) {
+  FieldSpec field{.type = kEnum, .default_json = std::string("\"") + NameOf(unset) + "\""};
+  for (const auto& [value, name] : sampler::Spelling<E>::kNames) field.values.emplace_back(name);
+  return field;
+}
+
+void AppendDrawFields(std::vector<FieldSpec>* table) {
+  const sampler::DrawSpec unset;
+  sampler::VisitOptions(unset, [&](const sampler::OptionText& text, const auto& option) {
+    FieldSpec& field = table->emplace_back(FieldFor(option));
+    field.path = std::string("spec.training.sampling.") + text.name;
+    field.meaning = text.meaning;
+  });
+}
+
 std::vector<FieldSpec> SamplingFields() {
-  return {
+  std::vector<FieldSpec> table = {
       {.path = "spec.training.sampling", .required = true, .meaning = "neighbor sampling"},
       {.path = "spec.training.sampling.layers",
        .is_list = true,
@@ -191,30 +216,13 @@ std::vector<FieldSpec> SamplingFields() {
        .minimum_integer = -1,
        .maximum_integer = 100000,
        .meaning = "fan-out of this edge type"},
-      {.path = "spec.training.sampling.replace",
-       .type = kBool,
-       .default_json = "false",
-       .meaning = "sample with replacement"},
-      {.path = "spec.training.sampling.weight",
-       .type = kName,
-       .meaning =
-           "edge column with sampling weights, or a mask of 0 and 1; by default sampling is uniform; full "
-           "neighborhoods (`evaluation.neighborhood: Full`, embeddings, predictions) include in-edges of weight 0"},
-      {.path = "spec.training.sampling.method",
-       .type = kEnum,
-       .default_json = "\"Neighbor\"",
-       .values = {"Neighbor", "Labor", "Last"},
-       .meaning = "sampler; Neighbor samples independently for each node, Labor shares random numbers between nodes so "
-                  "that a mini-batch has fewer distinct nodes, Last takes the latest in-edges by `graph.timeColumn`"},
-      {.path = "spec.training.sampling.layerDependency",
-       .type = kBool,
-       .default_json = "false",
-       .meaning = "Labor: share the random numbers between layers too"},
-      {.path = "spec.training.sampling.seedTime",
-       .type = kName,
-       .meaning = "node column with the integer timestamps of seed nodes; in-edges that are later by "
-                  "`graph.timeColumn` are not sampled; by default in-edges of every time are sampled"},
   };
+  AppendDrawFields(&table);
+  table.push_back({.path = "spec.training.sampling.seedTime",
+                   .type = kName,
+                   .meaning = "node column with the integer timestamps of seed nodes; in-edges that are later by "
+                              "`graph.timeColumn` are not sampled; by default in-edges of every time are sampled"});
+  return table;
 }
 
 std::vector<FieldSpec> OptimizationFields() {

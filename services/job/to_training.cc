@@ -151,10 +151,8 @@ Sampling ToSampling(const Json& json) {
       Read(edge_type, "fanout", &fanout.fanout);
     }
   }
-  Read(json, "replace", &sampling.replace);
-  Read(json, "weight", &sampling.weight);
-  Read(json, "method", &sampling.method);
-  Read(json, "layerDependency", &sampling.layer_dependency);
+  sampler::VisitOptions(sampling.draw,
+                        [&](const sampler::OptionText& text, auto& option) { Read(json, text.name, &option); });
   Read(json, "seedTime", &sampling.seed_time);
   return sampling;
 }
@@ -243,6 +241,9 @@ DistTraining ToDistTraining(const Json& values) {
   job.graph = ToGraph(Child(spec, "graph"));
   job.training = ToTraining(Child(spec, "training"));
   job.has_training = spec.contains("training");
+  // In-edges are ordered by time whether or not it says which of them may be drawn.
+  Sampling& sampling = job.training.sampling;
+  if (!sampling.seed_time.empty()) sampling.draw.time_column = job.graph.time_column;
   job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;
   job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
   Read(Child(spec, "partitioner"), "replicas", &job.partitioner_replicas);

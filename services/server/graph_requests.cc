@@ -30,7 +30,7 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
   uint64_t bytes = 0;
   for (const sampler::PartitionRelationQuery& relation : query.relations) {
     // Without replacement a destination has at most its in-edges: the shard counts them before it draws.
-    if (relation.fanout == sampler::kFullNeighborhood || !query.replace) continue;
+    if (relation.fanout == sampler::kFullNeighborhood || !query.draw.replace) continue;
     bytes += relation.destinations.size() * static_cast<uint64_t>(relation.fanout) * edge_bytes;
     if (bytes > limits.max_reply_bytes) {
       return ResourceExhausted("the draws asked for take more than " + std::to_string(limits.max_reply_bytes) +
@@ -90,9 +90,9 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::Sample
   RETURN_IF_ERROR(CheckTensorCount(frame.tensors, tensors_each * static_cast<size_t>(request.relations_size())));
   RETURN_IF_ERROR(CheckRelationCount(request.relations_size(), limits));
   sampler::PartitionHopQuery query;
-  ASSIGN_OR_RETURN(query.method, DrawMethodOf(request.method()));
-  query.layer_dependency = request.layer_dependency();
-  query.time_column = request.time_column();
+  ASSIGN_OR_RETURN(query.draw.method, DrawMethodOf(request.method()));
+  query.draw.layer_dependency = request.layer_dependency();
+  query.draw.time_column = request.time_column();
   const Tensor* next = frame.tensors.data();
   for (int r = 0; r < request.relations_size(); ++r) {
     const graph::v1::RelationQuery& asked = request.relations(r);
@@ -114,8 +114,8 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::Sample
   }
   query.seed = request.seed();
   query.at = {.epoch = request.epoch(), .step = request.step(), .hop = request.hop()};
-  query.replace = request.replace();
-  query.weight_column = request.weight_column();
+  query.draw.replace = request.replace();
+  query.draw.weight_column = request.weight_column();
   query.want_edge_ids = request.want_edge_ids();
   RETURN_IF_ERROR(CheckExpectedReply(query, limits));
   return query;

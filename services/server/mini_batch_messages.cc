@@ -77,12 +77,12 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
   stream.first_step = start.first_step();
   stream.stride = start.stride();
   stream.want_edge_ids = start.want_edge_ids();
-  stream.spec.replace = start.sampling().replace();
-  stream.spec.weight_column = start.sampling().weight_column();
+  stream.spec.draw.replace = start.sampling().replace();
+  stream.spec.draw.weight_column = start.sampling().weight_column();
   stream.spec.seed = start.sampling().seed();
-  ASSIGN_OR_RETURN(stream.spec.method, DrawMethodOf(start.sampling().method()));
-  stream.spec.layer_dependency = start.sampling().layer_dependency();
-  stream.spec.time_column = start.sampling().time_column();
+  ASSIGN_OR_RETURN(stream.spec.draw.method, DrawMethodOf(start.sampling().method()));
+  stream.spec.draw.layer_dependency = start.sampling().layer_dependency();
+  stream.spec.draw.time_column = start.sampling().time_column();
   stream.spec.seed_time_column = start.sampling().seed_time_column();
   stream.spec.max_edges = limits.max_draws_per_batch;
   for (const minibatch::v1::LayerSpec& layer : start.sampling().layers()) {
@@ -107,7 +107,7 @@ uint64_t MostDrawsOf(const StreamPlan& stream, const graph::PartitionBook& book)
       if (fanouts[type] <= 0) continue;
       uint64_t edges = std::min(kMost, nodes) * std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
       // (Temporal sampling expands a node once for each time.)
-      if (!stream.spec.replace && stream.spec.time_column.empty()) {
+      if (!stream.spec.draw.replace && stream.spec.draw.time_column.empty()) {
         edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
       }
       found = std::min(kMost, found + std::min(kMost, edges));

@@ -363,7 +363,7 @@ TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
   stream.plan.edges.reset();
   stream.spec.layers = {{{100}}, {{100}}};  // 1100 edges, then all 5000 of the graph
   EXPECT_EQ(MostDrawsOf(stream, *book), 6100u);
-  stream.spec.replace = true;
+  stream.spec.draw.replace = true;
   EXPECT_EQ(MostDrawsOf(stream, *book), 1100u + 1111u * 100);
   EXPECT_TRUE(CheckDraws(stream, *book, {}).ok());
   EXPECT_EQ(CheckDraws(stream, *book, {.max_draws_per_batch = 1000}).code(), StatusCode::kResourceExhausted);

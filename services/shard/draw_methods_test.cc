@@ -74,8 +74,8 @@ class DrawMethodsTest : public ::testing::Test {
     return {.relations = {{.edge_type = EdgeTypeId(0), .fanout = fanout, .destinations = all}},
             .seed = 99,
             .at = {.epoch = 1, .step = 2, .hop = 1},
-            .want_edge_ids = true,
-            .method = method};
+            .draw = {.method = method},
+            .want_edge_ids = true};
   }
   Result<HopSample> Draw(const HopQuery& query) const { return test.graph->SampleInEdges(query, Soon()); }
 
@@ -102,8 +102,8 @@ TEST_F(DrawMethodsTest, DrawWhatThePlainAlgorithmDraws) {
       for (const char* weights : {"", "w"}) {
         for (const bool timed : {false, true}) {
           HopQuery query = Query(fanout, method);
-          query.weight_column = weights;
-          if (timed) query.time_column = "when";
+          query.draw.weight_column = weights;
+          if (timed) query.draw.time_column = "when";
           if (timed) query.relations[0].times = times;
           ExpectAsReference(query, "method " + std::to_string(static_cast<int>(method)) + " fan-out " +
                                        std::to_string(fanout) + " " + weights + (timed ? " timed" : ""));
@@ -115,11 +115,11 @@ TEST_F(DrawMethodsTest, DrawWhatThePlainAlgorithmDraws) {
 
 TEST_F(DrawMethodsTest, WithReplacementUpToATime) {
   HopQuery query = Query(6, DrawMethod::kNeighbor);
-  query.replace = true;
-  query.time_column = "when";
+  query.draw.replace = true;
+  query.draw.time_column = "when";
   query.relations[0].times = times;
   ExpectAsReference(query, "uniform");
-  query.weight_column = "w";
+  query.draw.weight_column = "w";
   ExpectAsReference(query, "weighted");
 }
 
@@ -137,8 +137,8 @@ TEST_F(DrawMethodsTest, DrawAmongWhatIsNotExcluded) {
         for (const bool timed : {false, true}) {
           HopQuery query = Query(fanout, method);
           query.relations[0].excluded = excluded;
-          query.weight_column = weights;
-          if (timed) query.time_column = "when";
+          query.draw.weight_column = weights;
+          if (timed) query.draw.time_column = "when";
           if (timed) query.relations[0].times = times;
           ExpectAsReference(query, "method " + std::to_string(static_cast<int>(method)) + " fan-out " +
                                        std::to_string(fanout) + " " + weights + (timed ? " timed" : ""));
@@ -147,7 +147,7 @@ TEST_F(DrawMethodsTest, DrawAmongWhatIsNotExcluded) {
     }
   }
   HopQuery walked = Query(1, DrawMethod::kNeighbor);
-  walked.replace = true;
+  walked.draw.replace = true;
   walked.relations[0].walks = walks;
   walked.relations[0].excluded = excluded;
   ExpectAsReference(walked, "walks");
@@ -155,7 +155,7 @@ TEST_F(DrawMethodsTest, DrawAmongWhatIsNotExcluded) {
 
 TEST_F(DrawMethodsTest, NothingIsLaterThanItsDestinationsTime) {
   HopQuery query = Query(kFullNeighborhood, DrawMethod::kNeighbor);
-  query.time_column = "when";
+  query.draw.time_column = "when";
   query.relations[0].times = times;
   const Result<HopSample> drawn = Draw(query);
   ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
@@ -169,12 +169,12 @@ TEST_F(DrawMethodsTest, NothingIsLaterThanItsDestinationsTime) {
 
 TEST_F(DrawMethodsTest, LayerDependencyForgetsTheHopAndNothingElse) {
   HopQuery query = Query(4, DrawMethod::kLabor);
-  query.layer_dependency = true;
+  query.draw.layer_dependency = true;
   ExpectAsReference(query, "layer dependency");
   HopQuery other_hop = query, other_step = query, without = query;
   other_hop.at.hop = 3;
   other_step.at.step = 3;
-  without.layer_dependency = false;
+  without.draw.layer_dependency = false;
   EXPECT_EQ(Draw(other_hop)->relations[0].sources, Draw(query)->relations[0].sources);
   EXPECT_NE(Draw(other_step)->relations[0].sources, Draw(query)->relations[0].sources);
   EXPECT_NE(Draw(without)->relations[0].sources, Draw(query)->relations[0].sources);
@@ -217,7 +217,7 @@ TEST_F(DrawMethodsTest, LaborDrawsEachSourceOfANodeEquallyOften) {
 TEST_F(DrawMethodsTest, AMaskOfNodesDecidesWhatMayBeDrawn) {
   for (const DrawMethod method : {DrawMethod::kNeighbor, DrawMethod::kLabor, DrawMethod::kLast}) {
     HopQuery query = Query(3, method);
-    query.weight_column = graph::SourceColumnName("may-be-drawn");
+    query.draw.weight_column = graph::SourceColumnName("may-be-drawn");
     const Result<HopSample> drawn = Draw(query);
     ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
     for (size_t i = 0; i < all.size(); ++i) {
@@ -231,7 +231,7 @@ TEST_F(DrawMethodsTest, AMaskOfNodesDecidesWhatMayBeDrawn) {
 
 TEST_F(DrawMethodsTest, WalksAtOneNodeGoTheirOwnWays) {
   HopQuery query = Query(1, DrawMethod::kNeighbor);
-  query.replace = true;
+  query.draw.replace = true;
   query.relations[0].walks = walks;
   ExpectAsReference(query, "walks");
   const std::vector<GlobalNodeId> hub(walks.size(), GlobalNodeId(0));
@@ -249,10 +249,10 @@ TEST_F(DrawMethodsTest, RefuseWhatMakesNoSense) {
     EXPECT_THAT(status.message(), HasSubstr(words));
   };
   HopQuery query = Query(3, DrawMethod::kLabor);
-  query.replace = true;
+  query.draw.replace = true;
   refused(query, StatusCode::kInvalidArgument, "without replacement");
   query = Query(3, DrawMethod::kLast);
-  query.replace = true;
+  query.draw.replace = true;
   refused(query, StatusCode::kInvalidArgument, "without replacement");
   query = Query(3, DrawMethod::kLabor);
   query.relations[0].walks = walks;
@@ -261,14 +261,14 @@ TEST_F(DrawMethodsTest, RefuseWhatMakesNoSense) {
   refused(query, StatusCode::kInvalidArgument, "77 does not exist");
 
   query = Query(3, DrawMethod::kNeighbor);
-  query.time_column = "when";
+  query.draw.time_column = "when";
   refused(query, StatusCode::kInvalidArgument, "0 times");
   query.relations[0].times = times;
-  query.time_column = "whenever";
+  query.draw.time_column = "whenever";
   refused(query, StatusCode::kNotFound, "'whenever'");
-  query.time_column = "w";
+  query.draw.time_column = "w";
   refused(query, StatusCode::kInvalidArgument, "not ordered by it");
-  query.time_column = "when-f";
+  query.draw.time_column = "when-f";
   refused(query, StatusCode::kInvalidArgument, "one integer for each edge");
 
   query = Query(1, DrawMethod::kNeighbor);
@@ -324,7 +324,7 @@ TEST_F(DrawMethodsTest, LaborsWorkIsBounded) {
     EXPECT_TRUE(limited.ok()) << limited.status().ToString();
     sampler::PartitionRelationQuery relation{.edge_type = EdgeTypeId(0), .fanout = 20};
     for (uint32_t v = 0; v < kNumNodes; ++v) relation.destinations.emplace_back(v);
-    sampler::PartitionHopQuery query{.method = DrawMethod::kLabor};
+    sampler::PartitionHopQuery query{.draw = {.method = DrawMethod::kLabor}};
     query.relations.assign(num_relations, relation);
     Status status;
     (*limited)->SampleInEdges(query, Soon(),

@@ -75,8 +75,7 @@ HopQuery QueryOf(const std::vector<GlobalNodeId>& nodes, const std::vector<EdgeE
   return {.relations = {{.edge_type = EdgeTypeId(0), .fanout = fanout, .destinations = nodes, .excluded = excluded}},
           .seed = 5,
           .at = {.epoch = 1, .step = 2, .hop = 0},
-          .replace = replace,
-          .weight_column = weights,
+          .draw = {.replace = replace, .weight_column = weights},
           .want_edge_ids = true};
 }
 

@@ -91,8 +91,8 @@ struct GraphShard::State {
   // The random key of one relation's draws.
   uint64_t KeyOf(const sampler::PartitionHopQuery& query, const sampler::PartitionRelationQuery& relation) const {
     const size_t type = relation.edge_type.value;
-    if (query.method == sampler::DrawMethod::kLabor) {
-      return sampler::LaborKey(query.seed, query.at, query.layer_dependency, source_type_hashes[type]);
+    if (query.draw.method == sampler::DrawMethod::kLabor) {
+      return sampler::LaborKey(query.seed, query.at, query.draw.layer_dependency, source_type_hashes[type]);
     }
     if (!relation.walks.empty()) return sampler::WalkKey(query.seed, query.at, relation_hashes[type]);
     return sampler::NeighborKey(query.seed, query.at, relation_hashes[type]);
@@ -144,21 +144,21 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
   RETURN_IF_ERROR(CheckCount(relation.excluded_destinations.size()));
   RETURN_IF_ERROR(CheckExclusions(relation));
   WeightSums::Sums sums;
-  if (!query.weight_column.empty()) {
-    ASSIGN_OR_RETURN(sums, weight_sums.Get(type, query.weight_column));
+  if (!query.draw.weight_column.empty()) {
+    ASSIGN_OR_RETURN(sums, weight_sums.Get(type, query.draw.weight_column));
   }
   const Tensor* edge_times = nullptr;
-  if (!query.time_column.empty()) {
-    ASSIGN_OR_RETURN(edge_times, time_columns.Get(type, query.time_column));
+  if (!query.draw.time_column.empty()) {
+    ASSIGN_OR_RETURN(edge_times, time_columns.Get(type, query.draw.time_column));
   }
   const Tensor* source_ids = nullptr;
-  if (query.method == sampler::DrawMethod::kLabor) {
+  if (query.draw.method == sampler::DrawMethod::kLabor) {
     ASSIGN_OR_RETURN(source_ids, SourceIdsOf(type));
   }
   const HopOptions options{.key = KeyOf(query, relation),
                            .fanout = relation.fanout,
-                           .replace = query.replace,
-                           .method = query.method,
+                           .replace = query.draw.replace,
+                           .method = query.draw.method,
                            .weight_sums = sums.get(),
                            .want_edge_ids = query.want_edge_ids,
                            .first_edge = book.EdgeFirst(type)[partition.id.value],

@@ -180,7 +180,8 @@ TEST_F(GraphShardTest, RefusesRequestsPastItsLimits) {
   EXPECT_EQ(Sample(*limited, 0, 1, four).code(), StatusCode::kResourceExhausted);
   const Status draws =
       Answer<sampler::PartitionHopSample>([&](const auto& done) {
-        limited->SampleInEdges({.relations = {{EdgeTypeId(0), 2'000'000'000, three}}, .replace = true}, Soon(), done);
+        limited->SampleInEdges({.relations = {{EdgeTypeId(0), 2'000'000'000, three}}, .draw = {.replace = true}},
+                               Soon(), done);
       }).status();
   EXPECT_EQ(draws.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(draws.message(), HasSubstr("the limit is 8"));

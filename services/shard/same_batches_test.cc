@@ -67,9 +67,9 @@ struct Run {
 std::vector<PortableBatch> BatchesOf(const graph::SourceGraph& source, const sampler::SamplingSpec& spec,
                                      const Run& run, uint64_t batch_size = 64) {
   partition::BuildOptions build;
-  if (spec.method == sampler::DrawMethod::kLabor) build.source_columns = {sampler::kOriginalIdColumn};
-  if (spec.weight_column == graph::SourceColumnName(kMask)) build.source_columns.push_back(kMask);
-  build.time_column = spec.time_column;
+  if (spec.draw.method == sampler::DrawMethod::kLabor) build.source_columns = {sampler::kOriginalIdColumn};
+  if (spec.draw.weight_column == graph::SourceColumnName(kMask)) build.source_columns.push_back(kMask);
+  build.time_column = spec.draw.time_column;
   const testing::TestGraph test = testing::MakeTestGraph(source, run.num_partitions, 100 + run.num_partitions, build);
   const auto& [split, by_type] = *source.splits.begin();
   const sampler::EpochPlan plan{
@@ -121,13 +121,13 @@ TEST_P(SameBatchesTest, ForAnyNumberOfPartitionsThreadsAndAnyPointOfRestart) {
   const graph::SourceGraph source = WithTimes(
       c.typed ? testing::PapersAndAuthors({.num_papers = 2000, .num_authors = 900, .seed = 6}) : Homogeneous());
   sampler::SamplingSpec spec = Spec(source, c.fanouts);
-  spec.replace = c.replace;
-  spec.method = c.method;
-  spec.layer_dependency = c.layer_dependency;
-  if (c.timed) spec.time_column = kTimes;
+  spec.draw.replace = c.replace;
+  spec.draw.method = c.method;
+  spec.draw.layer_dependency = c.layer_dependency;
+  if (c.timed) spec.draw.time_column = kTimes;
   if (c.timed) spec.seed_time_column = kTimes;
-  if (c.weighted) spec.weight_column = graph::kEdgeWeightColumn;
-  if (c.masked) spec.weight_column = graph::SourceColumnName(kMask);
+  if (c.weighted) spec.draw.weight_column = graph::kEdgeWeightColumn;
+  if (c.masked) spec.draw.weight_column = graph::SourceColumnName(kMask);
 
   const std::vector<PortableBatch> expected = BatchesOf(source, spec, {});
 
@@ -172,7 +172,7 @@ TEST(TemporalBatchesTest, RowsAreNodesAtTheTimeOfTheirSeed) {
   build.time_column = kTimes;
   const testing::TestGraph test = testing::MakeTestGraph(source, 2, 5, build);
   sampler::SamplingSpec spec = Spec(source, {6, 6});
-  spec.time_column = spec.seed_time_column = kTimes;
+  spec.draw.time_column = spec.seed_time_column = kTimes;
   Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(*test.graph, spec);
   ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
   std::vector<GlobalNodeId> seeds;
@@ -224,7 +224,7 @@ TEST(TemporalBatchesTest, NamesAColumnThatHoldsNoTimes) {
   };
   spec.seed_time_column = kTimes;
   EXPECT_THAT(error(), ::testing::HasSubstr("without a time column of the edges"));
-  spec.time_column = kTimes;
+  spec.draw.time_column = kTimes;
   EXPECT_EQ(error(), "");
   spec.seed_time_column = "node-feat";
   EXPECT_THAT(error(), ::testing::HasSubstr("'node-feat' of node type"));
@@ -256,7 +256,7 @@ TEST(TemporalBatchesTest, ABatchEndsAtItsLimitOfEdges) {
   build.time_column = kTimes;
   const testing::TestGraph test = testing::MakeTestGraph(source, 2, 5, build);
   sampler::SamplingSpec spec = Spec(source, {kFullNeighborhood, kFullNeighborhood});
-  spec.time_column = spec.seed_time_column = kTimes;
+  spec.draw.time_column = spec.seed_time_column = kTimes;
   std::vector<GlobalNodeId> seeds;
   for (uint64_t v = 0; v < 40; ++v) seeds.push_back(GlobalNodeId(v));
   const auto sample = [&](uint64_t max_edges) {

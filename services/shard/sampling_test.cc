@@ -56,8 +56,7 @@ class ShardSamplingTest : public ::testing::Test {
     return {.relations = {{.edge_type = EdgeTypeId(0), .fanout = fanout, .destinations = all}},
             .seed = 99,
             .at = {.epoch = 1, .step = 2, .hop = 1},
-            .replace = replace,
-            .weight_column = weights,
+            .draw = {.replace = replace, .weight_column = weights},
             .want_edge_ids = true};
   }
 

@@ -111,8 +111,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
     RETURN_IF_ERROR(data.SetOutputs(num_outputs));
   }
-  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
-                   SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling, SamplingSpecOf(training.sampling, graph.schema(), training.seed));
   Parts parts{std::move(data),    std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}, 0,
               std::move(warnings)};
   RETURN_IF_ERROR(FindMeasure(training, graph, &parts));

@@ -161,7 +161,7 @@ class FitCheck {
   }
 
   void CheckWeights(const job::Training& training) {
-    const std::string& name = training.sampling.weight;
+    const std::string& name = training.sampling.draw.weight_column;
     if (name.empty()) return;
     const std::string path = "spec.training.sampling.weight";
     const std::vector<bool> is_drawn =

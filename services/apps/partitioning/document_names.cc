@@ -198,8 +198,8 @@ class NameSearch {
       }
     }
     const Names edge_columns = All(graph_.edge_columns);
-    if (!sampling.weight.empty() && !edge_columns.contains(sampling.weight)) {
-      Add("spec.training.sampling.weight", NoneHas("edge type", sampling.weight, edge_columns));
+    if (!sampling.draw.weight_column.empty() && !edge_columns.contains(sampling.draw.weight_column)) {
+      Add("spec.training.sampling.weight", NoneHas("edge type", sampling.draw.weight_column, edge_columns));
     }
     if (!sampling.seed_time.empty() && seed_type) {
       ExpectColumn(*seed_type, sampling.seed_time, "spec.training.sampling.seedTime");

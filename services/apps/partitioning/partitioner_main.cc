@@ -218,7 +218,7 @@ int WriteReport(const Flags& flags, const PartitionOutcome& outcome) {
 
 // Columns that trainers and samplers compute with.
 std::vector<std::string> NumbersOf(const job::Training& training) {
-  std::vector<std::string> names = {training.sampling.weight, training.sampling.seed_time};
+  std::vector<std::string> names = {training.sampling.draw.weight_column, training.sampling.seed_time};
   std::erase(names, "");
   for (const job::Input& input : training.inputs) {
     names.insert(names.end(), input.features.begin(), input.features.end());

@@ -124,7 +124,7 @@ class ValueCheck {
       : names_(names), source_(source), drops_duplicate_edges_(preprocess.drop_duplicate_edges), threads_(threads) {}
 
   Status CheckWeights(const job::Training& training) const {
-    const std::string& name = training.sampling.weight;
+    const std::string& name = training.sampling.draw.weight_column;
     if (name.empty()) return {};
     const std::vector<bool> is_drawn =
         DrawnEdgeTypes(training.sampling, names_.schema, SeedTypes(training.task, names_.schema));

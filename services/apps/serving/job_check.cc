@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "services/job/enum_names.h"
 
@@ -58,6 +60,32 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
   return Status();
 }
 
+std::string TextFor(bool option) { return option ? "on" : "off"; }
+std::string TextFor(const std::string& option) { return "'" + option + "'"; }
+template <sampler::Spelled E>
+std::string TextFor(E option) {
+  return NameOf(option);
+}
+
+// (name, value) of each option, in one order.
+std::vector<std::pair<std::string, std::string>> TextsOf(const sampler::DrawSpec& draw) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  sampler::VisitOptions(draw, [&](const sampler::OptionText& text, const auto& option) {
+    texts.emplace_back(text.name, TextFor(option));
+  });
+  texts.emplace_back("time column", TextFor(draw.time_column));
+  return texts;
+}
+
+Status CheckDrawsAreOfJob(const sampler::DrawSpec& asked, const sampler::DrawSpec& of_job) {
+  const auto asked_texts = TextsOf(asked), job_texts = TextsOf(of_job);
+  for (size_t i = 0; i < asked_texts.size(); ++i) {
+    if (asked_texts[i] == job_texts[i]) continue;
+    return Differs(asked_texts[i].first, asked_texts[i].second, job_texts[i].second);
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job, const std::string& job_name) {
@@ -78,25 +106,9 @@ Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTrain
   if (stream.spec.layers.size() != num_layers) {
     return Differs("layers", std::to_string(stream.spec.layers.size()), std::to_string(num_layers));
   }
-  if (stream.spec.replace != training.sampling.replace) {
-    return Differs("replacement", stream.spec.replace ? "on" : "off", training.sampling.replace ? "on" : "off");
-  }
-  if (stream.spec.weight_column != training.sampling.weight) {
-    return Differs("weight", "'" + stream.spec.weight_column + "'", "'" + training.sampling.weight + "'");
-  }
-  if (stream.spec.method != training.sampling.method) {
-    return Differs("method", NameOf(stream.spec.method), NameOf(training.sampling.method));
-  }
-  if (stream.spec.layer_dependency != training.sampling.layer_dependency) {
-    return Differs("layerDependency", stream.spec.layer_dependency ? "on" : "off",
-                   training.sampling.layer_dependency ? "on" : "off");
-  }
+  RETURN_IF_ERROR(CheckDrawsAreOfJob(stream.spec.draw, training.sampling.draw));
   if (stream.spec.seed_time_column != training.sampling.seed_time) {
     return Differs("seedTime", "'" + stream.spec.seed_time_column + "'", "'" + training.sampling.seed_time + "'");
-  }
-  const std::string time_column = training.sampling.seed_time.empty() ? "" : job.graph.time_column;
-  if (stream.spec.time_column != time_column) {
-    return Differs("time column", "'" + stream.spec.time_column + "'", "'" + time_column + "'");
   }
   return CheckSeedsAreOfJob(stream.plan, training.task);
 }

@@ -104,7 +104,7 @@ TEST(ServingTest, MappedAndRemoteAccessAnswerAlike) {
     EXPECT_TRUE(std::equal(a->byte_span().begin(), a->byte_span().end(), b->byte_span().begin()));
   }
   const std::vector<GlobalNodeId> seeds = {GlobalNodeId(1400), GlobalNodeId(2)};
-  sampler::HopQuery query{.relations = {{EdgeTypeId(0), 5, seeds}}, .seed = 4, .weight_column = "weight"};
+  sampler::HopQuery query{.relations = {{EdgeTypeId(0), 5, seeds}}, .seed = 4, .draw = {.weight_column = "weight"}};
   const auto a = mapped->graph->SampleInEdges(query, Soon()), b = remote->graph->SampleInEdges(query, Soon());
   ASSERT_TRUE(a.ok() && b.ok()) << a.status().ToString() << b.status().ToString();
   EXPECT_EQ(a->relations[0].sources, b->relations[0].sources);
@@ -340,18 +340,18 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   EXPECT_THAT(message_of([](auto& stream) { stream.plan.batch_size = 65; }), HasSubstr("batch size 65"));
   EXPECT_THAT(message_of([](auto& stream) { stream.plan.split = "other"; }), HasSubstr("split other"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.layers.resize(3); }), HasSubstr("layers 3"));
-  EXPECT_THAT(message_of([](auto& stream) { stream.spec.replace = true; }), HasSubstr("replacement on"));
-  EXPECT_THAT(message_of([](auto& stream) { stream.spec.weight_column = "w"; }), HasSubstr("weight 'w'"));
-  EXPECT_THAT(message_of([](auto& stream) { stream.spec.method = sampler::DrawMethod::kLast; }), HasSubstr("method"));
-  EXPECT_THAT(message_of([](auto& stream) { stream.spec.layer_dependency = true; }), HasSubstr("layerDependency on"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.replace = true; }), HasSubstr("replace on"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.weight_column = "w"; }), HasSubstr("weight 'w'"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.method = sampler::DrawMethod::kLast; }),
+              HasSubstr("method"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.layer_dependency = true; }),
+              HasSubstr("layerDependency on"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed_time_column = "t"; }), HasSubstr("seedTime 't'"));
-  EXPECT_THAT(message_of([](auto& stream) { stream.spec.time_column = "when"; }), HasSubstr("time column 'when'"));
-  job.graph.time_column = "when";
-  EXPECT_TRUE(CheckStreamIsOfJob(good, job, job.name).ok()) << "without seed times, time does not matter";
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.time_column = "when"; }), HasSubstr("time column 'when'"));
   training.sampling.seed_time = good.spec.seed_time_column = "t";
-  good.spec.time_column = "when";
+  training.sampling.draw.time_column = good.spec.draw.time_column = "when";
   EXPECT_TRUE(CheckStreamIsOfJob(good, job, job.name).ok());
-  EXPECT_THAT(message_of([](auto& stream) { stream.spec.time_column = "then"; }), HasSubstr("job has 'when'"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.time_column = "then"; }), HasSubstr("job has 'when'"));
 }
 
 TEST(JobCheckTest, LinksAreThoseOfTheJob) {

@@ -73,8 +73,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
   const graph::GraphSchema& schema = session.graph->book().schema();
   ASSIGN_OR_RETURN(const sampler::EpochPlan plan,
                    trainer::EpochPlanOf(training, schema, flags.world_size, Rank(flags.rank)));
-  ASSIGN_OR_RETURN(const sampler::SamplingSpec spec,
-                   trainer::SamplingSpecOf(training.sampling, schema, training.seed, job.graph.time_column));
+  ASSIGN_OR_RETURN(const sampler::SamplingSpec spec, trainer::SamplingSpecOf(training.sampling, schema, training.seed));
   if (flags.samplers.empty()) {
     sampler::LocalSamplingOptions options;
     options.threads = flags.sampler_threads;

@@ -188,12 +188,12 @@ minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const 
   start.set_shuffle(plan.shuffle);
   start.set_num_trainers(plan.num_trainers);
   start.set_rank(plan.rank.value);
-  start.mutable_sampling()->set_replace(spec.replace);
-  start.mutable_sampling()->set_weight_column(spec.weight_column);
+  start.mutable_sampling()->set_replace(spec.draw.replace);
+  start.mutable_sampling()->set_weight_column(spec.draw.weight_column);
   start.mutable_sampling()->set_seed(spec.seed);
-  start.mutable_sampling()->set_method(DrawMethodMessageOf(spec.method));
-  start.mutable_sampling()->set_layer_dependency(spec.layer_dependency);
-  start.mutable_sampling()->set_time_column(spec.time_column);
+  start.mutable_sampling()->set_method(DrawMethodMessageOf(spec.draw.method));
+  start.mutable_sampling()->set_layer_dependency(spec.draw.layer_dependency);
+  start.mutable_sampling()->set_time_column(spec.draw.time_column);
   start.mutable_sampling()->set_seed_time_column(spec.seed_time_column);
   if (plan.links.has_value()) *start.mutable_links() = LinkPlanMessageOf(*plan.links);
   if (plan.edges.has_value()) *start.mutable_edges() = EdgePlanMessageOf(*plan.edges);

@@ -104,11 +104,11 @@ TEST(RemoteMiniBatchSourceTest, DrawsByEveryMethod) {
                     2, {});
   std::set<std::vector<std::vector<GlobalNodeId>>> different;
   for (const sampler::SamplingSpec& spec :
-       {sampler::SamplingSpec{}, sampler::SamplingSpec{.method = sampler::DrawMethod::kLabor},
-        sampler::SamplingSpec{.method = sampler::DrawMethod::kLabor, .layer_dependency = true},
-        sampler::SamplingSpec{.time_column = "when", .seed_time_column = "joined"},
-        sampler::SamplingSpec{
-            .method = sampler::DrawMethod::kLast, .time_column = "when", .seed_time_column = "joined"}}) {
+       {sampler::SamplingSpec{}, sampler::SamplingSpec{.draw = {.method = sampler::DrawMethod::kLabor}},
+        sampler::SamplingSpec{.draw = {.method = sampler::DrawMethod::kLabor, .layer_dependency = true}},
+        sampler::SamplingSpec{.draw = {.time_column = "when"}, .seed_time_column = "joined"},
+        sampler::SamplingSpec{.draw = {.method = sampler::DrawMethod::kLast, .time_column = "when"},
+        .seed_time_column = "joined"}}) {
     samplers.DrawBy(spec);
     const sampler::EpochPlan plan = samplers.Plan();
     const auto remote = samplers.Open(plan);

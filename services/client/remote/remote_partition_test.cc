@@ -121,11 +121,11 @@ TEST_P(PartitionAccessTest, DrawsTheSameInEdges) {
 TEST_P(PartitionAccessTest, SamplesByEveryMethodUpToATimeAndForWalks) {
   for (const auto method : {sampler::DrawMethod::kLabor, sampler::DrawMethod::kLast, sampler::DrawMethod::kNeighbor}) {
     sampler::PartitionHopQuery query = QueryOfAll(4);
-    query.method = method;
+    query.draw.method = method;
     query.want_edge_ids = true;
     ExpectSameSample(query);
-    query.layer_dependency = method == sampler::DrawMethod::kLabor;
-    query.time_column = "when";
+    query.draw.layer_dependency = method == sampler::DrawMethod::kLabor;
+    query.draw.time_column = "when";
     for (sampler::PartitionRelationQuery& relation : query.relations) {
       for (size_t i = 0; i < relation.destinations.size(); ++i)
         relation.times.push_back(static_cast<int64_t>(i % 60) - 5);
@@ -133,7 +133,7 @@ TEST_P(PartitionAccessTest, SamplesByEveryMethodUpToATimeAndForWalks) {
     ExpectSameSample(query);
   }
   sampler::PartitionHopQuery walks = QueryOfAll(1);
-  walks.replace = true;
+  walks.draw.replace = true;
   for (sampler::PartitionRelationQuery& relation : walks.relations) {
     for (size_t i = 0; i < relation.destinations.size(); ++i) relation.walks.push_back(i << 33);
   }
@@ -150,27 +150,27 @@ TEST_P(PartitionAccessTest, RefusesTimesAndWalksThatDoNotFit) {
   query.relations.back().times = {1};
   EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
   query = QueryOfAll(2);
-  query.time_column = "when";
+  query.draw.time_column = "when";
   EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
   query = QueryOfAll(2);
   query.relations.back().walks = {1};
   EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
   query = QueryOfAll(2);
-  query.method = sampler::DrawMethod::kLabor;
-  query.replace = true;
+  query.draw.method = sampler::DrawMethod::kLabor;
+  query.draw.replace = true;
   EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
 }
 
 TEST_P(PartitionAccessTest, DrawsTheSameWithReplacementAndEdgeIds) {
   sampler::PartitionHopQuery query = QueryOfAll(4);
-  query.replace = true;
+  query.draw.replace = true;
   query.want_edge_ids = true;
   ExpectSameSample(query);
 }
 
 TEST_P(PartitionAccessTest, DrawsTheSameByWeights) {
   sampler::PartitionHopQuery query = QueryOfAll(4);
-  query.weight_column = "weight";
+  query.draw.weight_column = "weight";
   if (!GetParam().typed) return ExpectSameSample(query);
   // The typed graph has no such column: the same error, local and remote.
   const auto expected =
@@ -232,7 +232,7 @@ TEST_P(PartitionAccessTest, SaysWhatIsWrongWithASample) {
   query.relations.front().destinations.front() = LocalNodeId(0xffffffffu);
   EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
   query = QueryOfAll(2);
-  query.weight_column = "no-such-column";
+  query.draw.weight_column = "no-such-column";
   EXPECT_THAT(code_of(query), ::testing::AnyOf(StatusCode::kNotFound, StatusCode::kInvalidArgument));
   query = QueryOfAll(0);
   EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
@@ -461,7 +461,7 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
 // A server without sampling methods ignores the field and returns a well-formed reply with uniformly sampled neighbors.
 TEST(DecodePieceTest, NamesAServerThatDoesNotKnowTheMethod) {
   const graph::PartitionBook book = shard::testing::MakeTestGraph(testing::SmallGraph(), 1, 4).book;
-  sampler::PartitionHopQuery query{.method = sampler::DrawMethod::kLabor};
+  sampler::PartitionHopQuery query{.draw = {.method = sampler::DrawMethod::kLabor}};
   query.relations.push_back({EdgeTypeId(0), 3, {}});
   const std::vector<Tensor> nothing(3, Tensor::FromVector(std::vector<uint32_t>()));
   graph::v1::SampleNeighborsResponse response;

@@ -15,7 +15,7 @@ constexpr uint64_t kAssumedDegree = 64;
 uint64_t BytesPerDestination(const sampler::PartitionHopQuery& query, size_t relation) {
   const int32_t fanout = query.relations[relation].fanout;
   uint64_t edges = fanout > 0 ? static_cast<uint64_t>(fanout) : kAssumedDegree;
-  if (query.method == sampler::DrawMethod::kLabor) edges = std::max(edges, kAssumedDegree);
+  if (query.draw.method == sampler::DrawMethod::kLabor) edges = std::max(edges, kAssumedDegree);
   return sizeof(uint32_t) * (1 + edges * (query.want_edge_ids ? 2 : 1));
 }
 
@@ -35,7 +35,7 @@ bool DependsOnDegrees(const sampler::PartitionHopQuery& query, const SamplePiece
   const auto draws_all = [&](const SampleSpan& span) {
     return query.relations[span.relation].fanout == sampler::kFullNeighborhood;
   };
-  return query.method == sampler::DrawMethod::kLabor || HasExclusions(query, piece) ||
+  return query.draw.method == sampler::DrawMethod::kLabor || HasExclusions(query, piece) ||
          std::any_of(piece.begin(), piece.end(), draws_all);
 }
 
@@ -114,12 +114,12 @@ grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const Samp
   request.set_epoch(query.at.epoch);
   request.set_step(query.at.step);
   request.set_hop(query.at.hop);
-  request.set_replace(query.replace);
-  request.set_weight_column(query.weight_column);
+  request.set_replace(query.draw.replace);
+  request.set_weight_column(query.draw.weight_column);
   request.set_want_edge_ids(query.want_edge_ids);
-  request.set_method(DrawMethodMessageOf(query.method));
-  request.set_layer_dependency(query.layer_dependency);
-  request.set_time_column(query.time_column);
+  request.set_method(DrawMethodMessageOf(query.draw.method));
+  request.set_layer_dependency(query.draw.layer_dependency);
+  request.set_time_column(query.draw.time_column);
   request.set_has_walks(HasWalks(query));
   request.set_has_exclusions(HasExclusions(query, piece));
   std::vector<Tensor> tensors;
@@ -130,7 +130,7 @@ grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const Samp
     asked->set_fanout(relation.fanout);
     const std::span<const LocalNodeId> nodes(relation.destinations);
     tensors.push_back(LocalIdTensor(nodes.subspan(span.begin, span.end - span.begin)));
-    if (!query.time_column.empty()) tensors.push_back(SliceOf(relation.times, span));
+    if (!query.draw.time_column.empty()) tensors.push_back(SliceOf(relation.times, span));
     if (request.has_walks()) tensors.push_back(SliceOf(relation.walks, span));
     if (!request.has_exclusions()) continue;
     tensors.push_back(LocalIdTensor(std::span<const LocalNodeId>(relation.excluded_destinations)));
@@ -149,8 +149,8 @@ Result<std::vector<sampler::PartitionRelationSample>> DecodePiece(const grpc::By
     return InvalidArgument("the server's reply has " + std::to_string(frame.tensors.size()) + " tensors, expected " +
                            std::to_string(3 * piece.size()));
   }
-  const bool is_by_method =
-      query.method == sampler::DrawMethod::kNeighbor || frame.header.method() == DrawMethodMessageOf(query.method);
+  const bool is_by_method = query.draw.method == sampler::DrawMethod::kNeighbor ||
+                            frame.header.method() == DrawMethodMessageOf(query.draw.method);
   if (!is_by_method) {
     return Unimplemented(
         "the server does not know the draw method that it was asked for: servers and clients have to "

@@ -14,15 +14,15 @@ Status CheckLength(const char* what, size_t length, size_t expected) {
 // Of HopQuery and PartitionHopQuery, which name their parts alike.
 template <class Query>
 Status CheckRuleOf(const Query& query) {
-  RETURN_IF_ERROR(CheckDrawMethod(query.method, query.replace));
+  RETURN_IF_ERROR(CheckDrawMethod(query.draw.method, query.draw.replace));
   const bool has_walks = std::any_of(query.relations.begin(), query.relations.end(),
                                      [](const auto& relation) { return !relation.walks.empty(); });
-  if (has_walks && query.method != DrawMethod::kNeighbor) {
+  if (has_walks && query.draw.method != DrawMethod::kNeighbor) {
     return InvalidArgument("random walks draw neighbours, each on its own");
   }
   for (const auto& relation : query.relations) {
     const size_t count = relation.destinations.size();
-    RETURN_IF_ERROR(CheckLength("times", relation.times.size(), query.time_column.empty() ? 0 : count));
+    RETURN_IF_ERROR(CheckLength("times", relation.times.size(), query.draw.time_column.empty() ? 0 : count));
     RETURN_IF_ERROR(CheckLength("walks", relation.walks.size(), has_walks ? count : 0));
   }
   return {};

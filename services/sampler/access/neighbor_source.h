@@ -26,9 +26,9 @@ struct RelationQuery {
   EdgeTypeId edge_type;
   int32_t fanout = 0;                          // > 0 or kFullNeighborhood
   std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct without times and walks
-  std::span<const int64_t> times = {};         // [destinations] no later in-edge is drawn; empty without time_column
-  std::span<const uint64_t> walks = {};        // [destinations] numbers of random walks (WalkKey); empty: none, in any
-                                               // relation of the query
+  std::span<const int64_t> times = {};   // [destinations] no later in-edge is drawn; empty without draw.time_column
+  std::span<const uint64_t> walks = {};  // [destinations] numbers of random walks (WalkKey); empty: none, in any
+                                         // relation of the query
   // In-edges that are drawn as if the graph did not have them: every edge of the relation with these ends, however
   // many there are. Ascending; outlives the call. Decided before drawing: a full fan-out stays full.
   std::span<const EdgeEnds> excluded = {};
@@ -38,14 +38,8 @@ struct HopQuery {
   std::vector<RelationQuery> relations;
   uint64_t seed = 0;
   HopPosition at;
-  bool replace = false;
-  std::string weight_column;  // empty: uniform
+  DrawSpec draw;  // with a time column every relation has times
   bool want_edge_ids = false;
-  DrawMethod method = DrawMethod::kNeighbor;
-  bool layer_dependency = false;
-  // Edge column that orders in-edges, integers: every relation has times then. A relation without the column has edges
-  // of all times. Empty: time does not matter.
-  std::string time_column = {};
 };
 
 // The drawn in-edges of one relation: those of destination i are

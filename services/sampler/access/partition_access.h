@@ -35,12 +35,8 @@ struct PartitionHopQuery {
   std::vector<PartitionRelationQuery> relations;
   uint64_t seed = 0;
   HopPosition at;
-  bool replace = false;
-  std::string weight_column;  // empty: uniform
+  DrawSpec draw;
   bool want_edge_ids = false;
-  DrawMethod method = DrawMethod::kNeighbor;
-  bool layer_dependency = false;
-  std::string time_column = {};  // as HopQuery's
 };
 
 struct PartitionRelationSample {

@@ -9,8 +9,8 @@ namespace espalier::sampler {
 namespace {
 
 Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
-  RETURN_IF_ERROR(CheckDrawMethod(spec.method, spec.replace));
-  if (spec.time_column.empty() && !spec.seed_time_column.empty()) {
+  RETURN_IF_ERROR(CheckDrawMethod(spec.draw.method, spec.draw.replace));
+  if (spec.draw.time_column.empty() && !spec.seed_time_column.empty()) {
     return InvalidArgument("the seeds' times, column '" + spec.seed_time_column +
                            "', mean nothing without a time column of the edges");
   }
@@ -153,12 +153,8 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
   const LayerSpec& layer_spec = spec_.layers[spec_.layers.size() - 1 - hop];
   HopQuery query{.seed = spec_.seed,
                  .at = {.epoch = request.epoch, .step = request.step, .hop = hop},
-                 .replace = spec_.replace,
-                 .weight_column = spec_.weight_column,
-                 .want_edge_ids = request.want_edge_ids,
-                 .method = spec_.method,
-                 .layer_dependency = spec_.layer_dependency,
-                 .time_column = spec_.time_column};
+                 .draw = spec_.draw,
+                 .want_edge_ids = request.want_edge_ids};
   for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
     if (layer_spec.fanouts[type] == 0) continue;
     const uint16_t destination_type = schema.DestinationOf(EdgeTypeId(type)).value;

@@ -46,7 +46,7 @@ class FanoutSampler {
  private:
   FanoutSampler(NeighborSource& source, SamplingSpec spec);
   Status CheckRequest(const BatchRequest& request) const;
-  bool is_temporal() const { return !spec_.time_column.empty(); }
+  bool is_temporal() const { return !spec_.draw.time_column.empty(); }
   Status CheckSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds) const;
   Status NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline);
   Status NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeId> seeds, std::span<const int64_t> seed_times,

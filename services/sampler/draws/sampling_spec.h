@@ -23,15 +23,9 @@ struct LayerSpec {
 struct SamplingSpec {
   // layers[0] is the model's first layer, farthest from the seeds (DGL's order).
   std::vector<LayerSpec> layers;
-  DrawMethod method = DrawMethod::kNeighbor;
-  bool layer_dependency = false;  // kLabor: one variate for a source in all hops of a batch
-  bool replace = false;
-  // Edge column with non-negative weights (F32/F64/integers); empty: uniform.
-  std::string weight_column;
-  // Temporal sampling: a seed's time is its row of the node column seed_time_column (empty: who asks says the times),
-  // whoever is met on the way from it has the same time, and no in-edge later than that is drawn. Empty time_column:
-  // time does not matter, and there is no seed_time_column.
-  std::string time_column;  // edge column that orders in-edges (docs/partition-format.md); integers
+  DrawSpec draw;
+  // Temporal sampling: a seed's time is its row of this node column (empty: the caller passes the times), a node met on
+  // the way from a seed has the seed's time, and no later in-edge is drawn. Empty without draw.time_column.
   std::string seed_time_column;
   uint64_t seed = 0;
   // Of one mini-batch, all hops together: more is ResourceExhausted. No part of what is drawn.

@@ -95,14 +95,8 @@ Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const 
     const bool has_work =
         std::any_of(routes.begin(), routes.end(), [p](const OwnerRoute& route) { return !route.locals[p].empty(); });
     if (!has_work) continue;
-    PartitionHopQuery part{.seed = query.seed,
-                           .at = query.at,
-                           .replace = query.replace,
-                           .weight_column = query.weight_column,
-                           .want_edge_ids = query.want_edge_ids,
-                           .method = query.method,
-                           .layer_dependency = query.layer_dependency,
-                           .time_column = query.time_column};
+    PartitionHopQuery part{
+        .seed = query.seed, .at = query.at, .draw = query.draw, .want_edge_ids = query.want_edge_ids};
     for (size_t r = 0; r < query.relations.size(); ++r) {
       part.relations.push_back({.edge_type = query.relations[r].edge_type,
                                 .fanout = query.relations[r].fanout,

@@ -1,7 +1,9 @@
-// How a node's in-edges are drawn.
+// How a node's in-edges are drawn: every option of a draw, once. The document, a run's mini-batches, a hop's questions
+// and the questions of programs all have a DrawSpec.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "services/sampler/spec/spelling.h"
@@ -23,5 +25,44 @@ struct Spelling<DrawMethod> {
   static constexpr std::pair<DrawMethod, const char*> kNames[] = {
       {DrawMethod::kNeighbor, "Neighbor"}, {DrawMethod::kLabor, "Labor"}, {DrawMethod::kLast, "Last"}};
 };
+
+struct DrawSpec {
+  DrawMethod method = DrawMethod::kNeighbor;
+  bool layer_dependency = false;  // kLabor: a source has one variate in all hops of a batch, whatever HopPosition::hop
+  bool replace = false;
+  // Edge column with non-negative weights (F32/F64/integers); empty: uniform. Edges of weight 0 are never drawn, so a
+  // column of 0 and 1 is a mask.
+  std::string weight_column = {};
+  // Edge column of integers that orders in-edges (docs/partition-format.md): no in-edge is drawn that is later than the
+  // time of its destination. A relation without the column has edges of all times. Empty: time does not matter.
+  std::string time_column = {};
+
+  friend bool operator==(const DrawSpec&, const DrawSpec&) = default;
+};
+
+// What an option is called in spec.training.sampling of the document, and its meaning there.
+struct OptionText {
+  const char* name;
+  const char* meaning;
+};
+
+// Calls visit(OptionText, option) for each option that the document has, in its order. (The time column is the
+// graph's.) Whatever documents, reads, compares or records the options of a job goes through this list.
+template <class Spec, class Visit>
+void VisitOptions(Spec& draw, const Visit& visit) {
+  visit(OptionText{"replace", "sample with replacement"}, draw.replace);
+  visit(
+      OptionText{"weight",
+                 "edge column with sampling weights, or a mask of 0 and 1; by default sampling is uniform; full "
+                 "neighborhoods (`evaluation.neighborhood: Full`, embeddings, predictions) include in-edges of weight "
+                 "0"},
+      draw.weight_column);
+  visit(
+      OptionText{"method",
+                 "sampler; Neighbor samples independently for each node, Labor shares random numbers between nodes so "
+                 "that a mini-batch has fewer distinct nodes, Last takes the latest in-edges by `graph.timeColumn`"},
+      draw.method);
+  visit(OptionText{"layerDependency", "Labor: share the random numbers between layers too"}, draw.layer_dependency);
+}
 
 }  // namespace espalier::sampler

@@ -160,26 +160,26 @@ Result<HopSample> ReferenceNeighborSource::SampleInEdges(const HopQuery& query, 
         std::vector<uint64_t> source_ids;
         for (uint32_t position = 0; position < row->second.edges.size(); ++position) {
           const ReferenceEdge& edge = row->second.edges[position];
-          if (!query.time_column.empty() && edge.time > relation.times[i]) break;
+          if (!query.draw.time_column.empty() && edge.time > relation.times[i]) break;
           const EdgeEnds ends{GlobalNodeId(edge.destination), GlobalNodeId(edge.source)};
           if (std::binary_search(relation.excluded.begin(), relation.excluded.end(), ends)) continue;
-          weights.push_back(query.weight_column.empty() ? 1 : edge.weight);
+          weights.push_back(query.draw.weight_column.empty() ? 1 : edge.weight);
           source_ids.push_back(edge.source);
           kept.push_back(position);
         }
         const auto drawn = [&]() -> std::vector<uint32_t> {
           const bool all = relation.fanout == kFullNeighborhood;
           const uint32_t count = all ? ~0u : static_cast<uint32_t>(relation.fanout);
-          if (query.method == DrawMethod::kLast) return ReferenceLastPositions(weights, count);
-          if (query.method == DrawMethod::kLabor) {
-            const uint64_t key = LaborKey(query.seed, query.at, query.layer_dependency, Hash64(source_type));
+          if (query.draw.method == DrawMethod::kLast) return ReferenceLastPositions(weights, count);
+          if (query.draw.method == DrawMethod::kLabor) {
+            const uint64_t key = LaborKey(query.seed, query.at, query.draw.layer_dependency, Hash64(source_type));
             if (weights.size() <= count) return PositionsWithWeight(weights);
             return ReferenceLaborPositions(key, source_ids, weights, count);
           }
           const uint64_t key = relation.walks.empty() ? NeighborKey(query.seed, query.at, Hash64(name))
                                                       : WalkKey(query.seed, query.at, Hash64(name));
           return ReferencePositions(key, relation.walks.empty() ? node : relation.walks[i], weights, relation.fanout,
-                                    query.replace, !query.weight_column.empty());
+                                    query.draw.replace, !query.draw.weight_column.empty());
         };
         for (const uint32_t among_kept : drawn()) {
           const uint32_t position = kept[among_kept];

@@ -106,8 +106,7 @@ class Walkers {
         .relations = {{.edge_type = options_.metapath[step], .fanout = 1, .destinations = places, .walks = numbers}},
         .seed = options_.seed,
         .at = {.epoch = options_.epoch, .step = options_.step, .hop = step},
-        .replace = true,
-        .weight_column = options_.weight_column};
+        .draw = {.replace = true, .weight_column = options_.weight_column}};
     ASSIGN_OR_RETURN(const HopSample hop, graph_.SampleInEdges(query, deadline));
     const RelationSample& drawn = hop.relations[0];
     std::vector<size_t> still_going;

@@ -82,6 +82,29 @@ std::string TextOf(const job::Embedding& embedding) {
   return text;
 }
 
+std::map<std::string, std::string> OptionTexts(const sampler::DrawSpec& draw) {
+  std::map<std::string, std::string> texts;
+  sampler::VisitOptions(draw, [&](const sampler::OptionText& text, const auto& option) {
+    if constexpr (std::is_enum_v<std::decay_t<decltype(option)>>) {
+      texts[text.name] = TextOf(NameOf(option));
+    } else {
+      texts[text.name] = TextOf(option);
+    }
+  });
+  return texts;
+}
+
+// Options that are not what they are when unset, so that checkpoints from before an option fit. The oldest are always
+// there, and with a method its dependency.
+void AddDrawFields(const sampler::DrawSpec& draw, std::map<std::string, std::string>* fields) {
+  const std::map<std::string, std::string> unset = OptionTexts({});
+  for (const auto& [name, text] : OptionTexts(draw)) {
+    const bool always = name == "replace" || name == "weight" ||
+                        (name == "layerDependency" && draw.method != sampler::DrawMethod::kNeighbor);
+    if (always || text != unset.at(name)) (*fields)["training.sampling." + name] = text;
+  }
+}
+
 void AddEdgeFields(const job::Task& task, int64_t num_edge_outputs, std::map<std::string, std::string>* fields) {
   (*fields)["graph.numEdgeOutputs"] = TextOf(num_edge_outputs);
   (*fields)["training.task.edgeType"] = TextOf(task.edge_type);
@@ -135,8 +158,6 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
       {"training.model.normalization", TextOf(NameOf(training.model.normalization))},
       {"training.model.numBases", TextOf(training.model.num_bases)},
       {"training.sampling.layers", TextOf(training.sampling.layers)},
-      {"training.sampling.replace", TextOf(training.sampling.replace)},
-      {"training.sampling.weight", TextOf(training.sampling.weight)},
       {"training.batchSize", TextOf(training.batch_size)},
       {"training.seed", TextOf(training.seed)},
       {"training.optimizer.type", TextOf(NameOf(training.optimizer.type))},
@@ -155,16 +176,14 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   };
   AddModelFields(training.model, graph.module_digest, &fields);
   // Only where they are not what they are when unset, so that checkpoints of jobs without them fit.
-  const job::Sampling& sampling = training.sampling;
-  if (sampling.method != sampler::DrawMethod::kNeighbor) {
-    fields["training.sampling.method"] = TextOf(NameOf(sampling.method));
-    fields["training.sampling.layerDependency"] = TextOf(sampling.layer_dependency);
-  }
+  AddDrawFields(training.sampling.draw, &fields);
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;
     fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = TextOf(*input.embedding);
   }
-  if (!sampling.seed_time.empty()) fields["training.sampling.seedTime"] = TextOf(sampling.seed_time);
+  if (!training.sampling.seed_time.empty()) {
+    fields["training.sampling.seedTime"] = TextOf(training.sampling.seed_time);
+  }
   if (job::LabelsEdges(training.task.type)) AddEdgeFields(training.task, graph.num_edge_outputs, &fields);
   if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, schema, &fields);
   return fields;

@@ -18,14 +18,10 @@ Result<sampler::LayerSpec> LayerSpecOf(const job::SamplingLayer& layer, const gr
 }  // namespace
 
 Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                             uint64_t seed, const std::string& time_column) {
+                                             uint64_t seed) {
   sampler::SamplingSpec spec;
-  spec.replace = sampling.replace;
-  spec.weight_column = sampling.weight;
-  spec.method = sampling.method;
-  spec.layer_dependency = sampling.layer_dependency;
+  spec.draw = sampling.draw;
   spec.seed_time_column = sampling.seed_time;
-  if (!sampling.seed_time.empty()) spec.time_column = time_column;
   spec.seed = seed;
   for (size_t i = 0; i < sampling.layers.size(); ++i) {
     auto layer = LayerSpecOf(sampling.layers[i], schema);

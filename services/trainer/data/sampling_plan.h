@@ -11,10 +11,10 @@
 
 namespace espalier::trainer {
 
-// No layers, of a model without message passing (ModelType::kEmbedding), are one that draws nothing. time_column:
-// spec.graph.timeColumn. InvalidArgument or NotFound names the field and the edge type that does not fit the graph.
+// No layers, of a model without message passing (ModelType::kEmbedding), are one that draws nothing. InvalidArgument or
+// NotFound names the field and the edge type that does not fit the graph.
 Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                             uint64_t seed, const std::string& time_column = {});
+                                             uint64_t seed);
 
 // The relations that each layer samples, by layer, ascending.
 std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& spec);

@@ -20,12 +20,12 @@ graph::GraphSchema Schema() {
 TEST(SamplingPlanTest, ReadsFanoutsByLayerAndEdgeType) {
   job::Sampling sampling;
   sampling.layers = {{10, {{"cites", 0}}}, {std::nullopt, {{"author:writes:paper", 5}}}};
-  sampling.replace = true;
+  sampling.draw.replace = true;
   const auto spec = SamplingSpecOf(sampling, Schema(), 9);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_THAT(spec->layers[0].fanouts, ElementsAre(10, 0, 10));
   EXPECT_THAT(spec->layers[1].fanouts, ElementsAre(5, 0, 0));
-  EXPECT_TRUE(spec->replace);
+  EXPECT_TRUE(spec->draw.replace);
   EXPECT_EQ(spec->seed, 9u);
   EXPECT_THAT(RelationsOf(*spec), ElementsAre(ElementsAre(EdgeTypeId(0), EdgeTypeId(2)), ElementsAre(EdgeTypeId(0))));
   EXPECT_THAT(FullNeighborhoodOf(*spec, 0).layers[0].fanouts, ElementsAre(-1, 0, -1));
@@ -34,25 +34,25 @@ TEST(SamplingPlanTest, ReadsFanoutsByLayerAndEdgeType) {
 TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
   job::Sampling sampling;
   sampling.layers = {{.fanout = 3}};
-  sampling.method = sampler::DrawMethod::kLabor;
-  sampling.layer_dependency = true;
-  auto spec = SamplingSpecOf(sampling, Schema(), 9, "when");
+  sampling.draw.method = sampler::DrawMethod::kLabor;
+  sampling.draw.layer_dependency = true;
+  auto spec = SamplingSpecOf(sampling, Schema(), 9);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
-  EXPECT_EQ(spec->method, sampler::DrawMethod::kLabor);
-  EXPECT_TRUE(spec->layer_dependency);
-  EXPECT_EQ(spec->time_column, "");  // in-edges are ordered by it; without seed times all of them may be drawn
+  EXPECT_EQ(spec->draw.method, sampler::DrawMethod::kLabor);
+  EXPECT_TRUE(spec->draw.layer_dependency);
 
-  sampling.method = sampler::DrawMethod::kLast;
+  sampling.draw.method = sampler::DrawMethod::kLast;
+  sampling.draw.time_column = "when";
   sampling.seed_time = "joined";
-  spec = SamplingSpecOf(sampling, Schema(), 9, "when");
+  spec = SamplingSpecOf(sampling, Schema(), 9);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
-  EXPECT_EQ(spec->method, sampler::DrawMethod::kLast);
-  EXPECT_EQ(spec->time_column, "when");
+  EXPECT_EQ(spec->draw.method, sampler::DrawMethod::kLast);
+  EXPECT_EQ(spec->draw.time_column, "when");
   EXPECT_EQ(spec->seed_time_column, "joined");
   // Whole neighbourhoods know neither.
   const sampler::SamplingSpec full = FullNeighborhoodOf(*spec, 0);
-  EXPECT_EQ(full.method, sampler::DrawMethod::kNeighbor);
-  EXPECT_EQ(full.time_column + full.seed_time_column, "");
+  EXPECT_EQ(full.draw.method, sampler::DrawMethod::kNeighbor);
+  EXPECT_EQ(full.draw.time_column + full.seed_time_column, "");
 }
 
 TEST(SamplingPlanTest, FollowsTypesFromTheSeedsOutwards) {
