@@ -35,7 +35,7 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
     return InvalidArgument("reverse_types has edge type " + std::to_string(type.value) +
                            ", which is not an edge type of the loader");
   }
-  plan.links = std::move(links);
+  plan.seeds = std::move(links);
   RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, graph.schema()));
   plan.seed_type = graph.schema().DestinationOf(types.front());
   return plan;
@@ -143,7 +143,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare 
                            " edges, expected at most its `largest`, " + std::to_string(share.largest));
   }
   plan.num_steps = StepsOfLoader(share.largest, options.batch_size, options.last_batch);
-  plan.links->owner = graph.rank();
+  plan.links()->owner = graph.rank();
   return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(share.edges)),
                         std::move(plan), options);
 }

@@ -60,7 +60,7 @@ class EdgeDataLoaderTest : public ::testing::Test {
   // The batch of the built-in trainer.
   MiniBatch TrainersBatch(const EdgeLoaderOptions& options, uint32_t step, uint32_t num_trainers, uint32_t rank) const {
     sampler::EpochPlan plan{.seed_type = kLinkEnd, .split = "links", .batch_size = options.batch_size};
-    plan.links = sampler::LinkPlan{.types = {{kLinkType, kLinkType}}, .negatives = options.negatives};
+    plan.seeds = sampler::LinkPlan{.types = {{kLinkType, kLinkType}}, .negatives = options.negatives};
     plan.num_trainers = num_trainers;
     plan.rank = Rank(rank);
     auto sampler = sampler::FanoutSampler::Make(served_.local_graph(), options.sampling);

@@ -63,16 +63,16 @@ Status BatchStream::TakeStart(const minibatch::v1::StreamStart& start) {
 Result<uint64_t> BatchStream::CountSeeds() const {
   const sampler::EpochPlan& plan = plan_.plan;
   const graph::GraphSchema& schema = service_.neighbors_.book().schema();
-  if (plan.links.has_value()) {
+  if (plan.links() != nullptr) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema));
     ASSIGN_OR_RETURN(
         const std::vector<uint64_t> first,
-        sampler::FirstOrdinals(service_.seeds_, plan.links->edge_types(), plan.split, graph::SplitPartName::kTrain));
+        sampler::FirstOrdinals(service_.seeds_, plan.links()->edge_types(), plan.split, graph::SplitPartName::kTrain));
     return first.back();
   }
-  if (plan.edges.has_value()) {
-    RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, schema));
-    return service_.seeds_.CountOfEdges(plan.edges->edge_type, plan.split, graph::SplitPartName::kTrain);
+  if (plan.edges() != nullptr) {
+    RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges(), schema));
+    return service_.seeds_.CountOfEdges(plan.edges()->edge_type, plan.split, graph::SplitPartName::kTrain);
   }
   RETURN_IF_ERROR(schema.CheckNodeType(plan.seed_type));
   return service_.seeds_.CountOf(plan.seed_type, plan.split, graph::SplitPartName::kTrain);
@@ -132,11 +132,11 @@ Result<std::unique_ptr<sampler::FanoutSampler>> BatchStream::TakeSampler() {
 
 Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
   const Deadline deadline = Deadline::After(service_.options_.step_timeout);
-  if (plan_.plan.links.has_value()) {
+  if (plan_.plan.links() != nullptr) {
     return sampler::MakeLinkBatch(service_.seeds_, sampler, service_.neighbors_.book(), plan_.plan, plan_.spec.seed,
                                   plan_.epoch, step, plan_.want_edge_ids, deadline);
   }
-  if (plan_.plan.edges.has_value()) {
+  if (plan_.plan.edges() != nullptr) {
     return sampler::MakeEdgeBatch(service_.seeds_, sampler, service_.neighbors_.book(), plan_.plan, plan_.spec.seed,
                                   plan_.epoch, step, plan_.want_edge_ids, deadline);
   }

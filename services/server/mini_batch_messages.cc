@@ -18,8 +18,8 @@ constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the 
 // Of one rank: nodes, or the ends of its edges and, with links, of their negatives.
 uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
   const uint64_t share = std::min(kMost, plan.batch_size / plan.num_trainers + 1);
-  if (!plan.links.has_value() && !plan.edges.has_value()) return share;
-  const uint64_t ends = 2 + (plan.links.has_value() ? 2 * uint64_t{plan.links->negatives.count} : 0);
+  if (plan.links() == nullptr && plan.edges() == nullptr) return share;
+  const uint64_t ends = 2 + (plan.links() != nullptr ? 2 * uint64_t{plan.links()->negatives.count} : 0);
   return std::min(book.num_nodes(), share > kMost / ends ? kMost : share * ends);
 }
 
@@ -66,10 +66,10 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
   stream.plan.rank = Rank(start.rank());
   if (start.has_links() && start.has_edges()) return InvalidArgument("batches are of links or of edges, not of both");
   if (start.has_edges()) {
-    ASSIGN_OR_RETURN(stream.plan.edges, EdgePlanOf(start.edges()));
+    ASSIGN_OR_RETURN(stream.plan.seeds, EdgePlanOf(start.edges()));
   }
   if (start.has_links()) {
-    ASSIGN_OR_RETURN(stream.plan.links, LinkPlanOf(start, limits));
+    ASSIGN_OR_RETURN(stream.plan.seeds, LinkPlanOf(start, limits));
   }
   stream.job = start.identity().job();
   stream.incarnation = start.identity().incarnation();

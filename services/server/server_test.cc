@@ -298,12 +298,12 @@ TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
 TEST(MiniBatchMessagesTest, ReadsPlansOfLinks) {
   const Result<StreamPlan> stream = StreamPlanOf(StartOfLinks(), kPlanLimits);
   ASSERT_TRUE(stream.ok()) << stream.status().ToString();
-  ASSERT_TRUE(stream->plan.links.has_value());
-  EXPECT_EQ(stream->plan.links->types.at(0).edge_type, EdgeTypeId(3));
-  EXPECT_EQ(stream->plan.links->types.at(0).reverse_type, EdgeTypeId(0));
-  EXPECT_EQ(stream->plan.links->negatives.count, 25u);
-  EXPECT_TRUE(stream->plan.links->exclude_batch && stream->plan.links->edge_columns.empty());
-  EXPECT_FALSE(stream->plan.links->want_pair_ids || stream->want_edge_ids);
+  ASSERT_TRUE(stream->plan.links() != nullptr);
+  EXPECT_EQ(stream->plan.links()->types.at(0).edge_type, EdgeTypeId(3));
+  EXPECT_EQ(stream->plan.links()->types.at(0).reverse_type, EdgeTypeId(0));
+  EXPECT_EQ(stream->plan.links()->negatives.count, 25u);
+  EXPECT_TRUE(stream->plan.links()->exclude_batch && stream->plan.links()->edge_columns.empty());
+  EXPECT_FALSE(stream->plan.links()->want_pair_ids || stream->want_edge_ids);
   minibatch::v1::StreamStart with_rows = StartOfLinks();
   with_rows.set_want_edge_ids(true);
   with_rows.mutable_links()->set_draw_batch(true);
@@ -311,8 +311,8 @@ TEST(MiniBatchMessagesTest, ReadsPlansOfLinks) {
   with_rows.mutable_links()->add_edge_columns("amount");
   const Result<StreamPlan> asked = StreamPlanOf(with_rows, kPlanLimits);
   ASSERT_TRUE(asked.ok()) << asked.status().ToString();
-  EXPECT_TRUE(asked->want_edge_ids && asked->plan.links->want_pair_ids && !asked->plan.links->exclude_batch);
-  EXPECT_THAT(asked->plan.links->edge_columns, ::testing::ElementsAre("amount"));
+  EXPECT_TRUE(asked->want_edge_ids && asked->plan.links()->want_pair_ids && !asked->plan.links()->exclude_batch);
+  EXPECT_THAT(asked->plan.links()->edge_columns, ::testing::ElementsAre("amount"));
 }
 
 TEST(MiniBatchMessagesTest, RefusesLinksThatMakeNoSense) {
@@ -338,9 +338,9 @@ TEST(MiniBatchMessagesTest, RefusesLinksThatMakeNoSense) {
 
 TEST(MiniBatchMessagesTest, ReadsPlansOfLabelledEdges) {
   const Result<StreamPlan> labelled = StreamPlanOf(StartOfLabelledEdges(), kPlanLimits);
-  ASSERT_TRUE(labelled.ok() && labelled->plan.edges.has_value()) << labelled.status().ToString();
-  EXPECT_EQ(labelled->plan.edges->edge_type, EdgeTypeId(3));
-  EXPECT_EQ(labelled->plan.edges->label, "rating");
+  ASSERT_TRUE(labelled.ok() && labelled->plan.edges() != nullptr) << labelled.status().ToString();
+  EXPECT_EQ(labelled->plan.edges()->edge_type, EdgeTypeId(3));
+  EXPECT_EQ(labelled->plan.edges()->label, "rating");
   EXPECT_EQ(
       PlanCodeOf(StartOfLabelledEdges(), [](auto& start) { start.mutable_edges()->set_exclude_reverse(1 << 20); }),
       StatusCode::kInvalidArgument);
@@ -358,9 +358,9 @@ TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
   stream.plan.num_trainers = 2;
   stream.spec.layers = {{{3}}, {{10}}};  // 11 nodes draw 110 edges, 121 nodes draw 363
   EXPECT_EQ(MostDrawsOf(stream, *book), 473u);
-  stream.plan.edges.emplace();  // 22 ends draw 220 edges, 242 nodes draw 726
+  stream.plan.seeds = sampler::EdgePlan();  // 22 ends draw 220 edges, 242 nodes draw 726
   EXPECT_EQ(MostDrawsOf(stream, *book), 946u);
-  stream.plan.edges.reset();
+  stream.plan.seeds = sampler::NodePlan();
   stream.spec.layers = {{{100}}, {{100}}};  // 1100 edges, then all 5000 of the graph
   EXPECT_EQ(MostDrawsOf(stream, *book), 6100u);
   stream.spec.draw.replace = true;

@@ -213,8 +213,8 @@ TEST(EdgeRowsTest, ATrainerOfSeveralReadsThoseOfItsShareAlone) {
   ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
   for (const auto kind : {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint}) {
     sampler::EpochPlan plan{.seed_type = kRater, .split = "rated", .batch_size = kRatedPerStep};
-    plan.links = sampler::LinkPlan{.types = {{kRated}}, .negatives = {kind, 5}};
-    plan.links->edge_columns = {"rating", "scores"};
+    plan.seeds = sampler::LinkPlan{.types = {{kRated}}, .negatives = {kind, 5}};
+    plan.links()->edge_columns = {"rating", "scores"};
     for (const uint32_t num_trainers : {1u, 3u, 40u}) {
       CountedRows seeds(*test.graph);
       plan.num_trainers = num_trainers;
@@ -239,7 +239,7 @@ TEST(EdgeRowsTest, ATrainerOfSeveralReadsThoseOfItsShareAlone) {
 
 sampler::EpochPlan PlanOfRated(bool exclude, std::optional<EdgeTypeId> reverse) {
   sampler::EpochPlan plan{.seed_type = kRater, .split = "rated", .batch_size = kRatedPerStep};
-  plan.edges =
+  plan.seeds =
       sampler::EdgePlan{.edge_type = kRated, .label = "rating", .exclude_batch = exclude, .exclude_reverse = reverse};
   return plan;
 }

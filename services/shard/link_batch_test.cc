@@ -47,7 +47,7 @@ graph::SourceGraph Symmetric() {
 
 EpochPlan PlanOf(NegativeKind kind, uint32_t count) {
   EpochPlan plan{.seed_type = kNode, .split = "links", .batch_size = kEdgesPerStep};
-  plan.links = sampler::LinkPlan{.types = {{kLink, kLink}}, .negatives = {kind, count}};
+  plan.seeds = sampler::LinkPlan{.types = {{kLink, kLink}}, .negatives = {kind, count}};
   return plan;
 }
 
@@ -202,7 +202,7 @@ TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainer
   }
   // c before a, b not at all: the plan's order counts.
   EpochPlan plan{.seed_type = kNode, .split = "links", .batch_size = 16};
-  plan.links = sampler::LinkPlan{.types = {{EdgeTypeId(2)}, {EdgeTypeId(0)}}, .negatives = {NegativeKind::kJoint, 5}};
+  plan.seeds = sampler::LinkPlan{.types = {{EdgeTypeId(2)}, {EdgeTypeId(0)}}, .negatives = {NegativeKind::kJoint, 5}};
   const auto edge_at = [&](uint64_t ordinal) {
     const uint32_t relation = ordinal < 30 ? 0 : 1;
     const graph::EdgePairs& train = source.edge_splits.at("links").at(relation == 0 ? 2 : 0).train;
@@ -272,7 +272,7 @@ TEST(LinkBatchPartTest, InDegreeNeedsTrainingEdges) {
   EpochPlan plan = PlanOf(NegativeKind::kUniform, 2);
   plan.part = graph::SplitPartName::kValidation;
   EXPECT_EQ(BatchOf(test, plan, 0, 1, 0).links->sources.size(), kEdgesPerStep);
-  plan.links->negatives.kind = NegativeKind::kInDegree;
+  plan.links()->negatives.kind = NegativeKind::kInDegree;
   auto sampler = sampler::FanoutSampler::Make(*test.graph, TwoLayers());
   ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
   const Status refused = sampler::MakeLinkBatch(*test.graph, *sampler, test.book, plan, kBatchSeed, kBatchEpoch, 0,

@@ -58,7 +58,7 @@ graph::SourceGraph Reviews() {
 
 sampler::EpochPlan PlanOfReviews(EdgeTypeId type, std::optional<EdgeTypeId> exclude_reverse) {
   sampler::EpochPlan plan{.split = kReviewed, .batch_size = kReviewsPerStep};
-  plan.edges = sampler::EdgePlan{.edge_type = type,
+  plan.seeds = sampler::EdgePlan{.edge_type = type,
                                  .label = "stars",
                                  .exclude_batch = exclude_reverse.has_value(),
                                  .exclude_reverse = exclude_reverse};
@@ -70,7 +70,7 @@ sampler::MiniBatch BatchOfReviews(const TestGraph& test, sampler::EpochPlan plan
   const graph::GraphSchema& schema = test.book.schema();
   plan.num_trainers = num_trainers;
   plan.rank = Rank(rank);
-  ESPALIER_CHECK(sampler::CheckEdgePlan(*plan.edges, schema).ok());
+  ESPALIER_CHECK(sampler::CheckEdgePlan(*plan.edges(), schema).ok());
   const std::vector<int32_t> all(schema.num_edge_types(), sampler::kFullNeighborhood);
   auto sampler = sampler::FanoutSampler::Make(*test.graph, {.layers = {sampler::LayerSpec{all}}, .seed = kReviewSeed});
   ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();

@@ -57,7 +57,7 @@ std::vector<sampler::LinkType> LinkTypesOf(const graph::GraphSchema& schema) {
 MiniBatch BatchOfShop(const TestGraph& test, NegativeKind kind, uint32_t step, uint32_t num_trainers, uint32_t rank) {
   const graph::GraphSchema& schema = test.book.schema();
   sampler::EpochPlan plan{.split = "links", .batch_size = kShopBatch};
-  plan.links = sampler::LinkPlan{.types = LinkTypesOf(schema), .negatives = {kind, kNegativesOfSale}};
+  plan.seeds = sampler::LinkPlan{.types = LinkTypesOf(schema), .negatives = {kind, kNegativesOfSale}};
   plan.num_trainers = num_trainers;
   plan.rank = Rank(rank);
   ESPALIER_CHECK(sampler::CheckLinkPlan(plan, schema).ok());

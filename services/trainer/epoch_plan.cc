@@ -10,12 +10,14 @@ namespace espalier::trainer {
 Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
                                        uint32_t num_trainers, Rank rank) {
   sampler::EpochPlan plan;
-  ASSIGN_OR_RETURN(plan.links, job::LinkPlanOf(training.task, schema));
-  ASSIGN_OR_RETURN(plan.edges, job::EdgePlanOf(training.task, schema));
-  if (plan.edges.has_value()) {
-    plan.seed_type = schema.DestinationOf(plan.edges->edge_type);
-  } else if (plan.links.has_value()) {
-    plan.seed_type = schema.DestinationOf(plan.links->types.front().edge_type);
+  ASSIGN_OR_RETURN(std::optional<sampler::LinkPlan> links, job::LinkPlanOf(training.task, schema));
+  ASSIGN_OR_RETURN(std::optional<sampler::EdgePlan> edges, job::EdgePlanOf(training.task, schema));
+  if (edges.has_value()) {
+    plan.seed_type = schema.DestinationOf(edges->edge_type);
+    plan.seeds = *std::move(edges);
+  } else if (links.has_value()) {
+    plan.seed_type = schema.DestinationOf(links->types.front().edge_type);
+    plan.seeds = *std::move(links);
   } else {
     ASSIGN_OR_RETURN(plan.seed_type, NodeTypeOf(training.task.node_type, schema, "spec.training.task.nodeType"));
   }

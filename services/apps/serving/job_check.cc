@@ -15,7 +15,7 @@ Status Differs(const std::string& what, const std::string& asked, const std::str
 }
 
 std::string SeedsOf(const sampler::EpochPlan& plan) {
-  return plan.links.has_value() ? "links" : plan.edges.has_value() ? "labelled edges" : "nodes";
+  return plan.links() != nullptr ? "links" : plan.edges() != nullptr ? "labelled edges" : "nodes";
 }
 
 std::string SeedsOf(const job::Task& task) {
@@ -42,21 +42,21 @@ Status CheckEdgesAreOfJob(const sampler::EdgePlan& plan, const job::Task& task) 
 }
 
 Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
-  if (plan.links.has_value() && plan.links->negatives.count == 0 && job::LabelsEdges(task.type)) {
+  if (plan.links() != nullptr && plan.links()->negatives.count == 0 && job::LabelsEdges(task.type)) {
     const std::string excluded = job::NameOf(task.exclude);
-    return ExcludedBy(*plan.links) == excluded ? Status() : Differs("exclude", ExcludedBy(*plan.links), excluded);
+    return ExcludedBy(*plan.links()) == excluded ? Status() : Differs("exclude", ExcludedBy(*plan.links()), excluded);
   }
   if (SeedsOf(plan) != SeedsOf(task)) return Differs("batches of", SeedsOf(plan), SeedsOf(task));
-  if (plan.edges.has_value()) return CheckEdgesAreOfJob(*plan.edges, task);
-  if (!plan.links.has_value()) return Status();
-  const sampler::NegativeSpec& negatives = plan.links->negatives;
+  if (plan.edges() != nullptr) return CheckEdgesAreOfJob(*plan.edges(), task);
+  if (plan.links() == nullptr) return Status();
+  const sampler::NegativeSpec& negatives = plan.links()->negatives;
   if (negatives.kind != task.negatives) {
     return Differs("negatives", NameOf(negatives.kind), NameOf(task.negatives));
   }
   if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
     return Differs("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
   }
-  if (!plan.links->exclude_batch) return Differs("draws of", "the step's own edges", "none of them");
+  if (!plan.links()->exclude_batch) return Differs("draws of", "the step's own edges", "none of them");
   return Status();
 }
 

@@ -364,18 +364,18 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
   stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
   stream.spec.layers.resize(1);  // that draws nothing: the model Embedding's
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("batches of nodes"));
-  stream.plan.links.emplace().negatives = {sampler::NegativeKind::kJoint, 16};
+  stream.plan.seeds.emplace<sampler::LinkPlan>().negatives = {sampler::NegativeKind::kJoint, 16};
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
-  stream.plan.links->edge_columns = {"amount"};  // a program's own business
-  stream.plan.links->want_pair_ids = true;
+  stream.plan.links()->edge_columns = {"amount"};  // a program's own business
+  stream.plan.links()->want_pair_ids = true;
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
-  stream.plan.links->exclude_batch = false;
+  stream.plan.links()->exclude_batch = false;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("draws of the step's own edges"));
-  stream.plan.links->exclude_batch = true;
-  stream.plan.links->negatives.count = 15;
+  stream.plan.links()->exclude_batch = true;
+  stream.plan.links()->negatives.count = 15;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
               HasSubstr("negatives of an edge 15, this sampler's job has 16"));
-  stream.plan.links->negatives.kind = sampler::NegativeKind::kUniform;
+  stream.plan.links()->negatives.kind = sampler::NegativeKind::kUniform;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("this sampler's job has Joint"));
   job.training.task.type = job::TaskType::kNodeClassification;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
@@ -393,7 +393,7 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
   stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
   stream.spec.layers.resize(1);
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("batches of nodes"));
-  sampler::EdgePlan& plan = stream.plan.edges.emplace();
+  sampler::EdgePlan& plan = stream.plan.seeds.emplace<sampler::EdgePlan>();
   plan = {.edge_type = EdgeTypeId(0), .label = "rating", .exclude_batch = true, .exclude_reverse = EdgeTypeId(1)};
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   plan.exclude_reverse.reset();
@@ -408,8 +408,7 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
 
   // Those of a program's loader.
   task.type = job::TaskType::kEdgeRegression;
-  stream.plan.edges.reset();
-  sampler::LinkPlan& links = stream.plan.links.emplace();
+  sampler::LinkPlan& links = stream.plan.seeds.emplace<sampler::LinkPlan>();
   links.types = {{EdgeTypeId(0), EdgeTypeId(1)}};
   links.negatives.count = 0;
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());

@@ -116,8 +116,8 @@ const char* WordFor(SeedKind kind) {
 }
 
 SeedKind KindOf(const sampler::EpochPlan& plan) {
-  if (plan.links.has_value()) return SeedKind::kLinks;
-  return plan.edges.has_value() ? SeedKind::kEdges : SeedKind::kNodes;
+  if (plan.links() != nullptr) return SeedKind::kLinks;
+  return plan.edges() != nullptr ? SeedKind::kEdges : SeedKind::kNodes;
 }
 
 size_t NumTensorsOf(SeedKind kind, const minibatch::v1::MiniBatch& header) {
@@ -169,9 +169,9 @@ Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor>
   if (kind == SeedKind::kNodes) return Status();
   if (kind == SeedKind::kLinks) {
     const LinkBounds bounds{.num_seeds = batch.num_seeds,
-                            .num_edges = book.num_edges(plan.links->types.front().edge_type)};
+                            .num_edges = book.num_edges(plan.links()->types.front().edge_type)};
     ASSIGN_OR_RETURN(batch.links,
-                     LinkSeedsOf(header.links(), tensors.last(NumLinkTensors(header.links())), *plan.links, bounds));
+                     LinkSeedsOf(header.links(), tensors.last(NumLinkTensors(header.links())), *plan.links(), bounds));
     return CheckCountOfEdges(batch.links->sources.size(), batch);
   }
   ASSIGN_OR_RETURN(batch.edges, EdgeSeedsOf(tensors.last<kEdgeTensors>(), batch.num_seeds));
@@ -195,8 +195,8 @@ minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const 
   start.mutable_sampling()->set_layer_dependency(spec.draw.layer_dependency);
   start.mutable_sampling()->set_time_column(spec.draw.time_column);
   start.mutable_sampling()->set_seed_time_column(spec.seed_time_column);
-  if (plan.links.has_value()) *start.mutable_links() = LinkPlanMessageOf(*plan.links);
-  if (plan.edges.has_value()) *start.mutable_edges() = EdgePlanMessageOf(*plan.edges);
+  if (plan.links() != nullptr) *start.mutable_links() = LinkPlanMessageOf(*plan.links());
+  if (plan.edges() != nullptr) *start.mutable_edges() = EdgePlanMessageOf(*plan.edges());
   for (const sampler::LayerSpec& layer : spec.layers) {
     start.mutable_sampling()->add_layers()->mutable_fanouts()->Add(layer.fanouts.begin(), layer.fanouts.end());
   }

@@ -64,8 +64,8 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
                                                                            sampler::SamplingSpec spec,
                                                                            const RemoteMiniBatchOptions& options) {
   if (options.samplers.empty()) return InvalidArgument("no sampler address is given");
-  if (plan.edges.has_value()) RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, book.schema()));
-  if (plan.links.has_value()) {
+  if (plan.edges() != nullptr) RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges(), book.schema()));
+  if (plan.links() != nullptr) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
   }
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());

@@ -143,7 +143,7 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
       for (const uint32_t num_trainers : {1u, 3u}) {
         sampler::EpochPlan plan = samplers.Plan(num_trainers, num_trainers - 1);
         plan.split = split.split;
-        plan.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {kind, 4}};
+        plan.seeds = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {kind, 4}};
         const auto remote = samplers.Open(plan);
         EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 20);  // 200 edges
         EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
@@ -152,7 +152,7 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
     // A split that edges do not have, and one that they have is none of nodes.
     sampler::EpochPlan unknown = samplers.Plan();
     unknown.split = "nothing";
-    unknown.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {NegativeKind::kUniform, 4}};
+    unknown.seeds = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {NegativeKind::kUniform, 4}};
     const auto remote = samplers.Open(unknown);
     ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
     EXPECT_EQ(remote->Next(Soon()).status().code(), StatusCode::kNotFound);
@@ -164,7 +164,7 @@ TEST(RemoteMiniBatchSourceTest, EndsAfterThePlansStepsAndSaysWhereThereAreFewer)
   const auto& split = samplers.graph().description().edge_splits.front();
   sampler::EpochPlan plan = samplers.Plan();
   plan.split = split.split;
-  plan.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {sampler::NegativeKind::kUniform, 0}};
+  plan.seeds = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {sampler::NegativeKind::kUniform, 0}};
   plan.num_steps = 19;  // of 20
   EXPECT_EQ(ExpectSameEpoch(samplers, *samplers.Open(plan), plan, 0, 0), 19);
   EXPECT_EQ(ExpectSameEpoch(samplers, *samplers.Open(plan), plan, 0, 18), 1);
@@ -184,8 +184,8 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGi
       for (const uint32_t num_trainers : {1u, 3u}) {
         sampler::EpochPlan plan = samplers.Plan(num_trainers, num_trainers - 1);
         plan.split = split.split;
-        plan.edges = sampler::EdgePlan{.edge_type = split.edge_type, .label = "rating", .exclude_batch = exclude};
-        if (exclude && !typed) plan.edges->exclude_reverse = split.edge_type;
+        plan.seeds = sampler::EdgePlan{.edge_type = split.edge_type, .label = "rating", .exclude_batch = exclude};
+        if (exclude && !typed) plan.edges()->exclude_reverse = split.edge_type;
         const auto remote = samplers.Open(plan);
         EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 20);  // 200 edges
         EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
@@ -193,7 +193,7 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGi
     }
     sampler::EpochPlan unlabelled = samplers.Plan();
     unlabelled.split = split.split;
-    unlabelled.edges = sampler::EdgePlan{.edge_type = split.edge_type, .label = "stars"};
+    unlabelled.seeds = sampler::EdgePlan{.edge_type = split.edge_type, .label = "stars"};
     const auto remote = samplers.Open(unlabelled);
     ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
     const auto none = remote->Next(Soon());
@@ -413,13 +413,13 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
       StatusCode::kInvalidArgument);
 
   sampler::EpochPlan of_edges = samplers.Plan();
-  of_edges.links.emplace();
+  of_edges.seeds = sampler::LinkPlan();
   EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
                   .status()
                   .message(),
               HasSubstr("the plan names no edges"));
   sampler::EpochPlan of_labels = samplers.Plan();
-  of_labels.edges.emplace();
+  of_labels.seeds = sampler::EdgePlan();
   EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_labels, samplers.Spec(), samplers.options())
                   .status()
                   .message(),

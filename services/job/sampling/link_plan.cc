@@ -96,9 +96,9 @@ Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const Task& task, const grap
   }
   plan.negatives = {task.negatives, static_cast<uint32_t>(task.num_negatives)};
   sampler::EpochPlan epoch;
-  epoch.links = std::move(plan);
+  epoch.seeds = std::move(plan);
   RETURN_IF_ERROR(sampler::CheckLinkPlan(epoch, schema).While("spec.training.task"));
-  return std::move(epoch.links);
+  return std::optional<sampler::LinkPlan>(*epoch.links());
 }
 
 }  // namespace espalier::job

@@ -66,7 +66,7 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema) {
 Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline) {
-  const EdgePlan& of = *plan.edges;
+  const EdgePlan& of = *plan.edges();
   SeedQuery query{.split = plan.split,
                   .part = plan.part,
                   .shuffle = plan.shuffle,

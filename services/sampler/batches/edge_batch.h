@@ -12,7 +12,7 @@ namespace espalier::sampler {
 Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema);
 
 // The mini-batch of (epoch, step) for plan.rank. A pure function of the graph, the plan and the sampler's spec; the
-// step's edges, and the neighbours drawn, do not depend on partitions or on the number of trainers. plan.edges has
+// step's edges, and the neighbours drawn, do not depend on partitions or on the number of trainers. plan.edges() has
 // passed CheckEdgePlan. `seed` is the run's.
 //
 // Seeds are, of each node type, the distinct ends of the share's edges by first occurrence, source before destination.

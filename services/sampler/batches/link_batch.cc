@@ -36,9 +36,9 @@ class LinkBatchMaker {
       : seeds_(seeds),
         book_(book),
         plan_(plan),
-        links_(*plan.links),
+        links_(*plan.links()),
         seed_(seed),
-        negatives_seed_(NegativesSeed(seed, plan.links->owner)),
+        negatives_seed_(NegativesSeed(seed, plan.links()->owner)),
         epoch_(epoch),
         step_(step),
         deadline_(deadline) {
@@ -321,8 +321,8 @@ class LinkBatchMaker {
 }  // namespace
 
 Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
-  if (!plan.links.has_value() || plan.links->types.empty()) return InvalidArgument("the plan names no edges");
-  const LinkPlan& links = *plan.links;
+  if (plan.links() == nullptr || plan.links()->types.empty()) return InvalidArgument("the plan names no edges");
+  const LinkPlan& links = *plan.links();
   SeedQuery query;
   query.edge_types = links.edge_types();
   if (!links.edge_columns.empty()) query.edge_column = links.edge_columns.front();
@@ -352,15 +352,15 @@ Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const
   RETURN_IF_ERROR(maker.FindEdges());
   std::vector<std::vector<GlobalNodeId>> nodes;
   ASSIGN_OR_RETURN(LinkSeeds links, maker.Link(nodes));
-  const EdgeExclusions excluded = ExclusionsOf(maker.batch(), plan.links->types, book.schema().num_edge_types());
+  const EdgeExclusions excluded = ExclusionsOf(maker.batch(), plan.links()->types, book.schema().num_edge_types());
   BatchRequest request{.epoch = epoch,
                        .step = step,
-                       .seed_type = book.schema().DestinationOf(plan.links->types.front().edge_type),
+                       .seed_type = book.schema().DestinationOf(plan.links()->types.front().edge_type),
                        .seeds = {},
                        .global_num_seeds = static_cast<uint32_t>(maker.batch().seeds.size()),
                        .want_edge_ids = want_edge_ids};
   request.typed_seeds = nodes;
-  if (plan.links->exclude_batch) request.excluded = &excluded;
+  if (plan.links()->exclude_batch) request.excluded = &excluded;
   ASSIGN_OR_RETURN(MiniBatch batch, sampler.Sample(request, deadline));
   batch.links = std::move(links);
   return batch;

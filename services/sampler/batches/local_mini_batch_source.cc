@@ -29,10 +29,10 @@ LocalMiniBatchSource::~LocalMiniBatchSource() {
 }
 
 Result<uint64_t> LocalMiniBatchSource::CountSeeds() const {
-  if (plan_.edges.has_value()) return seeds_.CountOfEdges(plan_.edges->edge_type, plan_.split, plan_.part);
-  if (!plan_.links.has_value()) return seeds_.CountOf(plan_.seed_type, plan_.split, plan_.part);
+  if (plan_.edges() != nullptr) return seeds_.CountOfEdges(plan_.edges()->edge_type, plan_.split, plan_.part);
+  if (plan_.links() == nullptr) return seeds_.CountOf(plan_.seed_type, plan_.split, plan_.part);
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
-                   FirstOrdinals(seeds_, plan_.links->edge_types(), plan_.split, plan_.part));
+                   FirstOrdinals(seeds_, plan_.links()->edge_types(), plan_.split, plan_.part));
   return first.back();
 }
 
@@ -43,8 +43,8 @@ Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
                            " trainers");
   }
   RETURN_IF_ERROR(FanoutSampler::Make(neighbors_, spec_).status());
-  if (plan_.links.has_value()) RETURN_IF_ERROR(CheckLinkPlan(plan_, neighbors_.book().schema()));
-  if (plan_.edges.has_value()) RETURN_IF_ERROR(CheckEdgePlan(*plan_.edges, neighbors_.book().schema()));
+  if (plan_.links() != nullptr) RETURN_IF_ERROR(CheckLinkPlan(plan_, neighbors_.book().schema()));
+  if (plan_.edges() != nullptr) RETURN_IF_ERROR(CheckEdgePlan(*plan_.edges(), neighbors_.book().schema()));
   ASSIGN_OR_RETURN(const uint64_t total, CountSeeds());
   const uint64_t num_steps = plan_.num_steps.value_or(StepsOfEpoch(total, plan_.batch_size));
   if (num_steps > std::numeric_limits<uint32_t>::max()) {
@@ -71,11 +71,11 @@ bool LocalMiniBatchSource::NextIsReady() const {
 
 Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler& sampler) const {
   const Deadline deadline = Deadline::After(options_.step_timeout);
-  if (plan_.links.has_value()) {
+  if (plan_.links() != nullptr) {
     return MakeLinkBatch(seeds_, sampler, neighbors_.book(), plan_, spec_.seed, task.epoch, task.step,
                          options_.want_edge_ids, deadline);
   }
-  if (plan_.edges.has_value()) {
+  if (plan_.edges() != nullptr) {
     return MakeEdgeBatch(seeds_, sampler, neighbors_.book(), plan_, spec_.seed, task.epoch, task.step,
                          options_.want_edge_ids, deadline);
   }

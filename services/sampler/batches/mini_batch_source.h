@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -13,6 +14,9 @@
 #include "services/sampler/seeds/negatives.h"
 
 namespace espalier::sampler {
+
+// Node classification and regression: the seeds are nodes of EpochPlan::seed_type.
+struct NodePlan {};
 
 // Link prediction: the seeds are edges of a split of these edge types.
 struct LinkPlan {
@@ -46,20 +50,23 @@ struct EdgePlan {
 
 // What a run trains on; fixes every mini-batch together with (epoch, step, rank).
 struct EpochPlan {
-  NodeTypeId seed_type;
+  NodeTypeId seed_type;  // of edges: what the first of their types leads to
   std::string split;
-  uint64_t batch_size = 0;  // global
+  uint64_t batch_size = 0;  // global; of edges those
   bool shuffle = true;
   uint32_t num_trainers = 1;
   Rank rank;
-  // Set: batch_size counts edges, and seed_type is what the first of their types leads to.
-  std::optional<LinkPlan> links = {};
-  // Set: batch_size counts edges, and seed_type is what their type leads to. Not both.
-  std::optional<EdgePlan> edges = {};
+  std::variant<NodePlan, LinkPlan, EdgePlan> seeds = {};
   graph::SplitPartName part = graph::SplitPartName::kTrain;
   // Steps of an epoch, at most 2^32 - 1. Absent: until the seeds are used up. More than that: the further batches are
   // empty; fewer: what is left is in no batch.
   std::optional<uint64_t> num_steps = {};
+
+  // Null where the seeds are others.
+  const LinkPlan* links() const { return std::get_if<LinkPlan>(&seeds); }
+  LinkPlan* links() { return std::get_if<LinkPlan>(&seeds); }
+  const EdgePlan* edges() const { return std::get_if<EdgePlan>(&seeds); }
+  EdgePlan* edges() { return std::get_if<EdgePlan>(&seeds); }
 };
 
 // One consumer at a time.

@@ -131,22 +131,22 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   const auto refusal = [&](EpochPlan plan) { return CheckLinkPlan(plan, *schema).message(); };
   EpochPlan plan;
   EXPECT_THAT(refusal(plan), HasSubstr("names no edges"));
-  plan.links = LinkPlan{.types = {{EdgeTypeId(1), EdgeTypeId(1)}}, .negatives = {}};
-  LinkType& link = plan.links->types.front();
+  plan.seeds = LinkPlan{.types = {{EdgeTypeId(1), EdgeTypeId(1)}}, .negatives = {}};
+  LinkType& link = plan.links()->types.front();
   EXPECT_EQ(refusal(plan), "");
   link.reverse_type = EdgeTypeId(0);
   EXPECT_THAT(refusal(plan), HasSubstr("does not lead back along 'p:c:p'"));
   link.reverse_type.reset();
-  plan.links->negatives.count = 0;
+  plan.links()->negatives.count = 0;
   EXPECT_EQ(refusal(plan), "");
-  plan.links->negatives.kind = NegativeKind::kJoint;
+  plan.links()->negatives.kind = NegativeKind::kJoint;
   EXPECT_THAT(refusal(plan), HasSubstr("at least one negative"));
   link.edge_type = EdgeTypeId(3);
   EXPECT_THAT(refusal(plan), HasSubstr("edge type 3 does not exist"));
-  plan.links->negatives.count = 1;
-  plan.links->types = {{EdgeTypeId(1)}, {EdgeTypeId(1)}};
+  plan.links()->negatives.count = 1;
+  plan.links()->types = {{EdgeTypeId(1)}, {EdgeTypeId(1)}};
   EXPECT_THAT(refusal(plan), HasSubstr("'p:c:p' is named twice"));
-  plan.links->types.clear();
+  plan.links()->types.clear();
   EXPECT_THAT(refusal(plan), HasSubstr("names no edges"));
 }
 
@@ -157,9 +157,9 @@ TEST(LinkPlanTest, EdgeTypesMayHaveEndsOfAnyNodeTypes) {
   const EdgeTypeId writes = *schema->FindEdgeType("writes"), cites = *schema->FindEdgeType("cites"),
                    written = *schema->FindEdgeType("written");
   EpochPlan plan;
-  plan.links = LinkPlan{.types = {{writes, written}, {cites}, {written, writes}}, .negatives = {}};
+  plan.seeds = LinkPlan{.types = {{writes, written}, {cites}, {written, writes}}, .negatives = {}};
   EXPECT_TRUE(CheckLinkPlan(plan, *schema).ok());
-  plan.links->types[0].reverse_type = cites;
+  plan.links()->types[0].reverse_type = cites;
   EXPECT_THAT(CheckLinkPlan(plan, *schema).message(), HasSubstr("does not lead back along 'a:writes:p'"));
 }
 
