@@ -94,7 +94,7 @@ Result<ExitCode> Run(const Flags& flags, const CLI::App& app, const job::ParsedJ
   options.job = job_name;
   options.incarnation = session.incarnation->current();
   options.metrics = &process->metrics();
-  options.admit = [&](const server::StreamPlan& stream) {
+  options.admit = [&](const messages::StreamPlan& stream) {
     RETURN_IF_ERROR(CheckStreamIsOfJob(stream, job.training, job_name));
     session.incarnation->RaiseTo(stream.incarnation);
     return Status();

@@ -11,7 +11,7 @@
 #include "services/client/describe.h"
 #include "services/client/node_data_loader.h"
 #include "services/client/testing/served_graph.h"
-#include "services/server/graph_requests.h"
+#include "services/server/describe_graph.h"
 
 namespace espalier::client {
 namespace {

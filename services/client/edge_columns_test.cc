@@ -8,11 +8,11 @@
 #include "services/client/edge_data_loader.h"
 #include "services/client/split_reader.h"
 #include "services/client/testing/ranks.h"
-#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
 #include "services/client/testing/served_samplers.h"
 #include "services/client/testing/written_partitions.h"
 #include "services/graph/preprocess.h"
+#include "services/sampler/testing/same_batch.h"
 
 namespace espalier::client {
 namespace {
@@ -276,7 +276,7 @@ TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
       const auto sent = BatchesOfEpoch(*graph, split, options, kEpoch);
       ASSERT_EQ(sent.size(), 4u);  // 24 + 24 + 24 + 8 edges
       ASSERT_EQ(expected.size(), 4u);
-      for (size_t step = 0; step < sent.size(); ++step) testing::ExpectSameBatch(sent[step], expected[step]);
+      for (size_t step = 0; step < sent.size(); ++step) sampler::testing::ExpectSameBatch(sent[step], expected[step]);
     }
   }
 }

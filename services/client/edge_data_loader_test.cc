@@ -8,17 +8,17 @@
 #include <set>
 
 #include "services/client/testing/ranks.h"
-#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
 #include "services/sampler/batches/link_batch.h"
+#include "services/sampler/testing/same_batch.h"
 
 namespace espalier::client {
 namespace {
 
 using sampler::MiniBatch;
 using sampler::NegativeKind;
+using sampler::testing::ExpectSameBatch;
 using ::testing::ElementsAre;
-using testing::ExpectSameBatch;
 using ::testing::HasSubstr;
 using testing::ServedGraph;
 

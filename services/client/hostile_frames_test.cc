@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "services/base/philox.h"
-#include "services/client/remote/sample_pieces.h"
 #include "services/client/testing/served_graph.h"
 #include "services/graph/generators.h"
+#include "services/messages/hop_messages.h"
 #include "services/rpc/call.h"
 #include "services/rpc/frame.h"
 
@@ -61,7 +61,7 @@ std::string ValidSample(const ServedGraph& served) {
   tensor::v1::RequestIdentity identity;
   identity.set_partition_key(testing::kPartitionKey);
   EXPECT_EQ(served.local().book.num_partitions(), 1u);
-  return BytesOf(EncodePiece(query, {{0, 0, 50}}, identity));
+  return BytesOf(messages::EncodeHopRequest(query, {{0, 0, 50}}, identity));
 }
 
 TEST(HostileFramesTest, GarbageIsInvalid) {

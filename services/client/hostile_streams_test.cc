@@ -11,8 +11,8 @@
 
 #include "services/base/mutex.h"
 #include "services/base/testing/soon.h"
-#include "services/client/remote/mini_batch_messages.h"
 #include "services/client/testing/served_samplers.h"
+#include "services/messages/stream_messages.h"
 #include "services/rpc/deadline.h"
 #include "services/rpc/frame.h"
 #include "services/rpc/status_map.h"
@@ -84,7 +84,7 @@ class HostileStreamsTest : public ::testing::Test {
     spec.layers.push_back(
         sampler::LayerSpec{.fanouts = std::vector<int32_t>(graph_->book().schema().num_edge_types(), 3)});
     minibatch::v1::StreamRequest request;
-    *request.mutable_start() = StartMessageOf(plan, spec);
+    *request.mutable_start() = messages::EncodeStart(plan, spec);
     request.mutable_start()->mutable_identity()->set_partition_key(testing::kPartitionKey);
     request.mutable_start()->set_stride(1);
     request.set_more_credits(credits);

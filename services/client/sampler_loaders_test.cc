@@ -5,8 +5,8 @@
 #include "services/client/edge_data_loader.h"
 #include "services/client/node_data_loader.h"
 #include "services/client/testing/ranks.h"
-#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_samplers.h"
+#include "services/sampler/testing/same_batch.h"
 
 namespace espalier::client {
 namespace {
@@ -62,7 +62,7 @@ class SamplerLoadersTest : public ::testing::TestWithParam<bool> {
   static void ExpectSameBatches(const std::vector<MiniBatch>& made, const std::vector<MiniBatch>& expected) {
     ASSERT_EQ(made.size(), expected.size());
     ASSERT_GT(made.size(), 2u);
-    for (size_t step = 0; step < made.size(); ++step) testing::ExpectSameBatch(made[step], expected[step]);
+    for (size_t step = 0; step < made.size(); ++step) sampler::testing::ExpectSameBatch(made[step], expected[step]);
   }
 
   const std::shared_ptr<sampler::PartitionedGraph> partitions_;
@@ -163,7 +163,7 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
 TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
   server::SamplerServerOptions of_job;
   of_job.job = "cora";
-  of_job.admit = [](const server::StreamPlan& stream) {
+  of_job.admit = [](const messages::StreamPlan& stream) {
     return stream.job == "cora" ? Status() : FailedPrecondition("a stream of job '" + stream.job + "'");
   };
   const testing::ServedSamplers samplers(partitions_, 1, of_job);
@@ -199,7 +199,7 @@ TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
 // Samplers of another job: their refusal is returned with the first batch.
 TEST_P(SamplerLoadersTest, ABatchThatTheSamplersJobDoesNotHaveIsRefused) {
   server::SamplerServerOptions of_another_job;
-  of_another_job.admit = [](const server::StreamPlan&) { return FailedPrecondition("a stream of another job"); };
+  of_another_job.admit = [](const messages::StreamPlan&) { return FailedPrecondition("a stream of another job"); };
   const testing::ServedSamplers samplers(partitions_, 1, of_another_job);
   const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());
   NodeLoaderOptions options = NodeOptions();

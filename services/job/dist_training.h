@@ -229,7 +229,7 @@ constexpr int64_t MostNegativesOfShare(sampler::NegativeKind kind, int64_t width
 // Of a step, all trainers together: each of them fetches all of them.
 inline constexpr int64_t kMostInDegreeNegatives = int64_t{1} << 24;
 
-// Of one trainer's step, where a sampler process draws them (server::ServiceLimits::max_rows).
+// Of one trainer's step, where a sampler process draws them (messages::ServiceLimits::max_rows).
 inline constexpr int64_t kMostNegativesOfSampler = int64_t{1} << 24;
 
 // The edge types of link prediction, ascending; empty: every one.

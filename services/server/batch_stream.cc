@@ -5,10 +5,12 @@
 
 #include "services/base/failpoint.h"
 #include "services/base/mutex.h"
+#include "services/messages/mini_batch_messages.h"
 #include "services/rpc/status_map.h"
 #include "services/sampler/batches/edge_batch.h"
 #include "services/sampler/batches/link_batch.h"
 #include "services/sampler/seeds/seed_order.h"
+#include "services/server/draw_bounds.h"
 
 namespace espalier::server {
 
@@ -49,7 +51,7 @@ Status BatchStream::TakeRequest() {
 
 Status BatchStream::TakeStart(const minibatch::v1::StreamStart& start) {
   RETURN_IF_ERROR(service_.context_.gate->Admit(start.identity()));
-  ASSIGN_OR_RETURN(plan_, StreamPlanOf(start, service_.context_.limits));
+  ASSIGN_OR_RETURN(plan_, messages::DecodeStart(start, service_.context_.limits));
   RETURN_IF_ERROR(CheckDraws(plan_, service_.neighbors_.book(), service_.context_.limits));
   if (service_.options_.admit) RETURN_IF_ERROR(service_.options_.admit(plan_));
   ASSIGN_OR_RETURN(const uint64_t total, CountSeeds());
@@ -164,7 +166,7 @@ Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::Fano
 Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
   RETURN_IF_ERROR(Failpoint("sampler.batch"));
   ASSIGN_OR_RETURN(const sampler::MiniBatch batch, SampleBatch(step, sampler));
-  ASSIGN_OR_RETURN(grpc::ByteBuffer bytes, EncodeMiniBatch(batch));
+  ASSIGN_OR_RETURN(grpc::ByteBuffer bytes, messages::EncodeMiniBatch(batch));
   if (bytes.Length() > service_.context_.limits.max_reply_bytes) {
     return ResourceExhausted("a mini-batch of " + std::to_string(bytes.Length()) + " bytes, the limit is " +
                              std::to_string(service_.context_.limits.max_reply_bytes));

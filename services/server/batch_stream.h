@@ -52,7 +52,7 @@ class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   std::shared_ptr<BatchStream> self_;  // until OnDone
   grpc::ByteBuffer incoming_;          // one read at a time
   grpc::ByteBuffer outgoing_;          // one write at a time
-  StreamPlan plan_;                    // fixed once started
+  messages::StreamPlan plan_;          // fixed once started
 
   Mutex mutex_;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "services/server/request_tensors.h"
+#include "services/messages/request_tensors.h"
 #include "services/server/row_reply.h"
 #include "services/server/tensor_messages.h"
 
@@ -55,7 +55,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Create(grpc::CallbackServerContext* 
   using Request = tensor::v1::CreateEmbeddingRequest;
   return HandleFramed<Request>(
       context_, "CreateEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::EmbeddingSpec spec, EmbeddingSpecOf(frame.header));
         const auto create = [this, call, spec] {
           embeddings().Create(spec, call->deadline(), Acknowledge<tensor::v1::CreateEmbeddingResponse>(call));
@@ -72,7 +72,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
   using Request = tensor::v1::ReadEmbeddingRequest;
   return HandleFramed<Request>(
       context_, "ReadEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
@@ -88,7 +88,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* co
   using Request = tensor::v1::PushGradientsRequest;
   return HandleFramed<Request>(
       context_, "PushGradients", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 2));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 2));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
         sampler::GradientPiece piece{.step = frame.header.step(),
@@ -109,7 +109,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Drop(grpc::CallbackServerContext* co
   using Request = tensor::v1::DropEmbeddingRequest;
   return HandleFramed<Request>(
       context_, "DropEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
         embeddings().Drop(id, call->deadline(), Acknowledge<tensor::v1::DropEmbeddingResponse>(call));
         return Status();

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "services/messages/request_tensors.h"
 #include "services/server/apply_once.h"
-#include "services/server/request_tensors.h"
 
 namespace espalier::server {
 namespace {
@@ -16,7 +16,7 @@ using SharedCall = std::shared_ptr<FramedCall>;
 constexpr uint64_t kReplyFrameBytes = 1024;
 
 Result<Tensor> RequestOf(const rpc::Frame<function::v1::CallFunctionRequest>& frame, const ServiceLimits& limits) {
-  RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+  RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
   const Tensor& request = frame.tensors[0];
   if (request.dtype() != DType::kU8 || request.shape().size() != 1) {
     return InvalidArgument("the function's request is " + request.ToString() + ", expected U8 [n]");
@@ -69,7 +69,7 @@ grpc::ServerUnaryReactor* FunctionService::ListFunctions(grpc::CallbackServerCon
   using Request = function::v1::ListFunctionsRequest;
   return HandleFramed<Request>(context_, "ListFunctions", context, request, reply,
                                [this](SharedCall call, rpc::Frame<Request>&& frame) {
-                                 RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+                                 RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
                                  function::v1::ListFunctionsResponse response;
                                  for (const auto& [name, entry] : functions_->by_name()) {
                                    function::v1::Function* const listed = response.add_functions();

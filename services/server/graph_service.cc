@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "services/messages/hop_messages.h"
+#include "services/messages/request_tensors.h"
+#include "services/messages/seed_messages.h"
+#include "services/messages/wire_ids.h"
 #include "services/rpc/status_map.h"
-#include "services/server/graph_requests.h"
-#include "services/server/request_tensors.h"
+#include "services/server/describe_graph.h"
 #include "services/server/row_reply.h"
 
 namespace espalier::server {
@@ -66,14 +69,14 @@ grpc::ServerUnaryReactor* GraphService::SampleNeighbors(grpc::CallbackServerCont
   using Request = graph::v1::SampleNeighborsRequest;
   return HandleFramed<Request>(
       context_, "SampleNeighbors", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        ASSIGN_OR_RETURN(sampler::PartitionHopQuery query, HopQueryOf(frame, call->limits()));
+        ASSIGN_OR_RETURN(sampler::PartitionHopQuery query, messages::DecodeHopRequest(frame, call->limits()));
         const graph::v1::DrawMethod method = frame.header.method();
         partition_->SampleInEdges(std::move(query), call->deadline(),
                                   [call, method](const Result<sampler::PartitionHopSample>& sample) {
                                     if (!sample.ok()) return call->Finish(sample.status());
                                     graph::v1::SampleNeighborsResponse response;
                                     response.set_method(method);
-                                    call->FinishWith(std::move(response), TensorsOf(*sample));
+                                    call->FinishWith(std::move(response), messages::EncodeHopReply(*sample));
                                   });
         return Status();
       });
@@ -84,10 +87,10 @@ grpc::ServerUnaryReactor* GraphService::InSubgraph(grpc::CallbackServerContext* 
   using Request = graph::v1::InSubgraphRequest;
   return HandleFramed<Request>(
       context_, "InSubgraph", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        ASSIGN_OR_RETURN(sampler::PartitionHopQuery query, HopQueryOf(frame, call->limits()));
+        ASSIGN_OR_RETURN(sampler::PartitionHopQuery query, messages::DecodeHopRequest(frame, call->limits()));
         partition_->SampleInEdges(
             std::move(query), call->deadline(),
-            Answer<graph::v1::SampleNeighborsResponse, sampler::PartitionHopSample>(call, TensorsOf));
+            Answer<graph::v1::SampleNeighborsResponse, sampler::PartitionHopSample>(call, messages::EncodeHopReply));
         return Status();
       });
 }
@@ -97,9 +100,10 @@ grpc::ServerUnaryReactor* GraphService::GatherRows(grpc::CallbackServerContext* 
   using Request = graph::v1::GatherRowsRequest;
   return HandleFramed<Request>(
       context_, "GatherRows", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
-        ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes,
+                         messages::LocalIds(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const NodeTypeId type, messages::DecodeNodeType(frame.header.node_type()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(nodes.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
         partition_->GatherRows(type, frame.header.column(), nodes, rows->sink(), call->deadline(),
@@ -113,14 +117,9 @@ grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext*
   using Request = graph::v1::SeedsOfStepRequest;
   return HandleFramed<Request>(
       context_, "SeedsOfStep", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        ASSIGN_OR_RETURN(const sampler::SeedQuery query, SeedQueryOf(frame, call->limits()));
-        const auto tensors_of = [of_edges = !query.edge_types.empty(), with_rows = !query.edge_column.empty(),
-                                 with_ids = query.want_edge_ids](const sampler::PartitionSeeds& seeds) {
-          std::vector<Tensor> tensors = {seeds.positions, seeds.nodes};
-          if (of_edges) tensors.push_back(seeds.sources);
-          if (with_rows) tensors.push_back(seeds.rows);
-          if (with_ids) tensors.push_back(seeds.edge_ids);
-          return tensors;
+        ASSIGN_OR_RETURN(const sampler::SeedQuery query, messages::DecodeSeedsRequest(frame, call->limits()));
+        const auto tensors_of = [query](const sampler::PartitionSeeds& seeds) {
+          return messages::EncodeSeedsReply(query, seeds);
         };
         partition_->SeedsOfStep(query, call->deadline(),
                                 Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(call, tensors_of));
@@ -133,9 +132,10 @@ grpc::ServerUnaryReactor* GraphService::LookUp(grpc::CallbackServerContext* cont
   using Request = graph::v1::LookUpRequest;
   return HandleFramed<Request>(
       context_, "LookUp", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
-        ASSIGN_OR_RETURN(std::vector<OriginalNodeId> ids, WideIds<OriginalNodeId>(frame.tensors[0], call->limits()));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const NodeTypeId type, messages::DecodeNodeType(frame.header.node_type()));
+        ASSIGN_OR_RETURN(std::vector<OriginalNodeId> ids,
+                         messages::WideIds<OriginalNodeId>(frame.tensors[0], call->limits()));
         auto held = std::make_shared<std::vector<OriginalNodeId>>(std::move(ids));
         partition_->ToGlobalIds(type, *held, call->deadline(), AnswerTensor<graph::v1::LookUpResponse>(call, held));
         return Status();
@@ -147,9 +147,10 @@ grpc::ServerUnaryReactor* GraphService::InDegrees(grpc::CallbackServerContext* c
   using Request = graph::v1::InDegreesRequest;
   return HandleFramed<Request>(
       context_, "InDegrees", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(frame.header.edge_type()));
-        ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const EdgeTypeId type, messages::DecodeEdgeType(frame.header.edge_type()));
+        ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes,
+                         messages::LocalIds(frame.tensors[0], call->limits()));
         partition_->InDegrees(type, nodes, call->deadline(),
                               AnswerTensor<graph::v1::InDegreesResponse>(call, frame.tensors[0]));
         return Status();
@@ -161,9 +162,10 @@ grpc::ServerUnaryReactor* GraphService::FindEdges(grpc::CallbackServerContext* c
   using Request = graph::v1::FindEdgesRequest;
   return HandleFramed<Request>(
       context_, "FindEdges", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(frame.header.edge_type()));
-        ASSIGN_OR_RETURN(std::vector<GlobalEdgeId> ids, WideIds<GlobalEdgeId>(frame.tensors[0], call->limits()));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const EdgeTypeId type, messages::DecodeEdgeType(frame.header.edge_type()));
+        ASSIGN_OR_RETURN(std::vector<GlobalEdgeId> ids,
+                         messages::WideIds<GlobalEdgeId>(frame.tensors[0], call->limits()));
         auto held = std::make_shared<std::vector<GlobalEdgeId>>(std::move(ids));
         partition_->FindEdges(type, *held, call->deadline(),
                               Answer<graph::v1::FindEdgesResponse, Tensor>(call, [held](const Tensor& ends) {
@@ -178,9 +180,10 @@ grpc::ServerUnaryReactor* GraphService::GatherEdgeRows(grpc::CallbackServerConte
   using Request = graph::v1::GatherEdgeRowsRequest;
   return HandleFramed<Request>(
       context_, "GatherEdgeRows", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(frame.header.edge_type()));
-        ASSIGN_OR_RETURN(std::vector<GlobalEdgeId> ids, WideIds<GlobalEdgeId>(frame.tensors[0], call->limits()));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const EdgeTypeId type, messages::DecodeEdgeType(frame.header.edge_type()));
+        ASSIGN_OR_RETURN(std::vector<GlobalEdgeId> ids,
+                         messages::WideIds<GlobalEdgeId>(frame.tensors[0], call->limits()));
         auto held = std::make_shared<std::vector<GlobalEdgeId>>(std::move(ids));
         partition_->GatherEdgeRows(type, frame.header.column(), *held, call->deadline(),
                                    AnswerTensor<graph::v1::GatherEdgeRowsResponse>(call, held));

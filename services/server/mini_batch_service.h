@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "espalier/minibatch/v1/minibatch.grpc.pb.h"
+#include "services/messages/stream_messages.h"
 #include "services/sampler/access/neighbor_source.h"
 #include "services/sampler/access/seed_source.h"
 #include "services/server/framed_call.h"
-#include "services/server/mini_batch_messages.h"
 
 namespace espalier::server {
 
@@ -18,7 +18,7 @@ struct MiniBatchServiceOptions {
   // How long one batch may wait for graph servers.
   std::chrono::milliseconds step_timeout = std::chrono::minutes(10);
   // Refuses streams that are not of this sampler's job; null accepts all.
-  std::function<Status(const StreamPlan&)> admit;
+  std::function<Status(const messages::StreamPlan&)> admit;
 };
 
 // Thread-safe.

@@ -6,7 +6,7 @@ namespace espalier::server {
 
 Result<std::shared_ptr<RowReply>> RowReply::Make(size_t num_rows, uint64_t row_bytes, Tensor question,
                                                  const ServiceLimits& limits) {
-  RETURN_IF_ERROR(CheckReplyRows(num_rows, row_bytes, limits));
+  RETURN_IF_ERROR(messages::CheckReplyRows(num_rows, row_bytes, limits));
   return std::shared_ptr<RowReply>(new RowReply(num_rows, row_bytes, std::move(question)));
 }
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "services/messages/request_tensors.h"
 #include "services/sampler/access/row_sink.h"
 #include "services/server/framed_call.h"
-#include "services/server/request_tensors.h"
 
 namespace espalier::server {
 

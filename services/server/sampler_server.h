@@ -19,8 +19,8 @@ struct SamplerServerOptions {
   std::string job;           // whose streams it draws
   uint64_t incarnation = 0;  // of that job
   std::chrono::milliseconds step_timeout = MiniBatchServiceOptions().step_timeout;
-  std::function<Status(const StreamPlan&)> admit;  // refuses streams of other jobs; null accepts all
-  telemetry::MetricRegistry* metrics = nullptr;    // outlives the server; null: none
+  std::function<Status(const messages::StreamPlan&)> admit;  // refuses streams of other jobs; null accepts all
+  telemetry::MetricRegistry* metrics = nullptr;              // outlives the server; null: none
 };
 
 // Thread-safe.

@@ -4,11 +4,9 @@
 
 #include <functional>
 
-#include "services/server/graph_requests.h"
+#include "services/server/draw_bounds.h"
 #include "services/server/metrics.h"
-#include "services/server/mini_batch_messages.h"
 #include "services/server/request_gate.h"
-#include "services/server/request_tensors.h"
 #include "services/server/tensor_messages.h"
 
 namespace espalier::server {
@@ -173,187 +171,11 @@ TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
   }
 }
 
-TEST(HopQueryOfTest, BoundsTheNumberOfRelations) {
-  rpc::Frame<graph::v1::InSubgraphRequest> frame;
-  for (int i = 0; i < 4; ++i) {
-    frame.header.add_edge_types(0);
-    frame.tensors.push_back(Tensor::FromVector<uint32_t>({}));
-  }
-  EXPECT_TRUE(HopQueryOf(frame, {.max_relations = 4}).ok());
-  EXPECT_EQ(HopQueryOf(frame, {.max_relations = 3}).status().code(), StatusCode::kResourceExhausted);
-}
-
-TEST(RequestTensorsTest, TakesVectorsOfIdsOnly) {
-  const ServiceLimits limits{.max_rows = 3};
-  EXPECT_TRUE(LocalIds(Tensor::FromVector<uint32_t>({1, 2, 3}), limits).ok());
-  EXPECT_EQ(LocalIds(Tensor::FromVector<uint32_t>({1, 2, 3, 4}), limits).status().code(),
-            StatusCode::kResourceExhausted);
-  EXPECT_EQ(LocalIds(Tensor::FromVector<uint64_t>({1}), limits).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(LocalIds(Tensor::FromVector<uint32_t>({1, 2}, {2, 1}), limits).status().code(),
-            StatusCode::kInvalidArgument);
-  EXPECT_EQ(LocalIds(Tensor::FromVector<float>({1}), limits).status().code(), StatusCode::kInvalidArgument);
-  const auto wide = WideIds<OriginalNodeId>(Tensor::FromVector<uint64_t>({1, uint64_t{1} << 40}), limits);
-  ASSERT_TRUE(wide.ok());
-  EXPECT_EQ((*wide)[1], OriginalNodeId(uint64_t{1} << 40));
-}
-
-TEST(GraphRequestsTest, RefusesUnknownPartsAndEmptyBatches) {
-  rpc::Frame<graph::v1::SeedsOfStepRequest> frame;
-  graph::v1::SeedsOfStepRequest& request = frame.header;
-  const ServiceLimits limits{.max_rows = 2};
-  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("split part"));
-  request.set_part(graph::v1::SPLIT_PART_TEST);
-  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("batch size"));
-  request.set_batch_size(4);
-  EXPECT_TRUE(SeedQueryOf(frame, limits).ok());
-  request.set_node_type(65'536);
-  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("65536"));
-  request.set_of_edges(true);
-  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("edges of no edge type"));
-  request.add_edge_types(7);
-  request.add_edge_types(65'536);
-  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("65536"));
-
-  request.clear_edge_types();
-  request.add_edge_types(7);
-  request.set_of_positions(true);
-  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("0 tensors, expected 1"));
-  frame.tensors.push_back(Tensor::FromVector<uint32_t>({3, 5}));
-  ASSERT_TRUE(SeedQueryOf(frame, limits).ok());
-  EXPECT_EQ(SeedQueryOf(frame, limits)->positions, (std::vector<uint32_t>{3, 5}));
-  frame.tensors[0] = Tensor::FromVector<uint32_t>({3, 5, 8});
-  EXPECT_EQ(SeedQueryOf(frame, limits).status().code(), StatusCode::kResourceExhausted);
-  frame.tensors[0] = Tensor::FromVector<uint64_t>({3});
-  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("expected U32 [k]"));
-}
-
-TEST(GraphRequestsTest, RefusesDrawsThatCouldNotBeSent) {
-  rpc::Frame<graph::v1::SampleNeighborsRequest> frame;
-  graph::v1::RelationQuery* relation = frame.header.add_relations();
-  relation->set_fanout(1000);
-  frame.tensors.push_back(Tensor::Zeros(DType::kU32, {1000}));
-  frame.header.set_replace(true);
-  const ServiceLimits limits{.max_reply_bytes = 1'000'000};
-  EXPECT_EQ(HopQueryOf(frame, limits).status().code(), StatusCode::kResourceExhausted);
-  relation->set_fanout(100);
-  EXPECT_TRUE(HopQueryOf(frame, limits).ok());
-  frame.tensors.clear();
-  EXPECT_EQ(HopQueryOf(frame, limits).status().code(), StatusCode::kInvalidArgument);
-}
-
-const ServiceLimits kPlanLimits{.max_fanout = 10, .max_rows = 100, .max_layers = 2};
-
-// Rank 1 of 2, whose share of a step is 4 of 8.
-minibatch::v1::StreamStart GoodStart() {
-  minibatch::v1::StreamStart start;
-  start.set_batch_size(8);
-  start.set_num_trainers(2);
-  start.set_rank(1);
-  start.set_stride(3);
-  return start;
-}
-
-// With 25 joint negatives for each edge: 100 for this trainer's.
-minibatch::v1::StreamStart StartOfLinks() {
-  minibatch::v1::StreamStart start = GoodStart();
-  minibatch::v1::LinkPlan* links = start.mutable_links();
-  links->add_types()->set_edge_type(3);
-  links->mutable_types(0)->set_reverse_type(0);
-  links->set_negatives(minibatch::v1::NEGATIVES_JOINT);
-  links->set_negatives_per_edge(25);
-  return start;
-}
-
-minibatch::v1::StreamStart StartOfLabelledEdges() {
-  minibatch::v1::StreamStart start = GoodStart();
-  start.mutable_edges()->set_edge_type(3);
-  start.mutable_edges()->set_label("rating");
-  return start;
-}
-
-// What becomes of a start that `change` has changed.
-template <class Change>
-StatusCode PlanCodeOf(minibatch::v1::StreamStart start, Change change) {
-  change(start);
-  return StreamPlanOf(start, kPlanLimits).status().code();
-}
-
-TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
-  const auto code_of = [](auto change) { return PlanCodeOf(GoodStart(), change); };
-  EXPECT_EQ(code_of([](auto&) {}), StatusCode::kOk);
-  EXPECT_EQ(code_of([](auto& start) { start.set_batch_size(0); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) { start.set_batch_size(101); }), StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of([](auto& start) { start.set_num_trainers(0); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) { start.set_rank(2); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) { start.set_stride(0); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) { start.set_seed_type(1 << 20); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) {
-              for (int i = 0; i < 3; ++i) start.mutable_sampling()->add_layers();
-            }),
-            StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_sampling()->add_layers()->add_fanouts(11); }),
-            StatusCode::kResourceExhausted);
-}
-
-TEST(MiniBatchMessagesTest, ReadsPlansOfLinks) {
-  const Result<StreamPlan> stream = StreamPlanOf(StartOfLinks(), kPlanLimits);
-  ASSERT_TRUE(stream.ok()) << stream.status().ToString();
-  ASSERT_TRUE(stream->plan.links() != nullptr);
-  EXPECT_EQ(stream->plan.links()->types.at(0).edge_type, EdgeTypeId(3));
-  EXPECT_EQ(stream->plan.links()->types.at(0).reverse_type, EdgeTypeId(0));
-  EXPECT_EQ(stream->plan.links()->negatives.count, 25u);
-  EXPECT_TRUE(stream->plan.links()->exclude_batch && stream->plan.links()->edge_columns.empty());
-  EXPECT_FALSE(stream->plan.links()->want_pair_ids || stream->want_edge_ids);
-  minibatch::v1::StreamStart with_rows = StartOfLinks();
-  with_rows.set_want_edge_ids(true);
-  with_rows.mutable_links()->set_draw_batch(true);
-  with_rows.mutable_links()->set_want_pair_ids(true);
-  with_rows.mutable_links()->add_edge_columns("amount");
-  const Result<StreamPlan> asked = StreamPlanOf(with_rows, kPlanLimits);
-  ASSERT_TRUE(asked.ok()) << asked.status().ToString();
-  EXPECT_TRUE(asked->want_edge_ids && asked->plan.links()->want_pair_ids && !asked->plan.links()->exclude_batch);
-  EXPECT_THAT(asked->plan.links()->edge_columns, ::testing::ElementsAre("amount"));
-}
-
-TEST(MiniBatchMessagesTest, RefusesLinksThatMakeNoSense) {
-  const auto code_of = [](auto change) {
-    return PlanCodeOf(StartOfLinks(), [&](minibatch::v1::StreamStart& start) { change(*start.mutable_links()); });
-  };
-  EXPECT_EQ(code_of([](auto& links) { links.set_negatives_per_edge(26); }), StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of([](auto& links) { links.set_negatives(minibatch::v1::NEGATIVES_IN_DEGREE); }),
-            StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of([](auto& links) { links.clear_negatives(); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& links) { links.set_negatives_per_edge(0); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& links) {
-              links.set_negatives_per_edge(0);
-              links.set_negatives(minibatch::v1::NEGATIVES_UNIFORM);
-            }),
-            StatusCode::kOk);
-  EXPECT_EQ(code_of([](auto& links) {
-              for (int i = 0; i < 65; ++i) links.add_edge_columns("amount" + std::to_string(i));
-            }),
-            StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of([](auto& links) { links.add_types()->set_edge_type(1 << 20); }), StatusCode::kInvalidArgument);
-}
-
-TEST(MiniBatchMessagesTest, ReadsPlansOfLabelledEdges) {
-  const Result<StreamPlan> labelled = StreamPlanOf(StartOfLabelledEdges(), kPlanLimits);
-  ASSERT_TRUE(labelled.ok() && labelled->plan.edges() != nullptr) << labelled.status().ToString();
-  EXPECT_EQ(labelled->plan.edges()->edge_type, EdgeTypeId(3));
-  EXPECT_EQ(labelled->plan.edges()->label, "rating");
-  EXPECT_EQ(
-      PlanCodeOf(StartOfLabelledEdges(), [](auto& start) { start.mutable_edges()->set_exclude_reverse(1 << 20); }),
-      StatusCode::kInvalidArgument);
-  EXPECT_EQ(PlanCodeOf(StartOfLinks(), [](auto& start) { start.mutable_edges()->set_label("rating"); }),
-            StatusCode::kInvalidArgument)
-      << "links and labelled edges at once";
-}
-
-TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
+TEST(DrawBoundsTest, FanOutsTimesBatch) {
   const graph::GraphSchema schema = *graph::GraphSchema::Make({"n"}, {{"n", "r", "n"}});
   const auto book = graph::PartitionBook::Make(schema, {{0, 1000}}, {{0, 5000}});
   ASSERT_TRUE(book.ok());
-  StreamPlan stream;
+  messages::StreamPlan stream;
   stream.plan.batch_size = 20;
   stream.plan.num_trainers = 2;
   stream.spec.layers = {{{3}}, {{10}}};  // 11 nodes draw 110 edges, 121 nodes draw 363
@@ -372,18 +194,6 @@ TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
   EXPECT_EQ(CheckDraws(stream, *book, {}).code(), StatusCode::kResourceExhausted);
   stream.spec.layers = {{{-1}}, {{0}}};  // the graph bounds it
   EXPECT_EQ(MostDrawsOf(stream, *book), 0u);
-}
-
-// A graph of a few relations has none such; one with tens of thousands, in many layers, does.
-TEST(MiniBatchMessagesTest, RefusesABatchWhoseDescriptionIsTooLarge) {
-  sampler::MiniBatch batch;
-  batch.layers.resize(1);
-  batch.layers.front().num_inputs.assign(1000, ~0u);
-  EXPECT_TRUE(EncodeMiniBatch(batch).ok());
-  batch.layers.front().num_inputs.assign(900'000, ~0u);
-  const Status refused = EncodeMiniBatch(batch).status();
-  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(refused.message(), HasSubstr("a mini-batch of 1 layers with 0 relations in all"));
 }
 
 TEST(RpcMetricsTest, CountsCallsByMethodAndCode) {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "services/messages/request_tensors.h"
 #include "services/sampler/access/state_name.h"
-#include "services/server/request_tensors.h"
 
 namespace espalier::server {
 
@@ -89,7 +89,7 @@ Result<sampler::Reduction> ReductionOf(tensor::v1::Reduction reduction) {
 }
 
 Result<std::span<const LocalRowId>> LocalRows(const Tensor& tensor, const ServiceLimits& limits) {
-  RETURN_IF_ERROR(CheckIdTensor(tensor, /*wide_allowed=*/false, limits));
+  RETURN_IF_ERROR(messages::CheckIdTensor(tensor, /*wide_allowed=*/false, limits));
   return std::span<const LocalRowId>(reinterpret_cast<const LocalRowId*>(tensor.bytes()),
                                      static_cast<size_t>(tensor.num_elements()));
 }

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "services/messages/request_tensors.h"
 #include "services/server/apply_once.h"
-#include "services/server/request_tensors.h"
 #include "services/server/row_reply.h"
 #include "services/server/tensor_messages.h"
 
@@ -32,7 +32,7 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
   using Request = tensor::v1::CreateRequest;
   return HandleFramed<Request>(
       context_, "Create", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorSpec spec, TensorSpecOf(frame.header));
         if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) return CreateNow(call, spec, frame.header);
         GoOnWithPlugins(context_, call,
@@ -66,7 +66,7 @@ grpc::ServerUnaryReactor* TensorService::Complete(grpc::CallbackServerContext* c
   using Request = tensor::v1::CompleteRequest;
   return HandleFramed<Request>(
       context_, "Complete", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         if (id.creation == 0) return InvalidArgument("a tensor is completed by its creation's number");
         tensors().Complete(id, call->deadline(), Acknowledge<tensor::v1::CompleteResponse>(call));
@@ -79,7 +79,7 @@ grpc::ServerUnaryReactor* TensorService::Describe(grpc::CallbackServerContext* c
   using Request = tensor::v1::DescribeTensorRequest;
   return HandleFramed<Request>(
       context_, "DescribeTensor", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::DescribeTensorResponse>(call));
         return Status();
@@ -91,7 +91,7 @@ grpc::ServerUnaryReactor* TensorService::Read(grpc::CallbackServerContext* conte
   using Request = tensor::v1::ReadRequest;
   return HandleFramed<Request>(
       context_, "Read", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
@@ -106,7 +106,7 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
   using Request = tensor::v1::WriteRequest;
   return HandleFramed<
       Request>(context_, "Write", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-    RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 2));
+    RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 2));
     ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
     ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
     ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
@@ -124,7 +124,7 @@ grpc::ServerUnaryReactor* TensorService::Combine(grpc::CallbackServerContext* co
   using Request = tensor::v1::CombineRequest;
   return HandleFramed<Request>(
       context_, "Combine", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
         RETURN_IF_ERROR(graph::CheckName("tensor", frame.header.from()));
@@ -143,7 +143,7 @@ grpc::ServerUnaryReactor* TensorService::Reduce(grpc::CallbackServerContext* con
   using Request = tensor::v1::ReduceRequest;
   return HandleFramed<Request>(
       context_, "Reduce", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         ASSIGN_OR_RETURN(const sampler::Reduction reduction, ReductionOf(frame.header.reduction()));
         tensors().Reduce(id, reduction, call->deadline(), [call](const Result<Tensor>& part) {
@@ -159,7 +159,7 @@ grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* conte
   using Request = tensor::v1::DropRequest;
   return HandleFramed<Request>(
       context_, "Drop", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         return ApplyOnce(
             applied_, frame.header.change(), call->deadline(),

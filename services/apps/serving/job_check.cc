@@ -88,7 +88,8 @@ Status CheckDrawsAreOfJob(const sampler::DrawSpec& asked, const sampler::DrawSpe
 
 }  // namespace
 
-Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job, const std::string& job_name) {
+Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
+                          const std::string& job_name) {
   if (stream.job != job_name) {
     return FailedPrecondition("a stream of job '" + stream.job + "', this sampler's is '" + job_name +
                               "' (--job-name)");

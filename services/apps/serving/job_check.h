@@ -4,7 +4,7 @@
 #include <string>
 
 #include "services/job/dist_training.h"
-#include "services/server/mini_batch_messages.h"
+#include "services/messages/stream_messages.h"
 
 namespace espalier::serving {
 
@@ -12,6 +12,7 @@ namespace espalier::serving {
 // stream's own: they follow from the document and the graph's types, which the trainer has put together. So are the
 // edge columns and ids that a program's loader asks for; its links without negatives are the edges of a job that labels
 // them.
-Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job, const std::string& job_name);
+Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
+                          const std::string& job_name);
 
 }  // namespace espalier::serving

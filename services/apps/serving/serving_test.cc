@@ -319,7 +319,7 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   training.batch_size = 64;
   training.task.split = "public";
   training.sampling.layers.resize(2);
-  server::StreamPlan good;
+  messages::StreamPlan good;
   good.job = "cora";
   good.spec.seed = 3;
   good.spec.layers.resize(2);
@@ -328,7 +328,7 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   EXPECT_TRUE(CheckStreamIsOfJob(good, job, job.name).ok());
 
   const auto message_of = [&](auto change) {
-    server::StreamPlan stream = good;
+    messages::StreamPlan stream = good;
     change(stream);
     const Status status = CheckStreamIsOfJob(stream, job, job.name);
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
@@ -359,7 +359,7 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
   job.training.task.type = job::TaskType::kLinkPrediction;
   job.training.task.negatives = sampler::NegativeKind::kJoint;
   job.training.task.num_negatives = 16;
-  server::StreamPlan stream;
+  messages::StreamPlan stream;
   stream.spec.seed = job.training.seed;
   stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
   stream.spec.layers.resize(1);  // that draws nothing: the model Embedding's
@@ -388,7 +388,7 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
   task.type = job::TaskType::kEdgeRegression;
   task.label = "rating";
   task.exclude = job::ExcludeEdges::kReverseEdges;
-  server::StreamPlan stream;
+  messages::StreamPlan stream;
   stream.spec.seed = job.training.seed;
   stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
   stream.spec.layers.resize(1);

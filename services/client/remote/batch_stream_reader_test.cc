@@ -11,6 +11,7 @@
 
 #include "espalier/minibatch/v1/minibatch.grpc.pb.h"
 #include "services/base/testing/soon.h"
+#include "services/client/remote/remote_mini_batch_source.h"
 #include "services/rpc/server.h"
 
 namespace espalier::client {
@@ -67,6 +68,21 @@ TEST(BatchStreamReaderTest, ABatchWithoutACreditEndsTheStream) {
   const Status ended = reader->Next(Soon()).status();
   EXPECT_EQ(ended.code(), StatusCode::kInternal) << ended.ToString();
   EXPECT_THAT(ended.message(), ::testing::HasSubstr("mini-batches: the sampler sent a mini-batch without a credit"));
+}
+
+TEST(RemoteMiniBatchSourceStartTest, MoreFanOutsThanOneMessageHoldsAreRefused) {
+  const auto schema = graph::GraphSchema::Make({"a"}, {{"a", "to", "a"}});
+  const auto book = graph::PartitionBook::Make(*schema, {{0, 10}}, {{0, 100}});
+  ASSERT_TRUE(book.ok()) << book.status().ToString();
+  sampler::SamplingSpec spec;
+  for (int layer = 0; layer < 16; ++layer) {
+    spec.layers.push_back(sampler::LayerSpec{.fanouts = std::vector<int32_t>(65'535, 1 << 20)});
+  }
+  RemoteMiniBatchOptions options;
+  options.samplers = {"127.0.0.1:1"};
+  const Status refused = RemoteMiniBatchSource::Make(*book, sampler::EpochPlan(), spec, options).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.ToString();
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("the fan-outs of 16 layers"));
 }
 
 }  // namespace

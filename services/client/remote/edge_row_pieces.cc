@@ -8,7 +8,7 @@
 
 #include "services/client/remote/call_window.h"
 #include "services/client/remote/row_pieces.h"
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/wire_ids.h"
 #include "services/rpc/frame.h"
 
 namespace espalier::client {
@@ -64,7 +64,7 @@ void ReadRange(const std::shared_ptr<EdgeRowsGather>& gather, const EdgeRange& r
   PiecedQuestion asked{.method = kGatherEdgeRows, .num_pieces = range.num_pieces()};
   gather->pieces.resize(num_before + asked.num_pieces);
   asked.request_of = [gather, range](size_t piece) {
-    const Tensor ids = WideIdTensor(range.Piece(gather->question.edges, piece));
+    const Tensor ids = messages::WideIdTensor(range.Piece(gather->question.edges, piece));
     return rpc::EncodeFrame(gather->question.header, std::span(&ids, 1));
   };
   asked.take_reply = [gather, range, num_before](size_t piece, const grpc::ByteBuffer& reply) -> Status {

@@ -6,7 +6,7 @@
 #include "espalier/tensor/v1/embedding.pb.h"
 #include "services/client/remote/call_window.h"
 #include "services/client/remote/tensor_messages.h"
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/wire_ids.h"
 #include "services/rpc/call.h"
 #include "services/rpc/frame.h"
 
@@ -69,7 +69,7 @@ void RemoteEmbeddings::Read(const sampler::TensorId& embedding, uint64_t version
   header.set_row_bytes(sink.row_bytes);
   PiecedQuestion question{.method = kReadEmbedding, .num_pieces = NumPieces(rows.size(), rows_per_call)};
   question.request_of = [header, rows, rows_per_call](size_t piece) {
-    const Tensor ids = LocalIdTensor(Piece(rows, piece, rows_per_call));
+    const Tensor ids = messages::LocalIdTensor(Piece(rows, piece, rows_per_call));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
   question.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
@@ -107,7 +107,7 @@ void RemoteEmbeddings::Push(const sampler::TensorId& embedding, sampler::Gradien
     tensor::v1::PushGradientsRequest request = header;
     request.set_piece(static_cast<uint32_t>(number));
     const std::byte* bytes = whole.gradients.bytes() + number * rows_per_call * whole.gradients.row_bytes();
-    const Tensor tensors[] = {LocalIdTensor(rows),
+    const Tensor tensors[] = {messages::LocalIdTensor(rows),
                               Tensor::Wrap(DType::kF32, {static_cast<int64_t>(rows.size()), whole.gradients.shape()[1]},
                                            bytes, std::make_shared<Tensor>(whole.gradients))};
     return rpc::EncodeFrame(std::move(request), tensors);

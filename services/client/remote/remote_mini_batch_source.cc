@@ -7,7 +7,8 @@
 
 #include "services/base/backoff.h"
 #include "services/base/hash.h"
-#include "services/client/remote/mini_batch_messages.h"
+#include "services/messages/mini_batch_messages.h"
+#include "services/messages/stream_messages.h"
 #include "services/rpc/address.h"
 #include "services/rpc/frame.h"
 #include "services/sampler/batches/edge_batch.h"
@@ -37,7 +38,7 @@ Status CheckSizeOfStart(const sampler::EpochPlan& plan, const sampler::SamplingS
                         const RemoteMiniBatchOptions& options) {
   constexpr size_t kNumbers = 1024;  // upper bound for the remaining fields
   const size_t size_bytes =
-      StartMessageOf(plan, spec).ByteSizeLong() + options.partition_key.size() + options.job.size() + kNumbers;
+      messages::EncodeStart(plan, spec).ByteSizeLong() + options.partition_key.size() + options.job.size() + kNumbers;
   if (size_bytes <= rpc::kMaxHeaderBytes) return Status();
   return ResourceExhausted("the fan-outs of " + std::to_string(spec.layers.size()) + " layers take " +
                            std::to_string(size_bytes) + " bytes in a request to a sampler, the limit is " +
@@ -109,7 +110,7 @@ Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
 }
 
 void RemoteMiniBatchSource::OpenStream(Lane& lane, uint32_t step) {
-  minibatch::v1::StreamStart start = StartMessageOf(plan_, spec_);
+  minibatch::v1::StreamStart start = messages::EncodeStart(plan_, spec_);
   start.mutable_identity()->set_partition_key(options_.partition_key);
   start.mutable_identity()->set_job(options_.job);
   start.mutable_identity()->set_incarnation(options_.incarnation);
@@ -197,7 +198,7 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
 }
 
 Result<sampler::MiniBatch> RemoteMiniBatchSource::Decode(const grpc::ByteBuffer& message) const {
-  ASSIGN_OR_RETURN(sampler::MiniBatch batch, DecodeMiniBatch(message, book_, plan_, spec_));
+  ASSIGN_OR_RETURN(sampler::MiniBatch batch, messages::DecodeMiniBatch(message, book_, plan_, spec_));
   if (batch.epoch != epoch_ || batch.step != next_step_) {
     return Internal("the sampler sent epoch " + std::to_string(batch.epoch) + " step " + std::to_string(batch.step) +
                     ", expected epoch " + std::to_string(epoch_) + " step " + std::to_string(next_step_));

@@ -10,17 +10,18 @@
 
 #include "services/base/philox.h"
 #include "services/base/testing/soon.h"
-#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
 #include "services/client/testing/served_samplers.h"
+#include "services/messages/mini_batch_messages.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
+#include "services/sampler/testing/same_batch.h"
 
 namespace espalier::client {
 namespace {
 
+using sampler::testing::ExpectSameBatch;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::ExpectSameBatch;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kBatchSize = 10;
@@ -463,7 +464,7 @@ TEST(RemoteMiniBatchSourceTest, SaysThatASamplerSendsNoIdsOfDrawnEdges) {
   ASSERT_TRUE(local.StartEpoch(0, 0).ok());
   const auto batch = local.Next(Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
-  const auto message = server::EncodeMiniBatch(*batch);
+  const auto message = messages::EncodeMiniBatch(*batch);
   ASSERT_TRUE(message.ok()) << message.status().ToString();
   SendsOneMessage of_another_version(*message);
   const auto server = rpc::RpcServer::Start({}, {&of_another_version});

@@ -9,7 +9,8 @@
 #include "services/client/remote/call_window.h"
 #include "services/client/remote/edge_row_pieces.h"
 #include "services/client/remote/sample_pieces.h"
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/seed_messages.h"
+#include "services/messages/wire_ids.h"
 #include "services/rpc/frame.h"
 #include "services/sampler/access/draw_rule.h"
 #include "services/sampler/seeds/seed_order.h"
@@ -113,11 +114,11 @@ void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> a
   const auto requested = std::make_shared<const std::vector<size_t>>(std::move(asked));
   PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = requested->size()};
   question.request_of = [hop, requested](size_t i) {
-    return EncodePiece(hop->query, hop->pieces[(*requested)[i]], hop->identity);
+    return messages::EncodeHopRequest(hop->query, hop->pieces[(*requested)[i]], hop->identity);
   };
   question.take_reply = [hop, requested](size_t i, const grpc::ByteBuffer& reply) -> Status {
     const size_t piece = (*requested)[i];
-    ASSIGN_OR_RETURN(hop->samples[piece], DecodePiece(reply, hop->query, hop->pieces[piece], *hop->book));
+    ASSIGN_OR_RETURN(hop->samples[piece], messages::DecodeHopReply(reply, hop->query, hop->pieces[piece], *hop->book));
     return Status();
   };
   question.take_error = [hop, requested](size_t i, const Status& error) -> Status {
@@ -198,7 +199,7 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
   // At least one call: a query for no rows checks that the column exists.
   question.num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
   question.request_of = [header, nodes, rows_per_call, length_of](size_t piece) {
-    const Tensor ids = LocalIdTensor(nodes.subspan(piece * rows_per_call, length_of(piece)));
+    const Tensor ids = messages::LocalIdTensor(nodes.subspan(piece * rows_per_call, length_of(piece)));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
   question.take_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
@@ -209,67 +210,12 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
 
 void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
                                   sampler::Done<sampler::PartitionSeeds> done) {
-  graph::v1::SeedsOfStepRequest request;
-  *request.mutable_identity() = Identity();
-  request.set_node_type(query.node_type.value);
-  request.set_split(query.split);
-  switch (query.part) {
-    case graph::SplitPartName::kTrain: request.set_part(graph::v1::SPLIT_PART_TRAIN); break;
-    case graph::SplitPartName::kValidation: request.set_part(graph::v1::SPLIT_PART_VALIDATION); break;
-    case graph::SplitPartName::kTest: request.set_part(graph::v1::SPLIT_PART_TEST); break;
-  }
-  request.set_shuffle(query.shuffle);
-  request.set_seed(query.seed);
-  request.set_epoch(query.epoch);
-  request.set_step(query.step);
-  request.set_batch_size(query.batch_size);
-  const graph::GraphSchema& schema = book_->schema();
-  if (Status valid = sampler::CheckSeedTypes(query, schema); !valid.ok()) return done(std::move(valid));
-  const bool of_edges = !query.edge_types.empty();
-  request.set_of_edges(of_edges);
-  for (const EdgeTypeId type : query.edge_types) request.add_edge_types(type.value);
-  request.set_edge_column(query.edge_column);
-  request.set_want_edge_ids(query.want_edge_ids);
-  request.set_of_positions(query.positions.has_value());
-  std::vector<Tensor> asked;
-  if (query.positions.has_value()) asked.push_back(Tensor::FromVector(*query.positions));
-  const bool with_rows = !query.edge_column.empty();
-  // With several edge types: the largest limit. The caller, which knows the edge type of each position, checks the
-  // exact one.
-  uint64_t num_nodes = of_edges ? 0 : book_->num_nodes(query.node_type), num_sources = 0;
-  for (const EdgeTypeId type : query.edge_types) {
-    num_nodes = std::max(num_nodes, book_->num_nodes(schema.DestinationOf(type)));
-    num_sources = std::max(num_sources, book_->num_nodes(schema.SourceOf(type)));
-  }
-  rpc::CallWithRetries(
-      readers_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), asked), deadline,
-      [done = std::move(done), num_nodes, num_sources, of_edges, with_rows, with_ids = query.want_edge_ids,
-       num_edges = query.want_edge_ids ? book_->num_edges(query.edge_types.front()) : 0,
-       batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
-        if (!reply.ok()) return done(reply.status());
-        auto frame = rpc::DecodeFrame<graph::v1::SeedsOfStepResponse>(*reply);
-        if (!frame.ok()) return done(frame.status());
-        const std::vector<Tensor>& tensors = frame->tensors;
-        const size_t at_rows = of_edges ? 3 : 2, at_ids = at_rows + (with_rows ? 1 : 0);
-        const size_t expected = at_ids + (with_ids ? 1 : 0);
-        if (tensors.size() != expected || tensors[0].dtype() != DType::kU32) {
-          return done(InvalidArgument("the server's seeds are " + std::to_string(tensors.size()) +
-                                      " tensors, expected " + std::to_string(expected) +
-                                      ", the first of them positions (U32)"));
-        }
-        const uint64_t count = static_cast<uint64_t>(tensors[0].num_elements());
-        Status valid = CheckIds(tensors[0], count, batch_size, "seed positions");
-        if (valid.ok()) valid = CheckIds(tensors[1], count, num_nodes, "seeds");
-        if (valid.ok() && of_edges) valid = CheckIds(tensors[2], count, num_sources, "sources of seeds");
-        if (valid.ok() && with_rows && static_cast<uint64_t>(tensors[at_rows].num_rows()) != count) {
-          valid = InvalidArgument("the server sent " + tensors[at_rows].ToString() + " as rows of " +
-                                  std::to_string(count) + " edges");
-        }
-        if (valid.ok() && with_ids) valid = CheckIds(tensors[at_ids], count, num_edges, "edge ids of seeds");
-        if (!valid.ok()) return done(valid);
-        done(sampler::PartitionSeeds{tensors[0], tensors[1], of_edges ? tensors[2] : Tensor(),
-                                     with_rows ? tensors[at_rows] : Tensor(), with_ids ? tensors[at_ids] : Tensor()});
-      });
+  if (Status valid = sampler::CheckSeedTypes(query, book_->schema()); !valid.ok()) return done(std::move(valid));
+  rpc::CallWithRetries(readers_, kSeedsOfStep, messages::EncodeSeedsRequest(query, Identity()), deadline,
+                       [done = std::move(done), query, book = book_](const Result<grpc::ByteBuffer>& reply) {
+                         if (!reply.ok()) return done(reply.status());
+                         done(messages::DecodeSeedsReply(*reply, query, *book));
+                       });
 }
 
 void RemotePartition::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
@@ -278,11 +224,11 @@ void RemotePartition::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeI
   graph::v1::LookUpRequest request;
   *request.mutable_identity() = Identity();
   request.set_node_type(type.value);
-  const Tensor ids = WideIdTensor(nodes);
+  const Tensor ids = messages::WideIdTensor(nodes);
   AskForTensor<graph::v1::LookUpResponse>(
       readers_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size(), limit = book_->num_nodes(type)](Tensor globals) -> Result<Tensor> {
-        RETURN_IF_ERROR(CheckIds(globals, count, limit, "global ids"));
+        RETURN_IF_ERROR(messages::CheckIds(globals, count, limit, "global ids"));
         return globals;
       });
 }
@@ -292,7 +238,7 @@ void RemotePartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> no
   graph::v1::InDegreesRequest request;
   *request.mutable_identity() = Identity();
   request.set_edge_type(type.value);
-  const Tensor ids = LocalIdTensor(nodes);
+  const Tensor ids = messages::LocalIdTensor(nodes);
   AskForTensor<graph::v1::InDegreesResponse>(
       readers_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size()](Tensor degrees) -> Result<Tensor> {
@@ -309,7 +255,7 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
   graph::v1::FindEdgesRequest request;
   *request.mutable_identity() = Identity();
   request.set_edge_type(type.value);
-  const Tensor ids = WideIdTensor(edges);
+  const Tensor ids = messages::WideIdTensor(edges);
   const graph::GraphSchema& schema = book_->schema();
   AskForTensor<graph::v1::FindEdgesResponse>(
       readers_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),

@@ -458,18 +458,5 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // it was dropped before
 }
 
-// A server without sampling methods ignores the field and returns a well-formed reply with uniformly sampled neighbors.
-TEST(DecodePieceTest, NamesAServerThatDoesNotKnowTheMethod) {
-  const graph::PartitionBook book = shard::testing::MakeTestGraph(testing::SmallGraph(), 1, 4).book;
-  sampler::PartitionHopQuery query{.draw = {.method = sampler::DrawMethod::kLabor}};
-  query.relations.push_back({EdgeTypeId(0), 3, {}});
-  const std::vector<Tensor> nothing(3, Tensor::FromVector(std::vector<uint32_t>()));
-  graph::v1::SampleNeighborsResponse response;
-  const auto decode = [&] { return DecodePiece(rpc::EncodeFrame(response, nothing), query, {{0, 0, 0}}, book); };
-  EXPECT_EQ(decode().status().code(), StatusCode::kUnimplemented);
-  response.set_method(graph::v1::DRAW_METHOD_LABOR);
-  EXPECT_TRUE(decode().ok()) << decode().status().ToString();
-}
-
 }  // namespace
 }  // namespace espalier::client

@@ -5,7 +5,7 @@
 
 #include "services/client/remote/call_window.h"
 #include "services/client/remote/tensor_messages.h"
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/wire_ids.h"
 #include "services/rpc/call.h"
 #include "services/rpc/frame.h"
 
@@ -128,7 +128,7 @@ void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalR
   header.set_row_bytes(sink.row_bytes);
   PiecedQuestion question{.method = kRead, .num_pieces = NumPieces(rows.size(), rows_per_call)};
   question.request_of = [header, rows, rows_per_call](size_t piece) {
-    const Tensor ids = LocalIdTensor(Piece(rows, piece, rows_per_call));
+    const Tensor ids = messages::LocalIdTensor(Piece(rows, piece, rows_per_call));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
   question.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
@@ -162,7 +162,7 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
     std::vector<int64_t> shape = values.shape();
     shape[0] = static_cast<int64_t>(of_piece.size());
     const std::byte* bytes = values.bytes() + piece * rows_per_call * values.row_bytes();
-    const Tensor tensors[] = {LocalIdTensor(of_piece),
+    const Tensor tensors[] = {messages::LocalIdTensor(of_piece),
                               Tensor::Wrap(values.dtype(), std::move(shape), bytes, std::make_shared<Tensor>(values))};
     return rpc::EncodeFrame(std::move(request), tensors);
   };

@@ -1,5 +1,5 @@
 // A batch's labelled edges on the wire: what comes is what was sent, and whatever does not add up is refused.
-#include "services/client/remote/edge_messages.h"
+#include "services/messages/edge_messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "services/server/edge_messages.h"
-
-namespace espalier::client {
+namespace espalier::messages {
 namespace {
 
 constexpr uint64_t kEndSeeds = 6;
@@ -22,10 +20,10 @@ sampler::EdgeSeeds ThreeEdges() {
 
 Result<sampler::EdgeSeeds> SentEdges(const sampler::EdgeSeeds& edges) {
   std::vector<Tensor> tensors;
-  server::AppendEdges(edges, &tensors);
+  EncodeEdgeSeeds(edges, &tensors);
   ESPALIER_CHECK(tensors.size() == kEdgeTensors);
   const std::span<const Tensor> all(tensors);
-  return EdgeSeedsOf(all.first<kEdgeTensors>(), kEndSeeds);
+  return DecodeEdgeSeeds(all.first<kEdgeTensors>(), kEndSeeds);
 }
 
 TEST(EdgeMessagesTest, EdgesArriveAsTheyWere) {
@@ -70,7 +68,7 @@ TEST(EdgeMessagesTest, PlansArriveAsTheyWere) {
         sampler::EdgePlan{.edge_type = EdgeTypeId(1), .label = "x", .exclude_batch = true},
         sampler::EdgePlan{
             .edge_type = EdgeTypeId(1), .label = "x", .exclude_batch = true, .exclude_reverse = EdgeTypeId(0)}}) {
-    const Result<sampler::EdgePlan> got = server::EdgePlanOf(EdgePlanMessageOf(sent));
+    const Result<sampler::EdgePlan> got = DecodeEdgePlan(EncodeEdgePlan(sent));
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     EXPECT_EQ(got->edge_type, sent.edge_type);
     EXPECT_EQ(got->label, sent.label);
@@ -79,8 +77,8 @@ TEST(EdgeMessagesTest, PlansArriveAsTheyWere) {
   }
   minibatch::v1::EdgePlan far;
   far.set_edge_type(1 << 20);
-  EXPECT_EQ(server::EdgePlanOf(far).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(DecodeEdgePlan(far).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace
-}  // namespace espalier::client
+}  // namespace espalier::messages

@@ -1,5 +1,5 @@
 // A whole batch on the wire: what comes is what was sent, and whatever a model could not index with is refused.
-#include "services/client/remote/mini_batch_messages.h"
+#include "services/messages/mini_batch_messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "services/client/remote/remote_mini_batch_source.h"
-#include "services/client/testing/same_batch.h"
-#include "services/server/mini_batch_messages.h"
+#include "services/sampler/testing/same_batch.h"
 
-namespace espalier::client {
+namespace espalier::messages {
 namespace {
 
 constexpr EdgeTypeId kAToB(0), kBToA(1);
@@ -51,14 +49,14 @@ sampler::MiniBatch TwoLayersFromOneSeed() {
 Result<sampler::MiniBatch> Received(const sampler::MiniBatch& batch, const sampler::SamplingSpec& spec) {
   sampler::EpochPlan plan;
   plan.seed_type = NodeTypeId(0);
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer message, server::EncodeMiniBatch(batch));
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer message, EncodeMiniBatch(batch));
   return DecodeMiniBatch(message, BookOfTwoRelations(), plan, spec);
 }
 
 TEST(DecodeMiniBatchTest, ABatchArrivesAsItWas) {
   const auto got = Received(TwoLayersFromOneSeed(), TwoLayersOfBothRelations());
   ASSERT_TRUE(got.ok()) << got.status().ToString();
-  testing::ExpectSameBatch(*got, TwoLayersFromOneSeed());
+  sampler::testing::ExpectSameBatch(*got, TwoLayersFromOneSeed());
 }
 
 TEST(DecodeMiniBatchTest, RefusesBlocksThatAreNotThoseOfTheFanOuts) {
@@ -119,18 +117,17 @@ TEST(DecodeMiniBatchTest, RefusesLayersAndSeedsThatDoNotFitEachOther) {
   }
 }
 
-TEST(StreamStartTest, MoreFanOutsThanOneMessageHoldsAreRefused) {
-  sampler::SamplingSpec spec;
-  for (int layer = 0; layer < 16; ++layer) {
-    spec.layers.push_back(sampler::LayerSpec{.fanouts = std::vector<int32_t>(65'535, 1 << 20)});
-  }
-  RemoteMiniBatchOptions options;
-  options.samplers = {"127.0.0.1:1"};
-  const Status refused =
-      RemoteMiniBatchSource::Make(BookOfTwoRelations(), sampler::EpochPlan(), spec, options).status();
-  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.ToString();
-  EXPECT_THAT(refused.message(), ::testing::HasSubstr("the fan-outs of 16 layers"));
+// A graph of a few relations has none such; one with tens of thousands, in many layers, does.
+TEST(EncodeMiniBatchTest, RefusesABatchWhoseDescriptionIsTooLarge) {
+  sampler::MiniBatch batch;
+  batch.layers.resize(1);
+  batch.layers.front().num_inputs.assign(1000, ~0u);
+  EXPECT_TRUE(EncodeMiniBatch(batch).ok());
+  batch.layers.front().num_inputs.assign(900'000, ~0u);
+  const Status refused = EncodeMiniBatch(batch).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("a mini-batch of 1 layers with 0 relations in all"));
 }
 
 }  // namespace
-}  // namespace espalier::client
+}  // namespace espalier::messages

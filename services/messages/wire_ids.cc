@@ -1,8 +1,9 @@
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/wire_ids.h"
 
 #include <algorithm>
+#include <limits>
 
-namespace espalier::client {
+namespace espalier::messages {
 namespace {
 
 template <class T>
@@ -31,6 +32,16 @@ Tensor Concatenated(std::span<const Tensor> parts, size_t total) {
 
 }  // namespace
 
+Result<NodeTypeId> DecodeNodeType(uint32_t number) {
+  if (number <= std::numeric_limits<uint16_t>::max()) return NodeTypeId(static_cast<uint16_t>(number));
+  return InvalidArgument("node type " + std::to_string(number) + " does not exist");
+}
+
+Result<EdgeTypeId> DecodeEdgeType(uint32_t number) {
+  if (number <= std::numeric_limits<uint16_t>::max()) return EdgeTypeId(static_cast<uint16_t>(number));
+  return InvalidArgument("edge type " + std::to_string(number) + " does not exist");
+}
+
 Status CheckIds(const Tensor& tensor, uint64_t count, uint64_t limit, const std::string& what) {
   if (count == 0 && tensor.empty()) return Status();
   const bool is_id_type = tensor.dtype() == DType::kU32 || tensor.dtype() == DType::kU64;
@@ -58,4 +69,4 @@ Tensor ConcatenateIds(std::span<const Tensor> parts) {
   return Concatenated<uint64_t>(parts, total);
 }
 
-}  // namespace espalier::client
+}  // namespace espalier::messages

@@ -1,4 +1,4 @@
-// Messages of MiniBatchStream <-> values, the trainer's side. Pure.
+// Batches of MiniBatchStream, both ways. Pure.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -8,14 +8,14 @@
 #include "services/sampler/batches/mini_batch_source.h"
 #include "services/sampler/draws/sampling_spec.h"
 
-namespace espalier::client {
+namespace espalier::messages {
 
-// What fixes an epoch's batches; identity, epoch, first_step and stride are the caller's to set.
-minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
+// ResourceExhausted where layers, relations and node types are so many that the header would not be read.
+Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch);
 
 // A received batch of the plan, drawn by the spec. Untrusted input: every count, row number and id is checked against
 // the others, the book and the fan-outs, so that a model may index with them. Epoch and step are the caller's to check.
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
                                            const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 
-}  // namespace espalier::client
+}  // namespace espalier::messages

@@ -1,6 +1,6 @@
-#include "services/server/request_tensors.h"
+#include "services/messages/request_tensors.h"
 
-namespace espalier::server {
+namespace espalier::messages {
 
 static_assert(sizeof(LocalNodeId) == sizeof(uint32_t));
 
@@ -37,4 +37,4 @@ Result<std::span<const LocalNodeId>> LocalIds(const Tensor& tensor, const Servic
                                       static_cast<size_t>(tensor.num_elements()));
 }
 
-}  // namespace espalier::server
+}  // namespace espalier::messages

@@ -8,7 +8,7 @@
 #include "services/base/tensor.h"
 #include "services/graph/ids.h"
 
-namespace espalier::client {
+namespace espalier::messages {
 
 // Returns a copy as U32 [k]: gRPC may keep the bytes of a request after the call has ended.
 template <class LocalId>
@@ -35,9 +35,18 @@ Tensor WideIdTensor(std::span<const Id> ids) {
   return Tensor::FromVector(std::move(wide));
 }
 
+template <class Id>
+Tensor WideIdTensor(const std::vector<Id>& ids) {
+  return WideIdTensor(std::span<const Id>(ids));
+}
+
+// Types are numbers of 16 bits in the process and of 32 on the wire.
+Result<NodeTypeId> DecodeNodeType(uint32_t number);
+Result<EdgeTypeId> DecodeEdgeType(uint32_t number);
+
 // Checks that the tensor is U32 or U64 with exactly `count` elements, each below `limit`. `what` names it in errors.
 Status CheckIds(const Tensor& tensor, uint64_t count, uint64_t limit, const std::string& what);
 // Concatenates tensors that are U32, U64 or empty. Returns U64 if any is U64, otherwise U32.
 Tensor ConcatenateIds(std::span<const Tensor> parts);
 
-}  // namespace espalier::client
+}  // namespace espalier::messages

@@ -1,16 +1,15 @@
-#include "services/client/remote/mini_batch_messages.h"
+#include "services/messages/mini_batch_messages.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "services/client/remote/edge_messages.h"
-#include "services/client/remote/link_messages.h"
-#include "services/client/remote/sample_pieces.h"
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/edge_messages.h"
+#include "services/messages/link_messages.h"
+#include "services/messages/wire_ids.h"
 #include "services/rpc/frame.h"
 
-namespace espalier::client {
+namespace espalier::messages {
 namespace {
 
 template <class Id>
@@ -170,37 +169,58 @@ Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor>
   if (kind == SeedKind::kLinks) {
     const LinkBounds bounds{.num_seeds = batch.num_seeds,
                             .num_edges = book.num_edges(plan.links()->types.front().edge_type)};
-    ASSIGN_OR_RETURN(batch.links,
-                     LinkSeedsOf(header.links(), tensors.last(NumLinkTensors(header.links())), *plan.links(), bounds));
+    ASSIGN_OR_RETURN(batch.links, DecodeLinkSeeds(header.links(), tensors.last(NumLinkTensors(header.links())),
+                                                  *plan.links(), bounds));
     return CheckCountOfEdges(batch.links->sources.size(), batch);
   }
-  ASSIGN_OR_RETURN(batch.edges, EdgeSeedsOf(tensors.last<kEdgeTensors>(), batch.num_seeds));
+  ASSIGN_OR_RETURN(batch.edges, DecodeEdgeSeeds(tensors.last<kEdgeTensors>(), batch.num_seeds));
   return CheckCountOfEdges(batch.edges->sources.size(), batch);
+}
+
+// A block is described in 22 bytes or more even where it is empty.
+Status CheckHeader(const minibatch::v1::MiniBatch& header) {
+  const size_t size_bytes = header.ByteSizeLong();
+  if (size_bytes <= rpc::kMaxHeaderBytes) return Status();
+  size_t num_blocks = 0;
+  for (const minibatch::v1::Layer& layer : header.layers()) num_blocks += static_cast<size_t>(layer.edge_types_size());
+  return ResourceExhausted("a mini-batch of " + std::to_string(header.layers_size()) + " layers with " +
+                           std::to_string(num_blocks) + " relations in all, of " +
+                           std::to_string(header.num_node_types()) + " node types, whose description takes " +
+                           std::to_string(size_bytes) + " bytes, the limit is " + std::to_string(rpc::kMaxHeaderBytes) +
+                           ": leave relations out of layers (fan-out 0)");
 }
 
 }  // namespace
 
-minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec) {
-  minibatch::v1::StreamStart start;
-  start.set_seed_type(plan.seed_type.value);
-  start.set_split(plan.split);
-  start.set_batch_size(plan.batch_size);
-  start.set_shuffle(plan.shuffle);
-  start.set_num_trainers(plan.num_trainers);
-  start.set_rank(plan.rank.value);
-  start.mutable_sampling()->set_replace(spec.draw.replace);
-  start.mutable_sampling()->set_weight_column(spec.draw.weight_column);
-  start.mutable_sampling()->set_seed(spec.seed);
-  start.mutable_sampling()->set_method(DrawMethodMessageOf(spec.draw.method));
-  start.mutable_sampling()->set_layer_dependency(spec.draw.layer_dependency);
-  start.mutable_sampling()->set_time_column(spec.draw.time_column);
-  start.mutable_sampling()->set_seed_time_column(spec.seed_time_column);
-  if (plan.links() != nullptr) *start.mutable_links() = LinkPlanMessageOf(*plan.links());
-  if (plan.edges() != nullptr) *start.mutable_edges() = EdgePlanMessageOf(*plan.edges());
-  for (const sampler::LayerSpec& layer : spec.layers) {
-    start.mutable_sampling()->add_layers()->mutable_fanouts()->Add(layer.fanouts.begin(), layer.fanouts.end());
+Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch) {
+  minibatch::v1::MiniBatch header;
+  header.set_epoch(batch.epoch);
+  header.set_step(batch.step);
+  header.set_seed_type(batch.seed_type.value);
+  header.set_num_seeds(batch.num_seeds);
+  header.set_global_num_seeds(batch.global_num_seeds);
+  header.set_num_node_types(static_cast<uint32_t>(batch.nodes.size()));
+  std::vector<Tensor> tensors;
+  for (const std::vector<GlobalNodeId>& nodes : batch.nodes) tensors.push_back(WideIdTensor(nodes));
+  for (const sampler::BatchLayer& layer : batch.layers) {
+    minibatch::v1::Layer* entry = header.add_layers();
+    entry->mutable_num_inputs()->Add(layer.num_inputs.begin(), layer.num_inputs.end());
+    entry->mutable_num_outputs()->Add(layer.num_outputs.begin(), layer.num_outputs.end());
+    for (const sampler::Block& block : layer.blocks) {
+      entry->add_edge_types(block.edge_type.value);
+      tensors.push_back(Tensor::FromVector(block.indptr));
+      tensors.push_back(Tensor::FromVector(block.indices));
+      tensors.push_back(WideIdTensor(block.edge_ids));
+    }
   }
-  return start;
+  header.set_has_times(!batch.times.empty());
+  for (const std::vector<int64_t>& times : batch.times) tensors.push_back(Tensor::FromVector(times));
+  if (batch.links.has_value()) EncodeLinkSeeds(*batch.links, header.mutable_links(), &tensors);
+  header.set_has_edges(batch.edges.has_value());
+  if (batch.edges.has_value()) EncodeEdgeSeeds(*batch.edges, &tensors);
+  rpc::DescribeTensors(tensors, header.mutable_tensors());
+  RETURN_IF_ERROR(CheckHeader(header));
+  return rpc::EncodeFrameBytes(header, tensors);
 }
 
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
@@ -247,4 +267,4 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
   return batch;
 }
 
-}  // namespace espalier::client
+}  // namespace espalier::messages

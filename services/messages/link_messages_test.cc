@@ -1,14 +1,12 @@
 // A batch's pairs on the wire: what comes is what was sent, and whatever does not add up is refused.
-#include "services/client/remote/link_messages.h"
+#include "services/messages/link_messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "services/server/link_messages.h"
-
-namespace espalier::client {
+namespace espalier::messages {
 namespace {
 
 constexpr uint64_t kSeeds = 6, kTypes = 2, kGraphEdges = uint64_t{1} << 33;
@@ -32,9 +30,9 @@ sampler::LinkPlan PlanOfTwoNegatives() {
 Result<sampler::LinkSeeds> Sent(const sampler::LinkSeeds& links, const sampler::LinkPlan& plan = PlanOfTwoNegatives()) {
   minibatch::v1::LinkSeeds header;
   std::vector<Tensor> tensors;
-  server::AppendLinks(links, &header, &tensors);
+  EncodeLinkSeeds(links, &header, &tensors);
   ESPALIER_CHECK(tensors.size() == NumLinkTensors(header));
-  return LinkSeedsOf(header, tensors, plan, {.num_seeds = kSeeds, .num_edges = kGraphEdges});
+  return DecodeLinkSeeds(header, tensors, plan, {.num_seeds = kSeeds, .num_edges = kGraphEdges});
 }
 
 TEST(LinkMessagesTest, PairsArriveAsTheyWere) {
@@ -68,7 +66,7 @@ TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
   sampler::LinkPlan plan = PlanOfTwoNegatives();
   plan.edge_columns = {"parts", "amount", "parts"};
   plan.want_pair_ids = true;
-  const minibatch::v1::LinkPlan asked = LinkPlanMessageOf(plan);
+  const minibatch::v1::LinkPlan asked = EncodeLinkPlan(plan);
   EXPECT_THAT(asked.edge_columns(), ::testing::ElementsAre("amount", "parts"));
   sampler::LinkSeeds sent = SharedNegatives();
   sent.edge_ids = {GlobalEdgeId(7), GlobalEdgeId(kGraphEdges - 1), GlobalEdgeId(0)};
@@ -143,4 +141,4 @@ TEST(LinkMessagesTest, RefusesWhatDoesNotAddUp) {
 }
 
 }  // namespace
-}  // namespace espalier::client
+}  // namespace espalier::messages

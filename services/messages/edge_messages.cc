@@ -1,12 +1,12 @@
-#include "services/client/remote/edge_messages.h"
+#include "services/messages/edge_messages.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/wire_ids.h"
 
-namespace espalier::client {
+namespace espalier::messages {
 namespace {
 
 // Exactly `count` rows of seeds.
@@ -21,7 +21,7 @@ Result<std::vector<uint32_t>> RowsOfEnds(const Tensor& tensor, uint64_t count, u
 
 }  // namespace
 
-minibatch::v1::EdgePlan EdgePlanMessageOf(const sampler::EdgePlan& edges) {
+minibatch::v1::EdgePlan EncodeEdgePlan(const sampler::EdgePlan& edges) {
   minibatch::v1::EdgePlan message;
   message.set_edge_type(edges.edge_type.value);
   message.set_label(edges.label);
@@ -30,7 +30,23 @@ minibatch::v1::EdgePlan EdgePlanMessageOf(const sampler::EdgePlan& edges) {
   return message;
 }
 
-Result<sampler::EdgeSeeds> EdgeSeedsOf(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds) {
+Result<sampler::EdgePlan> DecodeEdgePlan(const minibatch::v1::EdgePlan& edges) {
+  sampler::EdgePlan plan;
+  ASSIGN_OR_RETURN(plan.edge_type, DecodeEdgeType(edges.edge_type()));
+  plan.label = edges.label();
+  plan.exclude_batch = edges.exclude_batch();
+  if (!edges.has_exclude_reverse()) return plan;
+  ASSIGN_OR_RETURN(plan.exclude_reverse, DecodeEdgeType(edges.exclude_reverse()));
+  return plan;
+}
+
+void EncodeEdgeSeeds(const sampler::EdgeSeeds& edges, std::vector<Tensor>* tensors) {
+  tensors->push_back(Tensor::FromVector(edges.sources));
+  tensors->push_back(Tensor::FromVector(edges.destinations));
+  tensors->push_back(edges.labels);
+}
+
+Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds) {
   const auto count = static_cast<uint64_t>(tensors[0].num_elements());
   sampler::EdgeSeeds edges;
   ASSIGN_OR_RETURN(edges.sources, RowsOfEnds(tensors[0], count, num_seeds, "sources of labelled edges"));
@@ -48,4 +64,4 @@ Result<sampler::EdgeSeeds> EdgeSeedsOf(std::span<const Tensor, kEdgeTensors> ten
   return edges;
 }
 
-}  // namespace espalier::client
+}  // namespace espalier::messages

@@ -6,9 +6,9 @@
 
 #include "services/base/tensor.h"
 #include "services/graph/ids.h"
-#include "services/server/limits.h"
+#include "services/messages/service_limits.h"
 
-namespace espalier::server {
+namespace espalier::messages {
 
 // Exactly `expected` tensors came along.
 Status CheckTensorCount(const std::vector<Tensor>& tensors, size_t expected);
@@ -35,4 +35,4 @@ Result<std::vector<Id>> WideIds(const Tensor& tensor, const ServiceLimits& limit
   return ids;
 }
 
-}  // namespace espalier::server
+}  // namespace espalier::messages

@@ -7,14 +7,14 @@
 
 #include "services/sampler/batches/mini_batch.h"
 
-namespace espalier::client::testing {
+namespace espalier::sampler::testing {
 
 inline void ExpectSameRows(const Tensor& made, const Tensor& expected) {
   EXPECT_EQ(made.ToString(), expected.ToString());
   EXPECT_TRUE(std::ranges::equal(made.byte_span(), expected.byte_span()));
 }
 
-inline void ExpectSameLinks(const sampler::LinkSeeds& made, const sampler::LinkSeeds& expected) {
+inline void ExpectSameLinks(const LinkSeeds& made, const LinkSeeds& expected) {
   EXPECT_EQ(made.negatives_per_pair, expected.negatives_per_pair);
   EXPECT_EQ(made.sources, expected.sources);
   EXPECT_EQ(made.destinations, expected.destinations);
@@ -31,13 +31,13 @@ inline void ExpectSameLinks(const sampler::LinkSeeds& made, const sampler::LinkS
   }
 }
 
-inline void ExpectSameEdges(const sampler::EdgeSeeds& made, const sampler::EdgeSeeds& expected) {
+inline void ExpectSameEdges(const EdgeSeeds& made, const EdgeSeeds& expected) {
   EXPECT_EQ(made.sources, expected.sources);
   EXPECT_EQ(made.destinations, expected.destinations);
   ExpectSameRows(made.labels, expected.labels);
 }
 
-inline void ExpectSameBatch(const sampler::MiniBatch& made, const sampler::MiniBatch& expected) {
+inline void ExpectSameBatch(const MiniBatch& made, const MiniBatch& expected) {
   EXPECT_EQ(made.epoch, expected.epoch);
   EXPECT_EQ(made.step, expected.step);
   EXPECT_EQ(made.seed_type, expected.seed_type);
@@ -51,12 +51,12 @@ inline void ExpectSameBatch(const sampler::MiniBatch& made, const sampler::MiniB
   if (made.edges.has_value()) ExpectSameEdges(*made.edges, *expected.edges);
   ASSERT_EQ(made.layers.size(), expected.layers.size());
   for (size_t l = 0; l < made.layers.size(); ++l) {
-    const sampler::BatchLayer& layer = made.layers[l];
+    const BatchLayer& layer = made.layers[l];
     EXPECT_EQ(layer.num_inputs, expected.layers[l].num_inputs);
     EXPECT_EQ(layer.num_outputs, expected.layers[l].num_outputs);
     ASSERT_EQ(layer.blocks.size(), expected.layers[l].blocks.size());
     for (size_t i = 0; i < layer.blocks.size(); ++i) {
-      const sampler::Block& block = expected.layers[l].blocks[i];
+      const Block& block = expected.layers[l].blocks[i];
       EXPECT_EQ(layer.blocks[i].edge_type, block.edge_type);
       EXPECT_EQ(layer.blocks[i].indptr, block.indptr);
       EXPECT_EQ(layer.blocks[i].indices, block.indices);
@@ -65,4 +65,4 @@ inline void ExpectSameBatch(const sampler::MiniBatch& made, const sampler::MiniB
   }
 }
 
-}  // namespace espalier::client::testing
+}  // namespace espalier::sampler::testing

@@ -1,4 +1,4 @@
-#include "services/client/remote/link_messages.h"
+#include "services/messages/link_messages.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "services/client/remote/wire_ids.h"
+#include "services/messages/wire_ids.h"
 
-namespace espalier::client {
+namespace espalier::messages {
 namespace {
 
 constexpr size_t kPairTensors = 7;  // before ids and rows of the pairs
 
-minibatch::v1::Negatives MessageOf(sampler::NegativeKind kind) {
+minibatch::v1::Negatives EncodeNegatives(sampler::NegativeKind kind) {
   switch (kind) {
     case sampler::NegativeKind::kUniform: return minibatch::v1::NEGATIVES_UNIFORM;
     case sampler::NegativeKind::kJoint: return minibatch::v1::NEGATIVES_JOINT;
@@ -22,6 +22,17 @@ minibatch::v1::Negatives MessageOf(sampler::NegativeKind kind) {
     case sampler::NegativeKind::kGlobalUniform: return minibatch::v1::NEGATIVES_GLOBAL_UNIFORM;
   }
   return minibatch::v1::NEGATIVES_UNSPECIFIED;
+}
+
+Result<sampler::NegativeKind> DecodeNegatives(minibatch::v1::Negatives negatives) {
+  switch (negatives) {
+    case minibatch::v1::NEGATIVES_UNIFORM: return sampler::NegativeKind::kUniform;
+    case minibatch::v1::NEGATIVES_JOINT: return sampler::NegativeKind::kJoint;
+    case minibatch::v1::NEGATIVES_IN_BATCH: return sampler::NegativeKind::kInBatch;
+    case minibatch::v1::NEGATIVES_IN_DEGREE: return sampler::NegativeKind::kInDegree;
+    case minibatch::v1::NEGATIVES_GLOBAL_UNIFORM: return sampler::NegativeKind::kGlobalUniform;
+    default: return InvalidArgument("negatives " + std::to_string(negatives) + " do not exist");
+  }
 }
 
 // Exactly `count` numbers below `limit`.
@@ -79,14 +90,14 @@ Status TakeIdsAndRows(const minibatch::v1::LinkSeeds& header, std::span<const Te
 
 }  // namespace
 
-minibatch::v1::LinkPlan LinkPlanMessageOf(const sampler::LinkPlan& links) {
+minibatch::v1::LinkPlan EncodeLinkPlan(const sampler::LinkPlan& links) {
   minibatch::v1::LinkPlan message;
   for (const auto& [edge_type, reverse_type] : links.types) {
     minibatch::v1::LinkType* type = message.add_types();
     type->set_edge_type(edge_type.value);
     if (reverse_type.has_value()) type->set_reverse_type(reverse_type->value);
   }
-  message.set_negatives(MessageOf(links.negatives.kind));
+  message.set_negatives(EncodeNegatives(links.negatives.kind));
   message.set_negatives_per_edge(links.negatives.count);
   message.set_draw_batch(!links.exclude_batch);
   for (const std::string& column : ColumnsOf(links)) message.add_edge_columns(column);
@@ -94,12 +105,63 @@ minibatch::v1::LinkPlan LinkPlanMessageOf(const sampler::LinkPlan& links) {
   return message;
 }
 
+Result<sampler::LinkPlan> DecodeLinkPlan(const minibatch::v1::StreamStart& start, const ServiceLimits& limits) {
+  const minibatch::v1::LinkPlan& links = start.links();
+  if (static_cast<uint32_t>(links.types_size()) > limits.max_relations) {
+    return ResourceExhausted("links of " + std::to_string(links.types_size()) + " edge types, the limit is " +
+                             std::to_string(limits.max_relations));
+  }
+  sampler::LinkPlan plan;
+  for (const minibatch::v1::LinkType& type : links.types()) {
+    sampler::LinkType& link = plan.types.emplace_back();
+    ASSIGN_OR_RETURN(link.edge_type, DecodeEdgeType(type.edge_type()));
+    if (!type.has_reverse_type()) continue;
+    ASSIGN_OR_RETURN(link.reverse_type, DecodeEdgeType(type.reverse_type()));
+  }
+  ASSIGN_OR_RETURN(plan.negatives.kind, DecodeNegatives(links.negatives()));
+  plan.negatives.count = links.negatives_per_edge();
+  plan.exclude_batch = !links.draw_batch();
+  plan.want_pair_ids = links.want_pair_ids();
+  plan.edge_columns.assign(links.edge_columns().begin(), links.edge_columns().end());
+  if (plan.edge_columns.size() > limits.max_edge_columns) {
+    return ResourceExhausted("edges with rows of " + std::to_string(plan.edge_columns.size()) +
+                             " columns, the limit is " + std::to_string(limits.max_edge_columns));
+  }
+  if (plan.negatives.count == 0) {
+    if (plan.negatives.kind == sampler::NegativeKind::kUniform) return plan;
+    return InvalidArgument("each edge needs at least one negative of this kind");
+  }
+  const bool of_whole_step = plan.negatives.kind == sampler::NegativeKind::kInDegree;
+  const uint64_t ranks = of_whole_step ? 1 : start.num_trainers();
+  const uint64_t edges = start.batch_size() / ranks + (start.batch_size() % ranks != 0 ? 1 : 0);
+  if (edges <= limits.max_rows / plan.negatives.count) return plan;
+  return ResourceExhausted(std::to_string(edges) + " edges with " + std::to_string(plan.negatives.count) +
+                           " negatives each, the limit is " + std::to_string(limits.max_rows) + " negatives");
+}
+
 size_t NumLinkTensors(const minibatch::v1::LinkSeeds& header) {
   return kPairTensors + (header.has_edge_ids() ? 1 : 0) + static_cast<size_t>(header.edge_columns_size());
 }
 
-Result<sampler::LinkSeeds> LinkSeedsOf(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
-                                       const sampler::LinkPlan& plan, const LinkBounds& bounds) {
+void EncodeLinkSeeds(const sampler::LinkSeeds& links, minibatch::v1::LinkSeeds* header, std::vector<Tensor>* tensors) {
+  header->set_negatives_per_edge(links.negatives_per_pair);
+  for (const std::vector<uint32_t>* numbers : {&links.sources, &links.destinations, &links.relations, &links.set_ends,
+                                               &links.negative_destinations, &links.negative_sources}) {
+    tensors->push_back(Tensor::FromVector(*numbers));
+  }
+  tensors->push_back(Tensor::FromVector(links.negative_weights));
+  if (!links.edge_ids.empty()) {
+    header->set_has_edge_ids(true);
+    tensors->push_back(WideIdTensor(links.edge_ids));
+  }
+  for (const auto& [column, rows] : links.rows) {
+    header->add_edge_columns(column);
+    tensors->push_back(rows);
+  }
+}
+
+Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
+                                           const sampler::LinkPlan& plan, const LinkBounds& bounds) {
   if (tensors.size() != NumLinkTensors(header)) {
     return InvalidArgument("edges in " + std::to_string(tensors.size()) + " tensors, expected " +
                            std::to_string(NumLinkTensors(header)));
@@ -136,4 +198,4 @@ Result<sampler::LinkSeeds> LinkSeedsOf(const minibatch::v1::LinkSeeds& header, s
   return links;
 }
 
-}  // namespace espalier::client
+}  // namespace espalier::messages

@@ -1,0 +1,61 @@
+#include "services/messages/draw_messages.h"
+
+#include <string>
+
+namespace espalier::messages {
+namespace {
+
+// Both messages name these fields alike.
+template <class Message>
+void EncodeOptions(const sampler::DrawSpec& draw, Message* message) {
+  message->set_method(EncodeDrawMethod(draw.method));
+  message->set_layer_dependency(draw.layer_dependency);
+  message->set_replace(draw.replace);
+  message->set_weight_column(draw.weight_column);
+  message->set_time_column(draw.time_column);
+}
+
+template <class Message>
+Result<sampler::DrawSpec> DecodeOptions(const Message& message) {
+  sampler::DrawSpec draw{.layer_dependency = message.layer_dependency(),
+                         .replace = message.replace(),
+                         .weight_column = message.weight_column(),
+                         .time_column = message.time_column()};
+  ASSIGN_OR_RETURN(draw.method, DecodeDrawMethod(message.method()));
+  return draw;
+}
+
+}  // namespace
+
+graph::v1::DrawMethod EncodeDrawMethod(sampler::DrawMethod method) {
+  switch (method) {
+    case sampler::DrawMethod::kNeighbor: return graph::v1::DRAW_METHOD_NEIGHBOR;
+    case sampler::DrawMethod::kLabor: return graph::v1::DRAW_METHOD_LABOR;
+    case sampler::DrawMethod::kLast: return graph::v1::DRAW_METHOD_LAST;
+  }
+  return graph::v1::DRAW_METHOD_UNSPECIFIED;
+}
+
+Result<sampler::DrawMethod> DecodeDrawMethod(graph::v1::DrawMethod method) {
+  switch (method) {
+    case graph::v1::DRAW_METHOD_UNSPECIFIED:
+    case graph::v1::DRAW_METHOD_NEIGHBOR: return sampler::DrawMethod::kNeighbor;
+    case graph::v1::DRAW_METHOD_LABOR: return sampler::DrawMethod::kLabor;
+    case graph::v1::DRAW_METHOD_LAST: return sampler::DrawMethod::kLast;
+    default: return InvalidArgument("draw method " + std::to_string(method) + " does not exist");
+  }
+}
+
+void EncodeDraw(const sampler::DrawSpec& draw, graph::v1::SampleNeighborsRequest* request) {
+  EncodeOptions(draw, request);
+}
+
+Result<sampler::DrawSpec> DecodeDraw(const graph::v1::SampleNeighborsRequest& request) {
+  return DecodeOptions(request);
+}
+
+void EncodeDraw(const sampler::DrawSpec& draw, minibatch::v1::SamplingSpec* spec) { EncodeOptions(draw, spec); }
+
+Result<sampler::DrawSpec> DecodeDraw(const minibatch::v1::SamplingSpec& spec) { return DecodeOptions(spec); }
+
+}  // namespace espalier::messages

@@ -1,0 +1,49 @@
+#include "services/server/draw_bounds.h"
+
+#include <algorithm>
+#include <string>
+
+namespace espalier::server {
+namespace {
+
+constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the products below cannot overflow
+
+// Of one rank: nodes, or the ends of its edges and, with links, of their negatives.
+uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
+  const uint64_t share = std::min(kMost, plan.batch_size / plan.num_trainers + 1);
+  if (plan.links() == nullptr && plan.edges() == nullptr) return share;
+  const uint64_t ends = 2 + (plan.links() != nullptr ? 2 * uint64_t{plan.links()->negatives.count} : 0);
+  return std::min(book.num_nodes(), share > kMost / ends ? kMost : share * ends);
+}
+
+}  // namespace
+
+uint64_t MostDrawsOf(const messages::StreamPlan& stream, const graph::PartitionBook& book) {
+  uint64_t nodes = MostSeedsOf(stream.plan, book);
+  uint64_t draws = 0;
+  for (size_t layer = stream.spec.layers.size(); layer > 0; --layer) {
+    const std::vector<int32_t>& fanouts = stream.spec.layers[layer - 1].fanouts;
+    uint64_t found = 0;
+    for (size_t type = 0; type < fanouts.size() && type < book.schema().num_edge_types(); ++type) {
+      if (fanouts[type] <= 0) continue;
+      uint64_t edges = std::min(kMost, nodes) * std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
+      // (Temporal sampling expands a node once for each time.)
+      if (!stream.spec.draw.replace && stream.spec.draw.time_column.empty()) {
+        edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
+      }
+      found = std::min(kMost, found + std::min(kMost, edges));
+    }
+    draws = std::min(kMost, draws + found);
+    nodes = std::min(kMost, nodes + found);
+  }
+  return draws;
+}
+
+Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits) {
+  const uint64_t draws = MostDrawsOf(stream, book);
+  if (draws <= limits.max_draws_per_batch) return Status();
+  return ResourceExhausted("a mini-batch that may draw " + std::to_string(draws) + " edges, the limit is " +
+                           std::to_string(limits.max_draws_per_batch));
+}
+
+}  // namespace espalier::server
