@@ -152,11 +152,13 @@ TEST(ParseTrainingTest, ReadsHowNeighboursAreDrawn) {
   EXPECT_EQ(last->training.training.sampling.draw.method, sampler::DrawMethod::kLast);
   EXPECT_EQ(last->training.training.sampling.seed_time, "joined");
   EXPECT_EQ(last->training.training.sampling.draw.time_column, "when");
+  EXPECT_EQ(last->training.training.sampling.draw.expand, sampler::Expand::kAlways);
   EXPECT_TRUE(last->training.graph.partitions.source_columns.empty());
 
   const Overrides labor = {{"training.sampling.method", "Labor"},
                            {"training.sampling.layerDependency", "true"},
                            {"training.sampling.weight", "strength"},
+                           {"training.sampling.expand", "Once"},
                            {"graph.timeColumn", "when"},
                            {"graph.partitions.sourceColumns", "[mask]"}};
   const Result<ParsedJob> agreed = ParseJob("job.yaml", kExampleJob, labor);
@@ -164,6 +166,7 @@ TEST(ParseTrainingTest, ReadsHowNeighboursAreDrawn) {
   EXPECT_EQ(agreed->training.training.sampling.draw.method, sampler::DrawMethod::kLabor);
   EXPECT_TRUE(agreed->training.training.sampling.draw.layer_dependency);
   EXPECT_EQ(agreed->training.training.sampling.draw.weight_column, "strength");
+  EXPECT_EQ(agreed->training.training.sampling.draw.expand, sampler::Expand::kOnce);
   // In-edges are ordered by time; without the times of seeds all of them may be drawn.
   EXPECT_EQ(agreed->training.training.sampling.draw.time_column, "");
   EXPECT_THAT(agreed->training.graph.partitions.source_columns, ::testing::ElementsAre("mask", "original_id"));

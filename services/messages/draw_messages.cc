@@ -25,6 +25,23 @@ Result<sampler::DrawSpec> DecodeOptions(const Message& message) {
   return draw;
 }
 
+minibatch::v1::Expand EncodeExpand(sampler::Expand expand) {
+  switch (expand) {
+    case sampler::Expand::kAlways: return minibatch::v1::EXPAND_ALWAYS;
+    case sampler::Expand::kOnce: return minibatch::v1::EXPAND_ONCE;
+  }
+  return minibatch::v1::EXPAND_UNSPECIFIED;
+}
+
+Result<sampler::Expand> DecodeExpand(minibatch::v1::Expand expand) {
+  switch (expand) {
+    case minibatch::v1::EXPAND_UNSPECIFIED:
+    case minibatch::v1::EXPAND_ALWAYS: return sampler::Expand::kAlways;
+    case minibatch::v1::EXPAND_ONCE: return sampler::Expand::kOnce;
+    default: return InvalidArgument("a choice of nodes to expand " + std::to_string(expand) + " does not exist");
+  }
+}
+
 }  // namespace
 
 graph::v1::DrawMethod EncodeDrawMethod(sampler::DrawMethod method) {
@@ -54,8 +71,15 @@ Result<sampler::DrawSpec> DecodeDraw(const graph::v1::SampleNeighborsRequest& re
   return DecodeOptions(request);
 }
 
-void EncodeDraw(const sampler::DrawSpec& draw, minibatch::v1::SamplingSpec* spec) { EncodeOptions(draw, spec); }
+void EncodeDraw(const sampler::DrawSpec& draw, minibatch::v1::SamplingSpec* spec) {
+  EncodeOptions(draw, spec);
+  spec->set_expand(EncodeExpand(draw.expand));
+}
 
-Result<sampler::DrawSpec> DecodeDraw(const minibatch::v1::SamplingSpec& spec) { return DecodeOptions(spec); }
+Result<sampler::DrawSpec> DecodeDraw(const minibatch::v1::SamplingSpec& spec) {
+  ASSIGN_OR_RETURN(sampler::DrawSpec draw, DecodeOptions(spec));
+  ASSIGN_OR_RETURN(draw.expand, DecodeExpand(spec.expand()));
+  return draw;
+}
 
 }  // namespace espalier::messages

@@ -54,7 +54,9 @@ TEST(DrawMessagesTest, EachOptionOfAHopArrives) {
     ASSERT_TRUE(received.ParseFromString(message.SerializeAsString()));
     const Result<sampler::DrawSpec> got = DecodeDraw(received);
     ASSERT_TRUE(got.ok()) << got.status().ToString();
-    EXPECT_EQ(*got, sent) << message.DebugString();
+    sampler::DrawSpec of_hop = sent;
+    of_hop.expand = sampler::Expand::kAlways;  // of a batch: a hop expands what it is asked for
+    EXPECT_EQ(*got, of_hop) << message.DebugString();
   }
   EXPECT_EQ(*DecodeDraw(graph::v1::SampleNeighborsRequest()), sampler::DrawSpec());
 }
@@ -69,6 +71,9 @@ TEST(DrawMessagesTest, EachMethodArrivesAndOthersAreRefused) {
   message.set_method(static_cast<graph::v1::DrawMethod>(9));
   EXPECT_EQ(DecodeDraw(message).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(DecodeDraw(message).status().message(), "draw method 9 does not exist");
+  message.clear_method();
+  message.set_expand(static_cast<minibatch::v1::Expand>(9));
+  EXPECT_EQ(DecodeDraw(message).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -108,11 +108,13 @@ struct Case {
   bool layer_dependency = false;
   bool timed = false;
   bool masked = false;
+  sampler::Expand expand = sampler::Expand::kAlways;
 };
 
 constexpr auto kNeighbor = sampler::DrawMethod::kNeighbor;
 constexpr auto kLabor = sampler::DrawMethod::kLabor;
 constexpr auto kLast = sampler::DrawMethod::kLast;
+constexpr auto kOnce = sampler::Expand::kOnce;
 
 class SameBatchesTest : public ::testing::TestWithParam<Case> {};
 
@@ -124,6 +126,7 @@ TEST_P(SameBatchesTest, ForAnyNumberOfPartitionsThreadsAndAnyPointOfRestart) {
   spec.draw.replace = c.replace;
   spec.draw.method = c.method;
   spec.draw.layer_dependency = c.layer_dependency;
+  spec.draw.expand = c.expand;
   if (c.timed) spec.draw.time_column = kTimes;
   if (c.timed) spec.seed_time_column = kTimes;
   if (c.weighted) spec.draw.weight_column = graph::kEdgeWeightColumn;
@@ -143,26 +146,29 @@ TEST_P(SameBatchesTest, ForAnyNumberOfPartitionsThreadsAndAnyPointOfRestart) {
   EXPECT_NE(BatchesOf(source, spec, {.num_partitions = 2}), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Draws, SameBatchesTest,
-                         ::testing::Values(Case{"Uniform", false, {10, 5}, false, false},
-                                           Case{"UniformWithReplacement", false, {10, 5}, true, false},
-                                           Case{"Full", false, {3, kFullNeighborhood}, false, false},
-                                           Case{"Weighted", false, {8, 4}, false, true},
-                                           Case{"WeightedWithReplacement", false, {8, 4}, true, true},
-                                           Case{"Typed", true, {4, 4}, false, false},
-                                           Case{"Labor", false, {8, 4}, false, false, kLabor},
-                                           Case{"LaborOfAllLayers", false, {8, 4}, false, false, kLabor, true},
-                                           Case{"LaborWeighted", false, {8, 4}, false, true, kLabor},
-                                           Case{"LaborTyped", true, {4, 4}, false, false, kLabor},
-                                           Case{"Temporal", false, {8, 4}, false, false, kNeighbor, false, true},
-                                           Case{"TemporalTyped", true, {4, 4}, false, false, kNeighbor, false, true},
-                                           Case{"TemporalLabor", false, {8, 4}, false, false, kLabor, false, true},
-                                           Case{"Last", false, {8, 4}, false, false, kLast, false, true},
-                                           Case{"TemporalWeighted", false, {8, 4}, false, true, kNeighbor, false, true},
-                                           Case{"TemporalFull", false, {2, -1}, false, false, kNeighbor, false, true},
-                                           Case{"MaskedTyped", true, {4, 4}, false, false, kLabor, false, false, true},
-                                           Case{"MaskedLast", false, {4, 4}, false, false, kLast, false, true, true}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Draws, SameBatchesTest,
+    ::testing::Values(Case{"Uniform", false, {10, 5}, false, false},
+                      Case{"UniformWithReplacement", false, {10, 5}, true, false},
+                      Case{"Full", false, {3, kFullNeighborhood}, false, false},
+                      Case{"Weighted", false, {8, 4}, false, true},
+                      Case{"WeightedWithReplacement", false, {8, 4}, true, true},
+                      Case{"Typed", true, {4, 4}, false, false}, Case{"Labor", false, {8, 4}, false, false, kLabor},
+                      Case{"LaborOfAllLayers", false, {8, 4}, false, false, kLabor, true},
+                      Case{"LaborWeighted", false, {8, 4}, false, true, kLabor},
+                      Case{"LaborTyped", true, {4, 4}, false, false, kLabor},
+                      Case{"Temporal", false, {8, 4}, false, false, kNeighbor, false, true},
+                      Case{"TemporalTyped", true, {4, 4}, false, false, kNeighbor, false, true},
+                      Case{"TemporalLabor", false, {8, 4}, false, false, kLabor, false, true},
+                      Case{"Last", false, {8, 4}, false, false, kLast, false, true},
+                      Case{"TemporalWeighted", false, {8, 4}, false, true, kNeighbor, false, true},
+                      Case{"TemporalFull", false, {2, -1}, false, false, kNeighbor, false, true},
+                      Case{"MaskedTyped", true, {4, 4}, false, false, kLabor, false, false, true},
+                      Case{"MaskedLast", false, {4, 4}, false, false, kLast, false, true, true},
+                      Case{"Once", false, {8, 4}, false, false, kNeighbor, false, false, false, kOnce},
+                      Case{"OnceTyped", true, {4, 4}, true, false, kNeighbor, false, false, false, kOnce},
+                      Case{"OnceTemporal", true, {4, 4}, false, false, kLabor, false, true, false, kOnce}),
+    [](const auto& test) { return test.param.name; });
 
 // Every in-edge of a row of a temporal batch is an edge of the graph that is not later than the row's time, which is
 // its seed's; a node that is met at two times is two rows.

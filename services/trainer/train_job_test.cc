@@ -132,6 +132,18 @@ TEST(TrainJobTest, GivesTheSameBitsForAnyPartitioning) {
   }
 }
 
+TEST(TrainJobTest, LearnsFromNodesThatAreExpandedOnce) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 10;
+  const TrainOutcome always = Train(job);
+  job.training.sampling.draw.expand = sampler::Expand::kOnce;
+  const TrainOutcome once = Train(job);
+  EXPECT_GT(*once.test, 0.9);
+  EXPECT_NE(once.parameters_digest, always.parameters_digest);
+  EXPECT_EQ(Train(job, {.partitions = 3}).parameters_digest, once.parameters_digest);
+  EXPECT_GT(*Train(job, {.partitions = 2, .trainers = 2}).test, 0.9);
+}
+
 TEST(TrainJobTest, TakesTheSameStepsWithSeveralTrainers) {
   const job::DistTraining job = CommunityJob();
   const TrainOutcome one = Train(job, {.audit_name = "1"});

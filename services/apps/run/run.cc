@@ -57,9 +57,18 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
 }
 
 // What the user asked for and no run can give.
-Status CheckOptions(const RunOptions& options) {
-  if (!options.roles.has_program() || !options.roles.audit) return Status();
-  return InvalidArgument("--audit records what Espalier's trainers draw: leave it out with a program");
+Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
+  if (!options.roles.audit) return Status();
+  if (options.roles.has_program()) {
+    return InvalidArgument("--audit records what Espalier's trainers draw: leave it out with a program");
+  }
+  // A node's draws are those of the hop that meets it first, which another trainer's seeds may make another.
+  if (job.training.sampling.draw.expand == sampler::Expand::kOnce && job.trainer_replicas > 1) {
+    return InvalidArgument(
+        "--audit compares what trainers draw for one node, which with spec.training.sampling.expand "
+        "Once depends on their seeds: leave it out, or set spec.trainers.replicas to 1");
+  }
+  return Status();
 }
 
 // How this run begins, given what an earlier one left.
@@ -263,7 +272,7 @@ Result<Request> ReadRequest(const RunOptions& given) {
     options.roles.program = document.training.program->Words();
     options.roles.program_is_documents = true;
   }
-  RETURN_IF_ERROR(CheckOptions(options));
+  RETURN_IF_ERROR(CheckOptions(options, document.training));
   return Request{std::move(options), std::move(document)};
 }
 

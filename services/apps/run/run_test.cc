@@ -277,6 +277,16 @@ TEST_F(RunTest, AMissingAuditIsNoSuccess) {
   EXPECT_THAT(outcome.error, HasSubstr("merging the audit"));
 }
 
+TEST_F(RunTest, WhatTrainersDrawDifferentlyIsNotAudited) {
+  RunOptions options = Options();
+  options.roles.audit = true;
+  options.settings.insert(options.settings.end(), {"trainers.replicas=2", "training.sampling.expand=Once"});
+  const RunOutcome outcome = RunQuietly(options);
+  EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
+  EXPECT_THAT(outcome.error, HasSubstr("set spec.trainers.replicas to 1"));
+  EXPECT_FALSE(fs::exists(root_ / "out"));
+}
+
 TEST_F(RunTest, ADeadServerIsReplacedAtItsAddress) {
   RetryTimes(2);
   Let("server-1 once:signal 9");

@@ -346,6 +346,8 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
               HasSubstr("method"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.layer_dependency = true; }),
               HasSubstr("layerDependency on"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.expand = sampler::Expand::kOnce; }),
+              HasSubstr("expand Once, this sampler's job has Always"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed_time_column = "t"; }), HasSubstr("seedTime 't'"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.draw.time_column = "when"; }), HasSubstr("time column 'when'"));
   training.sampling.seed_time = good.spec.seed_time_column = "t";

@@ -107,6 +107,7 @@ TEST(RemoteMiniBatchSourceTest, DrawsByEveryMethod) {
   for (const sampler::SamplingSpec& spec :
        {sampler::SamplingSpec{}, sampler::SamplingSpec{.draw = {.method = sampler::DrawMethod::kLabor}},
         sampler::SamplingSpec{.draw = {.method = sampler::DrawMethod::kLabor, .layer_dependency = true}},
+        sampler::SamplingSpec{.draw = {.expand = sampler::Expand::kOnce}},
         sampler::SamplingSpec{.draw = {.time_column = "when"}, .seed_time_column = "joined"},
         sampler::SamplingSpec{.draw = {.method = sampler::DrawMethod::kLast, .time_column = "when"},
         .seed_time_column = "joined"}}) {

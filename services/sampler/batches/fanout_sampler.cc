@@ -1,5 +1,6 @@
 #include "services/sampler/batches/fanout_sampler.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -35,6 +36,29 @@ std::vector<uint32_t> CountsOf(const std::vector<std::vector<GlobalNodeId>>& nod
   std::vector<uint32_t> counts;
   for (const auto& of_type : nodes) counts.push_back(static_cast<uint32_t>(of_type.size()));
   return counts;
+}
+
+// By node type: the rows that hops before `hop` have expanded.
+std::vector<uint32_t> ExpandedRows(const MiniBatch& batch, uint32_t hop) {
+  if (hop == 0) return std::vector<uint32_t>(batch.nodes.size(), 0);
+  return batch.layers[batch.layers.size() - hop].num_outputs;
+}
+
+// The in-edges of a relation that hops before `hop` have drawn, of `num_rows` rows: those of the last hop that sampled
+// it, which has those of hops before in turn. Rows that it did not have yet have none.
+Block EarlierDraws(const MiniBatch& batch, uint32_t hop, EdgeTypeId type, uint32_t num_rows) {
+  Block earlier{.edge_type = type, .indptr = {0}};
+  for (size_t layer = batch.layers.size() - hop; layer < batch.layers.size(); ++layer) {
+    const std::vector<Block>& blocks = batch.layers[layer].blocks;
+    const auto found =
+        std::find_if(blocks.begin(), blocks.end(), [&](const Block& block) { return block.edge_type == type; });
+    if (found == blocks.end()) continue;
+    earlier = *found;
+    break;
+  }
+  const uint32_t num_edges = earlier.indptr.back();
+  earlier.indptr.resize(size_t{num_rows} + 1, num_edges);
+  return earlier;
 }
 
 }  // namespace
@@ -120,15 +144,19 @@ Status FanoutSampler::NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeI
   return {};
 }
 
-Result<Block> FanoutSampler::MakeBlock(const RelationQuery& query, RelationSample sample, MiniBatch& batch) {
-  if (sample.sources.size() > std::numeric_limits<uint32_t>::max()) {
+Result<Block> FanoutSampler::MakeBlock(const RelationQuery& query, uint32_t first_row, Block earlier,
+                                       RelationSample sample, MiniBatch& batch) {
+  const size_t num_earlier = earlier.indices.size();
+  if (num_earlier + sample.sources.size() > std::numeric_limits<uint32_t>::max()) {
     return ResourceExhausted(
         "a mini-batch would have 2^32 edges of a relation or more; use smaller fan-outs or batches");
   }
-  Block block{.edge_type = query.edge_type};
-  block.indptr.reserve(sample.offsets.size());
-  for (const uint64_t offset : sample.offsets) block.indptr.push_back(static_cast<uint32_t>(offset));
-  block.indices.resize(sample.sources.size());
+  Block block = std::move(earlier);
+  block.indptr.reserve(block.indptr.size() + sample.offsets.size() - 1);
+  for (size_t i = 1; i < sample.offsets.size(); ++i) {
+    block.indptr.push_back(static_cast<uint32_t>(num_earlier + sample.offsets[i]));
+  }
+  block.indices.resize(num_earlier + sample.sources.size());
   const uint16_t source_type = source_->book().schema().SourceOf(query.edge_type).value;
   std::vector<GlobalNodeId>& nodes = batch.nodes[source_type];
   if (is_temporal()) {
@@ -136,14 +164,19 @@ Result<Block> FanoutSampler::MakeBlock(const RelationQuery& query, RelationSampl
     std::vector<int64_t> inherited;
     inherited.reserve(sample.sources.size());
     for (size_t i = 0; i + 1 < sample.offsets.size(); ++i) {
-      inherited.insert(inherited.end(), sample.offsets[i + 1] - sample.offsets[i], batch.times[destination_type][i]);
+      inherited.insert(inherited.end(), sample.offsets[i + 1] - sample.offsets[i],
+                       batch.times[destination_type][first_row + i]);
     }
     timed_numbering_[source_type].Number(sample.sources, inherited, nodes, batch.times[source_type],
-                                         block.indices.data());
+                                         block.indices.data() + num_earlier);
   } else {
-    numbering_[source_type].Number(sample.sources, nodes, block.indices.data());
+    numbering_[source_type].Number(sample.sources, nodes, block.indices.data() + num_earlier);
   }
-  block.edge_ids = std::move(sample.edge_ids);
+  if (block.edge_ids.empty()) {
+    block.edge_ids = std::move(sample.edge_ids);
+  } else {
+    block.edge_ids.insert(block.edge_ids.end(), sample.edge_ids.begin(), sample.edge_ids.end());
+  }
   return block;
 }
 
@@ -151,18 +184,23 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                                             Deadline deadline) {
   const graph::GraphSchema& schema = source_->book().schema();
   const LayerSpec& layer_spec = spec_.layers[spec_.layers.size() - 1 - hop];
+  const uint32_t hops_before = spec_.draw.expand == Expand::kOnce ? hop : 0;  // that expanded what this one does not
+  const std::vector<uint32_t> first_rows = ExpandedRows(batch, hops_before);
   HopQuery query{.seed = spec_.seed,
                  .at = {.epoch = request.epoch, .step = request.step, .hop = hop},
                  .draw = spec_.draw,
                  .want_edge_ids = request.want_edge_ids};
+  std::vector<Block> earlier;  // by relation of the query
   for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
     if (layer_spec.fanouts[type] == 0) continue;
     const uint16_t destination_type = schema.DestinationOf(EdgeTypeId(type)).value;
+    const uint32_t first_row = first_rows[destination_type];
     query.relations.push_back({.edge_type = EdgeTypeId(type),
                                .fanout = layer_spec.fanouts[type],
-                               .destinations = batch.nodes[destination_type]});
-    if (is_temporal()) query.relations.back().times = batch.times[destination_type];
+                               .destinations = std::span(batch.nodes[destination_type]).subspan(first_row)});
+    if (is_temporal()) query.relations.back().times = std::span(batch.times[destination_type]).subspan(first_row);
     if (request.excluded != nullptr) query.relations.back().excluded = (*request.excluded)[type];
+    earlier.push_back(EarlierDraws(batch, hops_before, EdgeTypeId(type), first_row));
   }
   BatchLayer layer{.num_outputs = CountsOf(batch.nodes)};
   HopSample sample;
@@ -170,13 +208,16 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
     ASSIGN_OR_RETURN(sample, source_->SampleInEdges(query, deadline));
   }
   for (const RelationSample& relation : sample.relations) num_edges_ += relation.sources.size();
+  for (const Block& block : earlier) num_edges_ += block.indices.size();
   if (num_edges_ > spec_.max_edges) {
     return ResourceExhausted("a mini-batch of " + std::to_string(num_edges_) + " edges at hop " + std::to_string(hop) +
                              ", the limit is " + std::to_string(spec_.max_edges));
   }
   for (size_t i = 0; i < query.relations.size(); ++i) {
     // (From here on batch.nodes grows and the query's spans are not read again.)
-    ASSIGN_OR_RETURN(Block block, MakeBlock(query.relations[i], std::move(sample.relations[i]), batch));
+    const uint32_t first_row = first_rows[schema.DestinationOf(query.relations[i].edge_type).value];
+    ASSIGN_OR_RETURN(Block block, MakeBlock(query.relations[i], first_row, std::move(earlier[i]),
+                                            std::move(sample.relations[i]), batch));
     layer.blocks.push_back(std::move(block));
   }
   layer.num_inputs = CountsOf(batch.nodes);

@@ -1,5 +1,6 @@
 // Fan-out neighbour sampling: seeds -> mini-batch, hop by hop. Hop 0 expands the seeds with the last layer's
-// fan-outs, each further hop expands every node met so far with the layer before.
+// fan-outs, each further hop expands every node met so far with the layer before, or those of them that no hop has
+// expanded yet (DrawSpec::expand).
 #pragma once
 
 #include <span>
@@ -52,7 +53,9 @@ class FanoutSampler {
   Status NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeId> seeds, std::span<const int64_t> seed_times,
                        MiniBatch& batch, Deadline deadline);
   Result<BatchLayer> ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch, Deadline deadline);
-  Result<Block> MakeBlock(const RelationQuery& query, RelationSample sample, MiniBatch& batch);
+  // The drawn in-edges of rows from first_row on, behind `earlier`, those of the rows below it.
+  Result<Block> MakeBlock(const RelationQuery& query, uint32_t first_row, Block earlier, RelationSample sample,
+                          MiniBatch& batch);
 
   NeighborSource* source_;  // outlives this
   SamplingSpec spec_;

@@ -82,6 +82,51 @@ TEST(FanoutSamplerTest, LeavesOutRelationsWithoutFanOut) {
   EXPECT_EQ(batch->nodes[1], Ids({0, 1}));
 }
 
+SamplingSpec Once(SamplingSpec spec) {
+  spec.draw.expand = Expand::kOnce;
+  return spec;
+}
+
+void ExpectSameLayers(const MiniBatch& a, const MiniBatch& b) {
+  EXPECT_EQ(a.nodes, b.nodes);
+  ASSERT_EQ(a.layers.size(), b.layers.size());
+  for (size_t l = 0; l < a.layers.size(); ++l) {
+    EXPECT_EQ(a.layers[l].num_inputs, b.layers[l].num_inputs);
+    EXPECT_EQ(a.layers[l].num_outputs, b.layers[l].num_outputs);
+    ASSERT_EQ(a.layers[l].blocks.size(), b.layers[l].blocks.size());
+    for (size_t i = 0; i < a.layers[l].blocks.size(); ++i) {
+      EXPECT_EQ(a.layers[l].blocks[i].edge_type, b.layers[l].blocks[i].edge_type);
+      EXPECT_EQ(a.layers[l].blocks[i].indptr, b.layers[l].blocks[i].indptr);
+      EXPECT_EQ(a.layers[l].blocks[i].indices, b.layers[l].blocks[i].indices);
+      EXPECT_EQ(a.layers[l].blocks[i].edge_ids, b.layers[l].blocks[i].edge_ids);
+    }
+  }
+}
+
+// The sources of a row of a layer's block, as global ids.
+std::vector<GlobalNodeId> SourcesOfRow(const MiniBatch& batch, size_t layer, uint32_t row) {
+  const Block& block = batch.layers[layer].blocks[0];
+  std::vector<GlobalNodeId> sources;
+  for (uint32_t k = block.indptr[row]; k < block.indptr[row + 1]; ++k) {
+    sources.push_back(batch.nodes[0][block.indices[k]]);
+  }
+  return sources;
+}
+
+//   3 --> 0 <-- 1 <-- 0, 2     The seed 0 is its neighbor's neighbor.
+TEST(FanoutSamplerTest, WithoutAnotherDrawANodeKeepsItsInEdgesInEveryLayer) {
+  ReferenceNeighborSource source(HomogeneousSchema(), {4}, {{{1, 0}, {3, 0}, {0, 1}, {2, 1}}});
+  const Result<MiniBatch> batch = SampleMiniBatch(source, Once(FullSpec(3)), 0, 0, NodeTypeId(0), Ids({0}), 1, Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->nodes[0], Ids({0, 1, 3, 2}));
+  EXPECT_THAT(batch->layers[2].blocks[0].indptr, ElementsAre(0, 2));
+  EXPECT_THAT(batch->layers[2].blocks[0].indices, ElementsAre(1, 2));
+  EXPECT_THAT(batch->layers[1].blocks[0].indptr, ElementsAre(0, 2, 4, 4));
+  EXPECT_THAT(batch->layers[1].blocks[0].indices, ElementsAre(1, 2, 0, 3));
+  EXPECT_THAT(batch->layers[0].blocks[0].indptr, ElementsAre(0, 2, 4, 4, 4));
+  EXPECT_THAT(batch->layers[0].blocks[0].indices, ElementsAre(1, 2, 0, 3));
+}
+
 ReferenceEdges RandomEdges(uint64_t num_nodes, size_t num_edges, uint64_t seed) {
   PhiloxStream random(seed, 0);
   const auto n = static_cast<uint32_t>(num_nodes);
@@ -162,6 +207,77 @@ TEST(FanoutSamplerTest, RefusesWhatDoesNotFitTheGraph) {
   EXPECT_THAT(error(FullSpec(1), 0, Ids({5})).message(), HasSubstr("seed 5 is not a node of type 'node'"));
   EXPECT_THAT(error(FullSpec(1), 0, Ids({1, 1})).message(), HasSubstr("distinct"));
   EXPECT_EQ(error(FullSpec(1), 0, Ids({1, 1})).code(), StatusCode::kInvalidArgument);
+}
+
+// Nothing is left to chance then: a second draw is the first one.
+TEST(FanoutSamplerTest, WholeNeighborhoodsAreTheSameExpandedOnceOrAlways) {
+  ReferenceNeighborSource source(TypedSchema(), {40, 60},
+                                 {RandomEdges(40, 50, 1), RandomEdges(40, 60, 2), RandomEdges(60, 70, 3)});
+  for (const bool want_edge_ids : {false, true}) {
+    const std::vector<GlobalNodeId> seeds = Ids({5, 1, 30, 22});
+    const BatchRequest request{.seed_type = NodeTypeId(1), .seeds = seeds, .want_edge_ids = want_edge_ids};
+    Result<FanoutSampler> always = FanoutSampler::Make(source, FullSpec(4, 3));
+    Result<FanoutSampler> once = FanoutSampler::Make(source, Once(FullSpec(4, 3)));
+    ASSERT_TRUE(always.ok() && once.ok());
+    const Result<MiniBatch> expected = always->Sample(request, Soon());
+    const Result<MiniBatch> batch = once->Sample(request, Soon());
+    ASSERT_TRUE(expected.ok() && batch.ok()) << batch.status().ToString();
+    ASSERT_GT(batch->nodes[1].size(), 10u);
+    ExpectSameLayers(*batch, *expected);
+  }
+}
+
+TEST(FanoutSamplerTest, ExpandedOnceANodeHasTheDrawsOfTheHopThatMeetsIt) {
+  ReferenceNeighborSource source(HomogeneousSchema(), {100}, {RandomEdges(100, 3000, 4)});
+  const SamplingSpec always{.layers = {{{2}}, {{3}}, {{4}}}, .seed = 8};
+  const std::vector<GlobalNodeId> seeds = Ids({9, 4, 70});
+  const Result<MiniBatch> batch = SampleMiniBatch(source, Once(always), 1, 2, NodeTypeId(0), seeds, 3, Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  ASSERT_EQ(batch->layers[0].num_outputs[0], batch->layers[1].num_inputs[0]);
+  for (size_t layer = 0; layer < 2; ++layer) {
+    const uint32_t first = batch->layers[layer + 1].num_outputs[0], end = batch->layers[layer].num_outputs[0];
+    ASSERT_GT(end, first);
+    for (uint32_t row = 0; row < first; ++row) {
+      EXPECT_EQ(SourcesOfRow(*batch, layer, row), SourcesOfRow(*batch, layer + 1, row)) << "no second draw";
+    }
+    // What a hop draws for a node depends on nothing else: a batch of that hop's nodes alone draws the same.
+    for (uint32_t row = first; row < end; ++row) {
+      const HopQuery query{.relations = {{.edge_type = EdgeTypeId(0),
+                                          .fanout = always.layers[layer].fanouts[0],
+                                          .destinations = std::span(batch->nodes[0]).subspan(row, 1)}},
+                           .seed = 8,
+                           .at = {.epoch = 1, .step = 2, .hop = static_cast<uint32_t>(2 - layer)}};
+      const Result<HopSample> drawn = source.SampleInEdges(query, Soon());
+      ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
+      EXPECT_EQ(SourcesOfRow(*batch, layer, row), drawn->relations[0].sources) << row;
+    }
+  }
+}
+
+TEST(FanoutSamplerTest, ARelationThatAHopLeavesOutKeepsTheDrawsOfTheHopBefore) {
+  // Edge types: 0 author:writes:paper, 1 paper:by:author, 2 paper:cites:paper. 2 cites 1, which cites 0, the seed.
+  ReferenceNeighborSource source(TypedSchema(), {1, 3}, {{{0, 0}}, {{2, 0}}, {{1, 0}, {2, 1}}});
+  SamplingSpec spec = Once(FullSpec(3, 3));
+  spec.layers[1].fanouts = {0, kFullNeighborhood, 0};  // the second hop: authors' papers only
+  const Result<MiniBatch> batch = SampleMiniBatch(source, spec, 0, 0, NodeTypeId(1), Ids({0}), 1, Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->nodes[1], Ids({0, 1, 2}));
+  ASSERT_EQ(batch->layers[0].blocks.size(), 3u);
+  const Block& cites = batch->layers[0].blocks[2];
+  EXPECT_EQ(cites.edge_type, EdgeTypeId(2));
+  // Paper 1 was expanded by the hop that leaves citations out.
+  EXPECT_THAT(cites.indptr, ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(cites.indices, ElementsAre(1));
+}
+
+TEST(FanoutSamplerTest, EdgesThatLayersShareCountInEachOfThem) {
+  ReferenceNeighborSource source(HomogeneousSchema(), {4}, {{{1, 0}, {3, 0}, {0, 1}, {2, 1}}});
+  SamplingSpec spec = Once(FullSpec(2));  // 2 edges in the last layer, 4 in the first
+  spec.max_edges = 6;
+  EXPECT_TRUE(SampleMiniBatch(source, spec, 0, 0, NodeTypeId(0), Ids({0}), 1, Soon()).ok());
+  spec.max_edges = 5;
+  EXPECT_EQ(SampleMiniBatch(source, spec, 0, 0, NodeTypeId(0), Ids({0}), 1, Soon()).status().code(),
+            StatusCode::kResourceExhausted);
 }
 
 }  // namespace

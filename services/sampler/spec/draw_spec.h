@@ -26,6 +26,19 @@ struct Spelling<DrawMethod> {
       {DrawMethod::kNeighbor, "Neighbor"}, {DrawMethod::kLabor, "Labor"}, {DrawMethod::kLast, "Last"}};
 };
 
+// Which nodes a hop of a mini-batch expands. (A single hop expands the nodes that it is given.)
+enum class Expand : uint8_t {
+  kAlways = 0,  // every node met so far, with draws of its own in each hop
+  // Those that no earlier hop has expanded, as PyG's NeighborLoader. Each layer has the in-edges that were drawn for
+  // the rows that it writes, in whichever hop that was.
+  kOnce = 1,
+};
+
+template <>
+struct Spelling<Expand> {
+  static constexpr std::pair<Expand, const char*> kNames[] = {{Expand::kAlways, "Always"}, {Expand::kOnce, "Once"}};
+};
+
 struct DrawSpec {
   DrawMethod method = DrawMethod::kNeighbor;
   bool layer_dependency = false;  // kLabor: a source has one variate in all hops of a batch, whatever HopPosition::hop
@@ -36,6 +49,7 @@ struct DrawSpec {
   // Edge column of integers that orders in-edges (docs/partition-format.md): no in-edge is drawn that is later than the
   // time of its destination. A relation without the column has edges of all times. Empty: time does not matter.
   std::string time_column = {};
+  Expand expand = Expand::kAlways;
 
   friend bool operator==(const DrawSpec&, const DrawSpec&) = default;
 };
@@ -63,6 +77,10 @@ void VisitOptions(Spec& draw, const Visit& visit) {
                  "that a mini-batch has fewer distinct nodes, Last takes the latest in-edges by `graph.timeColumn`"},
       draw.method);
   visit(OptionText{"layerDependency", "Labor: share the random numbers between layers too"}, draw.layer_dependency);
+  visit(OptionText{"expand",
+                   "nodes whose neighbors a hop samples; Always: all nodes of the mini-batch so far, anew in each hop; "
+                   "Once: nodes that no earlier hop has sampled for; they keep their neighbors in every layer"},
+        draw.expand);
 }
 
 }  // namespace espalier::sampler

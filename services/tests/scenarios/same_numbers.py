@@ -44,6 +44,7 @@ class SameNumbers(Scenario):
             "plain": (dict(layers=layers), {}),
             "labor": (dict(layers=layers, method="Labor"), {}),
             "labor of all layers": (dict(layers=layers, method="Labor", layerDependency=True), {}),
+            "each node once": (dict(layers=layers, expand="Once"), {}),
             "masked": (dict(layers=layers, weight="source.may-be-drawn"), {}),
             "up to the seed's time": (dict(layers=layers, seedTime="joined"), timed),
             "the last": (dict(layers=layers, seedTime="joined", method="Last"), timed),
