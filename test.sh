@@ -55,11 +55,13 @@ if [ -n "$e2e_cluster" ]; then
   install_cluster_packages
 fi
 
-# Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two).
-if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard' 2>/dev/null; then
+# Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two), and look at
+# the sources with the clang-format that they were formatted with.
+if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard, clang_format' 2>/dev/null; then
   echo "== preparing build/python"
   python3 -m venv build/python
-  build/python/bin/pip install --quiet 'numpy==1.26.4' 'safetensors==0.4.5' 'tensorboard==2.18.0'
+  build/python/bin/pip install --quiet 'numpy==1.26.4' 'safetensors==0.4.5' 'tensorboard==2.18.0' \
+    'clang-format==14.0.6'
 fi
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}"

@@ -4,8 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <mutex>
-
+#include "services/base/mutex.h"
 #include "services/telemetry/log_format.h"
 
 namespace espalier::telemetry {
@@ -31,10 +30,10 @@ bool IsJson(LogFormat format) {
 
 struct LogState {
   std::shared_ptr<spdlog::logger> logger = MakeLogger();  // fixed, thread-safe
-  std::mutex mutex;
-  bool json = IsJson(LogFormat::kAuto);  // guarded by mutex, as the rest
-  Level level = Level::kInfo;
-  std::vector<Field> process_fields;
+  Mutex mutex;
+  bool json ABSL_GUARDED_BY(mutex) = IsJson(LogFormat::kAuto);
+  Level level ABSL_GUARDED_BY(mutex) = Level::kInfo;
+  std::vector<Field> process_fields ABSL_GUARDED_BY(mutex);
 };
 
 // Never destroyed: threads may log while the process ends.
@@ -57,7 +56,7 @@ void LogSpan(Level level, const char* message, std::span<const Field> fields) {
   LogState& state = State();
   std::string line;
   {
-    const std::lock_guard lock(state.mutex);
+    MutexLock lock(&state.mutex);
     if (level < state.level) return;
     const LogRecord record{std::chrono::system_clock::now(), level, message, state.process_fields, fields};
     line = state.json ? FormatJson(record) : FormatText(record);
@@ -86,7 +85,7 @@ Result<LogFormat> ParseLogFormat(std::string_view text) {
 
 void InitializeLogging(LogOptions options) {
   LogState& state = State();
-  const std::lock_guard lock(state.mutex);
+  MutexLock lock(&state.mutex);
   state.json = IsJson(options.format);
   state.level = options.level;
   state.process_fields = std::move(options.process_fields);

@@ -96,10 +96,9 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(storage::ObjectStore& s
 
 ProcessGroup::~ProcessGroup() {
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(&mutex_);
     ended_ = true;
   }
-  changed_.notify_all();
   if (alive_.joinable()) alive_.join();
   // Whoever waits for this process has its marker, or its reason to fail, or finds it silent.
   if (const Status deleted = store_.Delete(AliveKey(rank())); !deleted.ok()) {
@@ -138,8 +137,9 @@ void ProcessGroup::KeepSayingAlive() {
     if (const Status said = SayAlive(count); !said.ok()) {
       Log(Level::kWarning, "the sign of life could not be renewed", {{"error", said}});
     }
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, period, [this] { return ended_; })) return;
+    MutexLock lock(&mutex_);
+    const auto ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; };
+    if (mutex_.AwaitBefore(Deadline::After(period), ended)) return;
   }
 }
 

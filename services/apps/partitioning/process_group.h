@@ -12,14 +12,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "services/base/clock.h"
+#include "services/base/mutex.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::partitioning {
@@ -92,10 +91,9 @@ class ProcessGroup {
   const std::function<bool()> stop_requested_;
   bool is_over_ = false;        // by what another process said or did, which is not repeated as ours
   bool found_silence_ = false;  // of a process that was waited for
-  std::mutex mutex_;
-  std::condition_variable changed_;  // of ended_
-  bool ended_ = false;               // guarded by mutex_
-  std::jthread alive_;               // last: joins before the rest goes away
+  Mutex mutex_;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::jthread alive_;  // last: joins before the rest goes away
 };
 
 }  // namespace espalier::partitioning

@@ -30,16 +30,15 @@ StopWatcher::StopWatcher(std::chrono::milliseconds grace, std::function<void()> 
 }
 
 StopWatcher::~StopWatcher() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   finished_ = true;
-  changed_.notify_all();
 }
 
 void StopWatcher::Watch() {
   const sigset_t signals = StopSignals();
   const timespec pause{.tv_sec = 0, .tv_nsec = 50'000'000};
   const auto finished = [this] {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(&mutex_);
     return finished_;
   };
   int signal_number = -1;
@@ -47,12 +46,12 @@ void StopWatcher::Watch() {
     if (finished()) return;
     signal_number = sigtimedwait(&signals, nullptr, &pause);
   }
-  std::unique_lock lock(mutex_);
+  MutexLock lock(&mutex_);
   requested_ = true;
   if (before_the_end_ == nullptr) telemetry::Log(telemetry::Level::kInfo, "asked to stop", {{"signal", signal_number}});
-  const auto is_over = [this] { return finished_; };
+  const auto is_over = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_; };
   // Without a grace the lock is kept, and whoever sees that a stop was requested does not come to its own end.
-  if (grace_.count() > 0 ? changed_.wait_for(lock, grace_, is_over) : is_over()) return;
+  if (grace_.count() > 0 ? mutex_.AwaitBefore(Deadline::After(grace_), is_over) : is_over()) return;
   if (before_the_end_ != nullptr) before_the_end_();
   _exit(static_cast<int>(ExitCode::kAskedToStop));
 }

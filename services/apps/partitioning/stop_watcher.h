@@ -5,10 +5,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "services/base/mutex.h"
 
 namespace espalier::partitioning {
 
@@ -30,10 +30,9 @@ class StopWatcher {
   const std::chrono::milliseconds grace_;
   const std::function<void()> before_the_end_;
   std::atomic<bool> requested_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;  // of finished_
-  bool finished_ = false;            // guarded by mutex_
-  std::jthread thread_;              // last: joins before the rest goes away
+  Mutex mutex_;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;  // last: joins before the rest goes away
 };
 
 }  // namespace espalier::partitioning
