@@ -13,6 +13,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(OpenMP COMPONENTS CXX)  # Debian's clang has none: builds without services/kernels, and so without the trainer
 
 find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
 find_library(METIS_LIBRARY metis REQUIRED)

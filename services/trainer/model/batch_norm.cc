@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "services/kernels/row_ranges.h"
 #include "services/trainer/model/collective_error.h"
-#include "services/trainer/ops/row_ranges.h"
 
 namespace espalier::trainer {
 namespace {
@@ -42,8 +42,8 @@ void SumOverRanks(const RankGroup& group, std::vector<double>& values) {
 template <class Figures>
 std::vector<double> ColumnSums(int64_t num_rows, int64_t width, const Figures& figures) {
   const auto stride = static_cast<size_t>(2 * width);
-  std::vector<double> by_chunk(static_cast<size_t>(NumChunks(num_rows)) * stride, 0.0);
-  ForRowChunks(num_rows, [&](int64_t chunk, int64_t begin, int64_t end) {
+  std::vector<double> by_chunk(static_cast<size_t>(kernels::NumChunks(num_rows)) * stride, 0.0);
+  kernels::ForRowChunks(num_rows, [&](int64_t chunk, int64_t begin, int64_t end) {
     double* sums = by_chunk.data() + static_cast<size_t>(chunk) * stride;
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < width; ++j) {
@@ -99,7 +99,7 @@ class Normalize : public Function<Normalize> {
     const auto *inverse = statistics.inverse_deviation.data_ptr<float>(), *w = weight.data_ptr<float>(),
                *b = bias.data_ptr<float>();
     auto* to = y.data_ptr<float>();
-    ForRowChunks(x.size(0), [&](int64_t, int64_t begin, int64_t end) {
+    kernels::ForRowChunks(x.size(0), [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t j = 0; j < width; ++j) {
           to[i * width + j] = (from[i * width + j] - mean[j]) * inverse[j] * w[j] + b[j];
@@ -139,7 +139,7 @@ class Normalize : public Function<Normalize> {
     }
     torch::Tensor of_x = torch::empty(gradient.sizes(), torch::kFloat32);
     auto* to = of_x.data_ptr<float>();
-    ForRowChunks(gradient.size(0), [&](int64_t, int64_t begin, int64_t end) {
+    kernels::ForRowChunks(gradient.size(0), [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t j = 0; j < width; ++j) {
           const int64_t at = i * width + j;

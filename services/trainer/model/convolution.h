@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "services/kernels/segments.h"
 #include "services/trainer/model/model.h"
-#include "services/trainer/ops/segment_kernels.h"
 
 namespace espalier::trainer {
 
@@ -26,7 +26,7 @@ class Convolution : public torch::nn::Module {
                                 const LayerRun& run) = 0;
 };
 
-inline Segments SegmentsOf(const sampler::Block& block) { return {block.indptr, block.indices}; }
+inline kernels::Segments SegmentsOf(const sampler::Block& block) { return {block.indptr, block.indices}; }
 
 // The first rows of each written type, one after another: what the destinations themselves bring along.
 torch::Tensor SelfRows(const TypedRows& inputs, const WrittenRows& written);

@@ -19,7 +19,7 @@ enum class HeadsCombined { kSideBySide, kMean };
 
 struct GatOptions {
   int64_t inputs = 0;
-  HeadShape shape;  // columns: of what each head writes
+  kernels::HeadShape shape;  // columns: of what each head writes
   HeadsCombined combined = HeadsCombined::kSideBySide;
   double negative_slope = 0.2;
   double attention_dropout = 0;

@@ -75,8 +75,8 @@ std::shared_ptr<RelationConvolution> GraphModel::MakeRelationConvolution(int lay
                  .attention_dropout = model.attention_dropout,
                  .seed = options_.seed};
   gat.combined = is_last ? HeadsCombined::kMean : HeadsCombined::kSideBySide;
-  gat.shape = is_last ? HeadShape{model.output_heads, OutputWidth(layer)}
-                      : HeadShape{model.heads, OutputWidth(layer) / model.heads};
+  gat.shape = is_last ? kernels::HeadShape{model.output_heads, OutputWidth(layer)}
+                      : kernels::HeadShape{model.heads, OutputWidth(layer) / model.heads};
   if (model.type == job::ModelType::kGat) return std::make_shared<GatConvolution>(gat, name);
   return std::make_shared<Gatv2Convolution>(gat, name);
 }

@@ -16,7 +16,7 @@ struct MergedBlock {
   std::vector<uint32_t> indptr;
   std::vector<uint32_t> indices;
 
-  Segments segments() const { return {indptr, indices}; }
+  kernels::Segments segments() const { return {indptr, indices}; }
 };
 
 MergedBlock MergeBlocks(const graph::GraphSchema& schema, const sampler::BatchLayer& edges, const TypedRows& inputs,

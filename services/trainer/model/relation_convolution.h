@@ -21,7 +21,7 @@ namespace espalier::trainer {
 
 // One relation's edges and rows in one layer. Segments and degrees are read during the call only.
 struct RelationRows {
-  Segments segments;                   // rows: destinations
+  kernels::Segments segments;          // rows: destinations
   torch::Tensor source;                // f32 [N, F]: the rows that indices name
   torch::Tensor destination;           // f32 [D, F]
   bool with_self_loops = false;        // then destination row d is source row d

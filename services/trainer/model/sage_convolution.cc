@@ -24,7 +24,7 @@ torch::Tensor SageConvolution::Forward(const sampler::BatchLayer& edges, const T
   return Convolve(merged.segments(), merged.x);
 }
 
-torch::Tensor SageConvolution::Convolve(const Segments& block, const torch::Tensor& x) {
+torch::Tensor SageConvolution::Convolve(const kernels::Segments& block, const torch::Tensor& x) {
   switch (aggregator_) {
     case job::Aggregator::kMean: {
       const torch::Tensor both = torch::cat({self_->weight(), neighbor_->weight()}, 1);

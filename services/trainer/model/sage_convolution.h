@@ -22,7 +22,7 @@ class SageConvolution final : public Convolution {
                         const LayerRun& run) override;
 
  private:
-  torch::Tensor Convolve(const Segments& block, const torch::Tensor& x);
+  torch::Tensor Convolve(const kernels::Segments& block, const torch::Tensor& x);
 
   const job::Aggregator aggregator_;
   const graph::GraphSchema schema_;

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "services/base/check.h"
-#include "services/trainer/ops/dropout_bits.h"
-#include "services/trainer/ops/row_ranges.h"
+#include "services/kernels/dropout_half_words.h"
+#include "services/kernels/row_ranges.h"
 
 namespace espalier::trainer {
 namespace {
@@ -37,16 +37,16 @@ const DropoutRange* RangeOf(const DropoutPlan& dropout, int64_t row) {
 
 void ActivateRows(const DropoutPlan& dropout, int64_t begin, int64_t end, int64_t width, const float* bias, float* x,
                   uint8_t* passes) {
-  const int32_t threshold = DropThreshold(dropout.probability);
-  const float scale = KeptScale(dropout.probability);
-  std::vector<uint16_t> half_words(
-      static_cast<size_t>((width + kDropoutColumnsAtOnce) / kDropoutColumnsAtOnce * kDropoutColumnsAtOnce));
+  const int32_t threshold = kernels::DropThreshold(dropout.probability);
+  const float scale = kernels::KeptScale(dropout.probability);
+  std::vector<uint16_t> half_words(static_cast<size_t>(
+      (width + kernels::kDropoutColumnsAtOnce) / kernels::kDropoutColumnsAtOnce * kernels::kDropoutColumnsAtOnce));
   for (int64_t i = begin; i < end; ++i) {
     if (threshold > 0) {
       const DropoutRange* range = RangeOf(dropout, i);
       ESPALIER_CHECK(range != nullptr && i >= range->begin) << "no dropout range for row " << i;
       const int64_t original_id = range->original_ids.data_ptr<int64_t>()[i - range->begin];
-      DropoutHalfWords(range->key, static_cast<uint64_t>(original_id), width, half_words.data());
+      kernels::DropoutHalfWords(range->key, static_cast<uint64_t>(original_id), width, half_words.data());
     }
     ActivateRow(x + i * width, bias, half_words.data(), threshold, scale, passes + i * width, width);
   }
@@ -60,7 +60,7 @@ void ActivationGradient(const torch::Tensor& gradient, const torch::Tensor& pass
   const auto* pass = passes.data_ptr<uint8_t>();
   auto* to = of_x.data_ptr<float>();
   auto* sums = chunk_sums == nullptr ? nullptr : chunk_sums->data_ptr<float>();
-  ForRowChunks(gradient.size(0), [&](int64_t chunk, int64_t begin, int64_t end) {
+  kernels::ForRowChunks(gradient.size(0), [&](int64_t chunk, int64_t begin, int64_t end) {
     std::vector<float> column_sums(static_cast<size_t>(width), 0.0f);
     for (int64_t i = begin; i < end; ++i) {
       const float* __restrict g = from + i * width;
@@ -79,18 +79,18 @@ void ActivationGradient(const torch::Tensor& gradient, const torch::Tensor& pass
 
 // 0, or the inverse of the chance to stay, for every element.
 torch::Tensor DropFactors(const DropoutPlan& dropout, int64_t num_rows, int64_t width) {
-  const int32_t threshold = DropThreshold(dropout.probability);
-  const float scale = KeptScale(dropout.probability);
+  const int32_t threshold = kernels::DropThreshold(dropout.probability);
+  const float scale = kernels::KeptScale(dropout.probability);
   torch::Tensor factors = torch::empty({num_rows, width}, torch::kFloat32);
   auto* out = factors.data_ptr<float>();
-  ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
-    std::vector<uint16_t> half_words(
-        static_cast<size_t>((width + kDropoutColumnsAtOnce) / kDropoutColumnsAtOnce * kDropoutColumnsAtOnce));
+  kernels::ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
+    std::vector<uint16_t> half_words(static_cast<size_t>(
+        (width + kernels::kDropoutColumnsAtOnce) / kernels::kDropoutColumnsAtOnce * kernels::kDropoutColumnsAtOnce));
     for (int64_t i = begin; i < end; ++i) {
       const DropoutRange* range = RangeOf(dropout, i);
       ESPALIER_CHECK(range != nullptr && i >= range->begin) << "no dropout range for row " << i;
       const int64_t original_id = range->original_ids.data_ptr<int64_t>()[i - range->begin];
-      DropoutHalfWords(range->key, static_cast<uint64_t>(original_id), width, half_words.data());
+      kernels::DropoutHalfWords(range->key, static_cast<uint64_t>(original_id), width, half_words.data());
       float* __restrict row = out + i * width;
       for (int64_t j = 0; j < width; ++j)
         row[j] = int32_t{half_words[static_cast<size_t>(j)]} >= threshold ? scale : 0.0f;
@@ -111,13 +111,13 @@ class Activation : public Function<Activation> {
     const bool has_bias = bias.numel() > 0;
     const torch::Tensor added = has_bias ? bias.contiguous() : torch::zeros({width}, torch::kFloat32);
     const torch::Tensor passes = torch::empty(x.sizes(), torch::kUInt8);
-    ForRowChunks(x.size(0), [&](int64_t, int64_t begin, int64_t end) {
+    kernels::ForRowChunks(x.size(0), [&](int64_t, int64_t begin, int64_t end) {
       ActivateRows(dropout, begin, end, width, added.data_ptr<float>(), x.data_ptr<float>(),
                    passes.data_ptr<uint8_t>());
     });
     context->mark_dirty({x});
     context->save_for_backward({passes});
-    context->saved_data["scale"] = static_cast<double>(KeptScale(dropout.probability));
+    context->saved_data["scale"] = static_cast<double>(kernels::KeptScale(dropout.probability));
     context->saved_data["bias"] = has_bias;
     return x;
   }
@@ -131,7 +131,8 @@ class Activation : public Function<Activation> {
       ActivationGradient(gradient, passes, scale, of_x, nullptr);
       return {of_x, torch::Tensor(), torch::Tensor()};
     }
-    torch::Tensor chunk_sums = torch::empty({NumChunks(gradient.size(0)), gradient.size(1)}, gradient.options());
+    torch::Tensor chunk_sums =
+        torch::empty({kernels::NumChunks(gradient.size(0)), gradient.size(1)}, gradient.options());
     ActivationGradient(gradient, passes, scale, of_x, &chunk_sums);
     return {of_x, SumOfChunks(chunk_sums), torch::Tensor()};
   }
@@ -149,7 +150,7 @@ torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias,
 torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
-  if (DropThreshold(dropout.probability) == 0) return x;
+  if (kernels::DropThreshold(dropout.probability) == 0) return x;
   return x * DropFactors(dropout, x.size(0), x.size(1));
 }
 

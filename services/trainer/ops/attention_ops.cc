@@ -6,8 +6,8 @@
 #include "services/base/check.h"
 #include "services/base/hash.h"
 #include "services/base/philox.h"
-#include "services/trainer/ops/dropout_bits.h"
-#include "services/trainer/ops/row_ranges.h"
+#include "services/kernels/dropout_half_words.h"
+#include "services/kernels/row_ranges.h"
 #include "services/trainer/ops/word_tensors.h"
 
 namespace espalier::trainer {
@@ -39,8 +39,8 @@ class AdditiveScore : public Function<AdditiveScore> {
     const torch::Tensor s = source.contiguous(), d = destination.contiguous();
     const int64_t heads = s.size(1);
     torch::Tensor scores = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
-    AdditiveScores(edges.view().segments, heads, static_cast<float>(negative_slope), s.data_ptr<float>(),
-                   d.data_ptr<float>(), scores.data_ptr<float>());
+    kernels::AdditiveScores(edges.view().segments, heads, static_cast<float>(negative_slope), s.data_ptr<float>(),
+                            d.data_ptr<float>(), scores.data_ptr<float>());
     Save(context, edges, {s, d});
     context->saved_data["slope"] = negative_slope;
     return scores;
@@ -52,9 +52,10 @@ class AdditiveScore : public Function<AdditiveScore> {
     const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
     torch::Tensor slopes = torch::empty_like(gradient), of_source = torch::empty_like(s),
                   of_destination = torch::empty_like(d);
-    AdditiveScoreGradients(edges.view(), s.size(1), static_cast<float>(context->saved_data["slope"].toDouble()),
-                           s.data_ptr<float>(), d.data_ptr<float>(), gradient.data_ptr<float>(),
-                           slopes.data_ptr<float>(), of_source.data_ptr<float>(), of_destination.data_ptr<float>());
+    kernels::AdditiveScoreGradients(edges.view(), s.size(1),
+                                    static_cast<float>(context->saved_data["slope"].toDouble()), s.data_ptr<float>(),
+                                    d.data_ptr<float>(), gradient.data_ptr<float>(), slopes.data_ptr<float>(),
+                                    of_source.data_ptr<float>(), of_destination.data_ptr<float>());
     return {of_source, of_destination, torch::Tensor(), torch::Tensor()};
   }
 };
@@ -65,8 +66,8 @@ class DynamicScore : public Function<DynamicScore> {
                                const torch::Tensor& attention, const AttentionEdges& edges, double negative_slope) {
     const torch::Tensor s = source.contiguous(), d = destination.contiguous(), a = attention.contiguous();
     torch::Tensor scores = torch::empty({edges.num_edges(), a.size(0)}, torch::kFloat32);
-    DynamicScores(edges.view().segments, {a.size(0), a.size(1)}, static_cast<float>(negative_slope),
-                  s.data_ptr<float>(), d.data_ptr<float>(), a.data_ptr<float>(), scores.data_ptr<float>());
+    kernels::DynamicScores(edges.view().segments, {a.size(0), a.size(1)}, static_cast<float>(negative_slope),
+                           s.data_ptr<float>(), d.data_ptr<float>(), a.data_ptr<float>(), scores.data_ptr<float>());
     Save(context, edges, {s, d, a});
     context->saved_data["slope"] = negative_slope;
     return scores;
@@ -78,11 +79,11 @@ class DynamicScore : public Function<DynamicScore> {
     const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], &a = saved[kEdgeTensors + 2];
     const torch::Tensor gradient = gradients[0].contiguous();
     torch::Tensor of_source = torch::empty_like(s), of_destination = torch::empty_like(d);
-    torch::Tensor by_chunk = torch::empty({NumChunks(d.size(0)), a.numel()}, torch::kFloat32);
-    DynamicScoreGradients(edges.view(), {a.size(0), a.size(1)},
-                          static_cast<float>(context->saved_data["slope"].toDouble()), s.data_ptr<float>(),
-                          d.data_ptr<float>(), a.data_ptr<float>(), gradient.data_ptr<float>(),
-                          of_source.data_ptr<float>(), of_destination.data_ptr<float>(), by_chunk.data_ptr<float>());
+    torch::Tensor by_chunk = torch::empty({kernels::NumChunks(d.size(0)), a.numel()}, torch::kFloat32);
+    kernels::DynamicScoreGradients(
+        edges.view(), {a.size(0), a.size(1)}, static_cast<float>(context->saved_data["slope"].toDouble()),
+        s.data_ptr<float>(), d.data_ptr<float>(), a.data_ptr<float>(), gradient.data_ptr<float>(),
+        of_source.data_ptr<float>(), of_destination.data_ptr<float>(), by_chunk.data_ptr<float>());
     const torch::Tensor of_attention = by_chunk.to(torch::kFloat64).sum(0).to(torch::kFloat32).view(a.sizes());
     return {of_source, of_destination, of_attention, torch::Tensor(), torch::Tensor()};
   }
@@ -93,7 +94,8 @@ class SoftmaxOfEdges : public Function<SoftmaxOfEdges> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& scores, const AttentionEdges& edges) {
     const torch::Tensor from = scores.contiguous();
     torch::Tensor weights = torch::empty(from.sizes(), torch::kFloat32);
-    SoftmaxOverSegments(edges.view().segments, from.size(1), from.data_ptr<float>(), weights.data_ptr<float>());
+    kernels::SoftmaxOverSegments(edges.view().segments, from.size(1), from.data_ptr<float>(),
+                                 weights.data_ptr<float>());
     Save(context, edges, {weights});
     return weights;
   }
@@ -103,8 +105,8 @@ class SoftmaxOfEdges : public Function<SoftmaxOfEdges> {
     const AttentionEdges edges = AttentionEdges::Saved(saved);
     const torch::Tensor &weights = saved[kEdgeTensors], gradient = gradients[0].contiguous();
     torch::Tensor of_scores = torch::empty(weights.sizes(), torch::kFloat32);
-    SoftmaxOverSegmentsGradient(edges.view().segments, weights.size(1), weights.data_ptr<float>(),
-                                gradient.data_ptr<float>(), of_scores.data_ptr<float>());
+    kernels::SoftmaxOverSegmentsGradient(edges.view().segments, weights.size(1), weights.data_ptr<float>(),
+                                         gradient.data_ptr<float>(), of_scores.data_ptr<float>());
     return {of_scores, torch::Tensor()};
   }
 };
@@ -115,8 +117,8 @@ class WeightedSum : public Function<WeightedSum> {
                                const AttentionEdges& edges) {
     const torch::Tensor w = weights.contiguous(), s = source.contiguous();
     torch::Tensor sums = torch::empty({edges.num_rows(), s.size(1)}, torch::kFloat32);
-    WeightedSums(edges.view().segments, ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
-                 sums.data_ptr<float>());
+    kernels::WeightedSums(edges.view().segments, ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+                          sums.data_ptr<float>());
     Save(context, edges, {w, s});
     return sums;
   }
@@ -126,33 +128,34 @@ class WeightedSum : public Function<WeightedSum> {
     const AttentionEdges edges = AttentionEdges::Saved(saved);
     const torch::Tensor &w = saved[kEdgeTensors], &s = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
     torch::Tensor of_weights = torch::empty_like(w), of_source = torch::empty_like(s);
-    WeightedSumGradients(edges.view(), ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
-                         gradient.data_ptr<float>(), of_weights.data_ptr<float>(), of_source.data_ptr<float>());
+    kernels::WeightedSumGradients(edges.view(), ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+                                  gradient.data_ptr<float>(), of_weights.data_ptr<float>(),
+                                  of_source.data_ptr<float>());
     return {of_weights, of_source, torch::Tensor()};
   }
 
  private:
-  static HeadShape ShapeOf(const torch::Tensor& weights, const torch::Tensor& source) {
+  static kernels::HeadShape ShapeOf(const torch::Tensor& weights, const torch::Tensor& source) {
     return {weights.size(1), source.size(1) / weights.size(1)};
   }
 };
 
 // What each weight is multiplied with: 0, or the inverse of the chance to stay. f32 [E, H]
 torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
-  const int32_t threshold = DropThreshold(dropout.probability);
+  const int32_t threshold = kernels::DropThreshold(dropout.probability);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
                  dropout.destination_ids.numel() >= edges.num_rows())
       << "attention dropout needs the rows' original ids";
-  const float scale = KeptScale(dropout.probability);
+  const float scale = kernels::KeptScale(dropout.probability);
   const torch::Tensor source_ids = dropout.source_ids.contiguous(),
                       destination_ids = dropout.destination_ids.contiguous();
   const auto* sources = source_ids.data_ptr<int64_t>();
   const auto* destinations = destination_ids.data_ptr<int64_t>();
   torch::Tensor factors = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
   auto* out = factors.data_ptr<float>();
-  const Segments segments = edges.view().segments;
-  ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
+  const kernels::Segments segments = edges.view().segments;
+  kernels::ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
     for (int64_t d = begin; d < end; ++d) {
       for (uint32_t e = segments.indptr[static_cast<size_t>(d)]; e < segments.indptr[static_cast<size_t>(d) + 1]; ++e) {
         const auto source = static_cast<uint64_t>(sources[segments.indices[e]]);
@@ -174,7 +177,7 @@ torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const E
 
 }  // namespace
 
-AttentionEdges::AttentionEdges(const Segments& segments, int64_t num_sources, SelfEdges self_edges) {
+AttentionEdges::AttentionEdges(const kernels::Segments& segments, int64_t num_sources, SelfEdges self_edges) {
   ESPALIER_CHECK(!segments.indptr.empty() && segments.indptr.back() == segments.indices.size());
   std::vector<uint32_t> indptr(segments.indptr.begin(), segments.indptr.end());
   std::vector<uint32_t> indices(segments.indices.begin(), segments.indices.end());
@@ -188,8 +191,9 @@ AttentionEdges::AttentionEdges(const Segments& segments, int64_t num_sources, Se
       indptr[d + 1] = static_cast<uint32_t>(indices.size());
     }
   }
-  TransposedSegments transposed;
-  if (torch::GradMode::is_enabled()) transposed = Transpose({indptr, indices}, num_sources, EdgePositions::kKeep);
+  kernels::TransposedSegments transposed;
+  if (torch::GradMode::is_enabled())
+    transposed = kernels::Transpose({indptr, indices}, num_sources, kernels::EdgePositions::kKeep);
   num_sources_ = num_sources;
   indptr_ = KeptWords(std::move(indptr));
   indices_ = KeptWords(std::move(indices));
@@ -198,7 +202,7 @@ AttentionEdges::AttentionEdges(const Segments& segments, int64_t num_sources, Se
   positions_ = KeptWords(std::move(transposed.positions));
 }
 
-EdgeView AttentionEdges::view() const {
+kernels::EdgeView AttentionEdges::view() const {
   return {{WordsOf(indptr_), WordsOf(indices_)}, {WordsOf(by_source_), WordsOf(destinations_)}, WordsOf(positions_)};
 }
 

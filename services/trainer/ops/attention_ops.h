@@ -1,10 +1,10 @@
-// Graph attention over one block, with gradients (kernels: attention_kernels.h). Shapes: N rows of sources, D rows of
+// Graph attention over one block, with gradients (kernels: kernels/attention.h). Shapes: N rows of sources, D rows of
 // destinations, E edges, H heads with C columns each.
 #pragma once
 
 #include <torch/torch.h>
 
-#include "services/trainer/ops/attention_kernels.h"
+#include "services/kernels/attention.h"
 
 namespace espalier::trainer {
 
@@ -15,9 +15,9 @@ class AttentionEdges {
 
   // The segments are only read during the call. Sources are rows [0, num_sources). Made under torch::NoGradGuard it
   // serves forward passes only.
-  AttentionEdges(const Segments& segments, int64_t num_sources, SelfEdges self_edges);
+  AttentionEdges(const kernels::Segments& segments, int64_t num_sources, SelfEdges self_edges);
 
-  EdgeView view() const;
+  kernels::EdgeView view() const;
   int64_t num_rows() const { return indptr_.numel() - 1; }
   int64_t num_edges() const { return indices_.numel(); }
   int64_t num_sources() const { return num_sources_; }

@@ -102,7 +102,7 @@ TEST(AttentionOpsTest, GradientsAreThoseOfFiniteDifferences) {
 TEST(AttentionOpsTest, SelfEdgesComeLastOfEachDestination) {
   const std::vector<uint32_t> indptr = {0, 2, 2}, indices = {1, 2};
   const AttentionEdges edges({indptr, indices}, 3, SelfEdges::kAppended);
-  const EdgeView view = edges.view();
+  const kernels::EdgeView view = edges.view();
   EXPECT_EQ(std::vector<uint32_t>(view.segments.indptr.begin(), view.segments.indptr.end()),
             (std::vector<uint32_t>{0, 3, 4}));
   EXPECT_EQ(std::vector<uint32_t>(view.segments.indices.begin(), view.segments.indices.end()),

@@ -1,7 +1,7 @@
 #include "services/trainer/ops/segment_ops.h"
 
 #include "services/base/check.h"
-#include "services/trainer/ops/row_ranges.h"
+#include "services/kernels/row_ranges.h"
 #include "services/trainer/ops/word_tensors.h"
 
 namespace espalier::trainer {
@@ -11,11 +11,11 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-ConstRows RowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
-Rows WritableRowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+kernels::ConstRows RowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+kernels::Rows WritableRowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
 bool WantsGradient(const torch::Tensor& x) { return torch::GradMode::is_enabled() && x.requires_grad(); }
 
-void CheckBlock(const Segments& block, const torch::Tensor& x) {
+void CheckBlock(const kernels::Segments& block, const torch::Tensor& x) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32) << "a block's input is an f32 matrix";
   ESPALIER_CHECK(!block.indptr.empty() && block.indptr.back() == block.indices.size()) << "indptr does not fit indices";
 }
@@ -23,7 +23,7 @@ void CheckBlock(const Segments& block, const torch::Tensor& x) {
 enum class Reduction : int64_t { kSum, kMean, kMeanWithSelf, kSelfAndMean };
 
 // What each destination's sum is multiplied with: 1 / in-degree or 1 / (in-degree + 1); undefined for plain sums.
-torch::Tensor ResultScale(const Segments& block, Reduction reduction) {
+torch::Tensor ResultScale(const kernels::Segments& block, Reduction reduction) {
   if (reduction == Reduction::kSum) return {};
   torch::Tensor scale = torch::empty({block.num_rows()}, torch::kFloat32);
   auto* values = scale.data_ptr<float>();
@@ -37,7 +37,7 @@ torch::Tensor ResultScale(const Segments& block, Reduction reduction) {
 
 class SegmentReduce : public Function<SegmentReduce> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const kernels::Segments& block,
                                Reduction reduction, bool wants_gradient) {
     const torch::Tensor x = input.contiguous();
     const int64_t num_rows = block.num_rows(), width = x.size(1);
@@ -45,20 +45,20 @@ class SegmentReduce : public Function<SegmentReduce> {
     const bool with_self_columns = reduction == Reduction::kSelfAndMean;
     torch::Tensor result =
         torch::empty({num_rows, with_self_columns ? 2 * width : width}, x.options().requires_grad(false));
-    Rows out = WritableRowsOf(result);
+    kernels::Rows out = WritableRowsOf(result);
     if (with_self_columns) {
       CopyRows(x, num_rows, out);
       out.data += width;
     }
-    SumSegments({.segments = block,
-                 .width = width,
-                 .source = RowsOf(x),
-                 .initial = RowsOf(x),
-                 .num_initial = reduction == Reduction::kMeanWithSelf ? num_rows : 0,
-                 .result_scale = scale.defined() ? scale.data_ptr<float>() : nullptr,
-                 .out = out});
+    kernels::SumSegments({.segments = block,
+                          .width = width,
+                          .source = RowsOf(x),
+                          .initial = RowsOf(x),
+                          .num_initial = reduction == Reduction::kMeanWithSelf ? num_rows : 0,
+                          .result_scale = scale.defined() ? scale.data_ptr<float>() : nullptr,
+                          .out = out});
     if (wants_gradient) {
-      TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kOmit);
+      kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kOmit);
       context->save_for_backward(
           {KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)), scale});
       context->saved_data["reduction"] = static_cast<int64_t>(reduction);
@@ -76,27 +76,27 @@ class SegmentReduce : public Function<SegmentReduce> {
     const bool with_self = with_self_columns || reduction == Reduction::kMeanWithSelf;
     const int64_t width = with_self_columns ? gradient.size(1) / 2 : gradient.size(1);
     const float* scale = saved[2].defined() ? saved[2].data_ptr<float>() : nullptr;
-    ConstRows of_neighbors = RowsOf(gradient);
+    kernels::ConstRows of_neighbors = RowsOf(gradient);
     if (with_self_columns) of_neighbors.data += width;
 
-    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const kernels::Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
     torch::Tensor result = torch::empty({by_source.num_rows(), width}, gradient.options());
-    SumSegments({.segments = by_source,
-                 .width = width,
-                 .source = of_neighbors,
-                 .source_scale = scale,
-                 .initial = RowsOf(gradient),
-                 .initial_scale = reduction == Reduction::kMeanWithSelf ? scale : nullptr,
-                 .num_initial = with_self ? num_rows : 0,
-                 .out = WritableRowsOf(result)});
+    kernels::SumSegments({.segments = by_source,
+                          .width = width,
+                          .source = of_neighbors,
+                          .source_scale = scale,
+                          .initial = RowsOf(gradient),
+                          .initial_scale = reduction == Reduction::kMeanWithSelf ? scale : nullptr,
+                          .num_initial = with_self ? num_rows : 0,
+                          .out = WritableRowsOf(result)});
     return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
   }
 
  private:
-  static void CopyRows(const torch::Tensor& x, int64_t num_rows, Rows out) {
-    const ConstRows from = RowsOf(x);
+  static void CopyRows(const torch::Tensor& x, int64_t num_rows, kernels::Rows out) {
+    const kernels::ConstRows from = RowsOf(x);
     const auto row_bytes = static_cast<size_t>(x.size(1)) * sizeof(float);
-    ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
+    kernels::ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         std::memcpy(out.data + i * out.stride, from.data + i * from.stride, row_bytes);
     });
@@ -107,23 +107,23 @@ torch::Tensor KeptFloats(std::vector<float> values) { return torch::tensor(value
 
 class ScaledSum : public Function<ScaledSum> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const kernels::Segments& block,
                                const SegmentScales& scales, bool wants_gradient) {
     const torch::Tensor x = input.contiguous();
     const int64_t num_rows = block.num_rows(), width = x.size(1);
     const bool with_self = !scales.self.empty();
     torch::Tensor result = torch::empty({num_rows, width}, x.options().requires_grad(false));
-    SumSegments({.segments = block,
-                 .width = width,
-                 .source = RowsOf(x),
-                 .source_scale = scales.source.data(),
-                 .initial = RowsOf(x),
-                 .initial_scale = with_self ? scales.self.data() : nullptr,
-                 .num_initial = with_self ? num_rows : 0,
-                 .result_scale = scales.result.data(),
-                 .out = WritableRowsOf(result)});
+    kernels::SumSegments({.segments = block,
+                          .width = width,
+                          .source = RowsOf(x),
+                          .source_scale = scales.source.data(),
+                          .initial = RowsOf(x),
+                          .initial_scale = with_self ? scales.self.data() : nullptr,
+                          .num_initial = with_self ? num_rows : 0,
+                          .result_scale = scales.result.data(),
+                          .out = WritableRowsOf(result)});
     if (!wants_gradient) return result;
-    TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kOmit);
+    kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kOmit);
     // The same sum on the transposed block: a source's scale is outside of it, and is taken out of the self part.
     std::vector<float> self(with_self ? static_cast<size_t>(num_rows) : 0);
     for (size_t d = 0; d < self.size(); ++d) self[d] = scales.result[d] * scales.self[d] / scales.source[d];
@@ -137,33 +137,34 @@ class ScaledSum : public Function<ScaledSum> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor gradient = gradients[0].contiguous();
-    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const kernels::Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
     const bool with_self = saved[4].numel() > 0;
     torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
-    SumSegments({.segments = by_source,
-                 .width = gradient.size(1),
-                 .source = RowsOf(gradient),
-                 .source_scale = saved[3].data_ptr<float>(),
-                 .initial = RowsOf(gradient),
-                 .initial_scale = with_self ? saved[4].data_ptr<float>() : nullptr,
-                 .num_initial = with_self ? saved[4].numel() : 0,
-                 .result_scale = saved[2].data_ptr<float>(),
-                 .out = WritableRowsOf(result)});
+    kernels::SumSegments({.segments = by_source,
+                          .width = gradient.size(1),
+                          .source = RowsOf(gradient),
+                          .source_scale = saved[3].data_ptr<float>(),
+                          .initial = RowsOf(gradient),
+                          .initial_scale = with_self ? saved[4].data_ptr<float>() : nullptr,
+                          .num_initial = with_self ? saved[4].numel() : 0,
+                          .result_scale = saved[2].data_ptr<float>(),
+                          .out = WritableRowsOf(result)});
     return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
   }
 };
 
 class SegmentMaximum : public Function<SegmentMaximum> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const kernels::Segments& block,
                                bool wants_gradient) {
     const torch::Tensor x = input.contiguous();
     torch::Tensor result = torch::empty({block.num_rows(), x.size(1)}, x.options().requires_grad(false));
     // Zeroed: an empty segment leaves its winners alone, and edge 0 is none of its edges.
     torch::Tensor winners = torch::zeros({block.num_rows(), x.size(1)}, torch::kInt32);
-    MaxSegments(block, x.size(1), RowsOf(x), WritableRowsOf(result), static_cast<uint32_t*>(winners.data_ptr()));
+    kernels::MaxSegments(block, x.size(1), RowsOf(x), WritableRowsOf(result),
+                         static_cast<uint32_t*>(winners.data_ptr()));
     if (wants_gradient) {
-      TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kKeep);
+      kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kKeep);
       context->save_for_backward({KeptWords(std::move(transposed.indptr)),
                                   KeptWords(std::move(transposed.destinations)),
                                   KeptWords(std::move(transposed.positions)), winners});
@@ -174,10 +175,10 @@ class SegmentMaximum : public Function<SegmentMaximum> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor gradient = gradients[0].contiguous();
-    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const kernels::Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
     torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
-    SumWonGradients(by_source, WordsOf(saved[2]), gradient.size(1), RowsOf(gradient),
-                    static_cast<const uint32_t*>(saved[3].data_ptr()), WritableRowsOf(result));
+    kernels::SumWonGradients(by_source, WordsOf(saved[2]), gradient.size(1), RowsOf(gradient),
+                             static_cast<const uint32_t*>(saved[3].data_ptr()), WritableRowsOf(result));
     return {result, torch::Tensor(), torch::Tensor()};
   }
 };
@@ -191,7 +192,7 @@ class RowAddition : public Function<RowAddition> {
     const int64_t width = base.size(1);
     auto* out = base.data_ptr<float>();
     const auto* from = added.data_ptr<float>();
-    ForRowChunks(added.size(0), [&](int64_t, int64_t begin, int64_t end) {
+    kernels::ForRowChunks(added.size(0), [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
         float* __restrict to = out + int64_t{row_of[static_cast<size_t>(k)]} * width;
         const float* __restrict value = from + k * width;
@@ -211,7 +212,7 @@ class RowAddition : public Function<RowAddition> {
     torch::Tensor of_values = torch::empty({rows.numel(), width}, gradient.options());
     const auto* from = gradient.data_ptr<float>();
     auto* out = of_values.data_ptr<float>();
-    ForRowChunks(rows.numel(), [&](int64_t, int64_t begin, int64_t end) {
+    kernels::ForRowChunks(rows.numel(), [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
         std::memcpy(out + k * width, from + int64_t{row_of[static_cast<size_t>(k)]} * width,
                     static_cast<size_t>(width) * sizeof(float));
@@ -221,28 +222,32 @@ class RowAddition : public Function<RowAddition> {
   }
 };
 
-torch::Tensor Reduce(const Segments& block, const torch::Tensor& x, Reduction reduction) {
+torch::Tensor Reduce(const kernels::Segments& block, const torch::Tensor& x, Reduction reduction) {
   CheckBlock(block, x);
   return SegmentReduce::apply(x, block, reduction, WantsGradient(x));
 }
 
 }  // namespace
 
-torch::Tensor SegmentSum(const Segments& block, const torch::Tensor& x) { return Reduce(block, x, Reduction::kSum); }
-torch::Tensor SegmentMean(const Segments& block, const torch::Tensor& x) { return Reduce(block, x, Reduction::kMean); }
-torch::Tensor SegmentMeanWithSelf(const Segments& block, const torch::Tensor& x) {
+torch::Tensor SegmentSum(const kernels::Segments& block, const torch::Tensor& x) {
+  return Reduce(block, x, Reduction::kSum);
+}
+torch::Tensor SegmentMean(const kernels::Segments& block, const torch::Tensor& x) {
+  return Reduce(block, x, Reduction::kMean);
+}
+torch::Tensor SegmentMeanWithSelf(const kernels::Segments& block, const torch::Tensor& x) {
   return Reduce(block, x, Reduction::kMeanWithSelf);
 }
-torch::Tensor SelfAndSegmentMean(const Segments& block, const torch::Tensor& x) {
+torch::Tensor SelfAndSegmentMean(const kernels::Segments& block, const torch::Tensor& x) {
   return Reduce(block, x, Reduction::kSelfAndMean);
 }
 
-torch::Tensor SegmentMax(const Segments& block, const torch::Tensor& x) {
+torch::Tensor SegmentMax(const kernels::Segments& block, const torch::Tensor& x) {
   CheckBlock(block, x);
   return SegmentMaximum::apply(x, block, WantsGradient(x));
 }
 
-torch::Tensor ScaledSegmentSum(const Segments& block, const torch::Tensor& x, const SegmentScales& scales) {
+torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tensor& x, const SegmentScales& scales) {
   CheckBlock(block, x);
   const auto num_rows = static_cast<size_t>(block.num_rows());
   ESPALIER_CHECK(scales.source.size() >= static_cast<size_t>(x.size(0)) && scales.result.size() >= num_rows &&

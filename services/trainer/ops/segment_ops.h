@@ -1,24 +1,24 @@
-// Message passing over one block, with gradients (kernels: segment_kernels.h). x is f32 [N, F]: the rows that
+// Message passing over one block, with gradients (kernels: kernels/segments.h). x is f32 [N, F]: the rows that
 // `indices` name; the first D = rows of the block are the destinations themselves. The block is only read during
 // the call: what a backward pass needs is kept by the result.
 #pragma once
 
 #include <torch/torch.h>
 
-#include "services/trainer/ops/segment_kernels.h"
+#include "services/kernels/segments.h"
 
 namespace espalier::trainer {
 
 // [N, F] -> [D, F]; a destination without in-edges gets zeros.
-torch::Tensor SegmentSum(const Segments& block, const torch::Tensor& x);
-torch::Tensor SegmentMean(const Segments& block, const torch::Tensor& x);
-torch::Tensor SegmentMax(const Segments& block, const torch::Tensor& x);
+torch::Tensor SegmentSum(const kernels::Segments& block, const torch::Tensor& x);
+torch::Tensor SegmentMean(const kernels::Segments& block, const torch::Tensor& x);
+torch::Tensor SegmentMax(const kernels::Segments& block, const torch::Tensor& x);
 
 // [N, F] -> [D, F]: (sum of in-neighbours + self) / (in-degree + 1).
-torch::Tensor SegmentMeanWithSelf(const Segments& block, const torch::Tensor& x);
+torch::Tensor SegmentMeanWithSelf(const kernels::Segments& block, const torch::Tensor& x);
 
 // [N, F] -> [D, 2 F]: self | mean of in-neighbours. One array, so that one matrix product serves both.
-torch::Tensor SelfAndSegmentMean(const Segments& block, const torch::Tensor& x);
+torch::Tensor SelfAndSegmentMean(const kernels::Segments& block, const torch::Tensor& x);
 
 // What ScaledSegmentSum multiplies rows with; each is read during the call.
 struct SegmentScales {
@@ -27,7 +27,7 @@ struct SegmentScales {
   std::span<const float> result;  // [D]
 };
 // [N, F] -> [D, F]: result[d] * (self[d] * x[d] + sum over in-neighbours s: source[s] * x[s]).
-torch::Tensor ScaledSegmentSum(const Segments& block, const torch::Tensor& x, const SegmentScales& scales);
+torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tensor& x, const SegmentScales& scales);
 
 // base[rows[k]] += values[k], in place; rows are distinct. [D, F], [K, F] -> [D, F]: base itself.
 torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows);

@@ -9,7 +9,7 @@
 namespace espalier::trainer {
 namespace {
 
-using Op = torch::Tensor (*)(const Segments&, const torch::Tensor&);
+using Op = torch::Tensor (*)(const kernels::Segments&, const torch::Tensor&);
 struct NamedOp {
   const char* name;
   Op op;
@@ -40,7 +40,7 @@ torch::Tensor ByIndexing(const std::string& name, const sampler::Block& block, c
   return torch::stack(rows);
 }
 
-// Example of segment_kernels.h: destination 0 hears 1 and 2, destination 1 nobody.
+// Example of kernels/segments.h: destination 0 hears 1 and 2, destination 1 nobody.
 TEST(SegmentOpsTest, LonelyDestinationsGetZeros) {
   const std::vector<uint32_t> indptr = {0, 2, 2}, indices = {1, 2};
   const torch::Tensor x = torch::tensor({{-4.f}, {1.f}, {-3.f}});

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "services/base/philox.h"
+#include "services/kernels/segments.h"
 #include "services/sampler/batches/mini_batch.h"
-#include "services/trainer/ops/segment_kernels.h"
 
 namespace espalier::trainer {
 
@@ -36,7 +36,7 @@ inline sampler::Block RandomBlock(uint64_t seed, uint32_t num_destinations, uint
   return block;
 }
 
-inline Segments View(const sampler::Block& block) { return {block.indptr, block.indices}; }
+inline kernels::Segments View(const sampler::Block& block) { return {block.indptr, block.indices}; }
 
 // A scalar that weighs every element differently: what a test differentiates.
 inline torch::Tensor WeightedSum(const torch::Tensor& values, uint64_t seed = 99) {

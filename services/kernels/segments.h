@@ -1,5 +1,5 @@
-// Sums and maxima over segments of rows: what message passing on a block is made of. Pure loops over arrays; autograd
-// lives in segment_ops.
+// Sums and maxima over segments of rows: what message passing on a block is made of. Loops over arrays of f32, without
+// torch; their autograd for libtorch is in trainer/ops/segment_ops.h.
 //
 // Forward, a destination row adds up source rows named by its in-edges. Backward, a source row adds up the
 // gradients of the destinations it went to: the same loop over the transposed block. Nothing is scattered, each
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace espalier::trainer {
+namespace espalier::kernels {
 
 // Row i is at data + i * stride.
 struct ConstRows {
@@ -31,7 +31,7 @@ struct Segments {
 };
 
 // out[i] = result_scale[i] * (initial_scale[i] * initial[i] + sum over edges e of i: source_scale[s] * source[s], s =
-// indices[e]) Scales are 1 where null. Rows from num_initial on start from zero. `out` must not overlap the others.
+// indices[e]). Scales are 1 where null. Rows from num_initial on start from zero. `out` must not overlap the others.
 struct SegmentSumArguments {
   Segments segments;
   int64_t width = 0;
@@ -62,4 +62,4 @@ TransposedSegments Transpose(const Segments& segments, int64_t num_sources, Edge
 void SumWonGradients(const Segments& by_source, std::span<const uint32_t> positions, int64_t width, ConstRows gradient,
                      const uint32_t* winners, Rows out);
 
-}  // namespace espalier::trainer
+}  // namespace espalier::kernels

@@ -1,4 +1,4 @@
-#include "services/trainer/ops/dropout_bits.h"
+#include "services/kernels/dropout_half_words.h"
 
 #include "services/base/philox.h"
 
@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-namespace espalier::trainer {
+namespace espalier::kernels {
 namespace {
 
 #ifdef __AVX2__
@@ -69,4 +69,4 @@ void DropoutHalfWords(uint64_t key, uint64_t original_id, int64_t width, uint16_
   }
 }
 
-}  // namespace espalier::trainer
+}  // namespace espalier::kernels

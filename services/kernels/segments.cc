@@ -1,13 +1,13 @@
-#include "services/trainer/ops/segment_kernels.h"
+#include "services/kernels/segments.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
-#include "services/trainer/ops/row_ranges.h"
+#include "services/kernels/row_ranges.h"
 
-namespace espalier::trainer {
+namespace espalier::kernels {
 namespace {
 
 constexpr uint32_t kPrefetchAhead = 8;    // edges
@@ -161,4 +161,4 @@ void SumWonGradients(const Segments& by_source, std::span<const uint32_t> positi
   });
 }
 
-}  // namespace espalier::trainer
+}  // namespace espalier::kernels

@@ -1,8 +1,8 @@
-// What graph attention is made of, edge by edge: scores, a softmax over each destination's in-edges, and sums weighted
-// by it. Pure loops over arrays; autograd lives in attention_ops.
+// Kernels of graph attention, edge by edge: scores, a softmax over each destination's in-edges, and sums weighted
+// by it. Loops over arrays of f32, without torch; their autograd for libtorch is in trainer/ops/attention_ops.h.
 //
 // A matrix of H heads with D columns each is f32 [rows, H * D], head h in columns [h * D, (h + 1) * D). What belongs to
-// edges is f32 [edges, H] in the order of the segments. As in segment_kernels.h every output row is written by one
+// edges is f32 [edges, H] in the order of the segments. As in segments.h every output row is written by one
 // thread in a fixed order: gradients of sources are sums over the transposed edges, nothing is scattered, and results
 // do not depend on the number of threads.
 #pragma once
@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <span>
 
-#include "services/trainer/ops/segment_kernels.h"
+#include "services/kernels/segments.h"
 
-namespace espalier::trainer {
+namespace espalier::kernels {
 
 struct HeadShape {
   int64_t heads = 1;
@@ -58,4 +58,4 @@ void WeightedSums(const Segments& segments, HeadShape shape, const float* weight
 void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
                           const float* gradient, float* of_weights, float* of_source);
 
-}  // namespace espalier::trainer
+}  // namespace espalier::kernels

@@ -1,12 +1,12 @@
-#include "services/trainer/ops/attention_kernels.h"
+#include "services/kernels/attention.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "services/trainer/ops/row_ranges.h"
+#include "services/kernels/row_ranges.h"
 
-namespace espalier::trainer {
+namespace espalier::kernels {
 namespace {
 
 float Leaky(float value, float slope) { return value > 0.0f ? value : slope * value; }
@@ -213,4 +213,4 @@ void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* w
   });
 }
 
-}  // namespace espalier::trainer
+}  // namespace espalier::kernels

@@ -1,13 +1,28 @@
-// Loops over rows on torch's threads. Each row's result is its own, so the split never shows in results.
+// Loops over rows on OpenMP's threads. Each row's result is its own, so the division never shows in results.
 #pragma once
 
-#include <ATen/Parallel.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
-namespace espalier::trainer {
+namespace espalier::kernels {
+
+// The number of threads that a loop would use here: 1 in a parallel region.
+inline int NumThreads() { return omp_in_parallel() != 0 ? 1 : omp_get_max_threads(); }
+
+// body(part) for each of [0, parts), contiguous parts on one thread. `body` must not throw.
+template <class Body>
+void ForParts(int64_t parts, const Body& body) {
+  const int threads = static_cast<int>(std::min<int64_t>(parts, NumThreads()));
+  if (threads <= 1) {
+    for (int64_t part = 0; part < parts; ++part) body(part);
+    return;
+  }
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t part = 0; part < parts; ++part) body(part);
+}
 
 // body(begin, end) over ranges of rows with about equally many edges each.
 template <class Body>
@@ -15,7 +30,7 @@ void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
   constexpr int64_t kWorthAThread = 4096;  // edges and rows
   const int64_t work = num_rows + indptr[static_cast<size_t>(num_rows)];
-  const int64_t parts = std::clamp<int64_t>(work / kWorthAThread, 1, at::get_num_threads());
+  const int64_t parts = std::clamp<int64_t>(work / kWorthAThread, 1, NumThreads());
   // Row i ends at work indptr[i + 1] + i + 1: monotone, so each part's first row is found by bisection.
   const auto first_row_of = [&](int64_t part) {
     const int64_t target = work * part / parts;
@@ -30,11 +45,8 @@ void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
     }
     return low;
   };
-  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      body(first_row_of(part), part + 1 == parts ? num_rows : first_row_of(part + 1));
-    }
-  });
+  ForParts(parts,
+           [&](int64_t part) { body(first_row_of(part), part + 1 == parts ? num_rows : first_row_of(part + 1)); });
 }
 
 // body(chunk, begin, end) for chunks of kChunkRows rows: for reductions over rows, whose partial sums must be
@@ -43,11 +55,8 @@ inline constexpr int64_t kChunkRows = 256;
 inline int64_t NumChunks(int64_t num_rows) { return (num_rows + kChunkRows - 1) / kChunkRows; }
 template <class Body>
 void ForRowChunks(int64_t num_rows, const Body& body) {
-  at::parallel_for(0, NumChunks(num_rows), 1, [&](int64_t first, int64_t last) {
-    for (int64_t chunk = first; chunk < last; ++chunk) {
-      body(chunk, chunk * kChunkRows, std::min(num_rows, (chunk + 1) * kChunkRows));
-    }
-  });
+  ForParts(NumChunks(num_rows),
+           [&](int64_t chunk) { body(chunk, chunk * kChunkRows, std::min(num_rows, (chunk + 1) * kChunkRows)); });
 }
 
-}  // namespace espalier::trainer
+}  // namespace espalier::kernels

@@ -1,4 +1,4 @@
-// Random half-words for dropout masks: a pure function of (key, node, column), whoever computes it. Column j of
+// Random half-words for dropout masks: a pure function of (key, node, column). Column j of
 // node v takes half-word j % 8 (low half of a word first) of Philox4x32(key, j / 8, v).
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace espalier::trainer {
+namespace espalier::kernels {
 
 inline constexpr int64_t kDropoutColumnsAtOnce = 32;
 
@@ -22,4 +22,4 @@ inline float KeptScale(double probability) {
   return static_cast<float>(65536.0 / (65536.0 - static_cast<double>(DropThreshold(probability))));
 }
 
-}  // namespace espalier::trainer
+}  // namespace espalier::kernels
