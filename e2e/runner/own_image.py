@@ -14,7 +14,7 @@ from runner.machines import CLUSTER
 PAGE, HEADING = "docs/programs.md", "### An image of your own"
 PROGRAM = "my-program"  # what the page calls it, in /usr/bin of the image
 # What the page's file copies from, and to what.
-COMPILED, TRAINER_IMAGE = "src/build/release/bin", "espalier-trainer:0.1.0"
+COMPILED, TRAINER_IMAGE = "mine/build", "espalier-trainer:0.1.0"
 
 
 def last_stage():

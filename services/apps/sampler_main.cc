@@ -12,6 +12,7 @@
 #include "services/job/parse.h"
 #include "services/job/read_document.h"
 #include "services/rpc/address_range.h"
+#include "services/rpc/call_metrics.h"
 #include "services/server/sampler_server.h"
 #include "services/telemetry/log.h"
 

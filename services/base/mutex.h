@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
@@ -17,7 +18,10 @@ class ABSL_LOCKABLE Mutex {
 
   // Wakes everybody whose condition may have become true. (Before unlocking: who waits may destroy this object.)
   void Unlock() ABSL_UNLOCK_FUNCTION() {
-    if (num_waiting_ > 0) changed_.notify_all();
+    if (num_waiting_ > 0) {
+      changed_.notify_all();
+      if (changed_or_stop_ != nullptr) changed_or_stop_->notify_all();
+    }
     mutex_.unlock();
   }
 
@@ -28,11 +32,13 @@ class ABSL_LOCKABLE Mutex {
     changed_.wait(waiting.lock, condition);
   }
 
-  // The same until the deadline; returns whether the condition holds.
+  // The same until the deadline, or until its stop is requested; returns whether the condition holds.
   template <class Condition>
-  bool AwaitBefore(Deadline deadline, Condition condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+  bool AwaitBefore(const Deadline& deadline, Condition condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     Waiting waiting(*this);
-    return changed_.wait_until(waiting.lock, deadline.time(), condition);
+    if (!deadline.stop().stop_possible()) return changed_.wait_until(waiting.lock, deadline.time(), condition);
+    if (changed_or_stop_ == nullptr) changed_or_stop_ = std::make_unique<std::condition_variable_any>();
+    return changed_or_stop_->wait_until(waiting.lock, deadline.stop(), deadline.time(), condition);
   }
 
  private:
@@ -48,7 +54,9 @@ class ABSL_LOCKABLE Mutex {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  int num_waiting_ = 0;  // guarded by mutex_
+  // Guarded by mutex_.
+  std::unique_ptr<std::condition_variable_any> changed_or_stop_;  // null until a wait has a stop: it is slower
+  int num_waiting_ = 0;
 };
 
 class ABSL_SCOPED_LOCKABLE MutexLock {

@@ -3,29 +3,38 @@
 // queue.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
 #include "services/base/bounded_queue.h"
-#include "services/client/dist_graph.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/base/wait_ended.h"
 #include "services/sampler/batches/mini_batch_source.h"
 
 namespace espalier::client {
 
-// Batches of type T for one consumer thread. `collate` converts a mini-batch to T.
+// Batches of type T for one consumer thread; Cancel may be called by any thread. `collate` converts a mini-batch to T;
+// queries that it makes should have the deadline it is given, which also ends when the epoch does.
 template <class T>
 class CollatedBatches {
  public:
-  using Collate = std::function<Result<T>(sampler::MiniBatch)>;
+  using Collate = std::function<Result<T>(sampler::MiniBatch, const Deadline&)>;
 
-  // `graph` and `source` must outlive this object. `collate` is called on the background thread, for one batch at a
-  // time.
-  CollatedBatches(const DistGraph& graph, sampler::MiniBatchSource& source, uint32_t batches_ahead, Collate collate)
-      : graph_(graph),
+  // `source` must outlive this object. `call_timeout` is that of one batch and of its collation. `collate` is called on
+  // the background thread, for one batch at a time.
+  CollatedBatches(std::chrono::milliseconds call_timeout, sampler::MiniBatchSource& source, uint32_t batches_ahead,
+                  Collate collate)
+      : call_timeout_(call_timeout),
         source_(source),
         batches_ahead_(std::max<uint32_t>(1, batches_ahead)),
         collate_(std::move(collate)) {}
@@ -33,53 +42,103 @@ class CollatedBatches {
   CollatedBatches(const CollatedBatches&) = delete;
   CollatedBatches& operator=(const CollatedBatches&) = delete;
 
-  // Starts an epoch at `first_step`. An epoch that is not finished is abandoned.
-  Status StartEpoch(uint32_t epoch, uint32_t first_step) {
+  // Starts an epoch at `first_step`. An epoch that is not finished is abandoned. A Cancel that comes during the call
+  // cancels the new epoch. FailedPrecondition: this process was forked from the one that made this object, whose
+  // threads it does not have.
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) ABSL_LOCKS_EXCLUDED(mutex_) {
+    RETURN_IF_ERROR(CheckSameProcess());
     Stop();
-    RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
-    ready_ = std::make_unique<BoundedQueue<Result<T>>>(batches_ahead_);
-    collator_ = std::jthread([this, ready = ready_.get()] { Prepare(*ready); });
+    const auto started = std::make_shared<Epoch>(batches_ahead_);
+    {
+      MutexLock lock(&mutex_);
+      epoch_ = started;
+    }
+    if (const Status status = source_.StartEpoch(epoch, first_step); !status.ok()) {
+      MutexLock lock(&mutex_);
+      epoch_ = nullptr;
+      return status;
+    }
+    if (started->stop.stop_requested()) source_.Cancel();
+    collator_ = std::jthread([this, started] { Prepare(*started); });
     return Status();
   }
 
   // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
-  // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
-  Result<std::optional<T>> Next() {
-    if (ready_ == nullptr) return FailedPrecondition("Next was called before StartEpoch");
-    std::optional<Result<T>> batch = ready_->Pop();
-    if (!batch) return std::optional<T>();
+  // an error has been returned, returns nullopt as well. FailedPrecondition: no epoch was started.
+  Result<std::optional<T>> Next() { return NextBefore(Deadline::Never()); }
+  // The same until the deadline. DeadlineExceeded, Cancelled (the deadline's stop was requested): the batch can be
+  // requested again.
+  Result<std::optional<T>> NextBefore(const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
+    RETURN_IF_ERROR(CheckSameProcess());
+    const std::shared_ptr<Epoch> current = Current();
+    if (current == nullptr) return FailedPrecondition("Next was called before StartEpoch");
+    std::optional<Result<T>> batch = current->ready.PopBefore(deadline);
+    if (current->stop.stop_requested()) return Cancelled("the epoch was cancelled");
+    if (!batch) {
+      const bool has_ended = current->ready.IsClosed() && current->ready.Size() == 0;
+      if (has_ended) return std::optional<T>();
+      return WaitEnded(deadline, "the next batch was not ready in time");
+    }
     if (!batch->ok()) return std::move(*batch).status();
     return std::optional<T>(*std::move(*batch));
   }
 
+  // Ends the epoch early, while another thread may be in Next: that returns Cancelled, as do later calls until
+  // StartEpoch. Ends the epoch's queries.
+  void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const std::shared_ptr<Epoch> current = Current();
+    if (current == nullptr) return;
+    current->stop.request_stop();
+    current->ready.Close();
+    source_.Cancel();
+  }
+
  private:
+  struct Epoch {
+    explicit Epoch(size_t capacity) : ready(capacity) {}
+    BoundedQueue<Result<T>> ready;
+    std::stop_source stop;  // requested by Cancel, and by Stop
+  };
+
+  Status CheckSameProcess() const {
+    if (getpid() == process_) return Status();
+    return FailedPrecondition("a loader cannot be used in a process that was forked from the one that made it");
+  }
+
+  std::shared_ptr<Epoch> Current() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return epoch_;
+  }
+
   // Body of the background thread: fills the queue until the epoch ends, a batch fails or the queue is closed.
-  void Prepare(BoundedQueue<Result<T>>& ready) {
+  void Prepare(Epoch& epoch) {
     for (;;) {
-      Result<sampler::MiniBatch> batch = source_.Next(graph_.CallDeadline());
+      const Deadline deadline = Deadline::After(call_timeout_).OrStop(epoch.stop.get_token());
+      Result<sampler::MiniBatch> batch = source_.Next(deadline);
       if (!batch.ok()) {
-        if (batch.status().code() != StatusCode::kOutOfRange) ready.Push(std::move(batch).status());
+        if (batch.status().code() != StatusCode::kOutOfRange) epoch.ready.Push(std::move(batch).status());
         break;
       }
-      Result<T> collated = collate_(*std::move(batch));
+      Result<T> collated = collate_(*std::move(batch), Deadline::After(call_timeout_).OrStop(epoch.stop.get_token()));
       const bool failed = !collated.ok();
-      if (!ready.Push(std::move(collated)) || failed) break;
+      if (!epoch.ready.Push(std::move(collated)) || failed) break;
     }
-    ready.Close();
+    epoch.ready.Close();
   }
 
   void Stop() {
-    if (ready_ != nullptr) ready_->Close();
-    source_.Cancel();  // the background thread may be blocked in source_.Next
+    Cancel();
     if (collator_.joinable()) collator_.join();
   }
 
-  const DistGraph& graph_;
+  const pid_t process_ = getpid();
+  const std::chrono::milliseconds call_timeout_;
   sampler::MiniBatchSource& source_;
   const uint32_t batches_ahead_;
   const Collate collate_;
-  std::unique_ptr<BoundedQueue<Result<T>>> ready_;
-  std::jthread collator_;  // last; Stop joins it
+  Mutex mutex_;
+  std::shared_ptr<Epoch> epoch_ ABSL_GUARDED_BY(mutex_);  // null before StartEpoch, and after one that failed
+  std::jthread collator_;                                 // last; Stop joins it
 };
 
 }  // namespace espalier::client

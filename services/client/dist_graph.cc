@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/client/session.h"
 #include "services/client/split_reader.h"
 #include "services/sampler/batches/node_numbering.h"
 
@@ -87,24 +88,31 @@ DistGraph::DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph
     : name_(std::move(name)), graph_(std::move(partitions)), context_(context) {}
 
 Result<Tensor> DistGraph::GatherNodeRows(NodeTypeId type, const std::string& column,
-                                         const std::vector<GlobalNodeId>& nodes) const {
-  return graph_->GatherRows(type, column, nodes, CallDeadline());
+                                         std::span<const GlobalNodeId> nodes, std::optional<Deadline> deadline) const {
+  return graph_->GatherRows(type, column, nodes, deadline.value_or(CallDeadline()));
+}
+
+Status DistGraph::GatherNodeRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                     std::span<std::byte> out, std::optional<Deadline> deadline) const {
+  return graph_->GatherRowsInto(type, column, nodes, out, deadline.value_or(CallDeadline()));
 }
 
 Result<Tensor> DistGraph::GatherEdgeRows(EdgeTypeId type, const std::string& column,
-                                         const std::vector<GlobalEdgeId>& edges) const {
-  return graph_->GatherEdgeRows(type, column, edges, CallDeadline());
+                                         std::span<const GlobalEdgeId> edges, std::optional<Deadline> deadline) const {
+  return graph_->GatherEdgeRows(type, column, edges, deadline.value_or(CallDeadline()));
 }
 
-Result<std::vector<GlobalNodeId>> DistGraph::ToGlobalIds(NodeTypeId type,
-                                                         const std::vector<OriginalNodeId>& nodes) const {
-  return graph_->ToGlobalIds(type, nodes, CallDeadline());
+Result<std::vector<GlobalNodeId>> DistGraph::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                         std::optional<Deadline> deadline) const {
+  return graph_->ToGlobalIds(type, nodes, deadline.value_or(CallDeadline()));
 }
 
 Result<std::vector<GlobalNodeId>> DistGraph::SplitNodes(NodeTypeId type, const std::string& split,
-                                                        graph::SplitPartName part) const {
-  constexpr uint64_t kNodesPerQuestion = uint64_t{1} << 20;
-  SplitReader reader(*this, type, split, part, kNodesPerQuestion);
+                                                        graph::SplitPartName part,
+                                                        std::optional<Deadline> deadline) const {
+  constexpr uint64_t kNodesPerRequest = uint64_t{1} << 20;
+  SplitReader reader(*this, type, split, part, kNodesPerRequest);
+  reader.set_deadline(std::move(deadline));
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   std::vector<GlobalNodeId> nodes;
   nodes.reserve(total);
@@ -113,7 +121,7 @@ Result<std::vector<GlobalNodeId>> DistGraph::SplitNodes(NodeTypeId type, const s
 }
 
 Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts,
-                                            const DrawOptions& options) const {
+                                            const DrawOptions& options, std::optional<Deadline> deadline) const {
   RETURN_IF_ERROR(CheckTypes(seeds, book()));
   sampler::HopQuery query;
   query.seed = options.seed;
@@ -132,7 +140,7 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
     if (edges != excluded.end()) relation.excluded = edges->second;
     query.relations.push_back(relation);
   }
-  ASSIGN_OR_RETURN(sampler::HopSample sample, graph_->SampleInEdges(query, CallDeadline()));
+  ASSIGN_OR_RETURN(sampler::HopSample sample, graph_->SampleInEdges(query, deadline.value_or(CallDeadline())));
   Frontier frontier;
   for (size_t r = 0; r < query.relations.size(); ++r) {
     sampler::RelationSample& drawn = sample.relations[r];
@@ -146,14 +154,14 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
   return frontier;
 }
 
-Result<Frontier> DistGraph::InSubgraph(const NodesByType& nodes) const {
+Result<Frontier> DistGraph::InSubgraph(const NodesByType& nodes, std::optional<Deadline> deadline) const {
   Fanouts all;
   for (uint16_t type = 0; type < schema().num_edge_types(); ++type) {
     if (nodes.contains(schema().DestinationOf(EdgeTypeId(type)))) all[EdgeTypeId(type)] = sampler::kFullNeighborhood;
   }
   DrawOptions options;
   options.want_edge_ids = true;
-  return SampleNeighbors(nodes, all, options);
+  return SampleNeighbors(nodes, all, options, deadline);
 }
 
 Result<BlockWithNodes> DistGraph::ToBlock(const Frontier& frontier, const NodesByType& destinations) const {
@@ -183,28 +191,32 @@ Result<BlockWithNodes> DistGraph::ToBlock(const Frontier& frontier, const NodesB
   return result;
 }
 
-Result<Tensor> DistGraph::InDegrees(EdgeTypeId type, const std::vector<GlobalNodeId>& nodes) const {
-  return graph_->InDegrees(type, nodes, CallDeadline());
+Result<Tensor> DistGraph::InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes,
+                                    std::optional<Deadline> deadline) const {
+  return graph_->InDegrees(type, nodes, deadline.value_or(CallDeadline()));
 }
 
-Result<Tensor> DistGraph::FindEdges(EdgeTypeId type, const std::vector<GlobalEdgeId>& edges) const {
-  return graph_->FindEdges(type, edges, CallDeadline());
+Result<Tensor> DistGraph::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges,
+                                    std::optional<Deadline> deadline) const {
+  return graph_->FindEdges(type, edges, deadline.value_or(CallDeadline()));
 }
 
 Result<std::string> DistGraph::CallFunction(PartitionId partition, const std::string& function,
-                                            std::string_view request, TensorEffect effect) const {
-  ASSIGN_OR_RETURN(const std::vector<Tensor> response,
-                   graph_->CallFunction({partition}, function, BytesOf(request), effect, CallDeadline()));
+                                            std::string_view request, TensorEffect effect,
+                                            std::optional<Deadline> deadline) const {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> response, graph_->CallFunction({partition}, function, BytesOf(request),
+                                                                            effect, deadline.value_or(CallDeadline())));
   return TextOf(response.front());
 }
 
 Result<std::vector<std::string>> DistGraph::CallFunctionEverywhere(const std::string& function,
-                                                                   std::string_view request,
-                                                                   TensorEffect effect) const {
+                                                                   std::string_view request, TensorEffect effect,
+                                                                   std::optional<Deadline> deadline) const {
   std::vector<PartitionId> partitions;
   for (uint32_t p = 0; p < book().num_partitions(); ++p) partitions.emplace_back(p);
-  ASSIGN_OR_RETURN(const std::vector<Tensor> responses,
-                   graph_->CallFunction(partitions, function, BytesOf(request), effect, CallDeadline()));
+  ASSIGN_OR_RETURN(
+      const std::vector<Tensor> responses,
+      graph_->CallFunction(partitions, function, BytesOf(request), effect, deadline.value_or(CallDeadline())));
   std::vector<std::string> texts;
   for (const Tensor& response : responses) texts.push_back(TextOf(response));
   return texts;

@@ -2,11 +2,15 @@
 // DistGraph.
 //
 // Ids are global and per type (graph/ids.h); ToGlobalIds translates original ids to global ids. A query is sent to all
-// owners concurrently, as one request per partition, and ends within the context's call_timeout.
+// owners concurrently, as one request per partition. It ends by its deadline, by default the context's call_timeout
+// from now, or when the deadline's stop is requested (Deadline::OrStop); the graph can be used afterwards.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,11 +80,16 @@ struct Subgraph {
   std::vector<SubgraphRelation> relations;       // ascending edge type
 };
 
-// Handle to a partitioned graph. Thread-safe. Several may exist at once and be destroyed in any order.
+// Handle to a partitioned graph. Thread-safe. Several may exist at once and be destroyed in any order. Copies are
+// handles to the same graph: connections or mapped files last as long as a handle, or a loader, tensor or embedding
+// made with one.
 class DistGraph {
  public:
-  // Connects to the graph servers, or opens the partitions in this process (session.h). Blocks until a server of every
-  // partition is up, at most the context's connect timeout. Errors are those of Connect.
+  // Connects to the graph servers, or opens the partitions in this process (session_options.h). Blocks until a server
+  // of every partition is up, at most the context's connect timeout. InvalidArgument: missing or malformed addresses.
+  // FailedPrecondition: servers hold different partitionings, a partition is missing or given twice, or the partition
+  // key or the access differs from the context's. Unavailable: no server of a partition responds. DataLoss: damaged
+  // files.
   static Result<std::unique_ptr<DistGraph>> Open(const Context& context);
   // Wraps partitions that are already open; for programs that hold them in their own process, and for tests.
   DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context);
@@ -97,6 +106,11 @@ class DistGraph {
   uint64_t num_nodes() const { return book().num_nodes(); }
   uint64_t num_edges(EdgeTypeId type) const { return book().num_edges(type); }
   uint64_t num_edges() const { return book().num_edges(); }
+  // Named splits of nodes and of edges, with the size of each part, sorted by (type, name).
+  const std::vector<sampler::GraphDescription::SplitCount>& node_splits() const { return graph_->description().splits; }
+  const std::vector<sampler::GraphDescription::EdgeSplitCount>& edge_splits() const {
+    return graph_->description().edge_splits;
+  }
   // Descriptions of the graph's columns with dtype and row shape, sorted by (type, name). Edge columns include the
   // copies of source node columns ("source.<column>"). Attached tensors are not included.
   const std::vector<sampler::ColumnDescription>& node_columns() const { return graph_->columns(); }
@@ -104,54 +118,65 @@ class DistGraph {
 
   // Errors of all queries below. InvalidArgument: a type, node or edge does not exist. ResourceExhausted: 2^32 nodes or
   // edges or more in one query. Unavailable, DeadlineExceeded: a server cannot be reached in time. Cancelled: the
-  // channel's stop was requested.
+  // channel's stop or the deadline's was requested. FailedPrecondition: this process was forked from one that uses the
+  // graph.
 
   // Returns rows of a node column, or of a tensor attached as one (DistTensor::AttachAs), in the order of `nodes`:
   // [nodes.size(), row_shape...]. NotFound: there is no such column; the message lists the existing ones.
-  Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column,
-                                const std::vector<GlobalNodeId>& nodes) const;
+  Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                std::optional<Deadline> deadline = {}) const;
+  // The same into memory of the caller, which may be pinned: nodes.size() rows, one after the other. Without a copy if
+  // the column is one of the graph. Returns when nothing writes to `out` any more. InvalidArgument: `out` has another
+  // size than the rows.
+  Status GatherNodeRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            std::span<std::byte> out, std::optional<Deadline> deadline = {}) const;
   // Returns rows of an edge column (features, labels, weights), or of a tensor attached as one (DistTensor::AttachAs),
   // in the order of `edges`: [edges.size(), row_shape...]. NotFound: there is neither.
-  Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column,
-                                const std::vector<GlobalEdgeId>& edges) const;
+  Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                std::optional<Deadline> deadline = {}) const;
   // Returns the global ids of original ids, in the same order. OutOfRange: an id that the input graph does not have.
-  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const;
+  Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                std::optional<Deadline> deadline = {}) const;
   // Returns all nodes of one part of a split, in the order of their original ids. NotFound: there is no such split; the
   // message lists the existing ones.
-  Result<std::vector<GlobalNodeId>> SplitNodes(NodeTypeId type, const std::string& split,
-                                               graph::SplitPartName part) const;
+  Result<std::vector<GlobalNodeId>> SplitNodes(NodeTypeId type, const std::string& split, graph::SplitPartName part,
+                                               std::optional<Deadline> deadline = {}) const;
 
   // Samples in-edges of `seeds` for one hop. Seeds must be distinct unless DrawOptions::times is set. With times a node
   // may repeat, and the frontier then has one destination per seed as given. ToBlock does not accept such a frontier;
   // NodeDataLoader builds temporal mini-batches of several hops (sampler::FanoutSampler).
-  Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options) const;
+  Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options,
+                                   std::optional<Deadline> deadline = {}) const;
   // Returns all in-edges of `nodes`, of all edge types, with edge ids.
-  Result<Frontier> InSubgraph(const NodesByType& nodes) const;
+  Result<Frontier> InSubgraph(const NodesByType& nodes, std::optional<Deadline> deadline = {}) const;
   // Returns the subgraph of these edges, of any edge types and owners, in the given order; repeated edges stay
   // repeated. Rows of nodes are numbered by first occurrence: for each edge type all sources, then all destinations.
   // Counterpart of DGL's edge_subgraph.
-  Result<Subgraph> EdgeSubgraph(const EdgesByType& edges) const;
+  Result<Subgraph> EdgeSubgraph(const EdgesByType& edges, std::optional<Deadline> deadline = {}) const;
   // Converts a frontier to a block. Rows of `destinations` come first, in the given order. InvalidArgument: they are
   // not distinct, or are not the destinations of the frontier.
   Result<BlockWithNodes> ToBlock(const Frontier& frontier, const NodesByType& destinations) const;
 
   // Runs random walks against the direction of edges; each step of a walk takes one request per partition
   // (sampler/walks/random_walk.h).
-  Result<sampler::RandomWalks> RandomWalk(const std::vector<GlobalNodeId>& starts,
-                                          const sampler::WalkOptions& options) const {
-    return sampler::RandomWalk(*graph_, starts, options, CallDeadline());
+  Result<sampler::RandomWalks> RandomWalk(const std::vector<GlobalNodeId>& starts, const sampler::WalkOptions& options,
+                                          std::optional<Deadline> deadline = {}) const {
+    return sampler::RandomWalk(*graph_, starts, options, deadline.value_or(CallDeadline()));
   }
   // Returns the nodes that random walks from each seed visit most often (sampler/walks/pinsage_neighbors.h).
   Result<sampler::PinSageNeighbors> PinSageNeighbors(const std::vector<GlobalNodeId>& seeds,
-                                                     const sampler::PinSageOptions& options) const {
-    return sampler::FindPinSageNeighbors(*graph_, seeds, options, CallDeadline());
+                                                     const sampler::PinSageOptions& options,
+                                                     std::optional<Deadline> deadline = {}) const {
+    return sampler::FindPinSageNeighbors(*graph_, seeds, options, deadline.value_or(CallDeadline()));
   }
 
   // Returns the in-degrees of nodes for one edge type: U32 [nodes]. (Out-degrees are a node column that partitioning
   // writes.)
-  Result<Tensor> InDegrees(EdgeTypeId type, const std::vector<GlobalNodeId>& nodes) const;
+  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes,
+                           std::optional<Deadline> deadline = {}) const;
   // Returns the endpoints of edges as global ids: I64 [2, edges], sources first, then destinations.
-  Result<Tensor> FindEdges(EdgeTypeId type, const std::vector<GlobalEdgeId>& edges) const;
+  Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges,
+                           std::optional<Deadline> deadline = {}) const;
 
   // Calls a function of a server plugin (docs/server-plugins.md) and returns its response. `function` is
   // "plugin/function". CallFunction calls it on the server of one partition; CallFunctionEverywhere calls it on the
@@ -167,12 +192,17 @@ class DistGraph {
   // in a window of 4096 that it shares with this program's writes to the same server: while it runs, writes that are
   // numbered beyond the window are retried until it ends.
   Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request,
-                                   TensorEffect effect = TensorEffect::kNone) const;
+                                   TensorEffect effect = TensorEffect::kNone,
+                                   std::optional<Deadline> deadline = {}) const;
   Result<std::vector<std::string>> CallFunctionEverywhere(const std::string& function, std::string_view request,
-                                                          TensorEffect effect = TensorEffect::kNone) const;
+                                                          TensorEffect effect = TensorEffect::kNone,
+                                                          std::optional<Deadline> deadline = {}) const;
 
   // The same graph through the interface that samplers use.
   sampler::PartitionedGraph& partitions() const { return *graph_; }
+  std::shared_ptr<sampler::PartitionedGraph> shared_partitions() const { return graph_; }
+  // The store of learnable rows; keeps the graph.
+  std::shared_ptr<sampler::EmbeddingStore> embeddings() const { return {graph_, &graph_->embeddings()}; }
   Deadline CallDeadline() const { return Deadline::After(context_.call_timeout); }
 
  private:

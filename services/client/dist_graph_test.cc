@@ -97,7 +97,7 @@ TEST(DistGraphTest, KnowsTheColumnsOfEdges) {
     };
     EXPECT_EQ(graph->edge_columns(), expected);
     for (const sampler::EdgeColumnDescription& column : graph->edge_columns()) {
-      const auto rows = graph->GatherEdgeRows(column.edge_type, column.name, {GlobalEdgeId(77)});
+      const auto rows = graph->GatherEdgeRows(column.edge_type, column.name, std::vector{GlobalEdgeId(77)});
       ASSERT_TRUE(rows.ok()) << rows.status().ToString();
       EXPECT_EQ(rows->dtype(), column.dtype);
       EXPECT_EQ(rows->shape().size(), 1 + column.row_shape.size());
@@ -136,10 +136,10 @@ TEST(DistGraphTest, SeveralMayExistAndGo) {
   auto first = OpenGraph(served);
   auto second = OpenGraph(served);
   first.reset();
-  EXPECT_TRUE(second->GatherNodeRows(NodeTypeId(0), "node-feat", {GlobalNodeId(3)}).ok());
+  EXPECT_TRUE(second->GatherNodeRows(NodeTypeId(0), "node-feat", std::vector{GlobalNodeId(3)}).ok());
   first = OpenGraph(served);
   second.reset();
-  EXPECT_TRUE(first->GatherNodeRows(NodeTypeId(0), "node-feat", {GlobalNodeId(3)}).ok());
+  EXPECT_TRUE(first->GatherNodeRows(NodeTypeId(0), "node-feat", std::vector{GlobalNodeId(3)}).ok());
 }
 
 TEST(DistGraphTest, FrontierEdgesAreEdgesOfTheGraph) {
@@ -250,7 +250,7 @@ TEST(DistGraphTest, RefusesWhatDoesNotExist) {
 TEST(DistGraphTest, TranslatesTheUsersIds) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = OpenGraph(served);
-  const auto globals = graph->ToGlobalIds(NodeTypeId(0), {OriginalNodeId(7), OriginalNodeId(1200)});
+  const auto globals = graph->ToGlobalIds(NodeTypeId(0), std::vector{OriginalNodeId(7), OriginalNodeId(1200)});
   ASSERT_TRUE(globals.ok()) << globals.status().ToString();
   const auto back = graph->GatherNodeRows(NodeTypeId(0), sampler::kOriginalIdColumn, *globals);
   ASSERT_TRUE(back.ok());
@@ -272,7 +272,7 @@ class NodeDataLoaderTest : public ::testing::Test {
   }
 
   using SeedsOfBatch = std::vector<GlobalNodeId>;
-  static Result<SeedsOfBatch> TakeSeeds(sampler::MiniBatch batch) {
+  static Result<SeedsOfBatch> TakeSeeds(sampler::MiniBatch batch, const Deadline&) {
     return SeedsOfBatch(batch.nodes[0].begin(), batch.nodes[0].begin() + batch.num_seeds);
   }
   std::vector<SeedsOfBatch> Epoch(const DistGraph& graph, const NodeLoaderOptions& options, uint32_t epoch) {
@@ -326,10 +326,11 @@ TEST_F(NodeDataLoaderTest, MayDropTheLastBatchAndKeepTheOrder) {
 
 TEST_F(NodeDataLoaderTest, StopsAtAnErrorOfCollate) {
   int calls = 0;
-  auto loader = NodeDataLoader<int>::Make(*graph_, nodes_, options_, [&](sampler::MiniBatch) -> Result<int> {
-    if (++calls == 2) return Internal("no");
-    return calls;
-  });
+  auto loader =
+      NodeDataLoader<int>::Make(*graph_, nodes_, options_, [&](sampler::MiniBatch, const Deadline&) -> Result<int> {
+        if (++calls == 2) return Internal("no");
+        return calls;
+      });
   ASSERT_TRUE(loader.ok());
   EXPECT_EQ((*loader)->Next().status().code(), StatusCode::kFailedPrecondition);
   ASSERT_TRUE((*loader)->StartEpoch(0).ok());
@@ -341,10 +342,11 @@ TEST_F(NodeDataLoaderTest, StopsAtAnErrorOfCollate) {
 TEST_F(NodeDataLoaderTest, CollatesAheadOfWhoConsumes) {
   CallCount collated;
   options_.batches_ahead = 2;
-  auto loader = NodeDataLoader<int>::Make(*graph_, nodes_, options_, [&](sampler::MiniBatch) -> Result<int> {
-    collated.Increment();
-    return 1;
-  });
+  auto loader =
+      NodeDataLoader<int>::Make(*graph_, nodes_, options_, [&](sampler::MiniBatch, const Deadline&) -> Result<int> {
+        collated.Increment();
+        return 1;
+      });
   ASSERT_TRUE(loader.ok());
   ASSERT_TRUE((*loader)->StartEpoch(0).ok());
   EXPECT_TRUE(collated.Reaches(3)) << "two are ready, and the next one waits for its place";

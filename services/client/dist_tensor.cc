@@ -45,7 +45,7 @@ Status DistTensor::Drop(const DistGraph& graph, const RowSpace& rows, const std:
 }
 
 DistTensor::DistTensor(const DistGraph& graph, sampler::TensorHandle tensor, Lifetime lifetime)
-    : graph_(&graph),
+    : graph_(std::make_shared<const DistGraph>(graph)),
       tensor_(std::move(tensor)),
       drops_rows_(lifetime == Lifetime::kScoped && tensor_.made_by_this),
       num_rows_(graph.partitions().tensors().NumRows(tensor_.id.rows)) {}
@@ -53,7 +53,7 @@ DistTensor::DistTensor(const DistGraph& graph, sampler::TensorHandle tensor, Lif
 DistTensor::~DistTensor() { End(); }
 
 DistTensor::DistTensor(DistTensor&& other) noexcept
-    : graph_(std::exchange(other.graph_, nullptr)),
+    : graph_(std::move(other.graph_)),
       tensor_(std::move(other.tensor_)),
       drops_rows_(other.drops_rows_),
       num_rows_(other.num_rows_),
@@ -62,12 +62,13 @@ DistTensor::DistTensor(DistTensor&& other) noexcept
 DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
   if (this == &other) return *this;
   // If both handles refer to the same tensor, the remaining handle takes over the duty to drop the rows.
-  if (graph_ != nullptr && graph_ == other.graph_ && tensor_.id == other.tensor_.id) {
+  if (graph_ != nullptr && other.graph_ != nullptr && &graph_->partitions() == &other.graph_->partitions() &&
+      tensor_.id == other.tensor_.id) {
     other.drops_rows_ = other.drops_rows_ || drops_rows_;
     drops_rows_ = false;
   }
   End();
-  graph_ = std::exchange(other.graph_, nullptr);
+  graph_ = std::move(other.graph_);
   tensor_ = std::move(other.tensor_);
   drops_rows_ = other.drops_rows_;
   num_rows_ = other.num_rows_;
@@ -87,55 +88,64 @@ std::vector<int64_t> DistTensor::shape() const {
   return shape;
 }
 
-Result<Tensor> DistTensor::ReadRows(std::span<const GlobalRowId> rows) const {
-  return graph_->partitions().tensors().Read(tensor_, rows, graph_->CallDeadline());
+Result<Tensor> DistTensor::ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline) const {
+  return graph_->partitions().tensors().Read(tensor_, rows, deadline.value_or(graph_->CallDeadline()));
 }
 
-Status DistTensor::Put(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values) {
-  return graph_->partitions().tensors().Write(tensor_, write, rows, values, graph_->CallDeadline());
+Status DistTensor::Put(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
+                       std::optional<Deadline> deadline) {
+  return graph_->partitions().tensors().Write(tensor_, write, rows, values, deadline.value_or(graph_->CallDeadline()));
 }
 
-Status DistTensor::WriteRows(std::span<const GlobalRowId> rows, const Tensor& values) {
-  return Put(sampler::RowWrite::kAssign, rows, values);
+Status DistTensor::WriteRows(std::span<const GlobalRowId> rows, const Tensor& values,
+                             std::optional<Deadline> deadline) {
+  return Put(sampler::RowWrite::kAssign, rows, values, std::move(deadline));
 }
 
-Status DistTensor::AddRows(std::span<const GlobalRowId> rows, const Tensor& values) {
-  return Put(sampler::RowWrite::kAdd, rows, values);
+Status DistTensor::AddRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline) {
+  return Put(sampler::RowWrite::kAdd, rows, values, std::move(deadline));
 }
 
-Status DistTensor::MinRows(std::span<const GlobalRowId> rows, const Tensor& values) {
-  return Put(sampler::RowWrite::kMin, rows, values);
+Status DistTensor::MinRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline) {
+  return Put(sampler::RowWrite::kMin, rows, values, std::move(deadline));
 }
 
-Status DistTensor::MaxRows(std::span<const GlobalRowId> rows, const Tensor& values) {
-  return Put(sampler::RowWrite::kMax, rows, values);
+Status DistTensor::MaxRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline) {
+  return Put(sampler::RowWrite::kMax, rows, values, std::move(deadline));
 }
 
-Status DistTensor::Or(const DistTensor& other) {
-  return graph_->partitions().tensors().Combine(tensor_, sampler::RowWrite::kOr, other.tensor_, graph_->CallDeadline());
+Status DistTensor::Or(const DistTensor& other, std::optional<Deadline> deadline) {
+  return graph_->partitions().tensors().Combine(tensor_, sampler::RowWrite::kOr, other.tensor_,
+                                                deadline.value_or(graph_->CallDeadline()));
 }
 
-Result<Tensor> DistTensor::Reduce(sampler::Reduction reduction) const {
-  return graph_->partitions().tensors().Reduce(tensor_, reduction, graph_->CallDeadline());
+Result<Tensor> DistTensor::Reduce(sampler::Reduction reduction, std::optional<Deadline> deadline) const {
+  return graph_->partitions().tensors().Reduce(tensor_, reduction, deadline.value_or(graph_->CallDeadline()));
 }
 
-Result<uint64_t> DistTensor::CountNonzero() const {
-  ASSIGN_OR_RETURN(const Tensor counts, Reduce(sampler::Reduction::kCountNonzero));
+Result<uint64_t> DistTensor::CountNonzero(std::optional<Deadline> deadline) const {
+  ASSIGN_OR_RETURN(const Tensor counts, Reduce(sampler::Reduction::kCountNonzero, std::move(deadline)));
   uint64_t total = 0;
   for (const uint64_t count : counts.values<uint64_t>()) total += count;
   return total;
 }
 
-Result<std::vector<uint64_t>> DistTensor::CountNonzeroByPartition() const {
-  return graph_->partitions().tensors().CountNonzeroByPartition(tensor_, graph_->CallDeadline());
+Result<std::vector<uint64_t>> DistTensor::CountNonzeroByPartition(std::optional<Deadline> deadline) const {
+  return graph_->partitions().tensors().CountNonzeroByPartition(tensor_, deadline.value_or(graph_->CallDeadline()));
 }
 
-Result<Tensor> DistTensor::Sum() const { return Reduce(sampler::Reduction::kSum); }
-Result<Tensor> DistTensor::Min() const { return Reduce(sampler::Reduction::kMin); }
-Result<Tensor> DistTensor::Max() const { return Reduce(sampler::Reduction::kMax); }
+Result<Tensor> DistTensor::Sum(std::optional<Deadline> deadline) const {
+  return Reduce(sampler::Reduction::kSum, std::move(deadline));
+}
+Result<Tensor> DistTensor::Min(std::optional<Deadline> deadline) const {
+  return Reduce(sampler::Reduction::kMin, std::move(deadline));
+}
+Result<Tensor> DistTensor::Max(std::optional<Deadline> deadline) const {
+  return Reduce(sampler::Reduction::kMax, std::move(deadline));
+}
 
-Result<Tensor> DistTensor::Mean() const {
-  ASSIGN_OR_RETURN(const Tensor sum, Sum());
+Result<Tensor> DistTensor::Mean(std::optional<Deadline> deadline) const {
+  ASSIGN_OR_RETURN(const Tensor sum, Sum(std::move(deadline)));
   Tensor mean = Tensor::Zeros(DType::kF64, sum.shape());
   const std::span<double> values = mean.mutable_values<double>();
   for (size_t i = 0; i < values.size(); ++i) {

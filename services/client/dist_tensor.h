@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,8 +43,10 @@ struct DistTensorOptions {
 
 // A handle to a distributed tensor. Any number of handles, in any processes, may refer to one tensor. At most one
 // process at a time may assign a row (WriteRows); the accumulating writes may come from any number of processes
-// concurrently. Thread-safe except for moving, AttachAs and Detach. Every call ends within the context's call_timeout.
-// The graph must outlive the handle; the graph's destructor waits a few seconds for rows that are being dropped.
+// concurrently. Thread-safe except for moving, AttachAs and Detach. Calls that have a deadline end by it, by
+// default the context's call_timeout from now, or when the deadline's stop is requested (Cancelled: a write may or may
+// not have happened). The handle holds a reference to the graph, whose destructor waits a few seconds for rows that are
+// being dropped.
 class DistTensor {
  public:
   // Creates the tensor, or opens the existing one of that name with its current values if dtype and shape are the same
@@ -74,33 +77,33 @@ class DistTensor {
 
   // Returns rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. Row ids are global ids of
   // nodes, edges or own rows (RowsOf converts ids to them).
-  Result<Tensor> ReadRows(std::span<const GlobalRowId> rows) const;
+  Result<Tensor> ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline = {}) const;
   // Assigns rows, which must be distinct. This and all writes below are acknowledged: a read of any process that starts
   // after the write has returned sees it. `values` has the tensor's dtype and shape [rows.size(), row_shape...]; there
   // is no broadcasting. Each row is written exactly once, or at most once if a connection error or a timeout is
   // returned, and never after a later write of this program.
-  Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values);
+  Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
   // Accumulating writes (RowWrite in tensor_spec.h): rows may repeat, and any number of processes may write to the same
   // rows concurrently.
-  Status AddRows(std::span<const GlobalRowId> rows, const Tensor& values);
-  Status MinRows(std::span<const GlobalRowId> rows, const Tensor& values);
-  Status MaxRows(std::span<const GlobalRowId> rows, const Tensor& values);
+  Status AddRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
+  Status MinRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
+  Status MaxRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
   // Replaces each row by its bitwise OR with the row of `other`: the union of two masks. For Bool and integer dtypes;
   // both tensors must have the same row space, dtype and shape.
-  Status Or(const DistTensor& other);
+  Status Or(const DistTensor& other, std::optional<Deadline> deadline = {});
 
   // Returns the number of elements that are not 0.
-  Result<uint64_t> CountNonzero() const;
+  Result<uint64_t> CountNonzero(std::optional<Deadline> deadline = {}) const;
   // Returns the same number for each partition that holds rows: [partitions].
-  Result<std::vector<uint64_t>> CountNonzeroByPartition() const;
+  Result<std::vector<uint64_t>> CountNonzeroByPartition(std::optional<Deadline> deadline = {}) const;
   // Reduce all rows elementwise: [row_shape...], F64 for floating-point dtypes, I64 or U64 (wrapping around) for
   // others. The result has the same bits under every partitioning: a floating-point sum is computed exactly and rounded
   // once. FailedPrecondition: Min or Max of a tensor without rows.
-  Result<Tensor> Sum() const;
-  Result<Tensor> Min() const;
-  Result<Tensor> Max() const;
+  Result<Tensor> Sum(std::optional<Deadline> deadline = {}) const;
+  Result<Tensor> Min(std::optional<Deadline> deadline = {}) const;
+  Result<Tensor> Max(std::optional<Deadline> deadline = {}) const;
   // Returns Sum divided by the number of rows: F64 [row_shape...]; NaN without rows.
-  Result<Tensor> Mean() const;
+  Result<Tensor> Mean(std::optional<Deadline> deadline = {}) const;
 
   // Makes the tensor readable as a column of the graph's nodes or edges (DistGraph::GatherNodeRows and GatherEdgeRows,
   // inputs of mini-batches of this DistGraph) until Detach or the end of this handle. Sampling does not read attached
@@ -112,11 +115,12 @@ class DistTensor {
 
  private:
   DistTensor(const DistGraph& graph, sampler::TensorHandle tensor, Lifetime lifetime);
-  Status Put(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values);
-  Result<Tensor> Reduce(sampler::Reduction reduction) const;
+  Status Put(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
+             std::optional<Deadline> deadline);
+  Result<Tensor> Reduce(sampler::Reduction reduction, std::optional<Deadline> deadline) const;
   void End() noexcept;
 
-  const DistGraph* graph_;  // null after a move
+  std::shared_ptr<const DistGraph> graph_;  // null after a move
   sampler::TensorHandle tensor_;
   bool drops_rows_;  // whether the destructor drops the rows
   uint64_t num_rows_;

@@ -84,10 +84,10 @@ Result<int64_t> SumOfAmounts(const DistGraph& graph, EdgeTypeId orders, EdgeType
 
   ASSIGN_OR_RETURN(EdgeShare mine,
                    EdgeSplit(graph, orders, "orders", graph::SplitPartName::kTrain, {.columns = options.edge_columns}));
-  ASSIGN_OR_RETURN(const auto loader,
-                   DistEdgeDataLoader::Make(graph, std::move(mine), options, [](MiniBatch batch) -> Result<MiniBatch> {
-                     return batch;  // or tensors made of it
-                   }));
+  const auto collate = [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> {
+    return batch;  // or tensors made of it
+  };
+  ASSIGN_OR_RETURN(const auto loader, DistEdgeDataLoader::Make(graph, std::move(mine), options, collate));
   RETURN_IF_ERROR(loader->StartEpoch(0));
   int64_t sum = 0;
   for (;;) {
@@ -343,7 +343,8 @@ TEST_P(EdgeColumnsTest, NoEdgesHaveNoRows) {
 TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
   const auto graph = GraphOf(0, 1);
   const auto refusal = [&](const auto& edges, const EdgeLoaderOptions& options) {
-    return DistEdgeDataLoader::Make(*graph, edges, options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; })
+    return DistEdgeDataLoader::Make(*graph, edges, options,
+                                    [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; })
         .status();
   };
   EdgeLoaderOptions options = Options();

@@ -49,7 +49,7 @@ Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<
                              .threads = options.threads,
                              .batches_ahead = options.batches_ahead,
                              .want_edge_ids = options.want_edge_ids};
-  EdgeLoaderSource source{.seeds = std::move(seeds), .batches = nullptr};
+  EdgeLoaderSource source{.graph = graph.shared_partitions(), .seeds = std::move(seeds), .batches = nullptr};
   ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), draws));
   return source;
 }

@@ -75,6 +75,7 @@ struct EdgeLoaderOptions {
 
 // The part of an EdgeDataLoader that does not depend on its batch type.
 struct EdgeLoaderSource {
+  std::shared_ptr<sampler::PartitionedGraph> graph;   // referenced by the others
   std::unique_ptr<EdgeListSeeds> seeds;               // null: seeds are read from the graph's splits
   std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
@@ -87,14 +88,15 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare 
                                               const EdgeLoaderOptions& options);
 
 // Data loader with batches of type T, for one consumer thread. `collate` converts a mini-batch to T: it may fetch
-// features, build tensors, or prepare anything else that training needs.
+// features, build tensors, or prepare anything else that training needs. Its second argument is the deadline of its
+// queries, which also ends when the epoch is cancelled or abandoned.
 template <class T>
 class EdgeDataLoader {
  public:
   using Collate = typename CollatedBatches<T>::Collate;
 
-  // Creates a loader. `graph` must outlive it. `collate` is called on a thread of the loader, for one batch at a time.
-  // Errors are those of MakeEdgeLoaderSource. `edges` is one of
+  // Creates a loader, which holds a reference to the graph. `collate` is called on a thread of the loader, for one
+  // batch at a time. Errors are those of MakeEdgeLoaderSource. `edges` is one of
   //   EdgesOfSplit, or an EdgeList that is the same on all ranks: each rank takes its share of every batch
   //   (sampler::PositionsOfShare);
   //   EdgeShare, the edges of this rank (EdgeSplit): MiniBatch::global_num_seeds counts this rank's seeds only. All
@@ -107,14 +109,22 @@ class EdgeDataLoader {
   }
 
   // Starts an epoch at `first_step`. An epoch that is not finished is abandoned.
+  // FailedPrecondition: this process was forked from the one that made the loader.
   Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
   // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
   // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
+  // The same until the deadline. DeadlineExceeded, Cancelled (the deadline's stop was requested): the batch can be
+  // requested again.
+  Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
+  // Ends the epoch and its queries early, from any thread: a pending Next returns Cancelled, as do later ones until
+  // StartEpoch.
+  void Cancel() { batches_.Cancel(); }
 
  private:
   EdgeDataLoader(const DistGraph& graph, EdgeLoaderSource source, const EdgeLoaderOptions& options, Collate collate)
-      : source_(std::move(source)), batches_(graph, *source_.batches, options.batches_ahead, std::move(collate)) {}
+      : source_(std::move(source)),
+        batches_(graph.context().call_timeout, *source_.batches, options.batches_ahead, std::move(collate)) {}
 
   const EdgeLoaderSource source_;
   CollatedBatches<T> batches_;  // references source_

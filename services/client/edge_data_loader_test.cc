@@ -26,7 +26,7 @@ constexpr EdgeTypeId kLinkType(0);
 constexpr NodeTypeId kLinkEnd(0);
 constexpr uint64_t kLinksPerBatch = 64;
 
-Result<MiniBatch> AsDrawn(MiniBatch batch) { return batch; }
+Result<MiniBatch> AsDrawn(MiniBatch batch, const Deadline&) { return batch; }
 
 // 200 training links in both directions.
 EdgeLoaderOptions LinkOptions(NegativeKind kind = NegativeKind::kUniform) {
@@ -273,7 +273,7 @@ TEST_F(EdgeDataLoaderTest, NegativesMayBeLeftOut) {
 TEST_F(EdgeDataLoaderTest, GivesWhatCollateMakesUpToItsError) {
   const auto graph = GraphOf(0, 1);
   const auto loader = EdgeDataLoader<uint32_t>::Make(*graph, EdgesOfSplit{{kLinkType}, "links"}, LinkOptions(),
-                                                     [](MiniBatch batch) -> Result<uint32_t> {
+                                                     [](MiniBatch batch, const Deadline&) -> Result<uint32_t> {
                                                        if (batch.step == 2) return DataLoss("of step 2");
                                                        return batch.step * 1000 + batch.global_num_seeds;
                                                      });

@@ -15,7 +15,7 @@ std::vector<GlobalNodeId> NodesAt(std::span<const int64_t> ids) {
 
 }  // namespace
 
-Result<Subgraph> DistGraph::EdgeSubgraph(const EdgesByType& edges) const {
+Result<Subgraph> DistGraph::EdgeSubgraph(const EdgesByType& edges, std::optional<Deadline> deadline) const {
   Subgraph subgraph;
   subgraph.nodes.resize(schema().num_node_types());
   std::vector<sampler::NodeNumbering> numbering;
@@ -30,7 +30,7 @@ Result<Subgraph> DistGraph::EdgeSubgraph(const EdgesByType& edges) const {
     return rows;
   };
   for (const auto& [type, ids] : edges) {
-    ASSIGN_OR_RETURN(const Tensor ends, FindEdges(type, ids));
+    ASSIGN_OR_RETURN(const Tensor ends, FindEdges(type, ids, deadline));
     const std::span<const int64_t> values = ends.values<int64_t>();
     SubgraphRelation relation{.edge_type = type, .edge_ids = ids};
     relation.sources = rows_of(schema().SourceOf(type), values.first(ids.size()));

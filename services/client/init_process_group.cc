@@ -95,7 +95,7 @@ Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context,
   for (int attempt = 1;; ++attempt) {
     ASSIGN_OR_RETURN(std::string address, Look(graph, deadline));
     if (!address.empty()) return address;
-    if (context.session.channel.stop.stop_requested())
+    if (context.session.channel.stop.stop_requested() || deadline.stop().stop_requested())
       return Cancelled("stopped while waiting for the address of rank 0");
     const std::chrono::nanoseconds delay = DelayBefore(attempt, pace, static_cast<uint32_t>(jitter()));
     Clock::Real().SleepFor(std::min(delay, deadline.Remaining()));

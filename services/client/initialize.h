@@ -14,13 +14,14 @@
 //   ESPALIER_INCARNATION      number of restarts of the job so far; absent: the newest that the servers have seen
 //   ESPALIER_JOB_NAME         name of the job, which selects its tensors, incarnation and samplers on servers that
 //                             several jobs share; absent: the job without a name
-//   ESPALIER_ACCESS           auto, rpc or mapped (session.h); absent: auto
+//   ESPALIER_ACCESS           auto, rpc or mapped (session_options.h); absent: auto
 //   ESPALIER_CONNECT_SECONDS  timeout in seconds for the servers to be up; absent: 60
 //   ESPALIER_CALL_SECONDS     timeout in seconds of one query, including retries; absent: 600
 //   ESPALIER_LOCAL_ADDRESS    address of this machine at which other ranks reach this one (init_process_group.h);
-//   absent: loopback ESPALIER_INSECURE_LISTEN_ANY  true: allow a plaintext port at that address even if other machines
-//   can reach it;
-//                             absent: false
+//                             absent: loopback
+//   ESPALIER_INSECURE_LISTEN_ANY
+//                             true: allow a plaintext port at that address even if other machines can reach it; absent:
+//                             false
 //   ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY, ESPALIER_TLS_JOB
 //                             paths of the CA, certificate and key, and namespace/uid of the job, for mutual TLS with
 //                             servers and ranks: all four, or none; none: plaintext
@@ -37,7 +38,7 @@
 #include <vector>
 
 #include "services/base/environment.h"
-#include "services/client/session.h"
+#include "services/client/session_options.h"
 #include "services/graph/ids.h"
 
 namespace espalier::client {

@@ -41,7 +41,7 @@ Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNo
   plan.split = "nodes";
   plan.num_trainers = num_trainers;
   plan.rank = rank;
-  NodeLoaderSource source;
+  NodeLoaderSource source{.graph = graph.shared_partitions(), .seeds = nullptr, .batches = nullptr};
   source.seeds = std::make_unique<NodeListSeeds>(options.seed_type, std::move(nodes), positions, options.batch_size,
                                                  options.last_batch);
   ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), DrawsOf(options)));
@@ -59,7 +59,7 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const Node
   plan.num_steps = StepsOfLoader(total, options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
-  NodeLoaderSource source;
+  NodeLoaderSource source{.graph = graph.shared_partitions(), .seeds = nullptr, .batches = nullptr};
   ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, nullptr, std::move(plan), DrawsOf(options)));
   return source;
 }

@@ -49,6 +49,7 @@ struct NodeLoaderOptions {
 
 // The part of a NodeDataLoader that does not depend on its batch type.
 struct NodeLoaderSource {
+  std::shared_ptr<sampler::PartitionedGraph> graph;   // referenced by the others
   std::unique_ptr<NodeListSeeds> seeds;               // null: seeds are read from the graph's splits
   std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
@@ -62,15 +63,16 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare 
                                               const NodeLoaderOptions& options);
 
 // Data loader with batches of type T, for one consumer thread. `collate` converts a mini-batch to T: it may fetch
-// features, build tensors, or prepare anything else that training needs.
+// features, build tensors, or prepare anything else that training needs. Its second argument is the deadline of its
+// queries, which also ends when the epoch is cancelled or abandoned.
 template <class T>
 class NodeDataLoader {
  public:
   using Collate = typename CollatedBatches<T>::Collate;
 
   // Creates a loader over a split, or over a list that is the same on all ranks. Each rank takes its share of every
-  // batch (sampler::ShareOfBatch). `graph` must outlive the loader. `collate` is called on a thread of the loader, for
-  // one batch at a time. Errors are those of MakeNodeLoaderSource.
+  // batch (sampler::ShareOfBatch). The loader holds a reference to the graph. `collate` is called on a thread of the
+  // loader, for one batch at a time. Errors are those of MakeNodeLoaderSource.
   static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, const NodesOfSplit& nodes,
                                                       const NodeLoaderOptions& options, Collate collate) {
     ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, nodes, options));
@@ -90,14 +92,22 @@ class NodeDataLoader {
   }
 
   // Starts an epoch at `first_step`. An epoch that is not finished is abandoned.
+  // FailedPrecondition: this process was forked from the one that made the loader.
   Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
   // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
   // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
+  // The same until the deadline. DeadlineExceeded, Cancelled (the deadline's stop was requested): the batch can be
+  // requested again.
+  Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
+  // Ends the epoch and its queries early, from any thread: a pending Next returns Cancelled, as do later ones until
+  // StartEpoch.
+  void Cancel() { batches_.Cancel(); }
 
  private:
   NodeDataLoader(const DistGraph& graph, NodeLoaderSource source, const NodeLoaderOptions& options, Collate collate)
-      : source_(std::move(source)), batches_(graph, *source_.batches, options.batches_ahead, std::move(collate)) {}
+      : source_(std::move(source)),
+        batches_(graph.context().call_timeout, *source_.batches, options.batches_ahead, std::move(collate)) {}
 
   const NodeLoaderSource source_;
   CollatedBatches<T> batches_;  // references source_

@@ -175,9 +175,9 @@ TEST_P(NodeSplitTest, EpochsAreEquallyLongOnEveryRank) {
     options.sampling.layers = {{{3}}};
     std::multiset<GlobalNodeId> seen;
     for (uint32_t rank = 0; rank < shares.size(); ++rank) {
-      auto loader =
-          DistNodeDataLoader::Make(*graphs_[rank], shares[rank], options,
-                                   [](sampler::MiniBatch batch) -> Result<sampler::MiniBatch> { return batch; });
+      auto loader = DistNodeDataLoader::Make(
+          *graphs_[rank], shares[rank], options,
+          [](sampler::MiniBatch batch, const Deadline&) -> Result<sampler::MiniBatch> { return batch; });
       ASSERT_TRUE(loader.ok()) << loader.status().ToString();
       ASSERT_TRUE((*loader)->StartEpoch(2).ok());
       uint64_t batches = 0;

@@ -47,8 +47,8 @@ class SamplerLoadersTest : public ::testing::TestWithParam<bool> {
   template <class Nodes>
   static std::vector<MiniBatch> BatchesOfNodes(const DistGraph& graph, const Nodes& nodes,
                                                const NodeLoaderOptions& options) {
-    auto loader =
-        DistNodeDataLoader::Make(graph, nodes, options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
+    auto loader = DistNodeDataLoader::Make(graph, nodes, options,
+                                           [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; });
     ESPALIER_CHECK(loader.ok()) << loader.status().ToString();
     ESPALIER_CHECK((*loader)->StartEpoch(kLoadedEpoch).ok());
     std::vector<MiniBatch> batches;
@@ -133,7 +133,7 @@ TEST_P(SamplerLoadersTest, SamplersDrawTheBatchesOfEdges) {
 
 TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
   const auto graph = GraphOf(0, 1);
-  const auto no_collate = [](MiniBatch batch) -> Result<MiniBatch> { return batch; };
+  const auto no_collate = [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; };
   NodeLoaderOptions options = NodeOptions();
   options.sampled_by = SampledBy::kSamplers;
   const auto refusal = [&](const DistGraph& of, const auto& nodes) {
@@ -186,8 +186,8 @@ TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
   samplers.Kill(0);
   NodeLoaderOptions options = NodeOptions();
   options.sampled_by = SampledBy::kSamplers;
-  auto loader =
-      DistNodeDataLoader::Make(*graph, Nodes(), options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
+  auto loader = DistNodeDataLoader::Make(*graph, Nodes(), options,
+                                         [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; });
   ASSERT_TRUE(loader.ok()) << loader.status().ToString();
   const Timer timer;
   ASSERT_TRUE((*loader)->StartEpoch(0).ok());
@@ -204,8 +204,8 @@ TEST_P(SamplerLoadersTest, ABatchThatTheSamplersJobDoesNotHaveIsRefused) {
   const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());
   NodeLoaderOptions options = NodeOptions();
   options.sampled_by = SampledBy::kSamplers;
-  const auto loader =
-      DistNodeDataLoader::Make(*graph, Nodes(), options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
+  const auto loader = DistNodeDataLoader::Make(
+      *graph, Nodes(), options, [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; });
   ASSERT_TRUE(loader.ok()) << loader.status().ToString();
   ASSERT_TRUE((*loader)->StartEpoch(0).ok());
   const Status refused = (*loader)->Next().status();

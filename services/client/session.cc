@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "services/client/mapped_partition.h"
+#include "services/client/remote/remote_partition.h"
 #include "services/client/server_group.h"
 #include "services/client/standalone.h"
+#include "services/rpc/forked.h"
 #include "services/rpc/machine.h"
 
 namespace espalier::client {
@@ -49,6 +51,7 @@ Result<Access> ParseAccess(const std::string& text) {
 
 Result<Session> Connect(const SessionOptions& options) {
   if (!options.standalone.partitions_uri.empty()) return OpenStandalone(options);
+  RETURN_IF_ERROR(rpc::CheckNotForked());
   ASSIGN_OR_RETURN(const std::vector<ServerGroup> groups,
                    FindServers(options, Deadline::After(options.connect_timeout)));
 

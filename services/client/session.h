@@ -1,59 +1,16 @@
 // A session: connections to the graph servers of a job, or partitions that this process opens itself.
 #pragma once
 
-#include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "services/client/describe.h"
-#include "services/client/remote/remote_partition.h"
+#include "services/base/status.h"
+#include "services/client/remote/incarnation.h"
+#include "services/client/session_options.h"
 #include "services/sampler/routing/partitioned_graph.h"
-#include "services/storage/local_cache.h"
-#include "services/storage/store_settings.h"
 
 namespace espalier::client {
-
-// How immutable data of a partition is read.
-enum class Access {
-  kAuto,    // map the files if the server runs on the same host as the same user, otherwise use RPC
-  kRpc,     // always use RPC
-  kMapped,  // map the files of all partitions; FailedPrecondition if that is not possible
-};
-const char* NameOf(Access access);                    // "auto", "rpc", "mapped"
-Result<Access> ParseAccess(const std::string& text);  // inverse of NameOf; InvalidArgument: any other text
-
-// Location of partitions that this process opens itself: standalone mode, without graph servers (standalone.h).
-struct StandaloneOptions {
-  std::string partitions_uri;     // URI of the folder with manifest.json; empty: use graph servers
-  storage::StoreSettings stores;  // settings for an s3:// URI
-  // Local copies of files that cannot be mapped where they are stored. Without a folder all files must be mappable.
-  storage::LocalCacheOptions cache;
-};
-
-struct SessionOptions {
-  // One entry per partition, in any order: "host:port" of its server, or of several replicas joined by '|'. Immutable
-  // data is read from any reachable replica, preferably one on this machine. Writable data (tensors, learnable rows) is
-  // on the first replica only.
-  std::vector<std::string> addresses;
-  StandaloneOptions standalone;  // instead of addresses
-  std::string partition_key;     // expected partition key; empty: any, but all servers must hold the same
-  // Name of the job, which selects its tensors and incarnation on servers that several jobs share; empty: the job
-  // without a name.
-  std::string job;
-  // Incarnation of the job. Servers reject requests of an older incarnation than the newest one they have seen. Absent:
-  // the newest one that the servers have seen.
-  std::optional<uint64_t> incarnation;
-  Access access = Access::kAuto;
-  std::chrono::milliseconds connect_timeout{60'000};  // until a server of every partition is up
-  // More than 0: how long to wait for the other replicas of a partition of which one has answered.
-  std::chrono::milliseconds replicas_timeout{2'000};
-  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // preferred size of one response; larger ones are divided
-  size_t calls_in_flight = 4;                               // concurrent calls per query and server, at least 1
-  std::string machine;           // name of this machine, in the form that servers report; empty: rpc::ThisMachine()
-  rpc::ChannelSettings channel;  // its stop ends Connect, and every later query, with CANCELLED
-};
 
 // A graph and how it is accessed. Thread-safe. The graph is shared: it lives on after the session while it is
 // referenced.

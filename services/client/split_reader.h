@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -43,6 +44,9 @@ class SplitReader {
   // of the graph (sampler::SeedQuery::want_edge_ids).
   void WantEdgeIds() { query_.want_edge_ids = true; }
 
+  // Sets the deadline of all later queries together. Default: each has the context's call_timeout.
+  void set_deadline(std::optional<Deadline> deadline) { deadline_ = std::move(deadline); }
+
   // Returns the number of items. InvalidArgument: there is no such type. NotFound: there is no such split.
   Result<uint64_t> Count() const {
     RETURN_IF_ERROR(sampler::CheckSeedTypes(query_, graph_.schema()));
@@ -59,8 +63,7 @@ class SplitReader {
       const uint64_t step_first = step * query_.batch_size;
       RETURN_IF_ERROR(CheckStep(step, query_.batch_size));
       query_.step = static_cast<uint32_t>(step);
-      ASSIGN_OR_RETURN(const sampler::GlobalBatch batch,
-                       graph_.partitions().SeedsOfStep(query_, graph_.CallDeadline()));
+      ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query_, QueryDeadline()));
       const uint64_t end = std::min(range.last, step_first + batch.seeds.size());
       if (end <= position) return Internal("split '" + query_.split + "' ends before its last item");
       for (; position < end; ++position) {
@@ -84,7 +87,7 @@ class SplitReader {
     query.want_edge_ids = false;
     query.step = 0;
     query.batch_size = 1;  // the first query returns one row, whose dtype and shape determine the rows per query
-    ASSIGN_OR_RETURN(const sampler::GlobalBatch first, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
+    ASSIGN_OR_RETURN(const sampler::GlobalBatch first, graph_.partitions().SeedsOfStep(query, QueryDeadline()));
     RowPieces rows(positions.size());
     RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(first.rows, {})));
     query.batch_size = RowsPerQuestion(first.rows, query_.batch_size, bytes_per_question);
@@ -92,7 +95,7 @@ class SplitReader {
       const uint64_t step = positions[next] / query.batch_size;
       RETURN_IF_ERROR(CheckStep(step, query.batch_size));
       query.step = static_cast<uint32_t>(step);
-      ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
+      ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query, QueryDeadline()));
       std::vector<uint64_t> places;
       for (; next < positions.size() && positions[next] / query.batch_size == step; ++next) {
         places.push_back(positions[next] - step * query.batch_size);
@@ -120,8 +123,11 @@ class SplitReader {
     query_.batch_size = items_per_question;
   }
 
+  Deadline QueryDeadline() const { return deadline_.value_or(graph_.CallDeadline()); }
+
   const DistGraph& graph_;
   sampler::SeedQuery query_;
+  std::optional<Deadline> deadline_;
 };
 
 }  // namespace espalier::client

@@ -101,7 +101,8 @@ TEST_F(StandaloneTest, LoadersMakeTheSameBatches) {
   const auto batches = [&](const DistGraph& graph) {
     std::vector<std::vector<std::vector<GlobalNodeId>>> nodes;
     auto loader = DistNodeDataLoader::Make(
-        graph, Papers(graph), options, [](sampler::MiniBatch batch) -> Result<sampler::MiniBatch> { return batch; });
+        graph, Papers(graph), options,
+        [](sampler::MiniBatch batch, const Deadline&) -> Result<sampler::MiniBatch> { return batch; });
     ESPALIER_CHECK(loader.ok()) << loader.status().ToString();
     EXPECT_TRUE((*loader)->StartEpoch(1).ok());
     for (;;) {
@@ -124,7 +125,7 @@ TEST_F(StandaloneTest, TensorsAreThisProcessesOwn) {
   ASSERT_TRUE(visits->AddRows(rows, Tensor::FromVector(std::vector<int64_t>(rows.size(), 2))).ok());
   EXPECT_EQ(visits->Sum()->ValueAsInt(0), 2 * static_cast<int64_t>(rows.size()));
   ASSERT_TRUE(visits->AttachAs("visits").ok());
-  EXPECT_EQ(alone->GatherNodeRows(kPaper, "visits", {GlobalNodeId(1)})->ValueAsInt(0), 2);
+  EXPECT_EQ(alone->GatherNodeRows(kPaper, "visits", std::vector{GlobalNodeId(1)})->ValueAsInt(0), 2);
   EXPECT_EQ(DistTensor::Open(*Alone(), RowSpace::Nodes(kPaper), "visits").status().code(), StatusCode::kNotFound);
 }
 

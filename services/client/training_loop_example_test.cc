@@ -33,11 +33,11 @@ Status TrainOn(const DistGraph& graph, const std::string& split, uint32_t epochs
   options.batch_size = 1000 * graph.world_size();  // of all ranks together
   options.sampling.layers = {{{10}}, {{25}}};      // by relation; the model's first layer first
   options.sampling.seed = 1;
-  const auto collate = [&](sampler::MiniBatch blocks) -> Result<Batch> {
+  const auto collate = [&](sampler::MiniBatch blocks, const Deadline& deadline) -> Result<Batch> {
     const std::vector<GlobalNodeId>& nodes = blocks.nodes[product.value];  // the seeds come first
     const std::vector<GlobalNodeId> seeds(nodes.begin(), nodes.begin() + blocks.num_seeds);
-    ASSIGN_OR_RETURN(Tensor features, graph.GatherNodeRows(product, "node-feat", nodes));
-    ASSIGN_OR_RETURN(Tensor labels, graph.GatherNodeRows(product, "node-label", seeds));
+    ASSIGN_OR_RETURN(Tensor features, graph.GatherNodeRows(product, "node-feat", nodes, deadline));
+    ASSIGN_OR_RETURN(Tensor labels, graph.GatherNodeRows(product, "node-label", seeds, deadline));
     return Batch{std::move(blocks), std::move(features), std::move(labels)};
   };
   ASSIGN_OR_RETURN(const auto loader, NodeDataLoader<Batch>::Make(graph, train_nodes, options, collate));

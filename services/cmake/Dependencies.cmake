@@ -15,11 +15,7 @@ find_package(spdlog REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(OpenMP COMPONENTS CXX)  # Debian's clang has none: builds without services/kernels, and so without the trainer
 
-find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
-find_library(METIS_LIBRARY metis REQUIRED)
-add_library(espalier_metis INTERFACE)
-target_include_directories(espalier_metis SYSTEM INTERFACE ${METIS_INCLUDE_DIR})
-target_link_libraries(espalier_metis INTERFACE ${METIS_LIBRARY})
+find_package(METIS REQUIRED)
 
 if(ESPALIER_TRAINER)
   include(Torch)  # espalier_torch

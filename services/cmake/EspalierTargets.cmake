@@ -4,22 +4,28 @@
 # lower layers: anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
 # executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). KERNELS: its loops decide how
 # fast training is, so a release build optimises them as far as it can; and its tests are IN_RELEASE (espalier_test).
-# TESTS_WITH_TORCH: they are WITH_TORCH (espalier_test).
+# TESTS_WITH_TORCH: they are WITH_TORCH (espalier_test). PUBLIC_HEADERS: those that programs of other projects include
+# (PublicHeaders.cmake).
 function(espalier_library)
   cmake_parse_arguments(ARG "KERNELS;TESTS_WITH_TORCH" "NAME;LAYER;TEST_LABEL"
-    "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
+    "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS;PUBLIC_HEADERS" ${ARGN})
   espalier_refuse_words(${ARG_NAME} ${ARG_UNPARSED_ARGUMENTS})
   set(target espalier_${ARG_NAME})
   if(ARG_SOURCES)
     add_library(${target} STATIC ${ARG_SOURCES})
-    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS} espalier_warnings)
+    set(scope PUBLIC)
+    target_link_libraries(${target} PUBLIC ${ARG_DEPS}
+      PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:espalier_warnings>)
     espalier_may_share_common_headers(${target})
   else()  # headers only
     add_library(${target} INTERFACE)
-    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+    set(scope INTERFACE)
     target_link_libraries(${target} INTERFACE ${ARG_DEPS})
   endif()
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  espalier_declare_public_headers(${ARG_PUBLIC_HEADERS})
   add_library(espalier::${ARG_NAME} ALIAS ${target})
   set_property(TARGET ${target} PROPERTY ESPALIER_LAYER ${ARG_LAYER})
   espalier_check_layers(${ARG_NAME} ${ARG_LAYER} ${ARG_DEPS} ${ARG_PRIVATE_DEPS})

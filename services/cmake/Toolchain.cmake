@@ -29,8 +29,11 @@ endif()
 # Results must not depend on which expressions the compiler fuses into multiply-adds.
 add_compile_options(-ffp-contract=off)
 
-# As some libraries ask for, and then everywhere: a precompiled header is for code that was compiled the same way.
+# As some libraries require, and then everywhere: a precompiled header is for code that was compiled the same way.
 add_compile_options(-pthread)
+# One build of each library for programs and for shared libraries (docs/programs.md). Functions are not replaced at load
+# time, so they may be inlined as in a program.
+add_compile_options(-fPIC -fno-semantic-interposition)
 
 add_library(espalier_warnings INTERFACE)
 target_compile_options(espalier_warnings INTERFACE

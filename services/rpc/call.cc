@@ -17,6 +17,7 @@
 #include "services/base/mutex.h"
 #include "services/rpc/callee.h"
 #include "services/rpc/deadline.h"
+#include "services/rpc/forked.h"
 #include "services/rpc/server_answer.h"
 #include "services/rpc/status_map.h"
 
@@ -48,7 +49,9 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
         peer_(callee.peer()) {}
 
   void Start() {
+    if (const Status usable = CheckNotForked(); !usable.ok()) return done_(Described(usable));
     on_stop_.emplace(peer_->stop, CancelCall{weak_from_this()});
+    on_deadline_stop_.emplace(deadline_.stop(), CancelCall{weak_from_this()});
     Attempt();
   }
 
@@ -68,7 +71,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
       context_ = context;
     }
     // Checked after context_ is set, so that a later stop request cancels this context.
-    if (peer_->stop.stop_requested()) return End(Stopped());
+    if (StopRequested()) return End(Stopped());
     ++attempts_;
     if (attempts_ > 1 && peer_->metrics != nullptr) peer_->metrics->CountRetry(ShortName(method_), retry_cause_);
     if (replicas_ != nullptr) {
@@ -96,7 +99,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
       const bool gave_up = status.code() == StatusCode::kDeadlineExceeded && !last_unavailable_.ok();
       return End(Described(gave_up ? last_unavailable_ : status));
     }
-    if (peer_->stop.stop_requested()) return End(Stopped());
+    if (StopRequested()) return End(Stopped());
     last_unavailable_ = status;
     if (replicas_ != nullptr && replicas_->choice.AnyIsAwake() && !deadline_.HasPassed()) return Attempt();
     ++backoffs_;
@@ -108,6 +111,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   // A server that did not respond before the deadline counts as unreachable: other replicas are preferred from now on.
   void ReportToReplicas(StatusCode code) {
     if (replicas_ == nullptr) return;
+    if (code == StatusCode::kCancelled && StopRequested()) return replicas_->choice.GivenUp(picked_);
     const bool was_reached =
         code != StatusCode::kUnavailable && code != StatusCode::kCancelled && code != StatusCode::kDeadlineExceeded;
     if (was_reached) return replicas_->choice.Answered(picked_);
@@ -120,7 +124,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     auto alarm = std::make_shared<grpc::Alarm>();
     MutexLock lock(&mutex_);
     alarm_.swap(alarm);
-    if (peer_->stop.stop_requested()) return false;
+    if (StopRequested()) return false;
     alarm_->Set(std::chrono::system_clock::now() + delay, [self = shared_from_this()](bool) mutable {
       const auto held = std::move(self);  // gRPC keeps the callback; it must not keep this call
       held->Attempt();
@@ -153,9 +157,11 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     done_(std::move(reply));
   }
 
+  bool StopRequested() const { return peer_->stop.stop_requested() || deadline_.stop().stop_requested(); }
+
   Status Stopped() const {
-    return Described(Cancelled("the process was asked to stop" +
-                               (last_unavailable_.ok() ? "" : "; last error: " + last_unavailable_.message())));
+    const std::string what = peer_->stop.stop_requested() ? "the process was asked to stop" : "the call was cancelled";
+    return Described(Cancelled(what + (last_unavailable_.ok() ? "" : "; last error: " + last_unavailable_.message())));
   }
 
   Status Described(const Status& status) const {
@@ -183,7 +189,9 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   Mutex mutex_;
   std::shared_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // of the newest attempt
   std::shared_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);            // of the newest backoff
-  std::optional<std::stop_callback<CancelCall>> on_stop_;                 // last: uses the members above
+  // Last: they use the members above.
+  std::optional<std::stop_callback<CancelCall>> on_stop_;
+  std::optional<std::stop_callback<CancelCall>> on_deadline_stop_;
 };
 
 }  // namespace

@@ -16,9 +16,10 @@ namespace espalier::rpc {
 // Retries, with jittered backoff until the deadline: UNAVAILABLE, and CANCELLED, which a server returns while it shuts
 // down; a restart of the server within the deadline is therefore invisible. Other errors are returned. With several
 // replicas (callee.h) each attempt chooses one, without backoff while a replica is available.
-// When the stop of the peer is requested, the call ends with CANCELLED, during an attempt as well as during a backoff.
-// `done` runs on a gRPC thread, or on the calling thread before this returns if the stop was requested before; the
-// state of the call lives until `done` has returned.
+// When the stop of the peer or of the deadline is requested, the call ends with CANCELLED, during an attempt as well as
+// during a backoff. `done` runs on a gRPC thread, or on the calling thread before this returns if a stop was requested
+// before or the process was forked (FAILED_PRECONDITION, forked.h); the state of the call lives until `done` has
+// returned.
 void CallWithRetries(Callee callee, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done);
 

@@ -55,18 +55,41 @@ std::shared_ptr<Peer> StoppablePeer(const std::string& address, const std::stop_
 
 TEST(CallTest, EndsAtOnceWhenAskedToStop) {
   for (const DeafAddress::Kind kind : {DeafAddress::Kind::kRefuses, DeafAddress::Kind::kNeverAnswers}) {
-    const DeafAddress deaf(kind);
+    for (const bool by_deadline : {false, true}) {
+      const DeafAddress deaf(kind);
+      std::stop_source stop, never;
+      const Deadline deadline = Deadline::After(std::chrono::hours(1)).OrStop((by_deadline ? stop : never).get_token());
+      std::promise<Status> ended;
+      CallWithRetries(StoppablePeer(deaf.address(), by_deadline ? never : stop), kHealth, Empty(), deadline,
+                      [&](const Result<grpc::ByteBuffer>& reply) { ended.set_value(reply.status()); });
+      stop.request_stop();
+
+      std::future<Status> end = ended.get_future();
+      ASSERT_EQ(end.wait_for(seconds(60)), std::future_status::ready);
+      const Status status = end.get();
+      EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
+      EXPECT_THAT(status.message(), HasSubstr(deaf.address()));
+      EXPECT_THAT(status.message(),
+                  HasSubstr(by_deadline ? "the call was cancelled" : "the process was asked to stop"));
+    }
+  }
+}
+
+TEST(CallTest, ACancelledCallSaysNothingAboutAReplica) {
+  const DeafAddress silent(DeafAddress::Kind::kNeverAnswers), other(DeafAddress::Kind::kNeverAnswers);
+  const std::stop_source never;
+  const auto replicas = std::make_shared<Replicas>(
+      std::vector{StoppablePeer(silent.address(), never), StoppablePeer(other.address(), never)},
+      std::vector{true, false});
+  for (int call = 0; call < 3; ++call) {
     std::stop_source stop;
     std::promise<Status> ended;
-    CallWithRetries(StoppablePeer(deaf.address(), stop), kHealth, Empty(), Deadline::After(std::chrono::hours(1)),
+    CallWithRetries(replicas, kHealth, Empty(), Deadline::After(std::chrono::hours(1)).OrStop(stop.get_token()),
                     [&](const Result<grpc::ByteBuffer>& reply) { ended.set_value(reply.status()); });
     stop.request_stop();
-
-    std::future<Status> end = ended.get_future();
-    ASSERT_EQ(end.wait_for(seconds(60)), std::future_status::ready);
-    const Status status = end.get();
-    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
-    EXPECT_THAT(status.message(), HasSubstr(deaf.address()));
+    const Status status = ended.get_future().get();
+    EXPECT_EQ(status.code(), StatusCode::kCancelled);
+    EXPECT_THAT(status.message(), HasSubstr(silent.address()));  // the near one, each time
   }
 }
 

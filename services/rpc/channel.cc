@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "services/rpc/callback_threads.h"
+#include "services/rpc/forked.h"
 
 namespace espalier::rpc {
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ChannelSettings& settings) {
+  UseGrpcInThisProcess();
   KeepCallbackThreads();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(settings.max_message_bytes));
@@ -40,5 +42,11 @@ Peer::Peer(std::string peer_name, std::string peer_address, const ChannelSetting
       metrics(settings.metrics),
       channel(MakeChannel(address, settings)),
       stub(channel) {}
+
+Peer::~Peer() {
+  // Closing a connection in a forked child would remove it from the parent's epoll set: leave it to the end of the
+  // process.
+  if (!CheckNotForked().ok()) new std::shared_ptr<grpc::Channel>(channel);
+}
 
 }  // namespace espalier::rpc

@@ -57,6 +57,11 @@ void ReplicaChoice::Unreachable(size_t server) {
   if (called.rests_until <= now) Rest(called, now);  // calls that fail together count once
 }
 
+void ReplicaChoice::GivenUp(size_t server) {
+  MutexLock lock(&mutex_);
+  --servers_[server].calls_in_flight;
+}
+
 bool ReplicaChoice::AnyIsAwake() const {
   const SteadyTime now = clock_.Now();
   MutexLock lock(&mutex_);

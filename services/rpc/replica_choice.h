@@ -25,10 +25,11 @@ class ReplicaChoice {
   // near[i]: whether server i runs on this machine; at least one server. The clock must outlive this object.
   explicit ReplicaChoice(std::vector<bool> near, ReplicaRest rest = {}, Clock& clock = Clock::Real());
 
-  // Returns the index of a server. The caller must call Answered or Unreachable once with this index.
+  // Returns the index of a server. The caller must call Answered, Unreachable or GivenUp once with this index.
   size_t Pick() ABSL_LOCKS_EXCLUDED(mutex_);
   void Answered(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // also with an error
   void Unreachable(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);
+  void GivenUp(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // cancelled on this side: says nothing about the server
 
   // Returns whether Pick would return a server that does not rest.
   bool AnyIsAwake() const ABSL_LOCKS_EXCLUDED(mutex_);

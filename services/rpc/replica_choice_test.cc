@@ -81,6 +81,17 @@ TEST_F(ReplicaChoiceTest, OneCallFindsOutWhetherAServerIsBack) {
   EXPECT_EQ(choice.Pick(), 0u);
 }
 
+TEST_F(ReplicaChoiceTest, ACallThatIsGivenUpChangesNothing) {
+  ReplicaChoice choice({true, false}, kRest, clock_);
+  const size_t picked = choice.Pick();
+  choice.GivenUp(picked);
+  EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
+  EXPECT_EQ(CallUnreachable(choice), 0u);
+  clock_.Advance(kRest.first);
+  choice.GivenUp(choice.Pick());  // it was to find out for all
+  EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
+}
+
 TEST_F(ReplicaChoiceTest, RestsLongerEachTimeUpToALimit) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   for (const milliseconds rest : {milliseconds(500), milliseconds(1000), milliseconds(2000), milliseconds(2000)}) {

@@ -8,6 +8,7 @@
 #include "services/rpc/address.h"
 #include "services/rpc/callback_threads.h"
 #include "services/rpc/deadline.h"
+#include "services/rpc/forked.h"
 
 namespace espalier::rpc {
 namespace {
@@ -60,6 +61,8 @@ Status CheckListenAddress(const ServerOptions& options) { return ParseListenAddr
 Result<std::unique_ptr<RpcServer>> RpcServer::Start(const ServerOptions& options,
                                                     const std::vector<grpc::Service*>& services) {
   ASSIGN_OR_RETURN(HostPort listen, ParseListenAddress(options));
+  RETURN_IF_ERROR(CheckNotForked());
+  UseGrpcInThisProcess();
   KeepCallbackThreads();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;

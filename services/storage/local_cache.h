@@ -18,20 +18,12 @@
 #include <optional>
 #include <string>
 
-#include "services/base/environment.h"
 #include "services/base/mutex.h"
 #include "services/storage/file_lock.h"
+#include "services/storage/local_cache_options.h"
 #include "services/storage/vouched_file.h"
 
 namespace espalier::storage {
-
-struct LocalCacheOptions {
-  std::string folder;      // made where it is missing; relative: from the working directory
-  uint64_t max_bytes = 0;  // of all entries together; 0: as much as the disk has
-};
-
-// $XDG_CACHE_HOME/espalier or $HOME/.cache/espalier; "" where neither is set.
-std::string DefaultCacheFolder(const EnvironmentMap& environment);
 
 // A file in the making. Its bytes may be what a try before left there.
 struct PartialFile {

@@ -11,10 +11,11 @@ from pathlib import Path
 SOURCE = Path(os.environ["ESPALIER_SOURCE"])
 CALL = re.compile(r"^\s*(espalier_\w+)\(\s*NAME\s+([\w-]+)([^()]*(?:\$<[^()]*>[^()]*)*)\)", re.MULTILINE)
 COMMENT = re.compile(r"#.*")
-KEYWORDS = {"LAYER", "TEST_LABEL", "SOURCES", "DEPS", "PRIVATE_DEPS", "TESTS", "TEST_DEPS"}
+KEYWORDS = {"LAYER", "TEST_LABEL", "SOURCES", "DEPS", "PRIVATE_DEPS", "TESTS", "TEST_DEPS", "PUBLIC_HEADERS"}
 GENERATED = {"espalier::proto"}  # its headers lie in the build folder
 WITHOUT_LIBRARIES = {"espalier-trainer"}  # has numbers of base/exit_code.h, and links nothing, to be there at once
 INCLUDE = re.compile(r'^#include "((?:services|operator)/[^"]+)"', re.MULTILINE)
+PUBLIC_INCLUDE = re.compile(r'^#include "espalier/([^"]+(?<!\.pb)\.h)"', re.MULTILINE)  # as other projects include them
 
 
 def lists_of(text):
@@ -78,7 +79,8 @@ class LayersTest(unittest.TestCase):
     def strangers(self, path, names):
         """What a file includes of libraries that are not among `names`."""
         found = []
-        for header in INCLUDE.findall(path.read_text()):
+        text = path.read_text()
+        for header in INCLUDE.findall(text) + [f"services/{name}" for name in PUBLIC_INCLUDE.findall(text)]:
             owner = self.owner(SOURCE / header)
             if "/testing/" in header or (owner and owner not in names):
                 found.append(f"{path.relative_to(SOURCE)} includes {header} of {owner}")

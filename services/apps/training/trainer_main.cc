@@ -17,6 +17,7 @@
 #include "services/client/session.h"
 #include "services/job/job_warnings.h"
 #include "services/rpc/address_range.h"
+#include "services/rpc/call_metrics.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/storage/local_cache.h"
 #include "services/storage/open_store.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/base/mutex.h"
+#include "services/base/wait_ended.h"
 #include "services/rpc/frame.h"
 #include "services/rpc/status_map.h"
 
@@ -46,7 +47,7 @@ Result<grpc::ByteBuffer> BatchStreamReader::Next(Deadline deadline) {
     return message;
   }
   if (ended_) return end_;
-  return DeadlineExceeded(sampler_->name + " at " + sampler_->address + " sent no mini-batch before the deadline");
+  return WaitEnded(deadline, sampler_->name + " at " + sampler_->address + " sent no mini-batch before the deadline");
 }
 
 void BatchStreamReader::GrantCredits() {

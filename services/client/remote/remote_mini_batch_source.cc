@@ -1,15 +1,15 @@
 #include "services/client/remote/remote_mini_batch_source.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "services/base/backoff.h"
 #include "services/base/hash.h"
+#include "services/base/mutex.h"
 #include "services/messages/mini_batch_messages.h"
 #include "services/messages/stream_messages.h"
 #include "services/rpc/address.h"
+#include "services/rpc/forked.h"
 #include "services/rpc/frame.h"
 #include "services/sampler/batches/edge_batch.h"
 #include "services/sampler/batches/link_batch.h"
@@ -47,10 +47,9 @@ Status CheckSizeOfStart(const sampler::EpochPlan& plan, const sampler::SamplingS
 
 // Returns early if a stop is requested.
 void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds duration) {
-  std::mutex mutex;
-  std::condition_variable_any never_notified;
-  std::unique_lock lock(mutex);
-  never_notified.wait_for(lock, stop, duration, [] { return false; });
+  Mutex mutex;
+  MutexLock lock(&mutex);
+  mutex.AwaitBefore(Deadline::After(duration).OrStop(stop), [] { return false; });
 }
 
 }  // namespace
@@ -65,6 +64,7 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
                                                                            sampler::SamplingSpec spec,
                                                                            const RemoteMiniBatchOptions& options) {
   if (options.samplers.empty()) return InvalidArgument("no sampler address is given");
+  RETURN_IF_ERROR(rpc::CheckNotForked());
   if (plan.edges() != nullptr) RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges(), book.schema()));
   if (plan.links() != nullptr) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
@@ -98,9 +98,19 @@ void RemoteMiniBatchSource::CloseStreams() {
   }
 }
 
+std::stop_source RemoteMiniBatchSource::StopOfEpoch() {
+  MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
+void RemoteMiniBatchSource::Cancel() { StopOfEpoch().request_stop(); }
+
 Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   CloseStreams();
-  cancelled_ = std::stop_source();
+  {
+    MutexLock lock(&mutex_);
+    cancelled_ = std::stop_source();
+  }
   epoch_ = epoch;
   next_step_ = first_step;
   const uint32_t num_lanes = static_cast<uint32_t>(lanes_.size());
@@ -157,7 +167,7 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
     return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(*plan_.num_steps) + " steps");
   }
   Lane& lane = lanes_[next_step_ % lanes_.size()];
-  const std::stop_token cancelled = cancelled_.get_token();
+  const std::stop_token cancelled = StopOfEpoch().get_token();
   const std::stop_callback at_stop(options_.channel.stop, [this] { Cancel(); });
   for (int attempt = 0;; ++attempt) {
     if (lane.stream == nullptr) {
@@ -174,6 +184,7 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
     if (options_.channel.stop.stop_requested()) {
       return Cancelled("the process was asked to stop while it waited for a mini-batch");
     }
+    if (deadline.stop().stop_requested()) return Cancelled("the call was cancelled");  // the stream stays
     if (cancelled.stop_requested()) return Cancelled("epoch " + std::to_string(epoch_) + " was cancelled");
     const StatusCode code = message.status().code();
     // The deadline of the caller. If the stream itself has ended with this code, the next call opens another.

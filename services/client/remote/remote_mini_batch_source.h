@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/mutex.h"
 #include "services/base/unique_number.h"
 #include "services/client/remote/batch_stream_reader.h"
 #include "services/graph/partition_book.h"
@@ -49,7 +50,7 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   // Unavailable: no sampler has responded by the deadline; the next call requests the same step. Cancelled: the stop of
   // the channel was requested.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
-  void Cancel() override { cancelled_.request_stop(); }
+  void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns how often a sampler took over steps of another one.
   uint64_t num_takeovers() const { return num_takeovers_; }
@@ -67,6 +68,7 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   void TakeOver(Lane& lane, const Status& why, bool is_first);
   void CloseStreams();
   Result<grpc::ByteBuffer> AwaitMessage(Deadline deadline);
+  std::stop_source StopOfEpoch() ABSL_LOCKS_EXCLUDED(mutex_);
   void Count(const Result<grpc::ByteBuffer>& message, double seconds) const;
   Result<sampler::MiniBatch> Decode(const grpc::ByteBuffer& message) const;
 
@@ -77,7 +79,8 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   const uint64_t number_ = UniqueNumber();  // for DelayAfterRound
   std::vector<std::shared_ptr<rpc::Peer>> samplers_;
   std::vector<Lane> lanes_;
-  std::stop_source cancelled_;  // renewed for each epoch
+  Mutex mutex_;
+  std::stop_source cancelled_ ABSL_GUARDED_BY(mutex_);  // renewed for each epoch
   uint32_t epoch_ = 0;
   uint32_t next_step_ = 0;
   uint64_t num_takeovers_ = 0;

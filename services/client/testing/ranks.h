@@ -29,8 +29,9 @@ template <class Edges>
 std::vector<sampler::MiniBatch> BatchesOfEpoch(const DistGraph& graph, const Edges& edges,
                                                const EdgeLoaderOptions& options, uint32_t epoch,
                                                uint32_t first_step = 0) {
-  auto loader = DistEdgeDataLoader::Make(graph, edges, options,
-                                         [](sampler::MiniBatch batch) -> Result<sampler::MiniBatch> { return batch; });
+  auto loader = DistEdgeDataLoader::Make(
+      graph, edges, options,
+      [](sampler::MiniBatch batch, const Deadline&) -> Result<sampler::MiniBatch> { return batch; });
   ESPALIER_CHECK(loader.ok()) << loader.status().ToString();
   const Status started = (*loader)->StartEpoch(epoch, first_step);
   ESPALIER_CHECK(started.ok()) << started.ToString();

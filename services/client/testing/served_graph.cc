@@ -1,9 +1,12 @@
 #include "services/client/testing/served_graph.h"
 
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "services/base/testing/soon.h"
 #include "services/graph/generators.h"
 #include "services/server/plugin_initializers.h"
 #include "services/telemetry/listen_socket.h"
@@ -27,7 +30,17 @@ SilentListener::SilentListener(const std::string& address) {
   address_ = socket->address;
 }
 
-SilentListener::~SilentListener() { close(descriptor_); }
+SilentListener::~SilentListener() {
+  for (const int connection : connections_) close(connection);
+  close(descriptor_);
+}
+
+void SilentListener::AwaitConnection() {
+  pollfd readable{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(Soon().Remaining());
+  ESPALIER_CHECK(poll(&readable, 1, static_cast<int>(patience.count())) == 1) << "nobody connects to " << address_;
+  connections_.push_back(accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
+}
 
 ServedGraph::ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options)
     : options_(options),

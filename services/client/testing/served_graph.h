@@ -35,10 +35,13 @@ class SilentListener {
   SilentListener(const SilentListener&) = delete;
   SilentListener& operator=(const SilentListener&) = delete;
   const std::string& address() const { return address_; }
+  // Waits until a connection has been made: a call is pending then, if nothing else connects.
+  void AwaitConnection();
 
  private:
   int descriptor_;
   std::string address_;
+  std::vector<int> connections_;
 };
 
 // One server per partition. Two ServedGraphs with the same source are replicas of each other.
@@ -58,6 +61,8 @@ class ServedGraph {
   void Kill(uint32_t partition);
   // Kills a server and replaces it by a SilentListener.
   void Hang(uint32_t partition);
+  // Waits until a client of a partition that hangs has a call pending.
+  void AwaitCall(uint32_t partition) { hung_.at(partition)->AwaitConnection(); }
   // Restarts it at its old address with the same partition, but without its mutable tensors.
   void Restart(uint32_t partition) { Restart(partition, options_.incarnation); }
   void Restart(uint32_t partition, uint64_t incarnation);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "services/plugin/plugin.h"
+#include "espalier/plugin/plugin.h"
 
 using namespace espalier::plugin;
 

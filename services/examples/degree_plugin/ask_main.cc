@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "services/base/environment.h"
-#include "services/client/dist_graph.h"
-#include "services/examples/degree_plugin/merge_answers.h"
-#include "services/telemetry/process.h"
-#include "services/telemetry/termination.h"
+#include "espalier/base/environment.h"
+#include "espalier/client/dist_graph.h"
+#include "espalier/telemetry/process.h"
+#include "espalier/telemetry/termination.h"
+#include "merge_answers.h"
 
 namespace example {
 namespace {

@@ -7,7 +7,7 @@
 #include <queue>
 #include <sstream>
 
-#include "services/plugin/plugin.h"
+#include "espalier/plugin/plugin.h"
 
 using namespace espalier::plugin;
 

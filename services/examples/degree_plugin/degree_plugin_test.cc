@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "merge_answers.h"
 #include "services/client/dist_graph.h"
 #include "services/client/testing/open_served.h"
-#include "services/examples/degree_plugin/merge_answers.h"
 
 namespace example {
 namespace {

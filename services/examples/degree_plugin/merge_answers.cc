@@ -1,4 +1,4 @@
-#include "services/examples/degree_plugin/merge_answers.h"
+#include "merge_answers.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "services/examples/graph_sage/graph_sage.h"
+#include "graph_sage.h"
 
 #include <torch/torch.h>
 
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/client/init_process_group.h"
-#include "services/client/node_data_loader.h"
+#include "espalier/client/init_process_group.h"
+#include "espalier/client/node_data_loader.h"
 
 namespace example {
 
@@ -98,14 +98,15 @@ Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, std::vector<Glo
   NodeLoaderOptions options{.seed_type = kNode, .batch_size = 1000 * graph.world_size()};
   options.sampling.layers = {{{first_fanout}}, {{second_fanout}}};
   options.sampling.seed = 1;
-  return Loader::Make(graph, std::move(nodes), options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
+  const auto collate = [&graph](sampler::MiniBatch blocks, const Deadline& deadline) -> Result<Batch> {
     const std::vector<GlobalNodeId>& read = blocks.nodes[kNode.value];
     const std::vector<GlobalNodeId> seeds(read.begin(), read.begin() + blocks.num_seeds);
     ASSIGN_OR_RETURN(const Tensor features,
-                     graph.GatherNodeRows(kNode, "node-feat", read));  // g.ndata["feat"][input_nodes]
-    ASSIGN_OR_RETURN(const Tensor labels, graph.GatherNodeRows(kNode, "node-label", seeds));
+                     graph.GatherNodeRows(kNode, "node-feat", read, deadline));  // g.ndata["feat"][input_nodes]
+    ASSIGN_OR_RETURN(const Tensor labels, graph.GatherNodeRows(kNode, "node-label", seeds, deadline));
     return Batch{std::move(blocks), ToTorch(features, torch::kFloat32), ToTorch(labels, torch::kInt64).flatten()};
-  });
+  };
+  return Loader::Make(graph, std::move(nodes), options, collate);
 }
 
 // The loss and how many were right, over all seeds of an epoch; without an optimiser nothing is learned.
@@ -143,7 +144,7 @@ Result<SageResult> TrainSage(const Context& context, const SageOptions& options)
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> test_nodes, nodes_of(graph::SplitPartName::kTest));
   if (train_nodes.empty()) return InvalidArgument("the split '" + options.split + "' has no training nodes");
   ASSIGN_OR_RETURN(const Tensor labels, graph->GatherNodeRows(kNode, "node-label", train_nodes));
-  ASSIGN_OR_RETURN(const Tensor first, graph->GatherNodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
+  ASSIGN_OR_RETURN(const Tensor first, graph->GatherNodeRows(kNode, "node-feat", std::array{GlobalNodeId(0)}));
   if (first.dtype() != DType::kF32 || labels.dtype() != DType::kI64) {
     return InvalidArgument("expected node-feat of F32 and node-label of I64");
   }

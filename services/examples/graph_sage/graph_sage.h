@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "services/base/status.h"
-#include "services/client/initialize.h"
+#include "espalier/base/status.h"
+#include "espalier/client/initialize.h"
 
 namespace example {
 

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "services/base/environment.h"
-#include "services/client/initialize.h"
-#include "services/examples/graph_sage/graph_sage.h"
-#include "services/telemetry/process.h"
-#include "services/telemetry/termination.h"
+#include "espalier/base/environment.h"
+#include "espalier/client/initialize.h"
+#include "espalier/telemetry/process.h"
+#include "espalier/telemetry/termination.h"
+#include "graph_sage.h"
 
 namespace example {
 namespace {

@@ -1,4 +1,4 @@
-#include "services/examples/link_embeddings/link_embeddings.h"
+#include "link_embeddings.h"
 
 #include <torch/torch.h>
 
@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "services/client/edge_data_loader.h"
-#include "services/client/saved_embeddings.h"
-#include "services/trainer/adapters/dist_embedding.h"
+#include "espalier/client/edge_data_loader.h"
+#include "espalier/client/saved_embeddings.h"
+#include "espalier/trainer/adapters/dist_embedding.h"
 
 namespace example {
 
@@ -46,7 +46,7 @@ Result<std::unique_ptr<DistEdgeDataLoader>> LoaderOf(const DistGraph& graph, con
   options.reverse_types = {{kLink, kLink}};
   options.sampling.layers = {{{0}}};  // no neighbours
   const EdgesOfSplit links{{kLink}, split};
-  const auto as_drawn = [](sampler::MiniBatch batch) -> Result<sampler::MiniBatch> { return batch; };
+  const auto as_drawn = [](sampler::MiniBatch batch, const Deadline&) -> Result<sampler::MiniBatch> { return batch; };
   return DistEdgeDataLoader::Make(graph, links, options, as_drawn);
 }
 
@@ -158,8 +158,7 @@ Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& gr
   LinkResult result;
   result.losses = std::move(kept.losses);
   RETURN_IF_ERROR(Share(result.losses, group, graph.CallDeadline()));
-  ASSIGN_OR_RETURN(const auto emb,
-                   DistEmbedding::Create(graph.partitions().embeddings(), group, OptionsOfRows(), kept.rows.get()));
+  ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph.embeddings(), group, OptionsOfRows(), kept.rows.get()));
   ASSIGN_OR_RETURN(DistTensor counts, RestartWhereLost(DistTensor::Create(graph, OptionsOfCounts())));  // or finds it
 
   while (result.losses.size() < options.epochs) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "services/base/status.h"
-#include "services/client/dist_graph.h"
-#include "services/collective/collective.h"
-#include "services/storage/store_settings.h"
+#include "espalier/base/status.h"
+#include "espalier/client/dist_graph.h"
+#include "espalier/collective/collective.h"
+#include "espalier/storage/store_settings.h"
 
 namespace example {
 

@@ -1,6 +1,6 @@
 // The example's ranks over two servers: one rank and two learn alike, and go on from what was saved as if nothing had
 // happened.
-#include "services/examples/link_embeddings/link_embeddings.h"
+#include "link_embeddings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "services/base/environment.h"
-#include "services/base/sha256.h"
-#include "services/client/init_process_group.h"
-#include "services/client/initialize.h"
-#include "services/examples/link_embeddings/link_embeddings.h"
-#include "services/telemetry/process.h"
-#include "services/telemetry/termination.h"
+#include "espalier/base/environment.h"
+#include "espalier/base/sha256.h"
+#include "espalier/client/init_process_group.h"
+#include "espalier/client/initialize.h"
+#include "espalier/telemetry/process.h"
+#include "espalier/telemetry/termination.h"
+#include "link_embeddings.h"
 
 namespace example {
 namespace {

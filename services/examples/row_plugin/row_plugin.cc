@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "services/plugin/plugin.h"
+#include "espalier/plugin/plugin.h"
 
 using namespace espalier::plugin;
 

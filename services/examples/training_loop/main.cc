@@ -6,12 +6,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "services/base/environment.h"
-#include "services/base/sha256.h"
-#include "services/client/initialize.h"
-#include "services/examples/training_loop/training_loop.h"
-#include "services/telemetry/process.h"
-#include "services/telemetry/termination.h"
+#include "espalier/base/environment.h"
+#include "espalier/base/sha256.h"
+#include "espalier/client/initialize.h"
+#include "espalier/telemetry/process.h"
+#include "espalier/telemetry/termination.h"
+#include "training_loop.h"
 
 namespace example {
 namespace {

@@ -1,4 +1,4 @@
-#include "services/examples/training_loop/softmax_regression.h"
+#include "softmax_regression.h"
 
 #include <algorithm>
 #include <cmath>

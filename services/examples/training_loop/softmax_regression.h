@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/base/tensor.h"
-#include "services/sampler/batches/mini_batch.h"
+#include "espalier/base/tensor.h"
+#include "espalier/sampler/batches/mini_batch.h"
 
 namespace example {
 

@@ -1,14 +1,15 @@
-#include "services/examples/training_loop/training_loop.h"
+#include "training_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
-#include "services/client/init_process_group.h"
-#include "services/client/node_data_loader.h"
-#include "services/telemetry/process.h"
+#include "espalier/client/init_process_group.h"
+#include "espalier/client/node_data_loader.h"
+#include "espalier/telemetry/process.h"
 
 namespace example {
 
@@ -27,13 +28,14 @@ Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, graph::SplitPar
   const bool have_samplers = part == graph::SplitPartName::kTrain && !graph.context().samplers.empty();
   options.sampled_by = have_samplers ? SampledBy::kSamplers : SampledBy::kThisProcess;
   const NodesOfSplit nodes{"random", part};
-  return Loader::Make(graph, nodes, options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
+  const auto collate = [&graph](sampler::MiniBatch blocks, const Deadline& deadline) -> Result<Batch> {
     const std::vector<GlobalNodeId>& read = blocks.nodes[kNode.value];  // the seeds come first
     const std::vector<GlobalNodeId> seeds(read.begin(), read.begin() + blocks.num_seeds);
-    ASSIGN_OR_RETURN(Tensor features, graph.GatherNodeRows(kNode, "node-feat", read));
-    ASSIGN_OR_RETURN(Tensor labels, graph.GatherNodeRows(kNode, "node-label", seeds));
+    ASSIGN_OR_RETURN(Tensor features, graph.GatherNodeRows(kNode, "node-feat", read, deadline));
+    ASSIGN_OR_RETURN(Tensor labels, graph.GatherNodeRows(kNode, "node-label", seeds, deadline));
     return Batch{std::move(blocks), std::move(features), std::move(labels)};
-  });
+  };
+  return Loader::Make(graph, nodes, options, collate);
 }
 
 // One epoch, with `learning_rate` 0 of looking on; the loss and how many were right, over all seeds.
@@ -80,7 +82,7 @@ Result<LoopResult> TrainWithOthers(const Context& context, const LoopOptions& op
   ASSIGN_OR_RETURN(const auto test, LoaderOf(*graph, graph::SplitPartName::kTest));
   ASSIGN_OR_RETURN(const auto train_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTrain));
   ASSIGN_OR_RETURN(const auto test_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTest));
-  ASSIGN_OR_RETURN(const Tensor first, graph->GatherNodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
+  ASSIGN_OR_RETURN(const Tensor first, graph->GatherNodeRows(kNode, "node-feat", std::array{GlobalNodeId(0)}));
   constexpr int64_t kClasses = 10;
   SoftmaxRegression model(first.num_elements(), kClasses);
 

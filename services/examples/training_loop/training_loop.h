@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "services/client/initialize.h"
-#include "services/examples/training_loop/softmax_regression.h"
+#include "espalier/client/initialize.h"
+#include "softmax_regression.h"
 
 namespace example {
 

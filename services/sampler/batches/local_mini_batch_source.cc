@@ -5,6 +5,7 @@
 
 #include "services/base/mutex.h"
 #include "services/base/start_threads.h"
+#include "services/base/wait_ended.h"
 #include "services/sampler/batches/edge_batch.h"
 #include "services/sampler/batches/fanout_sampler.h"
 #include "services/sampler/batches/link_batch.h"
@@ -24,6 +25,7 @@ LocalMiniBatchSource::LocalMiniBatchSource(NeighborSource& neighbors, SeedSource
 }
 
 LocalMiniBatchSource::~LocalMiniBatchSource() {
+  Cancel();
   MutexLock lock(&mutex_);
   stopping_ = true;
 }
@@ -52,7 +54,7 @@ Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   }
   MutexLock lock(&mutex_);
   ++generation_;
-  given_up_ = false;
+  cancelled_ = std::stop_source();
   epoch_ = epoch;
   num_steps_ = num_steps;
   next_to_prepare_ = next_to_deliver_ = first_step;
@@ -70,7 +72,7 @@ bool LocalMiniBatchSource::NextIsReady() const {
 }
 
 Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler& sampler) const {
-  const Deadline deadline = Deadline::After(options_.step_timeout);
+  const Deadline deadline = Deadline::After(options_.step_timeout).OrStop(task.cancelled);
   if (plan_.links() != nullptr) {
     return MakeLinkBatch(seeds_, sampler, neighbors_.book(), plan_, spec_.seed, task.epoch, task.step,
                          options_.want_edge_ids, deadline);
@@ -107,7 +109,7 @@ void LocalMiniBatchSource::Work() {
       MutexLock lock(&mutex_);
       mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasTaskOrStops(); });
       if (stopping_) return;
-      task = {generation_, epoch_, static_cast<uint32_t>(next_to_prepare_++)};
+      task = {generation_, epoch_, static_cast<uint32_t>(next_to_prepare_++), cancelled_.get_token()};
     }
     if (!sampler.has_value()) {
       Result<FanoutSampler> made = FanoutSampler::Make(neighbors_, spec_);
@@ -129,8 +131,8 @@ Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
   if (generation_ == 0) return FailedPrecondition("StartEpoch comes before Next");
   if (!mutex_.AwaitBefore(deadline,
                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return NextIsReadyOrGivenUp(); })) {
-    return DeadlineExceeded("the mini-batch of epoch " + std::to_string(epoch_) + " step " +
-                            std::to_string(next_to_deliver_) + " was not ready in time");
+    return WaitEnded(deadline, "the mini-batch of epoch " + std::to_string(epoch_) + " step " +
+                                   std::to_string(next_to_deliver_) + " was not ready in time");
   }
   if (!NextIsReady()) return Cancelled("epoch " + std::to_string(epoch_) + " was given up");
   if (next_to_deliver_ >= num_steps_) {
@@ -145,8 +147,13 @@ Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
 }
 
 void LocalMiniBatchSource::Cancel() {
-  MutexLock lock(&mutex_);
-  given_up_ = true;
+  std::stop_source cancelled;
+  {
+    MutexLock lock(&mutex_);
+    cancelled = cancelled_;
+  }
+  cancelled.request_stop();  // unlocked: it ends calls, whose callbacks may run here
+  MutexLock lock(&mutex_);   // wakes Next
 }
 
 }  // namespace espalier::sampler

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -28,7 +29,7 @@ class LocalMiniBatchSource final : public MiniBatchSource {
   // `neighbors` and `seeds` outlive this and are thread-safe.
   LocalMiniBatchSource(NeighborSource& neighbors, SeedSource& seeds, SamplingSpec spec, EpochPlan plan,
                        LocalSamplingOptions options);
-  // Waits for the batches in preparation.
+  // Cancels the queries of the batches in preparation and waits for them (partitions in this process finish theirs).
   ~LocalMiniBatchSource() override;
 
   // NotFound where the split does not exist, InvalidArgument where plan or spec do not fit the graph.
@@ -41,6 +42,7 @@ class LocalMiniBatchSource final : public MiniBatchSource {
     uint64_t generation = 0;
     uint32_t epoch = 0;
     uint32_t step = 0;
+    std::stop_token cancelled;
   };
 
   Result<uint64_t> CountSeeds() const;
@@ -48,7 +50,9 @@ class LocalMiniBatchSource final : public MiniBatchSource {
   Result<MiniBatch> Prepare(const Task& task, class FanoutSampler& sampler) const;
   bool HasTaskOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NextIsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool NextIsReadyOrGivenUp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return given_up_ || NextIsReady(); }
+  bool NextIsReadyOrGivenUp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return cancelled_.stop_requested() || NextIsReady();
+  }
 
   // Fixed after construction.
   NeighborSource& neighbors_;
@@ -59,8 +63,8 @@ class LocalMiniBatchSource final : public MiniBatchSource {
 
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;    // by Cancel
-  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts StartEpoch: older results are thrown away
+  std::stop_source cancelled_ ABSL_GUARDED_BY(mutex_);  // by Cancel; a new one for each epoch. Ends its queries
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;     // counts StartEpoch: older results are thrown away
   uint32_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t num_steps_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_to_prepare_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -11,6 +11,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/wait_ended.h"
 #include "services/graph/ids.h"
 #include "services/sampler/access/partition_access.h"
 
@@ -40,33 +41,39 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
   }
 
   // All answers in the order of `asked`, or the first error, which names its partition; DeadlineExceeded names a
-  // partition that has not answered.
+  // partition that has not answered. Cancelled: the deadline's stop was requested.
   Result<std::vector<T>> Wait(Deadline deadline) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline,
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0 || !error_.ok(); });
-    return Outcome();
+    return Outcome(deadline);
   }
 
   // The same once all have answered, errors or not: for changes, none of which may go on when the caller is told. Calls
   // answer by `deadline`, their own; what is late is waited for a little longer.
   Result<std::vector<T>> WaitForAll(Deadline deadline) {
     MutexLock lock(&mutex_);
-    mutex_.AwaitBefore(Deadline::At(deadline.time() + kLateAnswers),
+    mutex_.AwaitBefore(deadline.WithoutStop().Plus(kLateAnswers),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
-    return Outcome();
+    return Outcome(deadline);
+  }
+  // The same without a time limit, for answers that are written to memory of the caller: calls end by themselves.
+  Result<std::vector<T>> WaitForAllUnbounded(const Deadline& deadline) {
+    MutexLock lock(&mutex_);
+    mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
+    return Outcome(deadline);
   }
 
  private:
   static constexpr std::chrono::seconds kLateAnswers{10};
 
-  Result<std::vector<T>> Outcome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Result<std::vector<T>> Outcome(const Deadline& deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!error_.ok()) return error_;
     std::vector<T> values;
     values.reserve(answers_.size());
     for (size_t i = 0; i < answers_.size(); ++i) {
       if (!answers_[i].has_value()) {
-        return DeadlineExceeded("partition " + std::to_string(asked_[i].value) + " did not answer in time");
+        return WaitEnded(deadline, "partition " + std::to_string(asked_[i].value) + " did not answer in time");
       }
       values.push_back(*std::move(answers_[i]));
     }

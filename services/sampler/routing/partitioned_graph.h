@@ -2,6 +2,7 @@
 // back into the order of the question. The only place where partitions meet; knows no RPC.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +68,10 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
                                        Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
+  // The same into memory of the caller, [nodes.size()] rows one after the other; returns when nothing writes to it any
+  // more. InvalidArgument: `out` has another size.
+  Status GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                        std::span<std::byte> out, Deadline deadline);
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) override;

@@ -10,8 +10,10 @@
 
 #include "services/base/buffer_pool.h"
 #include "services/base/mutex.h"
+#include "services/sampler/routing/partition_fan_out.h"
 #include "services/sampler/routing/partitioned_graph.h"
 #include "services/sampler/routing/partitioned_tensors.h"
+#include "services/sampler/routing/row_routing.h"
 
 namespace espalier::sampler {
 
@@ -42,6 +44,16 @@ struct PartitionedGraph::State {
   };
   std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by column
   uint64_t num_attachments ABSL_GUARDED_BY(mutex) = 0;
+
+  // Rows of an immutable column that are being fetched. Rows of repeated nodes are copied once all answers are there.
+  struct Gather {
+    std::shared_ptr<GatherPlan<LocalNodeId>> plan;
+    size_t row_bytes = 0;
+    std::shared_ptr<PartitionFanOut<Nothing>> answers;
+  };
+  // Into `rows`, [nodes.size()] rows. The nodes exist.
+  Gather StartGather(const ColumnDescription& column, std::span<const GlobalNodeId> nodes,
+                     std::shared_ptr<std::byte> rows, Deadline deadline);
 
   // Null where there is none.
   const ColumnDescription* FindImmutable(NodeTypeId type, const std::string& name) const;

@@ -1,6 +1,7 @@
 // PartitionedGraph's rows: columns gathered from their owners straight into their places, and what tensors are attached
 // as columns.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "services/base/mutex.h"
@@ -18,11 +19,38 @@ std::vector<GlobalRowId> RowIds(std::span<const Id> ids) {
   return rows;
 }
 
+Status CheckOutBytes(const std::string& column, size_t needed_bytes, std::span<const std::byte> out) {
+  if (out.size() == needed_bytes) return Status();
+  return InvalidArgument("the rows of '" + column + "' have " + std::to_string(needed_bytes) +
+                         " bytes, and the memory for them " + std::to_string(out.size()));
+}
+
 std::string ListOf(const std::string& names) { return names.empty() ? "none" : names; }
 
 void AddName(const std::string& name, std::string& names) { names += (names.empty() ? "'" : ", '") + name + "'"; }
 
 }  // namespace
+
+PartitionedGraph::State::Gather PartitionedGraph::State::StartGather(const ColumnDescription& column,
+                                                                     std::span<const GlobalNodeId> nodes,
+                                                                     std::shared_ptr<std::byte> rows,
+                                                                     Deadline deadline) {
+  Gather gather;
+  gather.row_bytes = RowBytes(column.dtype, column.row_shape);
+  gather.plan =
+      PlanGather(RouteToOwners(description.book.NodeFirst(column.node_type), nodes), nodes.size(), asks_in_process);
+  gather.plan->rows = std::move(rows);
+  const std::vector<PartitionId> asked = AskedPartitions(gather.plan->locals);
+  gather.answers = std::make_shared<PartitionFanOut<Nothing>>(asked, gather.plan);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    const uint32_t p = asked[k].value;
+    const RowSink sink{
+        .out = gather.plan->rows.get(), .row_bytes = gather.row_bytes, .positions = gather.plan->positions[p]};
+    partitions[p]->GatherRows(column.node_type, column.name, gather.plan->locals[p], sink, deadline,
+                              gather.answers->StatusSlot(k));
+  }
+  return gather;
+}
 
 const ColumnDescription* PartitionedGraph::State::FindImmutable(NodeTypeId type, const std::string& name) const {
   for (const ColumnDescription& column : description.columns) {
@@ -77,21 +105,36 @@ Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& 
   }
   std::vector<int64_t> shape = ShapeOfRows(nodes.size(), immutable->row_shape);
   RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(immutable->dtype)).status());
-  const size_t row_bytes = RowBytes(immutable->dtype, immutable->row_shape);
+  const std::shared_ptr<std::byte> rows =
+      state_->row_buffers.Take(nodes.size() * RowBytes(immutable->dtype, immutable->row_shape));
+  const State::Gather gather = state_->StartGather(*immutable, nodes, rows, deadline);
+  RETURN_IF_ERROR(gather.answers->Wait(deadline).status());
+  gather.plan->CopyRepeats(gather.row_bytes);
+  return Tensor::Wrap(immutable->dtype, std::move(shape), rows.get(), rows);
+}
 
-  const std::shared_ptr<GatherPlan<LocalNodeId>> plan =
-      PlanGather(RouteToOwners(book().NodeFirst(type), nodes), nodes.size(), state_->asks_in_process);
-  plan->rows = state_->row_buffers.Take(nodes.size() * row_bytes);
-  const std::vector<PartitionId> asked = AskedPartitions(plan->locals);
-  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const uint32_t p = asked[k].value;
-    const RowSink sink{.out = plan->rows.get(), .row_bytes = row_bytes, .positions = plan->positions[p]};
-    state_->partitions[p]->GatherRows(type, column, plan->locals[p], sink, deadline, fan_out->StatusSlot(k));
+Status PartitionedGraph::GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                        std::span<std::byte> out, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodes(type, nodes));
+  const ColumnDescription* const immutable = state_->FindImmutable(type, column);
+  if (immutable == nullptr) {
+    const std::optional<TensorHandle> tensor = state_->FindAttached(RowSpace::Nodes(type), column);
+    if (!tensor) return state_->NoColumn(RowSpace::Nodes(type), column);
+    RETURN_IF_ERROR(CheckOutBytes(column, nodes.size() * RowBytes(tensor->dtype, tensor->row_shape), out));
+    ASSIGN_OR_RETURN(const Tensor rows, state_->tensors.Read(*tensor, RowIds(nodes), deadline));
+    if (rows.size_bytes() != out.size())
+      return Internal("'" + column + "' has rows of another size than when it was attached");
+    if (!out.empty()) std::memcpy(out.data(), rows.bytes(), out.size());
+    return Status();
   }
-  RETURN_IF_ERROR(fan_out->Wait(deadline).status());
-  plan->CopyRepeats(row_bytes);
-  return Tensor::Wrap(immutable->dtype, std::move(shape), plan->rows.get(), plan->rows);
+  const std::vector<int64_t> shape = ShapeOfRows(nodes.size(), immutable->row_shape);
+  ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, SizeOf(immutable->dtype)));
+  RETURN_IF_ERROR(CheckOutBytes(column, static_cast<size_t>(num_elements) * SizeOf(immutable->dtype), out));
+  const std::shared_ptr<std::byte> rows(std::shared_ptr<void>(), out.data());  // the caller's
+  const State::Gather gather = state_->StartGather(*immutable, nodes, rows, deadline);
+  RETURN_IF_ERROR(gather.answers->WaitForAllUnbounded(deadline).status());
+  gather.plan->CopyRepeats(gather.row_bytes);
+  return Status();
 }
 
 Result<Attachment> PartitionedGraph::Attach(const std::string& column, const TensorHandle& tensor) {

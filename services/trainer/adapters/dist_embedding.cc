@@ -79,7 +79,7 @@ class DistEmbedding::Acknowledgement {
   Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(sampler::EmbeddingStore& store,
+Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                              collective::Collective& group,
                                                              const DistEmbeddingOptions& options,
                                                              sampler::KeptRows* kept) {
@@ -102,10 +102,10 @@ Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(sampler::EmbeddingS
   bool is_begun = false, is_made = false;
   const auto make_some = [&]() -> Result<bool> {
     const Deadline step_deadline = Deadline::After(options.call_timeout);
-    if (is_made) return kept->RestoreSome(store, spec, step_deadline);
+    if (is_made) return kept->RestoreSome(*store, spec, step_deadline);
     if (kept != nullptr) RETURN_IF_ERROR(kept->CheckFits(spec));
     is_begun = true;
-    RETURN_IF_ERROR(store.CreateEmbedding(spec, step_deadline));
+    RETURN_IF_ERROR(store->CreateEmbedding(spec, step_deadline));
     is_made = true;
     return kept != nullptr;
   };
@@ -114,15 +114,16 @@ Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(sampler::EmbeddingS
     // Half restored, or made by some servers, they are of no use to anybody; that they cannot be dropped either is not
     // what has gone wrong.
     const Deadline drop_deadline = Deadline::After(options.call_timeout).AtMost(kTimeToDropAfterAnError);
-    if (is_begun) static_cast<void>(store.DropEmbedding(spec.id, drop_deadline));
+    if (is_begun) static_cast<void>(store->DropEmbedding(spec.id, drop_deadline));
     return std::move(made).While("creating the embedding '" + options.name + "'");
   }
-  return std::unique_ptr<DistEmbedding>(new DistEmbedding(store, group, std::move(spec), options.call_timeout));
+  return std::unique_ptr<DistEmbedding>(
+      new DistEmbedding(std::move(store), group, std::move(spec), options.call_timeout));
 }
 
-DistEmbedding::DistEmbedding(sampler::EmbeddingStore& store, collective::Collective& group, sampler::EmbeddingSpec spec,
-                             std::chrono::milliseconds call_timeout)
-    : store_(store),
+DistEmbedding::DistEmbedding(std::shared_ptr<sampler::EmbeddingStore> store, collective::Collective& group,
+                             sampler::EmbeddingSpec spec, std::chrono::milliseconds call_timeout)
+    : store_(std::move(store)),
       group_(group),
       spec_(std::move(spec)),
       call_timeout_(call_timeout),
@@ -141,7 +142,7 @@ Result<torch::Tensor> DistEmbedding::ReadRows(std::vector<GlobalRowId> rows) {
   std::erase_if(reads_, [](const Read& read) { return read.leaf.use_count() == 1 && !read.leaf.grad().defined(); });
   torch::Tensor values = torch::empty({0, size()});
   if (!rows.empty()) {
-    Result<Tensor> read = store_.ReadEmbedding(spec_, version_, rows, CallDeadline());
+    Result<Tensor> read = store_->ReadEmbedding(spec_, version_, rows, CallDeadline());
     if (!read.ok()) return RestartWhereLost(std::move(read).status()).While("reading '" + spec_.id.name + "'");
     values = FloatsOf(*read);
   }
@@ -198,8 +199,8 @@ Status DistEmbedding::Step(double learning_rate) {
   pending_ = acknowledgement;
   const sampler::StepOfTrainer step{.step = version_, .rank = group_.rank(), .learning_rate = learning_rate};
   ++version_;
-  store_.PushGradients(spec_, step, rows, *values, CallDeadline(),
-                       [acknowledgement](Status status) { acknowledgement->Take(std::move(status)); });
+  store_->PushGradients(spec_, step, rows, *values, CallDeadline(),
+                        [acknowledgement](Status status) { acknowledgement->Take(std::move(status)); });
   return Status();
 }
 
@@ -213,7 +214,7 @@ Status DistEmbedding::Drop() {
   const Status own = AwaitSteps();
   RETURN_IF_ERROR(collective::AgreeOn(own, group_, call_timeout_));
   if (group_.rank() != Rank(0)) return Status();
-  return store_.DropEmbedding(spec_.id, CallDeadline());
+  return store_->DropEmbedding(spec_.id, CallDeadline());
 }
 
 }  // namespace espalier::adapters

@@ -1,7 +1,7 @@
 // Learnable rows of nodes, of edges, or of anything, in a program of one's own, with autograd: what DGL calls
 // DistEmbedding, together with its sparse optimiser.
 //
-//   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->partitions().embeddings(), *group,
+//   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group,
 //                                                          {.rows = sampler::RowSpace::Nodes(author),
 //                                                           .size = 64, .name = "author"}));
 //   ASSIGN_OR_RETURN(const torch::Tensor rows, (*emb)(blocks.nodes[author.value]));  // a leaf of autograd
@@ -45,10 +45,12 @@ struct DistEmbeddingOptions {
 class DistEmbedding {
  public:
   // Makes the rows, with their first values, or, where rank 0 has `kept`, with those, their state and version: rank 0
-  // does, the others wait for each step of it. Other ranks' `kept` is not looked at. `store` and `group` outlive this,
-  // and `kept` the call. The same on all ranks: InvalidArgument where the options do not fit the graph; AlreadyExists
-  // where something else has the name; FailedPrecondition where `kept` does not fit the options; errors of reading it.
-  static Result<std::unique_ptr<DistEmbedding>> Create(sampler::EmbeddingStore& store, collective::Collective& group,
+  // does, the others wait for each step of it. Other ranks' `kept` is not looked at. `store` is client::DistGraph's
+  // embeddings(); `group` must outlive this, and `kept` the call. The same on all ranks: InvalidArgument where the
+  // options do not fit the graph; AlreadyExists where something else has the name; FailedPrecondition where `kept` does
+  // not fit the options; errors of reading it.
+  static Result<std::unique_ptr<DistEmbedding>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
+                                                       collective::Collective& group,
                                                        const DistEmbeddingOptions& options,
                                                        sampler::KeptRows* kept = nullptr);
   // Step's messages that are under way are not waited for.
@@ -95,13 +97,13 @@ class DistEmbedding {
     torch::Tensor leaf;
   };
 
-  DistEmbedding(sampler::EmbeddingStore& store, collective::Collective& group, sampler::EmbeddingSpec spec,
-                std::chrono::milliseconds call_timeout);
+  DistEmbedding(std::shared_ptr<sampler::EmbeddingStore> store, collective::Collective& group,
+                sampler::EmbeddingSpec spec, std::chrono::milliseconds call_timeout);
   Status CheckAreOf(sampler::RowsOf of) const;
   Result<torch::Tensor> ReadRows(std::vector<GlobalRowId> rows);
   Deadline CallDeadline() const { return Deadline::After(call_timeout_); }
 
-  sampler::EmbeddingStore& store_;
+  const std::shared_ptr<sampler::EmbeddingStore> store_;
   collective::Collective& group_;
   const sampler::EmbeddingSpec spec_;
   const std::chrono::milliseconds call_timeout_;

@@ -55,9 +55,14 @@ torch::Tensor LossOf(const torch::Tensor& heads, const torch::Tensor& tails) {
   return (heads * tails).sum() + heads.pow(2).sum();
 }
 
+// Of a graph that outlives what is made of it.
+std::shared_ptr<sampler::EmbeddingStore> StoreOf(sampler::PartitionedGraph& graph) {
+  return {std::shared_ptr<void>(), &graph.embeddings()};
+}
+
 std::unique_ptr<DistEmbedding> Make(sampler::PartitionedGraph& graph, collective::Collective& group,
                                     const DistEmbeddingOptions& options) {
-  auto embedding = DistEmbedding::Create(graph.embeddings(), group, options);
+  auto embedding = DistEmbedding::Create(StoreOf(graph), group, options);
   ESPALIER_CHECK(embedding.ok()) << embedding.status().ToString();
   return *std::move(embedding);
 }
@@ -303,7 +308,7 @@ TEST(DistEmbeddingTest, RowsThatNotAllServersHaveMadeAreDropped) {
       [&](auto done) { second->tensors().Create(other, /*creation=*/1, Soon(), done); });
   ASSERT_TRUE(taken.ok()) << taken.status().ToString();
 
-  const Status refused = DistEmbedding::Create(graph->embeddings(), group, options).status();
+  const Status refused = DistEmbedding::Create(StoreOf(*graph), group, options).status();
   EXPECT_EQ(refused.code(), StatusCode::kAlreadyExists) << refused.ToString();
   const auto left = client::testing::Await<sampler::TensorDescription>(
       [&](auto done) { first->tensors().Describe(other.id, Soon(), done); });
@@ -316,10 +321,10 @@ TEST(DistEmbeddingTest, SaysWhatDoesNotFit) {
   collective::SelfCollective group;
   DistEmbeddingOptions options = SgdRows();
   options.size = 0;
-  EXPECT_EQ(DistEmbedding::Create(graph->embeddings(), group, options).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(DistEmbedding::Create(StoreOf(*graph), group, options).status().code(), StatusCode::kInvalidArgument);
   options = SgdRows();
   options.rows = sampler::RowSpace::Nodes(NodeTypeId(9));
-  EXPECT_EQ(DistEmbedding::Create(graph->embeddings(), group, options).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(DistEmbedding::Create(StoreOf(*graph), group, options).status().code(), StatusCode::kInvalidArgument);
 
   const auto embedding = Make(*graph, group, SgdRows());
   EXPECT_EQ(Rows(*embedding, torch::empty({0}, torch::kInt64)).sizes(), torch::IntArrayRef({0, kSize}));

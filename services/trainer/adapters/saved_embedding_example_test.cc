@@ -29,7 +29,7 @@ Result<std::unique_ptr<DistEmbedding>> LearnAuthors(
   if (!saved.empty()) {
     ASSIGN_OR_RETURN(kept, SavedEmbedding::Open(graph, folder + "/" + saved.back(), {options.rows, options.name}));
   }
-  ASSIGN_OR_RETURN(auto authors, DistEmbedding::Create(graph.partitions().embeddings(), group, options, kept.get()));
+  ASSIGN_OR_RETURN(auto authors, DistEmbedding::Create(graph.embeddings(), group, options, kept.get()));
   for (size_t epoch = saved.size(); epoch < epochs; ++epoch) {
     RETURN_IF_ERROR(run_epoch(*authors, epoch));
     if (group.rank() != Rank(0)) continue;  // is at most a step ahead of the rows that are saved

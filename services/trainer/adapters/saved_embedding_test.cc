@@ -55,7 +55,7 @@ struct Cut {
 
 std::unique_ptr<DistEmbedding> MakeOrLoad(const Cut& cut, collective::Collective& group,
                                           const DistEmbeddingOptions& options, sampler::KeptRows* kept = nullptr) {
-  auto embedding = DistEmbedding::Create(cut.graph->partitions().embeddings(), group, options, kept);
+  auto embedding = DistEmbedding::Create(cut.graph->embeddings(), group, options, kept);
   ESPALIER_CHECK(embedding.ok()) << embedding.status().ToString();
   return *std::move(embedding);
 }
@@ -221,7 +221,7 @@ TEST(SavedEmbeddingErrorTest, SaysWhatDoesNotFitAndLeavesNothing) {
   const auto kept = open(options.rows, "emb");
   ASSERT_TRUE(kept.ok()) << kept.status().ToString();
   const auto refusal = [&](const DistEmbeddingOptions& wanted) {
-    return DistEmbedding::Create(cut.graph->partitions().embeddings(), group, wanted, kept->get()).status();
+    return DistEmbedding::Create(cut.graph->embeddings(), group, wanted, kept->get()).status();
   };
   DistEmbeddingOptions other = options;
   other.optimizer.type = SparseOptimizerType::kAdamW;  // as wide a state

@@ -1,0 +1,14 @@
+// gRPC does not work in a child process that was forked after its parent used gRPC: its threads are missing there, and
+// its epoll set is shared, so that a call in the child crashes the parent. Clients refuse such calls.
+#pragma once
+
+#include "services/base/status.h"
+
+namespace espalier::rpc {
+
+// Records that this process uses gRPC from now on. Thread-safe.
+void UseGrpcInThisProcess();
+// FailedPrecondition in a process whose parent used gRPC before fork(). Thread-safe.
+Status CheckNotForked();
+
+}  // namespace espalier::rpc
