@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace espalier::server {
 namespace {
@@ -19,22 +20,30 @@ uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook&
 }  // namespace
 
 uint64_t MostDrawsOf(const messages::StreamPlan& stream, const graph::PartitionBook& book) {
+  const bool expands_once = stream.spec.draw.expand == sampler::Expand::kOnce;
   uint64_t nodes = MostSeedsOf(stream.plan, book);
+  uint64_t new_nodes = nodes;                                      // found by the hop before
+  std::vector<uint64_t> drawn(book.schema().num_edge_types(), 0);  // by edge type, in all hops so far
   uint64_t draws = 0;
   for (size_t layer = stream.spec.layers.size(); layer > 0; --layer) {
     const std::vector<int32_t>& fanouts = stream.spec.layers[layer - 1].fanouts;
-    uint64_t found = 0;
-    for (size_t type = 0; type < fanouts.size() && type < book.schema().num_edge_types(); ++type) {
+    uint64_t found = 0, held = 0;
+    for (size_t type = 0; type < fanouts.size() && type < drawn.size(); ++type) {
       if (fanouts[type] <= 0) continue;
-      uint64_t edges = std::min(kMost, nodes) * std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
+      uint64_t edges = std::min(kMost, expands_once ? new_nodes : nodes) *
+                       std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
       // (Temporal sampling expands a node once for each time.)
       if (!stream.spec.draw.replace && stream.spec.draw.time_column.empty()) {
         edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
       }
-      found = std::min(kMost, found + std::min(kMost, edges));
+      edges = std::min(kMost, edges);
+      found = std::min(kMost, found + edges);
+      drawn[type] = std::min(kMost, drawn[type] + edges);
+      held = std::min(kMost, held + (expands_once ? drawn[type] : edges));
     }
-    draws = std::min(kMost, draws + found);
+    draws = std::min(kMost, draws + held);
     nodes = std::min(kMost, nodes + found);
+    new_nodes = found;
   }
   return draws;
 }

@@ -180,6 +180,9 @@ TEST(DrawBoundsTest, FanOutsTimesBatch) {
   stream.plan.num_trainers = 2;
   stream.spec.layers = {{{3}}, {{10}}};  // 11 nodes draw 110 edges, 121 nodes draw 363
   EXPECT_EQ(MostDrawsOf(stream, *book), 473u);
+  stream.spec.draw.expand = sampler::Expand::kOnce;  // 11 nodes draw 110 edges, 110 new ones 330 beside them
+  EXPECT_EQ(MostDrawsOf(stream, *book), 550u);
+  stream.spec.draw.expand = sampler::Expand::kAlways;
   stream.plan.seeds = sampler::EdgePlan();  // 22 ends draw 220 edges, 242 nodes draw 726
   EXPECT_EQ(MostDrawsOf(stream, *book), 946u);
   stream.plan.seeds = sampler::NodePlan();
