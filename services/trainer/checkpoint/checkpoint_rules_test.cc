@@ -31,6 +31,15 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
   EXPECT_THAT(changes[2], HasSubstr("the number of threads was 1 and is 2"));
   EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
+  EXPECT_THAT(changes[0], ::testing::Not(HasSubstr("other neighbors")));
+
+  facts.fields["training.sampling.expand"] = "Once";
+  const std::vector<std::string> of_shares = ChangesSince(manifest, facts);
+  ASSERT_EQ(of_shares.size(), 4u);
+  EXPECT_THAT(of_shares[0], HasSubstr("the number of trainers was 2 and is 3"));
+  EXPECT_THAT(of_shares[0], HasSubstr("other neighbors"));
+  EXPECT_THAT(of_shares[1], HasSubstr("other neighbors"));
+  EXPECT_THAT(of_shares[2], ::testing::Not(HasSubstr("other neighbors")));
 }
 
 // Those with learnable rows, whose best epoch decides no model; elsewhere it says which epoch's model is the best.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "services/sampler/spec/draw_spec.h"
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 #include "services/trainer/model/parameters.h"
 
@@ -171,9 +172,18 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
   const std::string close =
       "the run goes on from the same step; its numbers are close to, not the same bits as, "
       "those of a run without the change";
-  compare("the number of trainers", std::to_string(manifest.num_trainers), std::to_string(facts.num_trainers), close);
+  // Which seeds share a trainer's mini-batch decides what `expand: Once` samples.
+  const auto expand = facts.fields.find("training.sampling.expand");
+  const bool expands_once = expand != facts.fields.end() && expand->second == sampler::NameOf(sampler::Expand::kOnce);
+  const std::string of_shares =
+      expands_once
+          ? "the run goes on from the same step; with sampling.expand Once its mini-batches have the same seeds "
+            "and other neighbors than those of a run without the change"
+          : close;
+  compare("the number of trainers", std::to_string(manifest.num_trainers), std::to_string(facts.num_trainers),
+          of_shares);
   if (facts.num_trainers > 1) {
-    compare("the partitioning", manifest.partition_key, facts.partition_key, close);
+    compare("the partitioning", manifest.partition_key, facts.partition_key, of_shares);
     compare("the all-reduce", manifest.math.collective, facts.collective, close);
   }
   if (facts.schedule_needs_length) {
