@@ -6,6 +6,9 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 
+// oneMKL's mkl_cbwr_get, by the name under which libtorch_cpu exports it; a libtorch without oneMKL lacks it.
+extern "C" int mkl_serv_cbwr_get(int option) __attribute__((weak));
+
 namespace espalier::trainer {
 namespace {
 
@@ -29,13 +32,38 @@ std::string BlasName() {
   return version.empty() ? "unknown" : "oneMKL " + version;
 }
 
+// The widest code path that the processor has. A product takes 1.4 to 1.5 times as long with AVX2 on a processor with
+// AVX-512.
+const char* FastestCodePath() {
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  return has_avx512 ? "AVX512,STRICT" : "AVX2,STRICT";
+}
+
+// The code path that oneMKL has chosen, in the words of MKL_CBWR. It takes AUTO without a message in place of a value
+// that it does not know or that the processor does not support, and of all others on processors that are not Intel's.
+std::string CodePathInEffect() {
+  constexpr int kEverything = ~0, kStrict = 0x10000;  // MKL_CBWR_ALL, MKL_CBWR_STRICT of mkl_types.h
+  if (mkl_serv_cbwr_get == nullptr) return "unknown";
+  const int value = mkl_serv_cbwr_get(kEverything);
+  const std::string strict = (value & kStrict) != 0 ? ",STRICT" : "";
+  switch (value & ~kStrict) {
+    case 2: return "AUTO";
+    case 3: return "COMPATIBLE";
+    case 10: return "AVX2" + strict;
+    case 12: return "AVX512" + strict;
+    case 14: return "AVX512_E1" + strict;
+    default: return "branch " + std::to_string(value & ~kStrict) + strict;
+  }
+}
+
 }  // namespace
 
 Result<MathSettings> SetUpMath(int threads) {
   if (threads < 1) return InvalidArgument("trainers.threads must be at least 1, not " + std::to_string(threads));
   // oneMKL reads it when it is first called, and chooses its code path for good.
   const char* code_path = getenv("MKL_CBWR");
-  if (code_path == nullptr || *code_path == '\0') setenv("MKL_CBWR", "AVX2,STRICT", /*overwrite=*/1);
+  if (code_path == nullptr || *code_path == '\0') setenv("MKL_CBWR", FastestCodePath(), /*overwrite=*/1);
   // A step's buffers are hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults cost
   // as much as the arithmetic; from the heap, the next step finds them warm.
   mallopt(M_MMAP_MAX, 0);
@@ -55,7 +83,7 @@ Result<MathSettings> SetUpMath(int threads) {
                       .torch_version = TORCH_VERSION,
                       .cpu_capability = CpuCapability(),
                       .blas = BlasName(),
-                      .blas_kernel = getenv("MKL_CBWR")};
+                      .blas_kernel = CodePathInEffect()};
 }
 
 }  // namespace espalier::trainer
