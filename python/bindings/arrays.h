@@ -1,0 +1,74 @@
+// NumPy arrays from and to the library's arrays. Ids are int64 in Python and uint64 in the library, row numbers int32
+// and uint32.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "services/base/tensor.h"
+#include "services/graph/ids.h"
+
+namespace espalier::python {
+
+// The Python side passes arrays of this dtype; nothing is converted here.
+using IdArray = nanobind::ndarray<const int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
+
+// Throws InvalidArgument for a negative id, which it names.
+void CheckIds(const IdArray& ids);
+// A view of checked ids.
+template <class Id>
+std::span<const Id> SpanOf(const IdArray& ids) {
+  CheckIds(ids);
+  return {reinterpret_cast<const Id*>(ids.data()), ids.size()};
+}
+template <class Id>
+std::vector<Id> VectorOf(const IdArray& ids) {
+  const std::span<const Id> span = SpanOf<Id>(ids);
+  return {span.begin(), span.end()};
+}
+
+// A writable array of its own. BF16, which NumPy lacks, becomes float32.
+nanobind::object ToNumpy(const Tensor& tensor);
+// An array over the tensor's bytes, which it keeps. For a tensor that nothing else refers to.
+nanobind::object ShareWithNumpy(const Tensor& tensor);
+// A copy of the array's values. Throws InvalidArgument for a dtype that the library lacks.
+Tensor FromNumpy(const AnyArray& array);
+
+// A view of memory that `owner` keeps.
+nanobind::object View(const void* data, std::vector<size_t> shape, nanobind::dlpack::dtype dtype,
+                      nanobind::handle owner);
+template <class Id>
+nanobind::object IdView(const std::vector<Id>& ids, nanobind::handle owner) {
+  static_assert(sizeof(Id) == sizeof(int64_t));
+  return View(ids.data(), {ids.size()}, nanobind::dtype<int64_t>(), owner);
+}
+inline nanobind::object RowView(const std::vector<uint32_t>& rows, nanobind::handle owner) {
+  return View(rows.data(), {rows.size()}, nanobind::dtype<int32_t>(), owner);
+}
+// An array that owns the vector's values.
+template <class T>
+nanobind::object Take(std::vector<T> values, nanobind::dlpack::dtype dtype) {
+  auto* kept = new std::vector<T>(std::move(values));
+  const nanobind::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  return View(kept->data(), {kept->size()}, dtype, owner);
+}
+template <class Id>
+nanobind::object TakeIds(std::vector<Id> ids) {
+  static_assert(sizeof(Id) == sizeof(int64_t));
+  return Take(std::move(ids), nanobind::dtype<int64_t>());
+}
+inline nanobind::object TakeRows(std::vector<uint32_t> rows) {
+  return Take(std::move(rows), nanobind::dtype<int32_t>());
+}
+
+// "float32" and the like.
+std::string NumpyName(DType dtype);
+DType DTypeFromNumpyName(const std::string& name);
+
+}  // namespace espalier::python

@@ -1,0 +1,367 @@
+// Data loaders over nodes and edges, whose batches come with the rows that a model reads.
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings/arrays.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/waits.h"
+#include "services/client/edge_data_loader.h"
+#include "services/client/node_data_loader.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace espalier::python {
+namespace {
+
+using client::DistGraph;
+
+constexpr std::chrono::milliseconds kSignalInterval(50);
+
+// Rows that the loader gathers for each batch: of all nodes of a type that the batch reads, or of its seeds alone.
+struct Fetch {
+  NodeTypeId type;
+  std::string column;
+  bool of_seeds = false;
+};
+
+struct LoadedBatch {
+  sampler::MiniBatch batch;
+  std::vector<Tensor> rows;  // by Fetch
+};
+
+// Gathers the rows of a batch; on the loader's thread.
+class Collate {
+ public:
+  Collate(std::shared_ptr<const DistGraph> graph, std::vector<Fetch> fetches)
+      : graph_(std::move(graph)), fetches_(std::move(fetches)) {}
+
+  Result<LoadedBatch> operator()(sampler::MiniBatch batch, const Deadline& deadline) const {
+    LoadedBatch loaded{std::move(batch), {}};
+    for (const Fetch& fetch : fetches_) {
+      std::span<const GlobalNodeId> nodes = loaded.batch.nodes[fetch.type.value];
+      if (fetch.of_seeds) nodes = nodes.first(NumSeeds(loaded.batch, fetch.type));
+      ASSIGN_OR_RETURN(Tensor rows, graph_->GatherNodeRows(fetch.type, fetch.column, nodes, deadline));
+      loaded.rows.push_back(std::move(rows));
+    }
+    return loaded;
+  }
+
+ private:
+  static size_t NumSeeds(const sampler::MiniBatch& batch, NodeTypeId type) {
+    if (batch.layers.empty()) return batch.nodes[type.value].size();
+    return batch.layers.back().num_outputs[type.value];
+  }
+
+  const std::shared_ptr<const DistGraph> graph_;
+  const std::vector<Fetch> fetches_;
+};
+
+class Loader {
+ public:
+  virtual ~Loader() = default;
+  virtual Status StartEpoch(uint32_t epoch, uint32_t first_step) = 0;
+  virtual Result<std::optional<LoadedBatch>> NextBefore(const Deadline& deadline) = 0;
+  virtual void Cancel() = 0;
+};
+
+template <class DataLoader>
+class LoaderOf final : public Loader {
+ public:
+  explicit LoaderOf(std::unique_ptr<DataLoader> loader) : loader_(std::move(loader)) {}
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override { return loader_->StartEpoch(epoch, first_step); }
+  Result<std::optional<LoadedBatch>> NextBefore(const Deadline& deadline) override {
+    return loader_->NextBefore(deadline);
+  }
+  void Cancel() override { loader_->Cancel(); }
+
+ private:
+  const std::unique_ptr<DataLoader> loader_;
+};
+
+// What loaders of nodes and of edges have in common, as Python gives it.
+struct LoaderSettings {
+  uint64_t batch_size = 1;
+  bool shuffle = true, drop_last = false;
+  std::vector<std::map<uint32_t, int32_t>> fanouts;  // by layer, fan-out by edge type
+  uint64_t seed = 0;
+  std::string method = "Neighbor", expand = "Always", weight, time_column, seed_time_column;
+  bool replace = false, layer_dependency = false;
+  int threads = 1;
+  uint32_t batches_ahead = 2;
+  bool want_edge_ids = false, by_samplers = false;
+  std::vector<std::tuple<uint32_t, std::string, bool>> fetches;  // (node type, column, of the seeds alone)
+};
+
+sampler::SamplingSpec SamplingOf(const DistGraph& graph, const LoaderSettings& settings) {
+  sampler::SamplingSpec spec;
+  for (const auto& by_type : settings.fanouts) {
+    sampler::LayerSpec layer;
+    layer.fanouts.resize(graph.schema().num_edge_types());
+    for (const auto& [type, fanout] : by_type) {
+      ThrowIfError(graph.schema().CheckEdgeType(EdgeTypeId(static_cast<uint16_t>(type))));
+      layer.fanouts[type] = fanout;
+    }
+    spec.layers.push_back(std::move(layer));
+  }
+  spec.seed = settings.seed;
+  spec.draw.replace = settings.replace;
+  spec.draw.layer_dependency = settings.layer_dependency;
+  spec.draw.weight_column = settings.weight;
+  spec.draw.time_column = settings.time_column;
+  spec.seed_time_column = settings.seed_time_column;
+  if (!sampler::ParseName(settings.method, &spec.draw.method)) {
+    throw StatusError(InvalidArgument("sampling method '" + settings.method + "'; expected Neighbor, Labor or Last"));
+  }
+  if (!sampler::ParseName(settings.expand, &spec.draw.expand)) {
+    throw StatusError(InvalidArgument("expand '" + settings.expand + "'; expected Always or Once"));
+  }
+  return spec;
+}
+
+Collate CollateOf(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings) {
+  std::vector<Fetch> fetches;
+  for (const auto& [type, column, of_seeds] : settings.fetches) {
+    const NodeTypeId node_type(static_cast<uint16_t>(type));
+    ThrowIfError(graph->schema().CheckNodeType(node_type));
+    fetches.push_back({node_type, column, of_seeds});
+  }
+  return Collate(graph, std::move(fetches));
+}
+
+client::SampledBy ByOf(const LoaderSettings& settings) {
+  return settings.by_samplers ? client::SampledBy::kSamplers : client::SampledBy::kThisProcess;
+}
+
+graph::SplitPartName Part(const std::string& name) {
+  for (const auto part :
+       {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
+    if (name == graph::NameOf(part)) return part;
+  }
+  throw StatusError(InvalidArgument("part '" + name + "' of a split; expected train, validation or test"));
+}
+
+using NodeLoader = client::NodeDataLoader<LoadedBatch>;
+using EdgeLoader = client::EdgeDataLoader<LoadedBatch>;
+
+client::NodeLoaderOptions NodeOptions(const DistGraph& graph, uint32_t seed_type, const LoaderSettings& settings) {
+  const NodeTypeId type(static_cast<uint16_t>(seed_type));
+  ThrowIfError(graph.schema().CheckNodeType(type));
+  return {.seed_type = type,
+          .batch_size = settings.batch_size,
+          .shuffle = settings.shuffle,
+          .last_batch = settings.drop_last ? client::LastBatch::kDrop : client::LastBatch::kKeep,
+          .sampling = SamplingOf(graph, settings),
+          .threads = settings.threads,
+          .batches_ahead = settings.batches_ahead,
+          .want_edge_ids = settings.want_edge_ids,
+          .sampled_by = ByOf(settings)};
+}
+
+template <class DataLoader, class Seeds, class Options>
+std::unique_ptr<Loader> Make(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings, Seeds seeds,
+                             const Options& options) {
+  const Collate collate = CollateOf(graph, settings);
+  std::unique_ptr<DataLoader> loader = Wait({}, graph->CallDeadline(), [&](Deadline) {
+    return DataLoader::Make(*graph, std::move(seeds), options, collate);
+  });
+  return std::make_unique<LoaderOf<DataLoader>>(std::move(loader));
+}
+
+std::unique_ptr<Loader> NodesOfSplit(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
+                                     uint32_t type, const std::string& split, const std::string& part) {
+  return Make<NodeLoader>(graph, settings, client::NodesOfSplit{split, Part(part)},
+                          NodeOptions(*graph, type, settings));
+}
+
+std::unique_ptr<Loader> NodesOfRank(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
+                                    uint32_t type, const IdArray& nodes, uint64_t largest) {
+  return Make<NodeLoader>(graph, settings, client::NodeShare{VectorOf<GlobalNodeId>(nodes), largest},
+                          NodeOptions(*graph, type, settings));
+}
+
+// What loaders of edges have beside.
+struct EdgeSettings {
+  std::string negatives = "Uniform";
+  uint32_t negatives_per_edge = 0;
+  bool exclude = true;
+  std::map<uint32_t, uint32_t> reverse_types;
+  std::vector<std::string> edge_columns;
+  bool want_pair_ids = false;
+};
+
+client::EdgeLoaderOptions EdgeOptions(const DistGraph& graph, const LoaderSettings& settings,
+                                      const EdgeSettings& edges) {
+  client::EdgeLoaderOptions options{
+      .batch_size = settings.batch_size,
+      .shuffle = settings.shuffle,
+      .last_batch = settings.drop_last ? client::LastBatch::kDrop : client::LastBatch::kKeep,
+      .negatives = {.count = edges.negatives_per_edge},
+      .exclude_batch = edges.exclude,
+      .sampling = SamplingOf(graph, settings),
+      .threads = settings.threads,
+      .batches_ahead = settings.batches_ahead,
+      .want_edge_ids = settings.want_edge_ids,
+      .want_pair_ids = edges.want_pair_ids,
+      .edge_columns = edges.edge_columns,
+      .sampled_by = ByOf(settings)};
+  if (!sampler::ParseName(edges.negatives, &options.negatives.kind)) {
+    throw StatusError(InvalidArgument("negatives '" + edges.negatives +
+                                      "'; expected Uniform, Joint, InBatch, InDegree or GlobalUniform"));
+  }
+  for (const auto& [type, reverse] : edges.reverse_types) {
+    const EdgeTypeId id(static_cast<uint16_t>(type)), reverse_id(static_cast<uint16_t>(reverse));
+    ThrowIfError(graph.schema().CheckEdgeType(id));
+    ThrowIfError(graph.schema().CheckEdgeType(reverse_id));
+    options.reverse_types[id] = reverse_id;
+  }
+  return options;
+}
+
+std::unique_ptr<Loader> EdgesOfSplit(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
+                                     const EdgeSettings& edges, const std::vector<uint32_t>& types,
+                                     const std::string& split, const std::string& part) {
+  client::EdgesOfSplit seeds{{}, split, Part(part)};
+  for (const uint32_t type : types) seeds.types.emplace_back(static_cast<uint16_t>(type));
+  return Make<EdgeLoader>(graph, settings, std::move(seeds), EdgeOptions(*graph, settings, edges));
+}
+
+// `ids`: of the edges, or empty for pairs of nodes that need not be edges.
+std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
+                                    const EdgeSettings& edges, uint32_t type, const IdArray& sources,
+                                    const IdArray& destinations, const IdArray& ids, uint64_t largest) {
+  client::EdgeList list{.type = EdgeTypeId(static_cast<uint16_t>(type)),
+                        .sources = VectorOf<GlobalNodeId>(sources),
+                        .destinations = VectorOf<GlobalNodeId>(destinations),
+                        .ids = VectorOf<GlobalEdgeId>(ids)};
+  return Make<EdgeLoader>(graph, settings, client::EdgeShare{std::move(list), largest},
+                          EdgeOptions(*graph, settings, edges));
+}
+
+// Waits in short turns: signals are handled between them, and an interrupted batch can be asked for again.
+std::optional<LoadedBatch> Next(Loader& loader, std::optional<double> timeout) {
+  const Deadline deadline =
+      timeout ? Deadline::After(std::chrono::nanoseconds(static_cast<int64_t>(*timeout * 1e9))) : Deadline::Never();
+  for (;;) {
+    std::optional<Result<std::optional<LoadedBatch>>> next;
+    {
+      const nb::gil_scoped_release released;
+      next.emplace(loader.NextBefore(deadline.AtMost(kSignalInterval)));
+    }
+    const bool goes_on = !next->ok() && next->status().code() == StatusCode::kDeadlineExceeded && !deadline.HasPassed();
+    if (!goes_on) return ValueOrThrow(*std::move(next));
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+using BatchHandle = nb::pointer_and_handle<LoadedBatch>;
+
+// [(edge type, indptr, indices, edge ids)] of a layer.
+nb::list Blocks(const BatchHandle& self, size_t layer) {
+  nb::list blocks;
+  for (const sampler::Block& block : self.p->batch.layers.at(layer).blocks) {
+    blocks.append(nb::make_tuple(block.edge_type.value, RowView(block.indptr, self.h), RowView(block.indices, self.h),
+                                 IdView(block.edge_ids, self.h)));
+  }
+  return blocks;
+}
+
+nb::object Links(const BatchHandle& self) {
+  const std::optional<sampler::LinkSeeds>& links = self.p->batch.links;
+  if (!links) return nb::none();
+  nb::dict dict;
+  dict["negatives_per_pair"] = links->negatives_per_pair;
+  dict["sources"] = RowView(links->sources, self.h);
+  dict["destinations"] = RowView(links->destinations, self.h);
+  dict["relations"] = RowView(links->relations, self.h);
+  dict["set_ends"] = RowView(links->set_ends, self.h);
+  dict["negative_destinations"] = RowView(links->negative_destinations, self.h);
+  dict["negative_sources"] = RowView(links->negative_sources, self.h);
+  dict["negative_weights"] =
+      View(links->negative_weights.data(), {links->negative_weights.size()}, nb::dtype<uint8_t>(), self.h);
+  dict["edge_ids"] = IdView(links->edge_ids, self.h);
+  nb::dict rows;
+  for (const auto& [name, tensor] : links->rows) rows[name.c_str()] = ToNumpy(tensor);
+  dict["rows"] = rows;
+  return dict;
+}
+
+void BindBatch(nb::module_& m) {
+  nb::class_<LoadedBatch>(m, "LoadedBatch")
+      .def_prop_ro("epoch", [](const LoadedBatch& b) { return b.batch.epoch; })
+      .def_prop_ro("step", [](const LoadedBatch& b) { return b.batch.step; })
+      .def_prop_ro("num_seeds", [](const LoadedBatch& b) { return b.batch.num_seeds; })
+      .def_prop_ro("global_num_seeds", [](const LoadedBatch& b) { return b.batch.global_num_seeds; })
+      .def_prop_ro("seed_type", [](const LoadedBatch& b) { return b.batch.seed_type.value; })
+      .def_prop_ro("num_layers", [](const LoadedBatch& b) { return b.batch.layers.size(); })
+      .def("num_inputs", [](const LoadedBatch& b, size_t layer) { return b.batch.layers.at(layer).num_inputs; })
+      .def("num_outputs", [](const LoadedBatch& b, size_t layer) { return b.batch.layers.at(layer).num_outputs; })
+      .def("nodes", [](BatchHandle self, size_t type) { return IdView(self.p->batch.nodes.at(type), self.h); })
+      .def("blocks", [](BatchHandle self, size_t layer) { return Blocks(self, layer); })
+      .def("links", [](BatchHandle self) { return Links(self); })
+      .def("rows", [](BatchHandle self, size_t fetch) { return ToNumpy(self.p->rows.at(fetch)); });
+}
+
+void BindSettings(nb::module_& m) {
+  nb::class_<LoaderSettings>(m, "LoaderSettings")
+      .def(nb::init<>())
+      .def_rw("batch_size", &LoaderSettings::batch_size)
+      .def_rw("shuffle", &LoaderSettings::shuffle)
+      .def_rw("drop_last", &LoaderSettings::drop_last)
+      .def_rw("fanouts", &LoaderSettings::fanouts)
+      .def_rw("seed", &LoaderSettings::seed)
+      .def_rw("method", &LoaderSettings::method)
+      .def_rw("expand", &LoaderSettings::expand)
+      .def_rw("weight", &LoaderSettings::weight)
+      .def_rw("time_column", &LoaderSettings::time_column)
+      .def_rw("seed_time_column", &LoaderSettings::seed_time_column)
+      .def_rw("replace", &LoaderSettings::replace)
+      .def_rw("layer_dependency", &LoaderSettings::layer_dependency)
+      .def_rw("threads", &LoaderSettings::threads)
+      .def_rw("batches_ahead", &LoaderSettings::batches_ahead)
+      .def_rw("want_edge_ids", &LoaderSettings::want_edge_ids)
+      .def_rw("by_samplers", &LoaderSettings::by_samplers)
+      .def_rw("fetches", &LoaderSettings::fetches);
+  nb::class_<EdgeSettings>(m, "EdgeSettings")
+      .def(nb::init<>())
+      .def_rw("negatives", &EdgeSettings::negatives)
+      .def_rw("negatives_per_edge", &EdgeSettings::negatives_per_edge)
+      .def_rw("exclude", &EdgeSettings::exclude)
+      .def_rw("reverse_types", &EdgeSettings::reverse_types)
+      .def_rw("edge_columns", &EdgeSettings::edge_columns)
+      .def_rw("want_pair_ids", &EdgeSettings::want_pair_ids);
+}
+
+}  // namespace
+
+void BindLoaders(nb::module_& m) {
+  BindBatch(m);
+  BindSettings(m);
+  nb::class_<Loader>(m, "Loader")
+      .def("start_epoch",
+           [](Loader& loader, uint32_t epoch, uint32_t first_step) {
+             Wait({}, Deadline::Never(), [&](Deadline) { return loader.StartEpoch(epoch, first_step); });
+           })
+      .def("next", &Next, "timeout"_a.none())
+      .def("cancel", &Loader::Cancel, nb::call_guard<nb::gil_scoped_release>());
+  m.def("nodes_of_split", &NodesOfSplit);
+  m.def("nodes_of_rank", &NodesOfRank);
+  m.def("edges_of_split", &EdgesOfSplit);
+  m.def("edges_of_rank", &EdgesOfRank);
+}
+
+}  // namespace espalier::python

@@ -1,0 +1,14 @@
+// espalier._core: espalier::client for Python, without libtorch.
+#include "python/bindings/bindings.h"
+#include "python/bindings/waits.h"
+
+NB_MODULE(_core, m) {
+  m.doc() = "espalier::client for the package espalier; not for use by programs";
+  // Objects that are alive at exit are freed with the process.
+  nanobind::set_leak_warnings(false);
+  espalier::python::BindErrors(m);
+  espalier::python::BindGraph(m);
+  espalier::python::BindTensors(m);
+  espalier::python::BindLoaders(m);
+  espalier::python::BindProcessGroup(m);
+}

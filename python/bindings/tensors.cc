@@ -1,0 +1,125 @@
+// DistTensor.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings/arrays.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/waits.h"
+#include "services/client/dist_tensor.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace espalier::python {
+namespace {
+
+using client::DistGraph;
+using client::DistTensor;
+using client::RowSpace;
+using Seconds = std::optional<double>;
+
+// `of`: "nodes", "edges" or "own"; `type` of nodes and edges; `num_rows` of own rows.
+RowSpace RowsOf(const DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows) {
+  const RowSpace rows = of == "nodes"   ? RowSpace::Nodes(NodeTypeId(static_cast<uint16_t>(type)))
+                        : of == "edges" ? RowSpace::Edges(EdgeTypeId(static_cast<uint16_t>(type)))
+                                        : RowSpace::Own(num_rows);
+  ThrowIfError(sampler::CheckRowSpace(rows, graph.book()));
+  return rows;
+}
+
+client::Initializer MakeInitializer(const std::string& kind, const std::vector<double>& values, uint64_t seed) {
+  if (kind == "zeros") return client::Initializer::Zeros();
+  if (kind == "constant") return client::Initializer::Constant(values.at(0));
+  if (kind == "uniform") return client::Initializer::Uniform(values.at(0), values.at(1), seed);
+  if (kind == "normal") return client::Initializer::Normal(values.at(0), values.at(1), seed);
+  if (kind == "xavier_uniform") return client::Initializer::XavierUniform(values.at(0), seed);
+  throw StatusError(
+      InvalidArgument("initializer '" + kind + "'; expected zeros, constant, uniform, normal or xavier_uniform"));
+}
+
+DistTensor Create(const DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows,
+                  std::vector<int64_t> row_shape, const std::string& dtype, const std::string& name,
+                  const std::string& initializer, const std::vector<double>& values, uint64_t seed, bool persistent) {
+  const client::DistTensorOptions options{
+      .rows = RowsOf(graph, of, type, num_rows),
+      .row_shape = std::move(row_shape),
+      .dtype = DTypeFromNumpyName(dtype),
+      .name = name,
+      .initializer = MakeInitializer(initializer, values, seed),
+      .lifetime = persistent ? client::Lifetime::kPersistent : client::Lifetime::kScoped};
+  return Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Create(graph, options); });
+}
+
+using Write = Status (DistTensor::*)(std::span<const GlobalRowId>, const Tensor&, std::optional<Deadline>);
+template <Write kWrite>
+void WriteRows(DistTensor& tensor, const DistGraph& graph, const IdArray& rows, const AnyArray& values,
+               Seconds timeout) {
+  const Tensor copy = FromNumpy(values);
+  const auto ids = SpanOf<GlobalRowId>(rows);
+  Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return (tensor.*kWrite)(ids, copy, deadline); });
+}
+
+using Reduction = Result<Tensor> (DistTensor::*)(std::optional<Deadline>) const;
+template <Reduction kReduce>
+nb::object Reduce(const DistTensor& tensor, const DistGraph& graph, Seconds timeout) {
+  return ToNumpy(Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return (tensor.*kReduce)(deadline); }));
+}
+
+}  // namespace
+
+void BindTensors(nb::module_& m) {
+  nb::class_<DistTensor>(m, "DistTensor")
+      .def_prop_ro("name", &DistTensor::name)
+      .def_prop_ro("dtype", [](const DistTensor& t) { return NumpyName(t.dtype()); })
+      .def_prop_ro("shape", &DistTensor::shape)
+      .def_prop_ro("made_by_this", &DistTensor::made_by_this)
+      .def("keep", &DistTensor::Keep)
+      .def(
+          "read",
+          [](const DistTensor& t, const DistGraph& graph, const IdArray& rows, Seconds timeout) {
+            const auto ids = SpanOf<GlobalRowId>(rows);
+            return ToNumpy(
+                Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.ReadRows(ids, deadline); }));
+          },
+          "graph"_a, "rows"_a, "timeout"_a.none())
+      .def("write", &WriteRows<&DistTensor::WriteRows>, "graph"_a, "rows"_a, "values"_a, "timeout"_a.none())
+      .def("add", &WriteRows<&DistTensor::AddRows>, "graph"_a, "rows"_a, "values"_a, "timeout"_a.none())
+      .def("min_rows", &WriteRows<&DistTensor::MinRows>, "graph"_a, "rows"_a, "values"_a, "timeout"_a.none())
+      .def("max_rows", &WriteRows<&DistTensor::MaxRows>, "graph"_a, "rows"_a, "values"_a, "timeout"_a.none())
+      .def(
+          "logical_or",
+          [](DistTensor& t, const DistGraph& graph, const DistTensor& other, Seconds timeout) {
+            Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.Or(other, deadline); });
+          },
+          "graph"_a, "other"_a, "timeout"_a.none())
+      .def(
+          "count_nonzero",
+          [](const DistTensor& t, const DistGraph& graph, Seconds timeout) {
+            return Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.CountNonzero(deadline); });
+          },
+          "graph"_a, "timeout"_a.none())
+      .def("sum", &Reduce<&DistTensor::Sum>, "graph"_a, "timeout"_a.none())
+      .def("min", &Reduce<&DistTensor::Min>, "graph"_a, "timeout"_a.none())
+      .def("max", &Reduce<&DistTensor::Max>, "graph"_a, "timeout"_a.none())
+      .def("mean", &Reduce<&DistTensor::Mean>, "graph"_a, "timeout"_a.none())
+      .def("attach", [](DistTensor& t, const std::string& column) { ThrowIfError(t.AttachAs(column)); })
+      .def("detach", &DistTensor::Detach);
+  m.def("create_tensor", &Create);
+  m.def("open_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
+    const RowSpace rows = RowsOf(graph, of, type, 0);
+    return Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Open(graph, rows, name); });
+  });
+  m.def("drop_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
+    const RowSpace rows = RowsOf(graph, of, type, 0);
+    Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Drop(graph, rows, name); });
+  });
+}
+
+}  // namespace espalier::python

@@ -1,0 +1,131 @@
+// A signal interrupts no wait of the library: Python's C handler notes it, and its Python handler runs when the main
+// thread asks for it (PyErr_CheckSignals). So calls of the main thread run on one helper thread, while the main thread
+// waits and asks every kSignalInterval. The hand-over costs some microseconds.
+#include "python/bindings/waits.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <nanobind/stl/string.h>
+
+#include "services/base/exit_code.h"
+
+namespace nb = nanobind;
+
+namespace espalier::python {
+namespace {
+
+constexpr std::chrono::milliseconds kSignalInterval(50);
+
+// Runs one task at a time. Never ends: the interpreter may exit while a task runs.
+class Helper {
+ public:
+  // Starts the task. Only one caller at a time.
+  void Start(const std::function<void()>& task) {
+    {
+      const std::lock_guard lock(mutex_);
+      task_ = &task;
+    }
+    changed_.notify_all();
+  }
+  // False: the task has not ended in time.
+  bool WaitFor(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return task_ == nullptr; });
+  }
+
+  [[noreturn]] void Loop() {
+    for (;;) {
+      const std::function<void()>* task = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return task_ != nullptr; });
+        task = task_;
+      }
+      (*task)();
+      {
+        const std::lock_guard lock(mutex_);
+        task_ = nullptr;
+      }
+      changed_.notify_all();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()>* task_ = nullptr;
+};
+
+// The helper of the main thread; null in other threads, and in processes that were forked after it was made, which
+// threads do not follow.
+Helper* HelperOfThisThread() {
+  static const auto main_thread =
+      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  if (PyThread_get_thread_ident() != main_thread) return nullptr;
+  static const pid_t process = getpid();
+  static Helper* const helper = [] {
+    auto* made = new Helper;
+    std::thread([made] { made->Loop(); }).detach();
+    return made;
+  }();
+  return getpid() == process ? helper : nullptr;
+}
+
+}  // namespace
+
+void RunInterruptibly(const std::function<void(std::stop_token)>& body) {
+  std::stop_source stop;
+  Helper* const helper = HelperOfThisThread();
+  if (helper == nullptr) {
+    const nb::gil_scoped_release released;
+    return body(stop.get_token());
+  }
+  std::exception_ptr thrown;
+  const std::function<void()> task = [&] {
+    try {
+      body(stop.get_token());
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  };
+  std::optional<nb::python_error> raised;
+  {
+    const nb::gil_scoped_release released;
+    helper->Start(task);
+    while (!helper->WaitFor(kSignalInterval)) {
+      if (raised) continue;
+      const nb::gil_scoped_acquire acquired;
+      if (PyErr_CheckSignals() == 0) continue;
+      raised.emplace();  // takes the exception that is set
+      stop.request_stop();
+    }
+  }
+  if (raised) throw nb::python_error(*raised);
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void BindErrors(nb::module_& m) {
+  m.def("exit_code", [](const std::string& code) {
+    for (int number = 0; number <= static_cast<int>(StatusCode::kUnauthenticated); ++number) {
+      const auto candidate = static_cast<StatusCode>(number);
+      if (code == StatusCodeName(candidate)) return static_cast<int>(ExitCodeOf(candidate));
+    }
+    return static_cast<int>(ExitCode::kBug);
+  });
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const StatusError& error) {
+      const nb::object make = nb::module_::import_("espalier.errors").attr("from_code");
+      const nb::object exception = make(StatusCodeName(error.status().code()), error.status().message());
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+    }
+  });
+}
+
+}  // namespace espalier::python

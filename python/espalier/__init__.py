@@ -1,0 +1,58 @@
+"""Graph neural networks on graphs that are too large for one machine.
+
+    import espalier as ep
+
+    g = ep.DistGraph()                         # of the job that runs this program, or of ESPALIER_PARTITIONS
+    loader = ep.DistNodeDataLoader(g, ep.NodesOf("public", "train"), ep.NeighborSampler([10, 10]), batch_size=256)
+    for batch in loader:
+        x = g.ndata["node-feat"][batch.input_nodes]
+
+The names are DGL's where the notion is; docs/python.md says what differs. Needs NumPy alone. Ids are global ids of one
+type, int64; `DistGraph.to_global_ids` converts the ids of the input graph to them.
+"""
+
+from espalier.block import EID, NID, Block, LinkBatch, MiniBatch
+from espalier.dataloading import (
+    DistEdgeDataLoader,
+    DistNodeDataLoader,
+    EdgesOf,
+    LaborSampler,
+    LastSampler,
+    MultiLayerFullNeighborSampler,
+    NeighborSampler,
+    NodesOf,
+    negative_sampler,
+)
+from espalier.distributed import ProcessGroup, init_process_group
+from espalier.errors import (
+    Aborted,
+    AlreadyExists,
+    Cancelled,
+    DataLoss,
+    DeadlineExceeded,
+    EspalierError,
+    FailedPrecondition,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    OutOfRange,
+    PermissionDenied,
+    ResourceExhausted,
+    Unauthenticated,
+    Unavailable,
+    Unimplemented,
+)
+from espalier.graph import DistGraph
+from espalier.partition_book import PartitionBook
+from espalier.sampling import (
+    Frontier,
+    in_subgraph,
+    pinsage_neighbors,
+    random_walk,
+    sample_neighbors,
+    to_block,
+)
+from espalier.splits import EdgeShare, NodeShare, edge_split, node_split
+from espalier.tensor import DistTensor
+
+__version__ = "0.1.0"

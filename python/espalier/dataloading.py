@@ -1,0 +1,255 @@
+"""Data loaders: mini-batches of nodes and of edges, sampled and fetched ahead on threads of the library."""
+
+import numpy as np
+
+from espalier import _core
+from espalier.block import MiniBatch
+from espalier.errors import InvalidArgument
+from espalier.types import to_ids
+
+
+class NodesOf:
+    """One part of a named split of nodes, which all ranks take batches of together."""
+
+    def __init__(self, split, part="train", ntype=None):
+        self.split, self.part, self.ntype = split, part, ntype
+
+
+class EdgesOf:
+    """One part of a named split of edges; etypes: one edge type or several."""
+
+    def __init__(self, split, part="train", etypes=None):
+        self.split, self.part = split, part
+        self.etypes = etypes if isinstance(etypes, list) else [] if etypes is None else [etypes]
+
+    def numbers(self, g):
+        return [g._schema.edge_type(etype) for etype in self.etypes] or [g._schema.edge_type()]
+
+    def only_type(self, g):
+        if len(self.etypes) > 1:
+            raise InvalidArgument("a share is of one edge type")
+        return self.etypes[0]
+
+
+class NeighborSampler:
+    """Samples the in-edges of each node independently. Counterpart of DGL's NeighborSampler.
+
+    fanouts: one for each layer of the model, the first layer first: a number of in-edges of each edge type, -1 for all,
+    or {edge type: number}. prob: edge column with weights, or a mask. prefetch_node_feats, prefetch_labels: columns
+    (names, or {node type: names}) that the loader fetches ahead, into `blocks[0].srcdata` and `blocks[-1].dstdata`.
+    edge_ids: whether blocks have the ids of edges. expand: "Always" samples anew for all nodes of the batch in every
+    layer, as DGL; "Once" samples for each node once, as PyG. time_column, seed_time_column: temporal sampling
+    (docs/sampling.md).
+    """
+
+    method = "Neighbor"
+
+    def __init__(self, fanouts, edge_dir="in", prob=None, replace=False, *, prefetch_node_feats=(), prefetch_labels=(),
+                 edge_ids=False, expand="Always", time_column="", seed_time_column=""):
+        if edge_dir != "in":
+            raise InvalidArgument("in-edges alone can be sampled; for out-edges add reverse edges to the graph")
+        self.fanouts, self.prob, self.replace = list(fanouts), prob, replace
+        self.prefetch_node_feats, self.prefetch_labels = prefetch_node_feats, prefetch_labels
+        self.edge_ids, self.expand = edge_ids, expand
+        self.time_column, self.seed_time_column = time_column, seed_time_column
+        self.layer_dependency = False
+
+
+class LaborSampler(NeighborSampler):
+    """LABOR-0 (Balin and Catalyurek, NeurIPS 2023): nodes share random numbers, so that a batch has fewer nodes.
+    layer_dependency: layers share them too. Counterpart of DGL's LaborSampler."""
+
+    method = "Labor"
+
+    def __init__(self, fanouts, *, layer_dependency=False, **options):
+        super().__init__(fanouts, **options)
+        self.layer_dependency = layer_dependency
+
+
+class LastSampler(NeighborSampler):
+    """Takes the latest in-edges of each node, by the graph's time column."""
+
+    method = "Last"
+
+
+class MultiLayerFullNeighborSampler(NeighborSampler):
+    """Takes all in-edges, in `num_layers` layers."""
+
+    def __init__(self, num_layers, **options):
+        super().__init__([-1] * num_layers, **options)
+
+
+class _Negatives:
+    def __init__(self, kind, count):
+        self.kind, self.count = kind, int(count)
+
+
+class negative_sampler:  # noqa: N801, DGL's name of a module
+    """Negatives of seed edges; `k` for each edge (docs/edge-tasks.md)."""
+
+    @staticmethod
+    def Uniform(k):
+        """`k` uniform destinations for each edge."""
+        return _Negatives("Uniform", k)
+
+    @staticmethod
+    def GlobalUniform(k):
+        """`k` pairs for each edge, both ends uniform."""
+        return _Negatives("GlobalUniform", k)
+
+    @staticmethod
+    def Joint(k):
+        """`k` uniform destinations that `k` edges share."""
+        return _Negatives("Joint", k)
+
+    @staticmethod
+    def InBatch(k):
+        """The destinations of `k` other edges of the batch."""
+        return _Negatives("InBatch", k)
+
+    @staticmethod
+    def InDegree(k):
+        """`k` destinations in proportion to their in-degree among the training edges."""
+        return _Negatives("InDegree", k)
+
+
+class _Loader:
+    """Iterating is one epoch; the next iteration is the next epoch. For one thread."""
+
+    def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers):
+        self._graph = g
+        schema = g._schema
+        settings = _core.LoaderSettings()
+        settings.batch_size, settings.shuffle, settings.drop_last = int(batch_size), bool(shuffle), bool(drop_last)
+        settings.fanouts = [schema.fanouts(fanout) for fanout in sampler.fanouts]
+        settings.seed, settings.method, settings.expand = seed, sampler.method, sampler.expand
+        settings.weight, settings.replace = sampler.prob or "", sampler.replace
+        settings.layer_dependency = sampler.layer_dependency
+        settings.time_column, settings.seed_time_column = sampler.time_column, sampler.seed_time_column
+        settings.threads, settings.batches_ahead = num_threads, batches_ahead
+        settings.want_edge_ids, settings.by_samplers = sampler.edge_ids, from_samplers
+        self._fetches = [(number, column, of_seeds)
+                         for names, of_seeds in ((sampler.prefetch_node_feats, False), (sampler.prefetch_labels, True))
+                         for number, column in self._columns(schema, names)]
+        if self._fetches and not sampler.fanouts:
+            raise InvalidArgument("columns are fetched into blocks, and a sampler without fanouts makes none")
+        settings.fetches = self._fetches
+        self._settings = settings
+        self._epoch, self._step = 0, 0
+
+    @staticmethod
+    def _columns(schema, names):
+        if isinstance(names, str):
+            names = [names]
+        by_type = names if isinstance(names, dict) else {None: names} if names else {}
+        return [(schema.node_type(ntype), column) for ntype, columns in by_type.items()
+                for column in ([columns] if isinstance(columns, str) else columns)]
+
+    def state_dict(self):
+        """Returns where the loader is: {"epoch": e, "step": s}, the next batch's. A loader that loads it continues with
+        that batch, and every batch is the one that it would have been."""
+        return {"epoch": self._epoch, "step": self._step}
+
+    def load_state_dict(self, state):
+        self._epoch, self._step = int(state["epoch"]), int(state["step"])
+
+    def set_epoch(self, epoch):
+        """Makes the next iteration epoch `epoch`, from its first step."""
+        self._epoch, self._step = int(epoch), 0
+
+    def __iter__(self):
+        self._core.start_epoch(self._epoch, self._step)
+        while True:
+            batch = self._core.next(None)
+            if batch is None:
+                self._epoch, self._step = self._epoch + 1, 0
+                return
+            self._step = batch.step + 1
+            yield MiniBatch(self._graph._schema, batch, self._fetches)
+
+    def cancel(self):
+        """Ends the epoch early, from any thread: a pending batch raises Cancelled."""
+        self._core.cancel()
+
+
+class DistNodeDataLoader(_Loader):
+    """Mini-batches of nodes. Counterpart of DGL's DistNodeDataLoader.
+
+    nodes: NodesOf(split, part): every batch has `batch_size` seeds of all ranks together, divided among them; or this
+    rank's nodes (`node_split`, an array of ids, or {node type: ids} with one type): batches have `batch_size` seeds of
+    this rank. All ranks must then have the same number of batches, which `node_split` sees to.
+
+    seed: of the order of seeds and of sampling. num_threads: threads that sample; features are fetched on another.
+    from_samplers: batches come from the job's sampler processes, for a NodesOf with their split, seed and fan-outs.
+    """
+
+    def __init__(self, g, nodes, sampler, *, batch_size, shuffle=True, drop_last=False, seed=0, num_threads=1,
+                 batches_ahead=2, from_samplers=False):
+        super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
+        if isinstance(nodes, NodesOf):
+            number = g._schema.node_type(nodes.ntype)
+            self._core = _core.nodes_of_split(g._core, self._settings, number, nodes.split, nodes.part)
+            return
+        ntype = None
+        if isinstance(nodes, dict):
+            if len(nodes) != 1:
+                raise InvalidArgument(f"seeds of one node type, not of {', '.join(map(str, nodes)) or 'none'}")
+            (ntype, nodes), = nodes.items()
+        largest = getattr(nodes, "largest", None)
+        ids = to_ids(nodes, "nodes")
+        self._core = _core.nodes_of_rank(g._core, self._settings, g._schema.node_type(ntype), ids,
+                                         len(ids) if largest is None else largest)
+
+
+class DistEdgeDataLoader(_Loader):
+    """Mini-batches of edges, for link prediction and tasks on edges. Counterpart of DGL's DistEdgeDataLoader.
+
+    edges: EdgesOf(split, part, etypes), an EdgeShare (`edge_split`), or an array of this rank's edge ids of the only
+    edge type, or {edge type: ids} with one type. The blocks are the neighborhoods of all ends, `batch.links` the edges.
+
+    negative_sampler: negative_sampler.Uniform(k) and others; None: no negatives. exclude: None, "self", "reverse_id" or
+    "reverse_types": seed edges, and their reverses, are not sampled in the batch; reverse_etypes: {edge type: edge type
+    of its reverses}; None means that an edge type has its own reverses. edge_columns: columns of the seed edges in
+    `batch.links.columns`, for one edge type.
+    """
+
+    def __init__(self, g, edges, sampler, *, batch_size, shuffle=True, drop_last=False, negative_sampler=None,
+                 exclude="self", reverse_etypes=None, edge_columns=(), edge_ids=False, seed=0, num_threads=1,
+                 batches_ahead=2, from_samplers=False):
+        super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
+        schema = g._schema
+        settings = _core.EdgeSettings()
+        if negative_sampler is not None:
+            settings.negatives, settings.negatives_per_edge = negative_sampler.kind, negative_sampler.count
+        if exclude not in (None, "self", "reverse_id", "reverse_types"):
+            raise InvalidArgument(f"exclude {exclude!r}; expected None, 'self', 'reverse_id' or 'reverse_types'")
+        settings.exclude = exclude is not None
+        settings.edge_columns, settings.want_pair_ids = list(edge_columns), edge_ids
+        numbers = self._edge_types(g, edges)
+        if exclude in ("reverse_id", "reverse_types"):
+            settings.reverse_types = (
+                {number: number for number in numbers} if reverse_etypes is None else
+                {schema.edge_type(a): schema.edge_type(b) for a, b in reverse_etypes.items()})
+        if isinstance(edges, EdgesOf):
+            self._core = _core.edges_of_split(g._core, self._settings, settings, numbers, edges.split, edges.part)
+            return
+        if isinstance(edges, dict):
+            (_, edges), = edges.items()
+        if not hasattr(edges, "sources"):
+            ids = to_ids(edges, "edges")
+            sources, destinations = g.find_edges(ids, schema.edge_types[numbers[0]])
+            largest = len(ids)
+        else:
+            sources, destinations, ids, largest = edges.sources, edges.destinations, edges.ids, edges.largest
+        self._core = _core.edges_of_rank(g._core, self._settings, settings, numbers[0],
+                                         np.ascontiguousarray(sources), np.ascontiguousarray(destinations), ids, largest)
+
+    @staticmethod
+    def _edge_types(g, edges):
+        if isinstance(edges, EdgesOf):
+            return edges.numbers(g)
+        if isinstance(edges, dict):
+            if len(edges) != 1:
+                raise InvalidArgument(f"edges of one type, not of {', '.join(map(str, edges)) or 'none'}")
+            return [g._schema.edge_type(next(iter(edges)))]
+        return [edges.etype if hasattr(edges, "etype") else g._schema.edge_type()]

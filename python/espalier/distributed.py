@@ -1,0 +1,64 @@
+"""The process group of a job's ranks."""
+
+import numpy as np
+
+from espalier import _core
+from espalier.errors import InvalidArgument
+
+
+class ProcessGroup:
+    """Collective operations of all ranks of a job, over gRPC, under mutual TLS where the job is.
+
+    Every rank calls the same operations in the same order. Sums have the same bits on every rank and in every run with as
+    many ranks. When a rank dies, the operations of the others fail within moments. An operation that Ctrl-C or an error
+    ends leaves the group unusable.
+    """
+
+    def __init__(self, core):
+        self._core = core
+
+    @property
+    def rank(self):
+        return self._core.rank
+
+    @property
+    def size(self):
+        return self._core.size
+
+    def all_reduce(self, array, timeout=None):
+        """Replaces the values of `array` (float32 or float64, contiguous) by their sums over all ranks, in place.
+        timeout: seconds. A CPU tensor of torch is summed through its `numpy()`."""
+        values = np.asarray(array)
+        if values.dtype not in (np.float32, np.float64) or not values.flags.c_contiguous or not values.flags.writeable:
+            raise InvalidArgument("all_reduce takes a writable contiguous array of float32 or float64, not "
+                                  f"{values.dtype} of shape {values.shape}")
+        self._core.all_reduce_sum(values, timeout)
+        return array
+
+    def broadcast(self, array, root=0, timeout=None):
+        """Replaces the values of `array` (contiguous, of the same size on all ranks) by those of rank `root`."""
+        values = np.asarray(array)
+        if not values.flags.c_contiguous or not values.flags.writeable:
+            raise InvalidArgument("broadcast takes a writable contiguous array")
+        self._core.broadcast(values.reshape(-1).view(np.uint8), root, timeout)
+        return array
+
+    def all_gather(self, array, timeout=None):
+        """Returns the arrays of all ranks, which have the same shape and dtype: [ranks, ...]."""
+        values = np.ascontiguousarray(array)
+        all_bytes = self._core.all_gather(values.reshape(-1).view(np.uint8), timeout)
+        return all_bytes.view(values.dtype).reshape((self.size,) + values.shape)
+
+    def barrier(self, timeout=None):
+        """Blocks until every rank has called it."""
+        self._core.barrier(timeout)
+
+    def leave(self):
+        """Leaves the group: operations of other ranks that need this one fail with Unavailable."""
+        self._core.leave()
+
+
+def init_process_group(g, timeout=None):
+    """Connects all ranks of the job of `g`, and returns their ProcessGroup. No port has to be chosen. Every rank must
+    call it, once."""
+    return ProcessGroup(_core.init_process_group(g._core, timeout))

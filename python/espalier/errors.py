@@ -1,0 +1,103 @@
+"""Exceptions: one for each status code of the library, with the library's message.
+
+Each is also the built-in exception that programs catch for errors of its kind. A program that an uncaught one ends has
+the exit code that Espalier's own programs end with for that error (docs/exit-codes.md), by which `espalier run`,
+`espalier launch` and the operator decide whether to start it again.
+"""
+
+import sys
+
+from espalier import _core
+
+
+class EspalierError(Exception):
+    """An error of the library."""
+
+    code = "UNKNOWN"  # of the status, as gRPC spells it
+
+    @property
+    def exit_code(self):
+        """The exit code of a process that this error ends."""
+        return _core.exit_code(self.code)
+
+
+class InvalidArgument(EspalierError, ValueError):
+    code = "INVALID_ARGUMENT"
+
+
+class NotFound(EspalierError, LookupError):
+    code = "NOT_FOUND"
+
+
+class AlreadyExists(EspalierError, ValueError):
+    code = "ALREADY_EXISTS"
+
+
+class OutOfRange(EspalierError, IndexError):
+    code = "OUT_OF_RANGE"
+
+
+class FailedPrecondition(EspalierError, RuntimeError):
+    code = "FAILED_PRECONDITION"
+
+
+class DataLoss(EspalierError, OSError):
+    code = "DATA_LOSS"
+
+
+class Unimplemented(EspalierError, NotImplementedError):
+    code = "UNIMPLEMENTED"
+
+
+class PermissionDenied(EspalierError, PermissionError):
+    code = "PERMISSION_DENIED"
+
+
+class Unauthenticated(EspalierError, PermissionError):
+    code = "UNAUTHENTICATED"
+
+
+class Unavailable(EspalierError, ConnectionError):
+    code = "UNAVAILABLE"
+
+
+class DeadlineExceeded(EspalierError, TimeoutError):
+    code = "DEADLINE_EXCEEDED"
+
+
+class ResourceExhausted(EspalierError, MemoryError):
+    code = "RESOURCE_EXHAUSTED"
+
+
+class Aborted(EspalierError, RuntimeError):
+    code = "ABORTED"
+
+
+class Cancelled(EspalierError, RuntimeError):
+    code = "CANCELLED"
+
+
+class Internal(EspalierError, RuntimeError):
+    code = "INTERNAL"
+
+
+_BY_CODE = {error.code: error for error in EspalierError.__subclasses__()}
+
+
+def from_code(code, message):
+    """Returns the exception of a status code."""
+    return _BY_CODE.get(code, EspalierError)(message)
+
+
+def _install_exit_codes():
+    previous = sys.excepthook
+
+    def hook(kind, error, trace):
+        previous(kind, error, trace)
+        if isinstance(error, EspalierError):
+            raise SystemExit(error.exit_code)  # the interpreter exits with the code of a hook's SystemExit
+
+    sys.excepthook = hook
+
+
+_install_exit_codes()

@@ -1,0 +1,33 @@
+"""Which partition owns which node and edge."""
+
+from espalier.types import to_ids
+
+
+class PartitionBook:
+    """Counterpart of DGL's GraphPartitionBook. Every partition owns a contiguous range of the ids of each type."""
+
+    def __init__(self, core, schema):
+        self._core, self._schema = core, schema
+
+    def num_partitions(self):
+        return self._core.num_partitions
+
+    def nid2partid(self, nids, ntype=None):
+        """Returns the partition of each node: int64 [n]. InvalidArgument: a node does not exist."""
+        return self._core.node_owners(self._schema.node_type(ntype), to_ids(nids, "nodes"))
+
+    def eid2partid(self, eids, etype=None):
+        """Returns the partition of each edge, which is its destination's: int64 [n]."""
+        return self._core.edge_owners(self._schema.edge_type(etype), to_ids(eids, "edges"))
+
+    def node_ranges(self, ntype=None):
+        """Returns the first node of each partition, and the number of nodes: int64 [partitions + 1]."""
+        return self._core.node_first(self._schema.node_type(ntype))
+
+    def edge_ranges(self, etype=None):
+        """Returns the first edge of each partition, and the number of edges: int64 [partitions + 1]."""
+        return self._core.edge_first(self._schema.edge_type(etype))
+
+    def nid2localnid(self, nids, partid, ntype=None):
+        """Returns the number of each node within its partition, which must be `partid`: int64 [n]."""
+        return to_ids(nids, "nodes") - self.node_ranges(ntype)[partid]

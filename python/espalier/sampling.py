@@ -1,0 +1,109 @@
+"""Sampling of one hop, and random walks."""
+
+import numpy as np
+
+from espalier.block import Block
+from espalier.errors import InvalidArgument
+from espalier.types import to_ids
+
+
+class Frontier:
+    """The in-edges that one hop has sampled, with global ids.
+
+    `edges(etype)` returns (sources, destinations), `edge_ids(etype)` their ids; edges of a destination stand together.
+    """
+
+    def __init__(self, schema, relations):
+        self._schema = schema
+        self._relations = {number: arrays for number, *arrays in relations}
+
+    @property
+    def canonical_etypes(self):
+        return [self._schema.edge_types[number] for number in sorted(self._relations)]
+
+    def _relation(self, etype):
+        number = self._schema.edge_type(etype)
+        if number not in self._relations:
+            raise InvalidArgument(f"no edges of type {etype!r} were sampled")
+        return self._relations[number]
+
+    def num_edges(self, etype=None):
+        return len(self._relation(etype)[2])
+
+    def edges(self, etype=None):
+        destinations, offsets, sources, _ = self._relation(etype)
+        return sources, np.repeat(destinations, np.diff(offsets))
+
+    def edge_ids(self, etype=None):
+        return self._relation(etype)[3]
+
+
+def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, *, seed=0, hop=0, method="Neighbor"):
+    """Samples in-edges of nodes. Counterpart of DGL's dgl.distributed.sample_neighbors.
+
+    nodes: distinct ids, or {node type: ids}. fanout: number of in-edges of each node and edge type, -1 for all, or
+    {edge type: number}. prob: edge column with weights. Equal `seed` and `hop` sample equal edges under every
+    partitioning; `hop` tells the hops of a mini-batch apart. method: "Neighbor", "Labor" or "Last".
+    """
+    if edge_dir != "in":
+        raise InvalidArgument("in-edges alone can be sampled; for out-edges add reverse edges to the graph")
+    return Frontier(g._schema, g._core.sample_neighbors(g._schema.by_node_type(nodes), g._schema.fanouts(fanout), seed,
+                                                        hop, replace, prob or "", method, None))
+
+
+def in_subgraph(g, nodes):
+    """Returns all in-edges of nodes (ids or {node type: ids}), of all edge types, as a Frontier."""
+    return Frontier(g._schema, g._core.in_subgraph(g._schema.by_node_type(nodes), None))
+
+
+def to_block(g, frontier, dst_nodes):
+    """Converts a frontier to a block. Rows of `dst_nodes` come first, then the other sources by first occurrence.
+
+    dst_nodes: the nodes that the frontier was sampled for, ids or {node type: ids}.
+    """
+    schema = g._schema
+    given = schema.by_node_type(dst_nodes)
+    num_types = len(schema.node_types)
+    destinations = [given.get(number, np.zeros(0, np.int64)) for number in range(num_types)]
+    relations = sorted(frontier._relations.items())
+    nodes, rows_of = [], {}
+    for number in range(num_types):
+        parts = [(edge_type, arrays[2]) for edge_type, arrays in relations if schema.source_of(edge_type) == number]
+        all_ids = np.concatenate([destinations[number], *(ids for _, ids in parts)])
+        unique, first, inverse = np.unique(all_ids, return_index=True, return_inverse=True)
+        rank = np.empty(len(unique), np.int32)
+        order = np.argsort(first, kind="stable")
+        rank[order] = np.arange(len(unique), dtype=np.int32)
+        nodes.append(unique[order])
+        rows = rank[inverse]
+        begin = len(destinations[number])
+        if not np.array_equal(rows[:begin], np.arange(begin)):
+            raise InvalidArgument("dst_nodes must be distinct")
+        for edge_type, ids in parts:
+            rows_of[edge_type] = rows[begin:begin + len(ids)]
+            begin += len(ids)
+    blocks = {}
+    for edge_type, (of, offsets, _, edge_ids) in relations:
+        wanted = destinations[schema.destination_of(edge_type)]
+        if len(of) != len(wanted) or not np.array_equal(of, wanted):
+            raise InvalidArgument("dst_nodes must be the nodes of the frontier, in the order in which it was sampled")
+        blocks[edge_type] = (offsets.astype(np.int32), rows_of[edge_type], edge_ids)
+    return Block(schema, blocks, [len(ids) for ids in nodes], [len(ids) for ids in destinations], nodes)
+
+
+def random_walk(g, nodes, metapath, *, walks_per_node=1, restart_prob=(), prob=None, seed=0):
+    """Returns random walks against the direction of edges: int64 [nodes * walks_per_node, len(metapath) + 1], -1 behind
+    the end of a walk. metapath: the edge type of each step. restart_prob: chance to end before a step, one for all
+    steps or one for each."""
+    numbers = [g._schema.edge_type(etype) for etype in metapath]
+    chances = list(restart_prob) if np.ndim(restart_prob) else [float(restart_prob)] * len(numbers)
+    return g._core.random_walk(to_ids(nodes, "nodes"), numbers, walks_per_node, chances, prob or "", seed, None)
+
+
+def pinsage_neighbors(g, nodes, metapath, *, num_traversals=1, termination_prob=0.0, num_random_walks=10,
+                      num_neighbors=3, prob=None, seed=0):
+    """Returns (offsets, neighbors, visits): the nodes that random walks from node i visit most often are
+    neighbors[offsets[i]:offsets[i + 1]]. Counterpart of DGL's PinSAGESampler."""
+    numbers = [g._schema.edge_type(etype) for etype in metapath]
+    return g._core.pinsage_neighbors(to_ids(nodes, "nodes"), numbers, num_traversals, termination_prob,
+                                     num_random_walks, num_neighbors, prob or "", seed, None)

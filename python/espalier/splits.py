@@ -1,0 +1,76 @@
+"""Shares of ranks."""
+
+import numpy as np
+
+from espalier.dataloading import EdgesOf, NodesOf
+from espalier.errors import InvalidArgument
+from espalier.tensor import DistTensor
+from espalier.types import to_ids
+
+
+class NodeShare(np.ndarray):
+    """Global ids of one rank's nodes: int64 [n], with `largest`, the size of the largest rank's share, which gives all
+    ranks epochs of equal length. An array that is made from it has `largest` None."""
+
+    largest = None
+
+    @classmethod
+    def of(cls, ids, largest):
+        share = ids.view(cls)
+        share.largest = largest
+        return share
+
+
+class EdgeShare:
+    """One rank's edges: `sources`, `destinations` (global node ids), `ids` (may be empty for a named split), `columns`
+    ({name: rows}) and `largest`, the size of the largest rank's share."""
+
+    def __init__(self, etype, sources, destinations, ids, columns, largest):
+        self.etype = etype
+        self.sources, self.destinations, self.ids = sources, destinations, ids
+        self.columns, self.largest = columns, largest
+
+    def __len__(self):
+        return len(self.sources)
+
+
+def node_split(nodes, g, *, ntype=None, local=False):
+    """Returns this rank's share (NodeShare) of nodes, which every rank divides in the same way, without communication.
+
+    nodes: NodesOf(split, part), a mask (DistTensor of the nodes, or an array of bools for all nodes of the type in the
+    order of global ids), or an array of ids that is the same on all ranks. local: nodes go to ranks by the partition
+    that owns them, and shares differ in size; otherwise sizes differ by at most one.
+    """
+    if isinstance(nodes, NodesOf):
+        number = g._schema.node_type(nodes.ntype if nodes.ntype is not None else ntype)
+        return NodeShare.of(*g._core.node_split_of_part(number, nodes.split, nodes.part, local))
+    if isinstance(nodes, DistTensor):
+        return NodeShare.of(*g._core.node_split_of_mask(nodes._core, local))
+    number = g._schema.node_type(ntype)
+    return NodeShare.of(*g._core.node_split_of_ids(number, _selected(nodes, g._core.num_nodes(number)), local))
+
+
+def edge_split(edges, g, *, etype=None, local=False, columns=(), ids=False):
+    """Returns this rank's share (EdgeShare) of edges, as `node_split` does of nodes.
+
+    edges: EdgesOf(split, part), a mask (DistTensor of the edges, or an array of bools), or an array of edge ids.
+    columns, ids: of a named split, edge columns and ids to return with the share.
+    """
+    if isinstance(edges, EdgesOf):
+        number = g._schema.edge_type(edges.only_type(g) if edges.etypes else etype)
+        return EdgeShare(number, *g._core.edge_split_of_part(number, edges.split, edges.part, local, list(columns), ids))
+    if columns or ids:
+        raise InvalidArgument("columns and ids are for named splits; a share of ids or of a mask has ids")
+    number = g._schema.edge_type(etype)
+    if isinstance(edges, DistTensor):
+        return EdgeShare(number, *g._core.edge_split_of_mask(edges._core, local))
+    return EdgeShare(number, *g._core.edge_split_of_ids(number, _selected(edges, g._core.num_edges(number)), local))
+
+
+def _selected(values, total):
+    array = np.asarray(values)
+    if array.dtype != np.bool_:
+        return to_ids(array)
+    if array.shape != (total,):
+        raise InvalidArgument(f"a mask must have shape ({total},), not {array.shape}")
+    return np.flatnonzero(array).astype(np.int64)

@@ -1,0 +1,160 @@
+"""Distributed tensors, and columns of nodes and edges."""
+
+import numpy as np
+
+from espalier import _core
+from espalier.errors import InvalidArgument
+from espalier.types import to_ids
+
+
+def _values(values, dtype, shape):
+    """`values` as an array of `dtype` and `shape`, which scalars and rows are broadcast to."""
+    array = np.asarray(values)
+    if array.shape != shape:
+        try:
+            array = np.broadcast_to(array, shape)
+        except ValueError:
+            raise InvalidArgument(f"values of shape {array.shape} do not fit rows of shape {shape}") from None
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+class DistTensor:
+    """A tensor whose rows lie on the graph servers. Counterpart of DGL's DistTensor; docs/dist-tensors.md says what is
+    guaranteed.
+
+    `tensor[ids]` reads rows, `tensor[ids] = values` assigns them; ids are global ids of the tensor's nodes or edges, or
+    numbers of its own rows. Assigned rows are visible to every rank when the statement ends. At most one rank at a time
+    may assign a row; `add`, `minimum` and `maximum` may be called by any number of ranks at once.
+    """
+
+    def __init__(self, g, core):
+        self._graph, self._core = g, core
+
+    @classmethod
+    def create(cls, g, shape, dtype=np.float32, name=None, *, ntype=None, etype=None, init="zeros", init_values=(),
+               seed=0, persistent=False):
+        """Creates a tensor, or opens the one of that name.
+
+        shape: [rows, ...]. With `ntype` or `etype`, [row shape...]: it has a row for each node or edge of that type.
+        name: None for one that is made up. init: "zeros", "constant" (init_values: the value), "uniform" (low, high),
+        "normal" (mean, standard deviation) or "xavier_uniform" (gain); random values depend on `seed` and the ids of
+        the input graph, not on the partitioning. persistent: the rows stay until `drop`, or the job's end; otherwise
+        until this object ends. AlreadyExists: a tensor of that name has another shape or dtype.
+        """
+        shape = tuple(int(n) for n in (shape if np.ndim(shape) else (shape,)))
+        if ntype is not None:
+            of, number, rows, row_shape = "nodes", g._schema.node_type(ntype), 0, shape
+        elif etype is not None:
+            of, number, rows, row_shape = "edges", g._schema.edge_type(etype), 0, shape
+        else:
+            if not shape:
+                raise InvalidArgument("the shape of a tensor begins with its number of rows")
+            of, number, rows, row_shape = "own", 0, shape[0], shape[1:]
+        core = _core.create_tensor(g._core, of, number, rows, list(row_shape), np.dtype(dtype).name, name or "", init,
+                                   [float(value) for value in init_values], seed, persistent)
+        return cls(g, core)
+
+    @classmethod
+    def open(cls, g, name, *, ntype=None, etype=None):
+        """Opens a tensor that any rank has created. NotFound: there is none of that name."""
+        if ntype is not None:
+            return cls(g, _core.open_tensor(g._core, "nodes", g._schema.node_type(ntype), name))
+        if etype is not None:
+            return cls(g, _core.open_tensor(g._core, "edges", g._schema.edge_type(etype), name))
+        return cls(g, _core.open_tensor(g._core, "own", 0, name))
+
+    @staticmethod
+    def drop(g, name, *, ntype=None, etype=None):
+        """Removes a tensor by name; no error if it does not exist."""
+        if ntype is not None:
+            _core.drop_tensor(g._core, "nodes", g._schema.node_type(ntype), name)
+        elif etype is not None:
+            _core.drop_tensor(g._core, "edges", g._schema.edge_type(etype), name)
+        else:
+            _core.drop_tensor(g._core, "own", 0, name)
+
+    @property
+    def name(self):
+        return self._core.name
+
+    @property
+    def shape(self):
+        return tuple(self._core.shape)
+
+    @property
+    def dtype(self):
+        return np.dtype(self._core.dtype)
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __repr__(self):
+        return f"DistTensor(name={self.name!r}, shape={self.shape}, dtype={self.dtype})"
+
+    def _rows(self, ids):
+        if isinstance(ids, slice):
+            return np.arange(*ids.indices(len(self)), dtype=np.int64)
+        return to_ids(ids, "rows")
+
+    def __getitem__(self, ids):
+        return self._core.read(self._graph._core, self._rows(ids), None)
+
+    def __setitem__(self, ids, values):
+        rows = self._rows(ids)
+        shape = (len(rows),) + self.shape[1:]
+        self._core.write(self._graph._core, rows, _values(values, self.dtype, shape), None)
+
+    def _accumulate(self, write, ids, values):
+        rows = self._rows(ids)
+        write(self._graph._core, rows, _values(values, self.dtype, (len(rows),) + self.shape[1:]), None)
+
+    def add(self, ids, values):
+        """Adds values to rows, which may repeat."""
+        self._accumulate(self._core.add, ids, values)
+
+    def minimum(self, ids, values):
+        """Replaces rows by the smaller of each value, elementwise."""
+        self._accumulate(self._core.min_rows, ids, values)
+
+    def maximum(self, ids, values):
+        """Replaces rows by the larger of each value, elementwise."""
+        self._accumulate(self._core.max_rows, ids, values)
+
+    def logical_or(self, other):
+        """Replaces each row by its bitwise OR with the row of `other`: the union of two masks."""
+        self._core.logical_or(self._graph._core, other._core, None)
+
+    def count_nonzero(self):
+        return self._core.count_nonzero(self._graph._core, None)
+
+    def sum(self):
+        """Sums all rows: float64, int64 or uint64 [row shape...], the same bits for every partitioning."""
+        return self._core.sum(self._graph._core, None)
+
+    def min(self):
+        return self._core.min(self._graph._core, None)
+
+    def max(self):
+        return self._core.max(self._graph._core, None)
+
+    def mean(self):
+        return self._core.mean(self._graph._core, None)
+
+
+class Column:
+    """A column of nodes or edges of one type: `column[ids]` reads rows. Read-only."""
+
+    def __init__(self, name, shape, dtype, read):
+        self.name, self.shape, self.dtype = name, tuple(shape), np.dtype(dtype)
+        self._read = read
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, ids):
+        if isinstance(ids, slice):
+            ids = np.arange(*ids.indices(len(self)), dtype=np.int64)
+        return self._read(to_ids(ids))
+
+    def __repr__(self):
+        return f"Column(name={self.name!r}, shape={self.shape}, dtype={self.dtype})"

@@ -1,0 +1,82 @@
+"""Arguments: arrays of ids, and names of node and edge types."""
+
+import numpy as np
+
+from espalier.errors import InvalidArgument
+
+
+def to_ids(values, what="ids"):
+    """Returns `values` (array, tensor, list or one id) as an int64 array [n]; a mask of bools is refused."""
+    array = np.asarray(values)
+    if array.dtype == np.int64 and array.ndim == 1:
+        return np.ascontiguousarray(array)
+    if array.ndim > 1:
+        raise InvalidArgument(f"{what} must be one-dimensional, not of shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InvalidArgument(f"{what} must be integers, not {array.dtype}")
+    if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
+        raise InvalidArgument(f"{what} must be below 2**63; one is {array.max()}")
+    return np.ascontiguousarray(array.reshape(-1), dtype=np.int64)
+
+
+class Schema:
+    """Names of a graph's node and edge types, and their numbers in the library."""
+
+    def __init__(self, node_types, edge_types):
+        self.node_types = list(node_types)
+        self.edge_types = [tuple(names) for names in edge_types]
+        self._node_numbers = {name: i for i, name in enumerate(self.node_types)}
+        self._edge_numbers = {names: i for i, names in enumerate(self.edge_types)}
+
+    def node_type(self, name=None):
+        """Returns the number of a node type; None: of the only one."""
+        if name is None:
+            if len(self.node_types) != 1:
+                raise InvalidArgument(f"the graph has several node types, name one: {', '.join(self.node_types)}")
+            return 0
+        if name not in self._node_numbers:
+            raise InvalidArgument(f"there is no node type {name!r}; the graph has {', '.join(self.node_types)}")
+        return self._node_numbers[name]
+
+    def edge_type(self, name=None):
+        """Returns the number of an edge type: (source, relation, destination), "source:relation:destination", the
+        relation where it is unique, or None for the only one."""
+        all_names = ", ".join(":".join(names) for names in self.edge_types)
+        if name is None:
+            if len(self.edge_types) != 1:
+                raise InvalidArgument(f"the graph has several edge types, name one: {all_names}")
+            return 0
+        key = tuple(name.split(":")) if isinstance(name, str) and ":" in name else name
+        if isinstance(key, str):
+            found = [names for names in self.edge_types if names[1] == key]
+            if len(found) > 1:
+                raise InvalidArgument(f"several edge types are called {key!r}, name one of {all_names}")
+            key = found[0] if found else key
+        if key not in self._edge_numbers:
+            raise InvalidArgument(f"there is no edge type {name!r}; the graph has {all_names}")
+        return self._edge_numbers[key]
+
+    def source_of(self, edge_type):
+        return self._node_numbers[self.edge_types[edge_type][0]]
+
+    def destination_of(self, edge_type):
+        return self._node_numbers[self.edge_types[edge_type][2]]
+
+    def by_node_type(self, values, what="nodes"):
+        """Returns {number of a node type: ids} of ids of the only type or of {name: ids}."""
+        if isinstance(values, dict):
+            return {self.node_type(name): to_ids(ids, what) for name, ids in values.items()}
+        return {self.node_type(): to_ids(values, what)}
+
+    def by_edge_type(self, values, what="edges"):
+        if isinstance(values, dict):
+            return {self.edge_type(name): to_ids(ids, what) for name, ids in values.items()}
+        return {self.edge_type(): to_ids(values, what)}
+
+    def fanouts(self, fanout):
+        """Returns {number of an edge type: fan-out}; an int is the fan-out of every type, -1 all in-edges."""
+        if isinstance(fanout, dict):
+            return {self.edge_type(name): int(number) for name, number in fanout.items()}
+        return {number: int(fanout) for number in range(len(self.edge_types))}
