@@ -4,10 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "services/messages/draw_messages.h"
 #include "services/messages/edge_messages.h"
 #include "services/messages/link_messages.h"
 #include "services/messages/wire_ids.h"
 #include "services/rpc/frame.h"
+#include "services/sampler/spec/draw_difference.h"
 
 namespace espalier::messages {
 namespace {
@@ -138,6 +140,22 @@ Status CheckKind(const minibatch::v1::MiniBatch& header, SeedKind expected) {
   return InvalidArgument(std::string("a mini-batch of ") + WordFor(found) + ", expected " + WordFor(expected));
 }
 
+// A sampler drops an option that its version does not know and draws without it.
+Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::DrawSpec& asked) {
+  sampler::DrawSpec drawn = asked;
+  if (header.has_drawn_by()) {
+    ASSIGN_OR_RETURN(drawn, DecodeDraw(header.drawn_by()));
+  } else {
+    drawn.expand = sampler::Expand::kAlways;
+  }
+  const auto difference = sampler::FirstDifference(drawn, asked);
+  if (!difference.has_value()) return Status();
+  return Unimplemented("the sampler has drawn with " + difference->option + " " + difference->first +
+                       ", the request has " + difference->second +
+                       ": the sampler is of another version; start samplers of this process's version, or sample in "
+                       "this process");
+}
+
 // The seeds are what the last layer writes (`rows`, by node type): those of the plan's type, or the ends of links and
 // edges, which are of all types.
 Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vector<uint32_t>& rows,
@@ -192,7 +210,7 @@ Status CheckHeader(const minibatch::v1::MiniBatch& header) {
 
 }  // namespace
 
-Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch) {
+Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch, const sampler::DrawSpec& draw) {
   minibatch::v1::MiniBatch header;
   header.set_epoch(batch.epoch);
   header.set_step(batch.step);
@@ -200,6 +218,7 @@ Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch) {
   header.set_num_seeds(batch.num_seeds);
   header.set_global_num_seeds(batch.global_num_seeds);
   header.set_num_node_types(static_cast<uint32_t>(batch.nodes.size()));
+  EncodeDraw(draw, header.mutable_drawn_by());
   std::vector<Tensor> tensors;
   for (const std::vector<GlobalNodeId>& nodes : batch.nodes) tensors.push_back(WideIdTensor(nodes));
   for (const sampler::BatchLayer& layer : batch.layers) {
@@ -230,6 +249,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
   const minibatch::v1::MiniBatch& header = frame.header;
   const size_t num_types = book.schema().num_node_types();
   const SeedKind kind = KindOf(plan);
+  RETURN_IF_ERROR(CheckDrawnAsAsked(header, spec.draw));
   RETURN_IF_ERROR(CheckKind(header, kind));
   size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + NumTensorsOf(kind, header);
   for (const minibatch::v1::Layer& layer : header.layers()) {

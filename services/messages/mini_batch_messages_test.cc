@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/rpc/frame.h"
 #include "services/sampler/testing/same_batch.h"
 
 namespace espalier::messages {
@@ -49,7 +50,7 @@ sampler::MiniBatch TwoLayersFromOneSeed() {
 Result<sampler::MiniBatch> Received(const sampler::MiniBatch& batch, const sampler::SamplingSpec& spec) {
   sampler::EpochPlan plan;
   plan.seed_type = NodeTypeId(0);
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer message, EncodeMiniBatch(batch));
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer message, EncodeMiniBatch(batch, spec.draw));
   return DecodeMiniBatch(message, BookOfTwoRelations(), plan, spec);
 }
 
@@ -57,6 +58,38 @@ TEST(DecodeMiniBatchTest, ABatchArrivesAsItWas) {
   const auto got = Received(TwoLayersFromOneSeed(), TwoLayersOfBothRelations());
   ASSERT_TRUE(got.ok()) << got.status().ToString();
   sampler::testing::ExpectSameBatch(*got, TwoLayersFromOneSeed());
+}
+
+// As a sampler sends it that drew by `drawn`, without drawn_by in a header of an older one.
+Status ReceivedBy(const sampler::DrawSpec& asked, const sampler::DrawSpec& drawn, bool is_older) {
+  Result<grpc::ByteBuffer> message = EncodeMiniBatch(TwoLayersFromOneSeed(), drawn);
+  ESPALIER_CHECK(message.ok()) << message.status().ToString();
+  if (is_older) {
+    auto frame = rpc::DecodeFrame<minibatch::v1::MiniBatch>(*message);
+    ESPALIER_CHECK(frame.ok()) << frame.status().ToString();
+    frame->header.clear_drawn_by();
+    message = rpc::EncodeFrameBytes(frame->header, frame->tensors);
+  }
+  sampler::SamplingSpec spec = TwoLayersOfBothRelations();
+  spec.draw = asked;
+  return DecodeMiniBatch(*message, BookOfTwoRelations(), sampler::EpochPlan(), spec).status();
+}
+
+TEST(DecodeMiniBatchTest, RefusesABatchThatASamplerOfAnotherVersionHasDrawnOtherwise) {
+  const sampler::DrawSpec always, once{.expand = sampler::Expand::kOnce};
+  const sampler::DrawSpec weighted{.weight_column = "weight", .expand = sampler::Expand::kOnce};
+  EXPECT_EQ(ReceivedBy(once, once, /*is_older=*/false), Status());
+  EXPECT_EQ(ReceivedBy(weighted, weighted, false), Status());
+  EXPECT_EQ(ReceivedBy(always, always, /*is_older=*/true), Status());
+  for (const bool is_older : {false, true}) {
+    const Status refused = ReceivedBy(once, always, is_older);
+    EXPECT_EQ(refused.code(), StatusCode::kUnimplemented);
+    EXPECT_THAT(refused.message(),
+                ::testing::HasSubstr("drawn with expand Always, the request has Once: the sampler is "
+                                     "of another version; start samplers of this process's"));
+  }
+  EXPECT_THAT(ReceivedBy(weighted, once, false).message(),
+              ::testing::HasSubstr("drawn with weight '', the request has 'weight'"));
 }
 
 TEST(DecodeMiniBatchTest, RefusesBlocksThatAreNotThoseOfTheFanOuts) {
@@ -122,9 +155,9 @@ TEST(EncodeMiniBatchTest, RefusesABatchWhoseDescriptionIsTooLarge) {
   sampler::MiniBatch batch;
   batch.layers.resize(1);
   batch.layers.front().num_inputs.assign(1000, ~0u);
-  EXPECT_TRUE(EncodeMiniBatch(batch).ok());
+  EXPECT_TRUE(EncodeMiniBatch(batch, {}).ok());
   batch.layers.front().num_inputs.assign(900'000, ~0u);
-  const Status refused = EncodeMiniBatch(batch).status();
+  const Status refused = EncodeMiniBatch(batch, {}).status();
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("a mini-batch of 1 layers with 0 relations in all"));
 }

@@ -166,7 +166,7 @@ Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::Fano
 Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
   RETURN_IF_ERROR(Failpoint("sampler.batch"));
   ASSIGN_OR_RETURN(const sampler::MiniBatch batch, SampleBatch(step, sampler));
-  ASSIGN_OR_RETURN(grpc::ByteBuffer bytes, messages::EncodeMiniBatch(batch));
+  ASSIGN_OR_RETURN(grpc::ByteBuffer bytes, messages::EncodeMiniBatch(batch, plan_.spec.draw));
   if (bytes.Length() > service_.context_.limits.max_reply_bytes) {
     return ResourceExhausted("a mini-batch of " + std::to_string(bytes.Length()) + " bytes, the limit is " +
                              std::to_string(service_.context_.limits.max_reply_bytes));

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "services/job/enum_names.h"
+#include "services/sampler/spec/draw_difference.h"
 
 namespace espalier::serving {
 namespace {
@@ -60,30 +59,9 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
   return Status();
 }
 
-std::string TextFor(bool option) { return option ? "on" : "off"; }
-std::string TextFor(const std::string& option) { return "'" + option + "'"; }
-template <sampler::Spelled E>
-std::string TextFor(E option) {
-  return NameOf(option);
-}
-
-// (name, value) of each option, in one order.
-std::vector<std::pair<std::string, std::string>> TextsOf(const sampler::DrawSpec& draw) {
-  std::vector<std::pair<std::string, std::string>> texts;
-  sampler::VisitOptions(draw, [&](const sampler::OptionText& text, const auto& option) {
-    texts.emplace_back(text.name, TextFor(option));
-  });
-  texts.emplace_back("time column", TextFor(draw.time_column));
-  return texts;
-}
-
 Status CheckDrawsAreOfJob(const sampler::DrawSpec& asked, const sampler::DrawSpec& of_job) {
-  const auto asked_texts = TextsOf(asked), job_texts = TextsOf(of_job);
-  for (size_t i = 0; i < asked_texts.size(); ++i) {
-    if (asked_texts[i] == job_texts[i]) continue;
-    return Differs(asked_texts[i].first, asked_texts[i].second, job_texts[i].second);
-  }
-  return Status();
+  const auto difference = sampler::FirstDifference(asked, of_job);
+  return difference ? Differs(difference->option, difference->first, difference->second) : Status();
 }
 
 }  // namespace

@@ -209,7 +209,9 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
 }
 
 Result<sampler::MiniBatch> RemoteMiniBatchSource::Decode(const grpc::ByteBuffer& message) const {
-  ASSIGN_OR_RETURN(sampler::MiniBatch batch, messages::DecodeMiniBatch(message, book_, plan_, spec_));
+  const rpc::Peer& sampler = *samplers_[lanes_[next_step_ % lanes_.size()].sampler];
+  ASSIGN_OR_RETURN(sampler::MiniBatch batch, messages::DecodeMiniBatch(message, book_, plan_, spec_)
+                                                 .While(sampler.name + " at " + sampler.address + ", mini-batches"));
   if (batch.epoch != epoch_ || batch.step != next_step_) {
     return Internal("the sampler sent epoch " + std::to_string(batch.epoch) + " step " + std::to_string(batch.step) +
                     ", expected epoch " + std::to_string(epoch_) + " step " + std::to_string(next_step_));

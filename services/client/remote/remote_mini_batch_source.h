@@ -48,7 +48,8 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
 
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
   // Unavailable: no sampler has responded by the deadline; the next call requests the same step. Cancelled: the stop of
-  // the channel was requested.
+  // the channel was requested. Unimplemented: a sampler of another version draws by other options than the
+  // specification's.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
   void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 

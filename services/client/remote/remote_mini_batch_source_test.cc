@@ -12,7 +12,6 @@
 #include "services/base/testing/soon.h"
 #include "services/client/testing/served_graph.h"
 #include "services/client/testing/served_samplers.h"
-#include "services/messages/mini_batch_messages.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/sampler/testing/same_batch.h"
 
@@ -432,53 +431,6 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                   .status()
                   .message(),
               HasSubstr("not of other parts of a split"));
-}
-
-// Responds to each stream with one message, regardless of the request.
-class SendsOneMessage final
-    : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
- public:
-  explicit SendsOneMessage(grpc::ByteBuffer message) : message_(std::move(message)) {}
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext*) override {
-    return new Answer(message_);
-  }
-
- private:
-  class Answer final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
-   public:
-    explicit Answer(const grpc::ByteBuffer& message) : message_(message) {
-      StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status());
-    }
-    void OnDone() override { delete this; }
-
-   private:
-    const grpc::ByteBuffer message_;
-  };
-
-  const grpc::ByteBuffer message_;
-};
-
-TEST(RemoteMiniBatchSourceTest, SaysThatASamplerSendsNoIdsOfDrawnEdges) {
-  Samplers samplers(1);
-  const sampler::EpochPlan plan = samplers.Plan();
-  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
-  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
-  const auto batch = local.Next(Soon());
-  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
-  const auto message = messages::EncodeMiniBatch(*batch);
-  ASSERT_TRUE(message.ok()) << message.status().ToString();
-  SendsOneMessage of_another_version(*message);
-  const auto server = rpc::RpcServer::Start({}, {&of_another_version});
-  ASSERT_TRUE(server.ok()) << server.status().ToString();
-  RemoteMiniBatchOptions options = samplers.options();
-  options.samplers = {(*server)->address()};
-  for (const bool want : {false, true}) {
-    options.want_edge_ids = want;
-    const auto remote = RemoteMiniBatchSource::Make(samplers.graph().book(), plan, samplers.Spec(), options);
-    ASSERT_TRUE((*remote)->StartEpoch(0, 0).ok());
-    EXPECT_EQ((*remote)->Next(Soon()).status(),
-              want ? Unimplemented("the sampler sends no ids of sampled edges: it is of another version") : Status());
-  }
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {
