@@ -1,5 +1,5 @@
-// Embeddings that were saved with their optimizer state (SaveOptions::embeddings in saved_tensors.h). A DistEmbedding
-// can resume from them under any partitioning of the same graph and with any number of servers and ranks.
+// Embeddings that were saved with their optimizer state (SaveOptions::embeddings in saved_tensors.h). An EmbeddingTable
+// or a DistEmbedding can resume from them under any partitioning of the same graph and with any number of servers and ranks.
 //
 //   RETURN_IF_ERROR(SaveTensors(*graph, {}, folder + "/000012", {.embeddings = {emb->Now()}}));  // rank 0
 //
@@ -7,8 +7,8 @@
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group, options,
 //                                                          saved.get()));  // all ranks
 //
-// This is not in adapters, next to DistEmbedding, because reading the files needs a store and the order of original
-// ids. The adapters depend on the interfaces of sampler only and see a saved embedding as sampler::KeptRows.
+// This is not next to EmbeddingTable, because reading the files needs a store and the order of original ids. The table
+// depends on the interfaces of sampler only and sees a saved embedding as sampler::KeptRows.
 #pragma once
 
 #include <cstdint>

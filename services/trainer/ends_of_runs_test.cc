@@ -104,6 +104,9 @@ class PatienceOfDrops final : public sampler::EmbeddingStore {
 
   const std::vector<std::chrono::nanoseconds>& patience() const { return patience_; }
 
+  Status CheckRows(const sampler::EmbeddingSpec& spec, std::span<const GlobalRowId> rows) const override {
+    return store_.CheckRows(spec, rows);
+  }
   Status CreateEmbedding(const sampler::EmbeddingSpec& spec, Deadline deadline) override {
     return store_.CreateEmbedding(spec, deadline);
   }

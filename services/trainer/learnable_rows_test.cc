@@ -27,6 +27,7 @@ class WhatOwnersAreTold final : public sampler::EmbeddingStore {
   std::map<NodeTypeId, sampler::EmbeddingSpec> specs;
   std::map<NodeTypeId, std::vector<sampler::StepOfTrainer>> steps;
 
+  Status CheckRows(const sampler::EmbeddingSpec&, std::span<const GlobalRowId>) const override { return Status(); }
   Status CreateEmbedding(const sampler::EmbeddingSpec& spec, Deadline) override {
     specs[TypeOf(spec)] = spec;
     return Status();
@@ -82,6 +83,7 @@ class OwnerInMemory final : public sampler::EmbeddingStore {
  public:
   std::map<uint64_t, std::vector<float>> values, state;  // by global id
 
+  Status CheckRows(const sampler::EmbeddingSpec&, std::span<const GlobalRowId>) const override { return Status(); }
   Status CreateEmbedding(const sampler::EmbeddingSpec&, Deadline) override { return Status(); }
   Result<Tensor> ReadEmbedding(const sampler::EmbeddingSpec& spec, uint64_t, std::span<const GlobalRowId> rows,
                                Deadline) override {

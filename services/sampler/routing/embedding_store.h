@@ -31,6 +31,8 @@ class EmbeddingStore {
  public:
   virtual ~EmbeddingStore() = default;
 
+  // InvalidArgument: the row space or a row does not exist; ResourceExhausted: 2^32 rows or more. Asks no server.
+  virtual Status CheckRows(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows) const = 0;
   // On all partitions, at spec.first_version. The same again is fine. Ends when all have answered: what some have made
   // after an error of others can be dropped then.
   virtual Status CreateEmbedding(const EmbeddingSpec& spec, Deadline deadline) = 0;
@@ -70,6 +72,7 @@ class PartitionedEmbeddings final : public EmbeddingStore {
   // Both outlive this, and the book every answer. `tensors`: of the same partitions.
   PartitionedEmbeddings(PartitionedTensors& tensors, const std::vector<std::shared_ptr<PartitionAccess>>& partitions);
 
+  Status CheckRows(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows) const override;
   Status CreateEmbedding(const EmbeddingSpec& spec, Deadline deadline) override;
   Result<Tensor> ReadEmbedding(const EmbeddingSpec& spec, uint64_t version, std::span<const GlobalRowId> rows,
                                Deadline deadline) override;
@@ -81,8 +84,6 @@ class PartitionedEmbeddings final : public EmbeddingStore {
                  const Tensor& state, Deadline deadline) override;
 
  private:
-  Status CheckRows(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows) const;
-
   PartitionedTensors& tensors_;
   const graph::PartitionBook& book_;
   const std::vector<std::shared_ptr<PartitionAccess>>& partitions_;

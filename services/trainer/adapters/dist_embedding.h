@@ -1,5 +1,5 @@
-// Learnable rows of nodes, of edges, or of anything, in a program of one's own, with autograd: what DGL calls
-// DistEmbedding, together with its sparse optimiser.
+// Learnable rows of nodes, of edges or of anything in a program of one's own, with autograd: DGL's DistEmbedding and
+// its sparse optimizer.
 //
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group,
 //                                                          {.rows = sampler::RowSpace::Nodes(author),
@@ -8,53 +8,31 @@
 //   loss(rows).backward();                                                           // anything that torch can
 //   RETURN_IF_ERROR(emb->Step(/*learning_rate=*/0.01));
 //
-// Flow: rows lie on the graph servers, each beside its node or edge. In step t every rank reads the rows that it needs,
-// at version t; autograd leaves their gradients at the leaves, and Step sends them. The owner adds up those of all
-// ranks and applies the optimiser once: version t + 1 (sampler/access/partition_embeddings.h). Sending waits for
-// nothing but the acknowledgement of the step before; reading waits for the version. Guarantees: rows depend neither on
-// which rank came first nor on repeated messages; one rank ends with the same bits for any partitioning. First values
-// depend on (seed, what the rows stand for, name, original id, column) alone. client::SaveTensors keeps rows and state,
-// and client::SavedEmbedding brings them back (KeptRows). Caveat: a step ends when all ranks have called Step, those
-// without gradients too; who is ahead of another by a step waits in the next one.
+// Autograd leaves the gradients of what was read at the leaves; Step sends them. Everything else is
+// client::EmbeddingTable (client/embedding/embedding_table.h): where rows lie, what a step is, and the guarantees.
 #pragma once
 
 #include <torch/torch.h>
 
-#include <chrono>
 #include <memory>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "services/collective/collective.h"
-#include "services/sampler/routing/embedding_store.h"
+#include "services/client/embedding/embedding_table.h"
 
 namespace espalier::adapters {
 
-struct DistEmbeddingOptions {
-  sampler::RowSpace rows;  // of nodes or edges of a type, or any number of own rows: of relations, for one
-  int64_t size = 0;        // values of a row; at least 1
-  std::string name;        // as graph::CheckName takes it; one embedding of a row space and name at a time in a job
-  sampler::Initializer initializer = sampler::Initializer::Zeros();
-  sampler::SparseOptimizer optimizer = {};
-  DType dtype = DType::kF32;                        // of what reads transfer: F32, F16 or BF16; updates are made in F32
-  std::chrono::milliseconds call_timeout{600'000};  // of each call
-};
+using DistEmbeddingOptions = client::EmbeddingTableOptions;
 
 // Owned by one thread: of each rank's, which calls Create, Step and Drop in the same order as the others.
 class DistEmbedding {
  public:
-  // Makes the rows, with their first values, or, where rank 0 has `kept`, with those, their state and version: rank 0
-  // does, the others wait for each step of it. Other ranks' `kept` is not looked at. `store` is client::DistGraph's
-  // embeddings(); `group` must outlive this, and `kept` the call. The same on all ranks: InvalidArgument where the
-  // options do not fit the graph; AlreadyExists where something else has the name; FailedPrecondition where `kept` does
-  // not fit the options; errors of reading it.
+  // As EmbeddingTable::Create.
   static Result<std::unique_ptr<DistEmbedding>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                        collective::Collective& group,
                                                        const DistEmbeddingOptions& options,
                                                        sampler::KeptRows* kept = nullptr);
-  // Step's messages that are under way are not waited for.
-  ~DistEmbedding();
   DistEmbedding(const DistEmbedding&) = delete;
   DistEmbedding& operator=(const DistEmbedding&) = delete;
 
@@ -79,37 +57,27 @@ class DistEmbedding {
   // Reads whose gradients the next Step would look for.
   size_t num_awaited() const { return reads_.size(); }
   // Until everything sent is acknowledged.
-  Status AwaitSteps();
+  Status AwaitSteps() { return table_->AwaitSteps(); }
   // Waits for all ranks, then gives the rows' memory back. Nobody reads them any more.
-  Status Drop();
+  Status Drop() { return table_->Drop(); }
 
-  int64_t size() const { return spec_.width; }
-  uint64_t version() const { return version_; }  // steps so far
-  // What client::SaveTensors takes, on one rank, before this rank's next Step: until that, the owners' state stays that
-  // of the version.
-  sampler::EmbeddingAt Now() const { return {.spec = spec_, .version = version_}; }
+  int64_t size() const { return table_->size(); }
+  uint64_t version() const { return table_->version(); }  // steps so far
+  // As EmbeddingTable::Now.
+  sampler::EmbeddingAt Now() const { return table_->Now(); }
 
  private:
-  // Acknowledgements of one step.
-  class Acknowledgement;
   struct Read {
     std::vector<GlobalRowId> rows;
     torch::Tensor leaf;
   };
 
-  DistEmbedding(std::shared_ptr<sampler::EmbeddingStore> store, collective::Collective& group,
-                sampler::EmbeddingSpec spec, std::chrono::milliseconds call_timeout);
+  explicit DistEmbedding(std::unique_ptr<client::EmbeddingTable> table) : table_(std::move(table)) {}
   Status CheckAreOf(sampler::RowsOf of) const;
   Result<torch::Tensor> ReadRows(std::vector<GlobalRowId> rows);
-  Deadline CallDeadline() const { return Deadline::After(call_timeout_); }
 
-  const std::shared_ptr<sampler::EmbeddingStore> store_;
-  collective::Collective& group_;
-  const sampler::EmbeddingSpec spec_;
-  const std::chrono::milliseconds call_timeout_;
-  uint64_t version_;                          // first that of the specification
-  std::vector<Read> reads_;                   // since the last step, with autograd
-  std::shared_ptr<Acknowledgement> pending_;  // null: nothing was sent
+  const std::unique_ptr<client::EmbeddingTable> table_;
+  std::vector<Read> reads_;  // since the last step, with autograd
 };
 
 }  // namespace espalier::adapters

@@ -1,0 +1,186 @@
+// A step is one message to each owner of rows, with a completion that arrives on any thread. The table keeps the
+// completion of its last step (`pending_`) and waits for it before the next one, so that it is never ahead of an owner
+// by more than a step. A wait that ends by its deadline keeps `pending_`: the call can be repeated.
+#include "services/client/embedding/embedding_table.h"
+
+#include <cstring>
+#include <utility>
+
+#include "services/base/mutex.h"
+#include "services/base/unique_number.h"
+#include "services/base/wait_ended.h"
+#include "services/collective/agreement.h"
+
+namespace espalier::client {
+namespace {
+
+// Dropping rows after an error only saves memory: it is not worth a long wait.
+constexpr std::chrono::seconds kTimeToDropAfterAnError{10};
+
+// Rows end with the server that holds them; the next incarnation creates them again.
+Status UnavailableWhereLost(Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return Unavailable("a graph server was restarted and has lost the rows of an embedding: " + status.message());
+}
+
+void CopyToFloats(const Tensor& rows, std::span<float> out) {
+  if (rows.dtype() == DType::kF32) {
+    if (!out.empty()) std::memcpy(out.data(), rows.bytes(), out.size_bytes());
+    return;
+  }
+  const auto* words = reinterpret_cast<const uint16_t*>(rows.bytes());
+  const bool is_half = rows.dtype() == DType::kF16;
+  for (size_t i = 0; i < out.size(); ++i) out[i] = is_half ? HalfToFloat(words[i]) : BFloat16ToFloat(words[i]);
+}
+
+}  // namespace
+
+// Thread-safe: the completion may arrive after the table has ended.
+class EmbeddingTable::Acknowledgement {
+ public:
+  void Put(Status status) {
+    MutexLock lock(&mutex_);
+    status_ = std::move(status);
+  }
+  // Absent: the wait has ended by the deadline.
+  std::optional<Status> Await(const Deadline& deadline) {
+    MutexLock lock(&mutex_);
+    mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return status_.has_value(); });
+    return status_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::optional<Status> status_ ABSL_GUARDED_BY(mutex_);
+};
+
+Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<sampler::EmbeddingStore> store,
+                                                               collective::Collective& group,
+                                                               const EmbeddingTableOptions& options,
+                                                               sampler::KeptRows* kept) {
+  if (options.size < 1 || options.size > INT32_MAX) {
+    return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values");
+  }
+  const Deadline deadline = Deadline::After(options.call_timeout);
+  uint64_t shared[] = {UniqueNumber(), kept == nullptr ? 0 : kept->version()};  // of the run, and of the rows
+  RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(shared)), Rank(0), deadline));
+  sampler::EmbeddingSpec spec{.id = {.rows = options.rows, .name = options.name},
+                              .dtype = options.dtype,
+                              .width = static_cast<uint32_t>(options.size),
+                              .initializer = options.initializer,
+                              .optimizer = options.optimizer,
+                              .num_trainers = group.size(),
+                              .first_version = shared[1]};
+  spec.id.creation = shared[0];
+  // Kept rows replace the initial values, which need not be computed then.
+  if (kept != nullptr) spec.initializer = sampler::Initializer::Zeros();
+  bool is_begun = false, is_made = false;
+  const auto make_some = [&]() -> Result<bool> {
+    const Deadline step_deadline = Deadline::After(options.call_timeout);
+    if (is_made) return kept->RestoreSome(*store, spec, step_deadline);
+    if (kept != nullptr) RETURN_IF_ERROR(kept->CheckFits(spec));
+    is_begun = true;
+    RETURN_IF_ERROR(store->CreateEmbedding(spec, step_deadline));
+    is_made = true;
+    return kept != nullptr;
+  };
+  Status made = collective::WorkInSteps(Rank(0), make_some, group, options.call_timeout);
+  if (!made.ok()) {
+    // Rows that are half restored, or that some servers only have created, are of no use. An error of dropping them is
+    // not the one to report.
+    const Deadline drop_deadline = Deadline::After(options.call_timeout).AtMost(kTimeToDropAfterAnError);
+    if (is_begun) static_cast<void>(store->DropEmbedding(spec.id, drop_deadline));
+    return std::move(made).While("creating the embedding '" + options.name + "'");
+  }
+  return std::unique_ptr<EmbeddingTable>(
+      new EmbeddingTable(std::move(store), group, std::move(spec), options.call_timeout));
+}
+
+EmbeddingTable::EmbeddingTable(std::shared_ptr<sampler::EmbeddingStore> store, collective::Collective& group,
+                               sampler::EmbeddingSpec spec, std::chrono::milliseconds call_timeout)
+    : store_(std::move(store)),
+      group_(group),
+      spec_(std::move(spec)),
+      call_timeout_(call_timeout),
+      version_(spec_.first_version) {}
+
+EmbeddingTable::~EmbeddingTable() = default;
+
+Result<std::vector<GlobalRowId>> EmbeddingTable::ToRows(std::span<const int64_t> ids) const {
+  std::vector<GlobalRowId> rows;
+  rows.reserve(ids.size());
+  for (const int64_t id : ids) {
+    if (id < 0) return InvalidArgument("row " + std::to_string(id) + " of '" + name() + "' does not exist");
+    rows.emplace_back(static_cast<uint64_t>(id));
+  }
+  return rows;
+}
+
+Result<Tensor> EmbeddingTable::ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline) {
+  if (rows.empty()) return Tensor::Zeros(spec_.dtype, {0, size()});
+  Result<Tensor> read = store_->ReadEmbedding(spec_, version_, rows, deadline.value_or(CallDeadline()));
+  if (read.ok()) return read;
+  return UnavailableWhereLost(std::move(read).status()).While("reading '" + name() + "'");
+}
+
+Status EmbeddingTable::GatherRowsInto(std::span<const int64_t> ids, std::span<float> out,
+                                      std::optional<Deadline> deadline) {
+  if (out.size() != ids.size() * spec_.width) {
+    return InvalidArgument("memory for " + std::to_string(out.size()) + " values, expected " +
+                           std::to_string(ids.size()) + " rows of '" + name() + "' with " +
+                           std::to_string(spec_.width) + " values each");
+  }
+  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, ToRows(ids));
+  ASSIGN_OR_RETURN(const Tensor values, ReadRows(rows, deadline));
+  CopyToFloats(values, out);
+  return Status();
+}
+
+Status EmbeddingTable::Step(std::span<const int64_t> ids, std::span<const float> gradients, double learning_rate,
+                            std::optional<Deadline> deadline) {
+  if (gradients.size() != ids.size() * spec_.width) {
+    return InvalidArgument(std::to_string(gradients.size()) + " values of gradients, expected " +
+                           std::to_string(ids.size()) + " rows of '" + name() + "' with " +
+                           std::to_string(spec_.width) + " values each");
+  }
+  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, ToRows(ids));
+  std::vector<float> copy(gradients.begin(), gradients.end());
+  return Step(rows, Tensor::FromVector(std::move(copy), {static_cast<int64_t>(ids.size()), size()}), learning_rate,
+              deadline);
+}
+
+Status EmbeddingTable::Step(std::span<const GlobalRowId> rows, const Tensor& gradients, double learning_rate,
+                            std::optional<Deadline> deadline) {
+  const std::vector<int64_t> shape = {static_cast<int64_t>(rows.size()), size()};
+  if (gradients.dtype() != DType::kF32 || gradients.shape() != shape) {
+    return InvalidArgument("gradients " + gradients.ToString() + " for " + std::to_string(rows.size()) + " rows of '" +
+                           name() + "' with " + std::to_string(spec_.width) + " values each, expected F32");
+  }
+  RETURN_IF_ERROR(store_->CheckRows(spec_, rows));
+  RETURN_IF_ERROR(AwaitSteps(deadline));
+  const auto acknowledgement = std::make_shared<Acknowledgement>();
+  pending_ = acknowledgement;
+  const sampler::StepOfTrainer step{.step = version_, .rank = group_.rank(), .learning_rate = learning_rate};
+  ++version_;
+  store_->PushGradients(spec_, step, rows, gradients, CallDeadline(),
+                        [acknowledgement](Status status) { acknowledgement->Put(std::move(status)); });
+  return Status();
+}
+
+Status EmbeddingTable::AwaitSteps(std::optional<Deadline> deadline) {
+  if (pending_ == nullptr) return Status();
+  const Deadline until = deadline.value_or(CallDeadline());
+  std::optional<Status> sent = pending_->Await(until);
+  if (!sent.has_value()) return WaitEnded(until, "gradients of '" + name() + "' were not acknowledged in time");
+  pending_.reset();
+  return UnavailableWhereLost(*std::move(sent)).While("sending gradients of '" + name() + "'");
+}
+
+Status EmbeddingTable::Drop() {
+  const Status own = AwaitSteps();
+  RETURN_IF_ERROR(collective::AgreeOn(own, group_, call_timeout_));
+  if (group_.rank() != Rank(0)) return Status();
+  return store_->DropEmbedding(spec_.id, CallDeadline());
+}
+
+}  // namespace espalier::client
