@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
   espalier::python::BindTensors(m);
   espalier::python::BindLoaders(m);
   espalier::python::BindProcessGroup(m);
+  espalier::python::BindEmbeddings(m);
 }

@@ -10,6 +10,7 @@
 
 #include "python/bindings/arrays.h"
 #include "python/bindings/bindings.h"
+#include "python/bindings/process_group.h"
 #include "python/bindings/waits.h"
 #include "services/client/init_process_group.h"
 
@@ -25,29 +26,6 @@ using Seconds = std::optional<double>;
 
 template <class T>
 using Values = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-
-// A rank of the group. A collective operation waits for other ranks, and the ring's operations have no stop: an
-// interrupted one leaves the group, whose operations fail from then on, here and on the other ranks.
-class ProcessGroup {
- public:
-  ProcessGroup(std::unique_ptr<Collective> group, std::chrono::milliseconds timeout)
-      : group_(std::move(group)), timeout_(timeout) {}
-
-  const Collective& group() const { return *group_; }
-
-  // `call`: a collective operation that returns a Status.
-  template <class Call>
-  void Run(Seconds timeout, Call call) {
-    Wait(timeout, Deadline::After(timeout_), [&](Deadline deadline) {
-      const std::stop_callback leave(deadline.stop(), [this] { group_->Abandon(); });
-      return call(*group_, deadline.WithoutStop());
-    });
-  }
-
- private:
-  const std::unique_ptr<Collective> group_;
-  const std::chrono::milliseconds timeout_;
-};
 
 template <class T>
 void AllReduceSum(ProcessGroup& self, const Values<T>& values, Seconds timeout) {

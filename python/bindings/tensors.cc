@@ -11,6 +11,7 @@
 
 #include "python/bindings/arrays.h"
 #include "python/bindings/bindings.h"
+#include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
 #include "services/client/dist_tensor.h"
 
@@ -25,30 +26,11 @@ using client::DistTensor;
 using client::RowSpace;
 using Seconds = std::optional<double>;
 
-// `of`: "nodes", "edges" or "own"; `type` of nodes and edges; `num_rows` of own rows.
-RowSpace RowsOf(const DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows) {
-  const RowSpace rows = of == "nodes"   ? RowSpace::Nodes(NodeTypeId(static_cast<uint16_t>(type)))
-                        : of == "edges" ? RowSpace::Edges(EdgeTypeId(static_cast<uint16_t>(type)))
-                                        : RowSpace::Own(num_rows);
-  ThrowIfError(sampler::CheckRowSpace(rows, graph.book()));
-  return rows;
-}
-
-client::Initializer MakeInitializer(const std::string& kind, const std::vector<double>& values, uint64_t seed) {
-  if (kind == "zeros") return client::Initializer::Zeros();
-  if (kind == "constant") return client::Initializer::Constant(values.at(0));
-  if (kind == "uniform") return client::Initializer::Uniform(values.at(0), values.at(1), seed);
-  if (kind == "normal") return client::Initializer::Normal(values.at(0), values.at(1), seed);
-  if (kind == "xavier_uniform") return client::Initializer::XavierUniform(values.at(0), seed);
-  throw StatusError(
-      InvalidArgument("initializer '" + kind + "'; expected zeros, constant, uniform, normal or xavier_uniform"));
-}
-
 DistTensor Create(const DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows,
                   std::vector<int64_t> row_shape, const std::string& dtype, const std::string& name,
                   const std::string& initializer, const std::vector<double>& values, uint64_t seed, bool persistent) {
   const client::DistTensorOptions options{
-      .rows = RowsOf(graph, of, type, num_rows),
+      .rows = MakeRowSpace(graph, of, type, num_rows),
       .row_shape = std::move(row_shape),
       .dtype = DTypeFromNumpyName(dtype),
       .name = name,
@@ -79,6 +61,13 @@ void BindTensors(nb::module_& m) {
       .def_prop_ro("name", &DistTensor::name)
       .def_prop_ro("dtype", [](const DistTensor& t) { return NumpyName(t.dtype()); })
       .def_prop_ro("shape", &DistTensor::shape)
+      .def_prop_ro("rows",
+                   [](const DistTensor& t) {
+                     const char* const of = t.rows().of == sampler::RowsOf::kNodes   ? "nodes"
+                                            : t.rows().of == sampler::RowsOf::kEdges ? "edges"
+                                                                                     : "own";
+                     return nb::make_tuple(of, t.rows().type);
+                   })
       .def_prop_ro("made_by_this", &DistTensor::made_by_this)
       .def("keep", &DistTensor::Keep)
       .def(
@@ -113,11 +102,11 @@ void BindTensors(nb::module_& m) {
       .def("detach", &DistTensor::Detach);
   m.def("create_tensor", &Create);
   m.def("open_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
-    const RowSpace rows = RowsOf(graph, of, type, 0);
+    const RowSpace rows = MakeRowSpace(graph, of, type, 0);
     return Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Open(graph, rows, name); });
   });
   m.def("drop_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
-    const RowSpace rows = RowsOf(graph, of, type, 0);
+    const RowSpace rows = MakeRowSpace(graph, of, type, 0);
     Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Drop(graph, rows, name); });
   });
 }

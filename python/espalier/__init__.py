@@ -11,6 +11,7 @@ The names are DGL's where the notion is; docs/python.md says what differs. Needs
 type, int64; `DistGraph.to_global_ids` converts the ids of the input graph to them.
 """
 
+from espalier import optim
 from espalier.block import EID, NID, Block, LinkBatch, MiniBatch
 from espalier.dataloading import (
     DistEdgeDataLoader,
@@ -24,6 +25,7 @@ from espalier.dataloading import (
     negative_sampler,
 )
 from espalier.distributed import ProcessGroup, init_process_group
+from espalier.embedding import DistEmbedding
 from espalier.errors import (
     Aborted,
     AlreadyExists,
@@ -52,6 +54,7 @@ from espalier.sampling import (
     sample_neighbors,
     to_block,
 )
+from espalier.saved import list_saved_tensors, load_tensors, remove_saved_tensors, save_tensors
 from espalier.splits import EdgeShare, NodeShare, edge_split, node_split
 from espalier.tensor import DistTensor
 

@@ -77,6 +77,9 @@ class DistTensor:
     def name(self):
         return self._core.name
 
+    def _key(self):
+        return (*self._core.rows, self.name)
+
     @property
     def shape(self):
         return tuple(self._core.shape)

@@ -1,0 +1,155 @@
+// Learnable rows, and tensors that are saved.
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings/arrays.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/process_group.h"
+#include "python/bindings/rows.h"
+#include "python/bindings/waits.h"
+#include "services/client/embedding/embedding_table.h"
+#include "services/client/saved_embeddings.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace espalier::python {
+namespace {
+
+using client::DistGraph;
+using client::EmbeddingTable;
+using Seconds = std::optional<double>;
+using Environment = std::map<std::string, std::string>;
+
+constexpr sampler::SparseOptimizerType kOptimizers[] = {
+    sampler::SparseOptimizerType::kSgd, sampler::SparseOptimizerType::kAdagrad,
+    sampler::SparseOptimizerType::kRowWiseAdagrad, sampler::SparseOptimizerType::kAdam,
+    sampler::SparseOptimizerType::kAdamW};
+
+sampler::SparseOptimizerType OptimizerType(const std::string& name) {
+  for (const sampler::SparseOptimizerType type : kOptimizers) {
+    if (name == sampler::NameOf(type)) return type;
+  }
+  throw StatusError(InvalidArgument("optimizer '" + name + "'; expected SGD, Adagrad, RowWiseAdagrad, Adam or AdamW"));
+}
+
+// (weight decay, epsilon, initial accumulator, beta1, beta2)
+using OptimizerNumbers = std::tuple<double, std::optional<double>, double, double, double>;
+
+std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& group, const std::string& of,
+                                       uint32_t type, uint64_t num_rows, int64_t size, const std::string& name,
+                                       const std::string& initializer, const std::vector<double>& init_values,
+                                       uint64_t seed, const std::string& optimizer, const OptimizerNumbers& numbers,
+                                       bool mean_of_duplicates, const std::string& resume_from,
+                                       const Environment& environment) {
+  client::EmbeddingTableOptions options{.rows = MakeRowSpace(graph, of, type, num_rows),
+                                        .size = size,
+                                        .name = name,
+                                        .initializer = MakeInitializer(initializer, init_values, seed),
+                                        .call_timeout = graph.context().call_timeout};
+  options.optimizer.type = OptimizerType(optimizer);
+  options.optimizer.duplicates =
+      mean_of_duplicates ? sampler::DuplicateGradients::kMean : sampler::DuplicateGradients::kSum;
+  std::tie(options.optimizer.weight_decay, options.optimizer.epsilon, options.optimizer.initial_accumulator,
+           options.optimizer.beta1, options.optimizer.beta2) = numbers;
+  const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
+  std::optional<Result<std::unique_ptr<EmbeddingTable>>> created;
+  group.Run({}, [&](collective::Collective& ranks, Deadline) -> Status {
+    std::unique_ptr<client::SavedEmbedding> saved;
+    if (!resume_from.empty()) {
+      ASSIGN_OR_RETURN(saved, client::SavedEmbedding::Open(graph, resume_from, {options.rows, name}, stores));
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
+                     EmbeddingTable::Create(graph.embeddings(), ranks, options, saved.get()));
+    created.emplace(std::move(table));
+    return Status();
+  });
+  return ValueOrThrow(*std::move(created));
+}
+
+nb::object Gather(EmbeddingTable& table, const DistGraph& graph, const IdArray& ids, Seconds timeout) {
+  CheckIds(ids);
+  const std::span<const int64_t> rows(ids.data(), ids.size());
+  Tensor values = Tensor::Uninitialized(DType::kF32, {static_cast<int64_t>(ids.size()), table.size()});
+  Wait(timeout, graph.CallDeadline(),
+       [&](Deadline deadline) { return table.GatherRowsInto(rows, values.mutable_values<float>(), deadline); });
+  return ShareWithNumpy(values);
+}
+
+using Gradients = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void Step(EmbeddingTable& table, const DistGraph& graph, const IdArray& ids, const Gradients& gradients,
+          double learning_rate, Seconds timeout) {
+  CheckIds(ids);
+  const std::span<const int64_t> rows(ids.data(), ids.size());
+  const std::span<const float> values(gradients.data(), gradients.size());
+  Wait(timeout, graph.CallDeadline(),
+       [&](Deadline deadline) { return table.Step(rows, values, learning_rate, deadline); });
+}
+
+// (of, type, name): what a tensor's rows stand for, and its name.
+using TensorKey = std::tuple<std::string, uint32_t, std::string>;
+
+void Save(const DistGraph& graph, const std::string& uri, const std::vector<TensorKey>& tensors,
+          const std::vector<EmbeddingTable*>& embeddings, const Environment& notes, const Environment& environment) {
+  std::vector<client::TensorName> names;
+  for (const auto& [of, type, name] : tensors) names.push_back({MakeRowSpace(graph, of, type, 0), name});
+  client::SaveOptions options{.notes = notes, .stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
+  for (const EmbeddingTable* table : embeddings) options.embeddings.push_back(table->Now());
+  Wait({}, graph.CallDeadline(), [&](Deadline) { return client::SaveTensors(graph, names, uri, options); });
+}
+
+std::pair<std::vector<client::DistTensor>, Environment> Load(const DistGraph& graph, const std::string& uri,
+                                                             const Environment& environment) {
+  const client::LoadOptions options{.stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
+  client::LoadedTensors loaded =
+      Wait({}, graph.CallDeadline(), [&](Deadline) { return client::LoadTensors(graph, uri, options); });
+  return {std::move(loaded.tensors), std::move(loaded.notes)};
+}
+
+}  // namespace
+
+void BindEmbeddings(nb::module_& m) {
+  nb::class_<EmbeddingTable>(m, "Embedding")
+      .def_prop_ro("name", &EmbeddingTable::name)
+      .def_prop_ro("size", &EmbeddingTable::size)
+      .def_prop_ro("version", &EmbeddingTable::version)
+      .def("gather", &Gather, "graph"_a, "ids"_a, "timeout"_a.none())
+      .def("step", &Step, "graph"_a, "ids"_a, "gradients"_a, "learning_rate"_a, "timeout"_a.none())
+      .def(
+          "await_steps",
+          [](EmbeddingTable& table, const DistGraph& graph, Seconds timeout) {
+            Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return table.AwaitSteps(deadline); });
+          },
+          "graph"_a, "timeout"_a.none())
+      .def("drop", [](EmbeddingTable& table, ProcessGroup& group) {
+        group.Run({}, [&](collective::Collective&, Deadline) { return table.Drop(); });
+      });
+  // The table refers to the group.
+  m.def("create_embedding", &Create, nb::keep_alive<0, 2>());
+  m.def("save_tensors", &Save);
+  m.def("load_tensors", &Load);
+  m.def("list_saved_tensors", [](const std::string& uri, const Environment& environment) {
+    const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
+    return Wait({}, Deadline::Never(), [&](Deadline) { return client::ListSavedTensors(uri, stores); });
+  });
+  m.def("remove_saved_tensors", [](const std::string& uri, const Environment& environment) {
+    const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
+    Wait({}, Deadline::Never(), [&](Deadline) { return client::RemoveSavedTensors(uri, stores); });
+  });
+}
+
+}  // namespace espalier::python

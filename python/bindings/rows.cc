@@ -1,0 +1,34 @@
+#include "python/bindings/rows.h"
+
+#include "python/bindings/waits.h"
+
+namespace espalier::python {
+
+client::RowSpace MakeRowSpace(const client::DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows) {
+  using client::RowSpace;
+  const RowSpace rows = of == "nodes"   ? RowSpace::Nodes(NodeTypeId(static_cast<uint16_t>(type)))
+                        : of == "edges" ? RowSpace::Edges(EdgeTypeId(static_cast<uint16_t>(type)))
+                                        : RowSpace::Own(num_rows);
+  ThrowIfError(sampler::CheckRowSpace(rows, graph.book()));
+  return rows;
+}
+
+client::Initializer MakeInitializer(const std::string& kind, const std::vector<double>& values, uint64_t seed) {
+  using client::Initializer;
+  const size_t num_values = kind == "uniform" || kind == "normal"            ? 2
+                            : kind == "constant" || kind == "xavier_uniform" ? 1
+                                                                             : 0;
+  if (values.size() != num_values) {
+    throw StatusError(InvalidArgument("initializer '" + kind + "' takes " + std::to_string(num_values) +
+                                      " init_values, not " + std::to_string(values.size())));
+  }
+  if (kind == "zeros") return Initializer::Zeros();
+  if (kind == "constant") return Initializer::Constant(values[0]);
+  if (kind == "uniform") return Initializer::Uniform(values[0], values[1], seed);
+  if (kind == "normal") return Initializer::Normal(values[0], values[1], seed);
+  if (kind == "xavier_uniform") return Initializer::XavierUniform(values[0], seed);
+  throw StatusError(
+      InvalidArgument("initializer '" + kind + "'; expected zeros, constant, uniform, normal or xavier_uniform"));
+}
+
+}  // namespace espalier::python

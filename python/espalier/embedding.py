@@ -1,0 +1,124 @@
+"""Learnable rows on the graph servers."""
+
+import os
+
+import numpy as np
+
+from espalier import _core
+from espalier.errors import InvalidArgument
+from espalier.optim import check_optimizer
+from espalier.types import to_ids
+
+
+class DistEmbedding:
+    """Learnable rows of nodes, of edges or of anything. Counterpart of DGL's DistEmbedding; docs/learnable-rows.md says
+    how steps work.
+
+        emb = ep.DistEmbedding(g, group, 64, ntype="author", name="author", init="normal", init_values=(0, 0.1))
+        optimizer = ep.optim.SparseAdagrad([emb], lr=0.01)
+
+        rows = emb(batch.input_nodes)        # with torch: a leaf of autograd
+        loss(rows).backward()
+        optimizer.step()
+
+        rows = emb[ids]                      # with NumPy alone
+        emb.step(ids, gradients, lr=0.01)
+
+    Every rank makes the same embeddings in the same order, and takes the same steps; a step is complete when all ranks
+    have taken it. One rank gets the same bits under every partitioning.
+
+    dim: values of a row. ntype or etype: a row for each node or edge of that type; num_rows: rows of their own. name:
+    unique in the job among embeddings of those rows. init, init_values, seed: as of DistTensor.create. resume_from: folder
+    or URI that `save_tensors` wrote, from whose rows, optimizer state and version it continues.
+    """
+
+    def __init__(self, g, group, dim, *, num_rows=None, ntype=None, etype=None, name, init="zeros", init_values=(),
+                 seed=0, resume_from=None):
+        given = [value is not None for value in (num_rows, ntype, etype)]
+        if sum(given) > 1:
+            raise InvalidArgument("an embedding has num_rows, an ntype or an etype")
+        schema = g._schema
+        if num_rows is not None:
+            self._rows = ("own", 0, int(num_rows))
+        elif etype is not None:
+            self._rows = ("edges", schema.edge_type(etype), 0)
+        else:
+            self._rows = ("nodes", schema.node_type(ntype), 0)
+        self._graph, self._group, self.name, self.embedding_dim = g, group, name, int(dim)
+        self._init = (init, [float(value) for value in init_values], seed)
+        self._resume_from = "" if resume_from is None else os.fspath(resume_from)
+        self._optimizer, self._core = None, None
+        self._reads = []  # (ids, leaf of autograd)
+
+    def _set_optimizer(self, optimizer):
+        if self._core is not None:
+            raise InvalidArgument(f"embedding {self.name!r} has an optimizer, and rows that it has made")
+        self._optimizer = optimizer
+
+    def _table(self):
+        """The rows on the servers; the first use makes them, together with the other ranks."""
+        if self._core is None:
+            optimizer = check_optimizer(self._optimizer)
+            self._core = _core.create_embedding(
+                self._graph._core, self._group._core, *self._rows, self.embedding_dim, self.name, *self._init,
+                optimizer.kind, optimizer._numbers, optimizer._mean_of_duplicates, self._resume_from, dict(os.environ))
+        return self._core
+
+    @property
+    def version(self):
+        """Number of steps so far."""
+        return self._table().version
+
+    def __getitem__(self, ids):
+        """Returns rows as the steps so far have left them: float32 [n, dim]."""
+        return self._table().gather(self._graph._core, to_ids(ids, "rows"), None)
+
+    def step(self, ids, gradients, lr):
+        """Ends a step with gradients, float32 [n, dim], of rows, which may repeat. Without gradients a rank passes
+        empty arrays. lr: the same on every rank."""
+        rows = to_ids(ids, "rows")
+        values = np.ascontiguousarray(gradients, dtype=np.float32)
+        if values.shape != (len(rows), self.embedding_dim):
+            if values.size or len(rows):
+                raise InvalidArgument(f"gradients of shape {values.shape} do not fit {len(rows)} rows of "
+                                      f"{self.embedding_dim} values")
+            values = np.zeros((0, self.embedding_dim), np.float32)
+        self._table().step(self._graph._core, rows, values, lr, None)
+
+    def __call__(self, ids, device=None):
+        """Returns rows as a torch tensor that requires a gradient: float32 [n, dim]. The optimizer's next step sends the
+        gradient. Under torch.no_grad() it is a plain tensor."""
+        import torch
+
+        rows = to_ids(ids, "rows")
+        values = torch.from_numpy(self[rows])
+        if device is not None:
+            values = values.to(device)
+        if torch.is_grad_enabled():
+            values.requires_grad_()
+            self._reads.append((rows, values))
+        return values
+
+    def forget(self):
+        """Forgets what was read since the last step."""
+        self._reads.clear()
+
+    def _step_by_autograd(self, lr):
+        reads = [(rows, leaf.grad) for rows, leaf in self._reads if leaf.grad is not None]
+        self._reads.clear()
+        if not reads:
+            return self.step([], [], lr)
+        gradients = [grad.detach().cpu().to_dense().numpy() for _, grad in reads]
+        self.step(np.concatenate([rows for rows, _ in reads]), np.concatenate(gradients), lr)
+
+    def await_steps(self):
+        """Blocks until everything that was sent is acknowledged."""
+        self._table().await_steps(self._graph._core, None)
+
+    def drop(self):
+        """Waits for all ranks, and frees the rows on the servers."""
+        self._table().drop(self._group._core)
+        self._core = None
+
+    def __repr__(self):
+        return f"DistEmbedding(name={self.name!r}, dim={self.embedding_dim})"

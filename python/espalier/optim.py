@@ -1,0 +1,65 @@
+"""Sparse optimizers of DistEmbedding: a step changes the rows that have a gradient in it, on the servers that own them.
+
+On a row that has a gradient in every step, each is torch's dense optimizer of that name. Gradients of several reads of a
+row in one step are added up, as autograd does; with `mean_of_duplicates=True` their mean is taken, as DGL does.
+"""
+
+from espalier.errors import InvalidArgument
+
+
+class _SparseOptimizer:
+    kind = ""
+
+    def __init__(self, embeddings, lr, *, weight_decay=0.0, eps=None, initial_accumulator_value=0.0,
+                 betas=(0.9, 0.999), mean_of_duplicates=False):
+        self.embeddings = list(embeddings) if isinstance(embeddings, (list, tuple)) else [embeddings]
+        self.lr = lr
+        self._numbers = (weight_decay, eps, initial_accumulator_value, *betas)
+        self._mean_of_duplicates = mean_of_duplicates
+        for embedding in self.embeddings:
+            embedding._set_optimizer(self)
+
+    def step(self):
+        """Ends the step of every embedding: sends the gradients of the rows that were read since the last step, or that
+        there are none. Every rank calls it as often as the others."""
+        for embedding in self.embeddings:
+            embedding._step_by_autograd(self.lr)
+
+    def zero_grad(self):
+        """Forgets what was read since the last step, as of a batch that is given up."""
+        for embedding in self.embeddings:
+            embedding.forget()
+
+
+class SparseSGD(_SparseOptimizer):
+    kind = "SGD"
+
+
+class SparseAdagrad(_SparseOptimizer):
+    """Adagrad (Duchi, Hazan, Singer 2011), a sum of squares for each element."""
+
+    kind = "Adagrad"
+
+
+class SparseRowWiseAdagrad(_SparseOptimizer):
+    """Adagrad with one sum for each row, of its mean square."""
+
+    kind = "RowWiseAdagrad"
+
+
+class SparseAdam(_SparseOptimizer):
+    """Adam (Kingma and Ba 2015)."""
+
+    kind = "Adam"
+
+
+class SparseAdamW(_SparseOptimizer):
+    """AdamW (Loshchilov and Hutter 2019)."""
+
+    kind = "AdamW"
+
+
+def check_optimizer(optimizer):
+    if optimizer is None:
+        raise InvalidArgument("an embedding is created with its optimizer: make one of espalier.optim with it first")
+    return optimizer

@@ -1,0 +1,35 @@
+"""Tensors and embeddings in files (docs/saved-tensors.md). They can be loaded under any partitioning of the same graph.
+
+Every save takes a folder, or an s3:// URI, of its own, and is complete or not there. One rank calls these functions, with
+a barrier of all ranks before and after.
+"""
+
+import os
+
+from espalier import _core
+from espalier.tensor import DistTensor
+
+
+def save_tensors(g, uri, tensors=(), embeddings=(), notes=None):
+    """Saves DistTensors and DistEmbeddings, those with their optimizer's state, and `notes` ({str: str}).
+    AlreadyExists: there is a save at `uri`; none is ever overwritten."""
+    keys = [tensor._key() for tensor in tensors]
+    tables = [embedding._table() for embedding in embeddings]
+    _core.save_tensors(g._core, os.fspath(uri), keys, tables, dict(notes or {}), dict(os.environ))
+
+
+def load_tensors(g, uri):
+    """Creates the tensors that were saved at `uri`, and returns ({name: DistTensor}, notes). Embeddings are loaded by
+    DistEmbedding(resume_from=uri). NotFound: nothing was saved there. AlreadyExists: a tensor of such a name exists."""
+    tensors, notes = _core.load_tensors(g._core, os.fspath(uri), dict(os.environ))
+    return {tensor.name: DistTensor(g, tensor) for tensor in tensors}, notes
+
+
+def list_saved_tensors(uri):
+    """Returns the names of the folders directly below `uri` that hold saved tensors, sorted."""
+    return _core.list_saved_tensors(os.fspath(uri), dict(os.environ))
+
+
+def remove_saved_tensors(uri):
+    """Removes what was saved at `uri`; no error if there is nothing."""
+    _core.remove_saved_tensors(os.fspath(uri), dict(os.environ))
