@@ -14,11 +14,12 @@ class EspalierError(Exception):
     """An error of the library."""
 
     code = "UNKNOWN"  # of the status, as gRPC spells it
+    _exit_code = None  # of the process that ended by it, where there is one
 
     @property
     def exit_code(self):
         """The exit code of a process that this error ends."""
-        return _core.exit_code(self.code)
+        return _core.exit_code(self.code) if self._exit_code is None else self._exit_code
 
 
 class InvalidArgument(EspalierError, ValueError):

@@ -1,0 +1,139 @@
+"""Jobs on this machine, and the results of jobs."""
+
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from espalier import errors, programs
+
+# By exit code of `espalier run` (docs/exit-codes.md).
+_ERRORS = {64: errors.InvalidArgument, 65: errors.InvalidArgument, 74: errors.Unavailable, 75: errors.Cancelled,
+           77: errors.PermissionDenied}
+# Seconds that a run has to save a checkpoint and end its processes after Ctrl-C; `run` kills them itself before.
+_GRACE_SECONDS = 60
+
+
+def run(job, output, *, program=None, resume=False, restart=False, set=None, access="auto", tls=False, progress=None):
+    """Runs a job on this machine, with a process for each partitioner, graph server, sampler and trainer, and returns its
+    Results. Counterpart of `espalier run`.
+
+    job: a DistTraining: a dict, or the path of a YAML or JSON file. output: folder for results, logs and partitions.
+    program: [executable, arguments...] in the place of trainers (docs/programs.md). resume: continue an interrupted run;
+    restart: begin anew. set: {path: value} of the document's fields to change. tls: mutual TLS between the processes.
+    progress: whether the run's progress is shown; None: where standard error is a terminal.
+
+    An error's message is the run's own; its `exit_code` attribute is that of the run. Ctrl-C ends the run, which saves a
+    checkpoint.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        if isinstance(job, dict):
+            file = os.path.join(folder, "job.json")
+            pathlib.Path(file).write_text(json.dumps(job))
+        else:
+            file = os.fspath(job)
+        command = [programs.path(), "run", "-f", file, "--output", os.fspath(output), "--access", access]
+        command += [flag for flag, wanted in (("--resume", resume), ("--restart", restart), ("--tls", tls)) if wanted]
+        for name, value in (set or {}).items():
+            command += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+        if not (sys.stderr.isatty() if progress is None else progress):
+            command.append("--quiet")
+        if program is not None:
+            command += ["--", *map(os.fspath, program)]
+        _run(command)
+    return Results(output)
+
+
+def _run(command):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    last_lines = collections.deque(maxlen=40)
+    try:
+        for line in process.stderr:
+            text = line.decode(errors="replace")
+            if "--quiet" not in command:
+                sys.stderr.write(text)
+            last_lines.append(text)
+        code = process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        process.stderr.close()
+    if code != 0:
+        error = _ERRORS.get(code, errors.Internal)("".join(last_lines).strip() or f"espalier run ended with {code}")
+        error._exit_code = code
+        raise error
+
+
+class Results:
+    """What a job has left in its output folder (docs/outputs.md).
+
+    `result` is result.json as a dict, `epochs` the lines of metrics.jsonl. Arrays come with the ids of the input graph.
+    NotFound: the folder has no result, as of a run that did not end well.
+    """
+
+    def __init__(self, output):
+        self.folder = pathlib.Path(output)
+        file = self.folder / "result.json"
+        if not file.exists():
+            raise errors.NotFound(f"there is no result in {self.folder}")
+        self.result = json.loads(file.read_text())
+
+    def __repr__(self):
+        metrics = {name: value for name, value in self.result.items() if name.startswith(("test", "validation"))
+                   and isinstance(value, (int, float))}
+        return f"Results({str(self.folder)!r}, {metrics})"
+
+    @property
+    def epochs(self):
+        """One dict for each epoch."""
+        file = self.folder / "metrics.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    @property
+    def partitions(self):
+        """The folder of the partitions that the job used, which `DistGraph(partitions=)` opens."""
+        local = self.folder / "partitions" / self.result["partitionKey"]
+        return str(local) if local.exists() else self.result["partitionUri"]
+
+    def _of_nodes(self, kind, ntype):
+        folder = self.folder / kind
+        types = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        if not types:
+            raise errors.NotFound(f"the job has written no {kind}: {self.result.get('notWritten', {}).get(kind, '')}".rstrip(": "))
+        if ntype is None and len(types) == 1:
+            ntype, = types
+        if ntype not in types:
+            raise errors.InvalidArgument(f"{kind} are of {', '.join(types)}; name one")
+        folder /= ntype
+        if (folder / "ids.npy").exists():
+            return np.load(folder / "ids.npy").astype(np.int64), np.load(folder / "values.npy", mmap_mode="r")
+        ends = (np.load(folder / f"{end}.npy").astype(np.int64) for end in ("sources", "destinations"))
+        return (*ends, np.load(folder / "values.npy", mmap_mode="r"))
+
+    def embeddings(self, ntype=None):
+        """Returns (ids, values): int64 [n], ascending, and [n, d], mapped from the file."""
+        return self._of_nodes("embeddings", ntype)
+
+    def predictions(self, ntype=None):
+        """Returns (ids, values) as `embeddings` does; of a task on edges, with the split's part in place of a type,
+        (sources, destinations, values)."""
+        return self._of_nodes("predictions", ntype)
+
+    def logits(self, ntype=None):
+        return self._of_nodes("logits", ntype)
+
+    def log(self, process):
+        """Returns the log of a process, as "trainer-0"."""
+        return (self.folder / "logs" / f"{process}.log").read_text(errors="replace")
