@@ -9,6 +9,7 @@ namespace espalier::python {
 void BindGraph(nanobind::module_& m);
 void BindTensors(nanobind::module_& m);
 void BindLoaders(nanobind::module_& m);
+void BindAudit(nanobind::module_& m);
 void BindEmbeddings(nanobind::module_& m);
 void BindProcessGroup(nanobind::module_& m);
 

@@ -18,6 +18,7 @@
 
 #include "python/bindings/arrays.h"
 #include "python/bindings/bindings.h"
+#include "python/bindings/loaded_batch.h"
 #include "python/bindings/waits.h"
 #include "services/client/edge_data_loader.h"
 #include "services/client/node_data_loader.h"
@@ -37,11 +38,6 @@ struct Fetch {
   NodeTypeId type;
   std::string column;
   bool of_seeds = false;
-};
-
-struct LoadedBatch {
-  sampler::MiniBatch batch;
-  std::vector<Tensor> rows;  // by Fetch
 };
 
 // Gathers the rows of a batch; on the loader's thread.

@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
   espalier::python::BindLoaders(m);
   espalier::python::BindProcessGroup(m);
   espalier::python::BindEmbeddings(m);
+  espalier::python::BindAudit(m);
 }

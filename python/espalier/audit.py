@@ -1,0 +1,39 @@
+"""Records of what was sampled (docs/sampling.md, "Comparing two runs").
+
+    with ep.audit.AuditWriter(g, f"audit-{g.rank()}.bin") as audit:
+        for batch in loader:
+            audit.record(batch)
+    digest, expansions = ep.audit.samples_digest(["audit-0.bin", "audit-1.bin"])
+
+A program whose loader has the split, seed, batch size and sampler of a job has the `samplesDigest` that
+`espalier run --audit` gives of the job.
+"""
+
+import os
+
+from espalier import _core
+
+
+class AuditWriter:
+    """Records batches in a file, which it replaces; epochs and steps must ascend."""
+
+    def __init__(self, g, path):
+        self._core = _core.open_audit(g._core, os.fspath(path))
+
+    def record(self, batch):
+        self._core.record(batch._core)
+
+    def close(self):
+        """Writes what is left; no batch can be recorded afterwards."""
+        self._core.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.close()
+
+
+def samples_digest(paths):
+    """Returns (digest, number of distinct expansions) of the files of all ranks. DataLoss: two ranks drew differently."""
+    return _core.merge_audits([os.fspath(path) for path in paths])
