@@ -139,7 +139,9 @@ TEST(EmbeddingTableTest, StepsOfRawArraysAreThoseOfTheOptimizerOnTheWholeTable) 
       EXPECT_THAT(learned, Pointwise(FloatNear(1e-5f), expected)) << num_partitions << " " << num_ranks;
       EXPECT_NE(learned, initial);
       if (num_partitions == 1) of_one_partition = learned;
-      if (num_ranks == 1) EXPECT_EQ(learned, of_one_partition) << "the same bits";
+      if (num_ranks == 1) {
+        EXPECT_EQ(learned, of_one_partition) << "the same bits";
+      }
     }
   }
 }

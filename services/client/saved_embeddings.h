@@ -1,5 +1,6 @@
 // Embeddings that were saved with their optimizer state (SaveOptions::embeddings in saved_tensors.h). An EmbeddingTable
-// or a DistEmbedding can resume from them under any partitioning of the same graph and with any number of servers and ranks.
+// or a DistEmbedding can resume from them under any partitioning of the same graph and with any number of servers and
+// ranks.
 //
 //   RETURN_IF_ERROR(SaveTensors(*graph, {}, folder + "/000012", {.embeddings = {emb->Now()}}));  // rank 0
 //
