@@ -35,7 +35,8 @@ std::vector<Id> VectorOf(const IdArray& ids) {
 
 // A writable array of its own. BF16, which NumPy lacks, becomes float32.
 nanobind::object ToNumpy(const Tensor& tensor);
-// An array over the tensor's bytes, which it keeps. For a tensor that nothing else refers to.
+// A writable array over the tensor's bytes, which it keeps. For a tensor in memory of its own that nothing else refers
+// to, as gathered rows of nodes and of DistTensors are.
 nanobind::object ShareWithNumpy(const Tensor& tensor);
 // A copy of the array's values. Throws InvalidArgument for a dtype that the library lacks.
 Tensor FromNumpy(const AnyArray& array);

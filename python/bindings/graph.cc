@@ -148,7 +148,7 @@ nb::object Owners(const DistGraph& graph, OfType type, const IdArray& ids, uint6
 nb::object Rows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids, Seconds timeout) {
   const NodeTypeId node_type = NodeType(graph, type);
   const auto nodes = SpanOf<GlobalNodeId>(ids);
-  return ToNumpy(Wait(timeout, graph.CallDeadline(),
+  return ShareWithNumpy(Wait(timeout, graph.CallDeadline(),
                       [&](Deadline deadline) { return graph.GatherNodeRows(node_type, column, nodes, deadline); }));
 }
 nb::object EdgeRows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids,

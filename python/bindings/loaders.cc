@@ -309,7 +309,7 @@ void BindBatch(nb::module_& m) {
       .def("nodes", [](BatchHandle self, size_t type) { return IdView(self.p->batch.nodes.at(type), self.h); })
       .def("blocks", [](BatchHandle self, size_t layer) { return Blocks(self, layer); })
       .def("links", [](BatchHandle self) { return Links(self); })
-      .def("rows", [](BatchHandle self, size_t fetch) { return ToNumpy(self.p->rows.at(fetch)); });
+      .def("rows", [](BatchHandle self, size_t fetch) { return ShareWithNumpy(self.p->rows.at(fetch)); });
 }
 
 void BindSettings(nb::module_& m) {

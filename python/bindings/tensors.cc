@@ -74,7 +74,7 @@ void BindTensors(nb::module_& m) {
           "read",
           [](const DistTensor& t, const DistGraph& graph, const IdArray& rows, Seconds timeout) {
             const auto ids = SpanOf<GlobalRowId>(rows);
-            return ToNumpy(
+            return ShareWithNumpy(
                 Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.ReadRows(ids, deadline); }));
           },
           "graph"_a, "rows"_a, "timeout"_a.none())
