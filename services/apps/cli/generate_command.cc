@@ -5,6 +5,7 @@
 #include "services/apps/cli/graph_summary.h"
 #include "services/apps/cli/unfinished.h"
 #include "services/apps/partitioning/stop_watcher.h"
+#include "services/apps/partitioning/store_access.h"
 #include "services/format/source/npy_folder.h"
 #include "services/graph/generators.h"
 
@@ -42,7 +43,9 @@ struct GenerateFlags {
 
 void Declare(CLI::App* command, GenerateFlags* flags) {
   command->footer(kGenerateFooter);
-  command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")->required();
+  command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")
+      ->transform(partitioning::LocalPath())
+      ->required();
   command->add_option("--shape", flags->shape, "What the other options change: small, products (ogbn-products' size)")
       ->check(CLI::IsMember({"small", "products"}))
       ->capture_default_str();

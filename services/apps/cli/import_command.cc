@@ -63,7 +63,9 @@ void AddImportCommand(CLI::App* app, Command* chosen) {
       ->add_option("source", flags->source.path,
                    "Folder of the graph; of triples also one file: path, file: or s3: URI")
       ->required();
-  command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")->required();
+  command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")
+      ->transform(partitioning::LocalPath())
+      ->required();
   AddSourceFlags(command, &flags->source)->required();
   partitioning::AddCacheFlags(command, &flags->cache);
   AddThreadsFlag(command, &flags->threads);

@@ -73,8 +73,10 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
       ->delimiter(',');
   command->add_option("--seed", flags->seed, "Of everything random in the algorithm")->capture_default_str();
   command->add_flag("--again", flags->again, "Make it even if an identical partitioning is there");
-  command->add_option("--export-mappings", flags->mappings_folder,
-                      "Also write original -> partition and original -> global ids as .npy files into this folder");
+  command
+      ->add_option("--export-mappings", flags->mappings_folder,
+                   "Also write original -> partition and original -> global ids as .npy files into this folder")
+      ->transform(partitioning::LocalPath());
   partitioning::AddCacheFlags(command, &flags->cache);
   AddThreadsFlag(command, &flags->pipeline.threads);
   AddOutputFlags(command, &flags->out);

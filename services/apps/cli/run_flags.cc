@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "services/apps/partitioning/store_access.h"
 #include "services/base/environment.h"
 
 namespace espalier::cli {
@@ -24,6 +25,7 @@ void AddJobFlags(CLI::App* command, RunFlags* flags) {
       "-f,--file", flags->run.job_file, "The DistTraining document, YAML or JSON; of a program --set may say all");
   if (flags->run.roles.program.empty()) file->required();
   command->add_option("-o,--output", flags->run.output_folder, "Folder for the result, outputs, partitions and logs")
+      ->transform(partitioning::LocalPath())
       ->required();
   command->add_option("--set", flags->run.settings, "path=value: changes a field of the document; repeatable")
       ->take_all()

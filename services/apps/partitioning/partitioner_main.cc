@@ -70,7 +70,8 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--output", flags->output_uri,
                   "Where partitionings lie; default: spec.graph.partitions.uri, else <spec.output.uri>/partitions");
   app->add_option("--export-mappings", flags->mappings_folder,
-                  "Also write original -> partition and original -> global ids as .npy files into this folder");
+                  "Also write original -> partition and original -> global ids as .npy files into this folder")
+      ->transform(LocalPath());
   AddCacheFlags(app, &flags->cache);
   app->add_option("--threads", flags->threads, "Threads, by default one a processor; results do not depend on them")
       ->check(CLI::Range(1, 1024));

@@ -2,13 +2,25 @@
 
 #include <utility>
 
+#include "services/storage/file_uri.h"
 #include "services/storage/local_cache.h"
 
 namespace espalier::partitioning {
 
+CLI::Validator LocalPath() {
+  const auto change = [](std::string& value) -> std::string {
+    Result<std::string> path = storage::LocalPathOf(value);
+    if (!path.ok()) return path.status().message();
+    value = *std::move(path);
+    return "";
+  };
+  return CLI::Validator(change, /*validator_desc=*/"");
+}
+
 void AddCacheFlags(CLI::App* app, CacheFlags* flags) {
   app->add_option("--data-dir", flags->folder, "Folder for copies of what is not local; default: the user's cache")
-      ->envname("ESPALIER_DATA_DIR");
+      ->envname("ESPALIER_DATA_DIR")
+      ->transform(LocalPath());
   app->add_option("--cache-size", flags->max_bytes, "Most bytes of such copies, e.g. 20GiB; 0: no limit")
       ->envname("ESPALIER_CACHE_SIZE")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))

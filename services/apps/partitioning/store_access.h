@@ -16,6 +16,10 @@ struct CacheFlags {
   uint64_t max_bytes = 0;  // 0: no limit
 };
 
+// For flags that name a folder or file of this machine: "file:///a" becomes "/a". Refuses URIs of other schemes, which
+// would otherwise name a local folder "s3:".
+CLI::Validator LocalPath();
+
 // --data-dir and --cache-size (a number of bytes, or "20GiB").
 void AddCacheFlags(CLI::App* app, CacheFlags* flags);
 
