@@ -52,6 +52,14 @@ bool IsOneOf(const std::string& code, std::initializer_list<const char*> codes) 
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
+// A 404 of a web server or a proxy. Answers to HEAD have no body and may be S3's.
+bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 && error.is_page; }
+
+void ReadPage(const HttpResponse& response, S3Error& error) {
+  error.message = ReasonInBody(response.body);
+  error.is_page = !error.message.empty();
+}
+
 StatusCode CodeOf(const S3Error& error) {
   const std::string& code = error.code;
   if (IsOneOf(code, {"QuotaExceeded", "NoSpaceLeftOnDevice", "XMinioStorageFull", "InsufficientStorage"})) {
@@ -72,6 +80,7 @@ StatusCode CodeOf(const S3Error& error) {
   // The same request succeeds elsewhere: what is missing is not in the caller's input but in this service, or in what
   // is configured about it.
   if (error.http_status >= 300 && error.http_status < 400) return StatusCode::kUnimplemented;
+  if (IsOfAnotherService(error)) return StatusCode::kUnimplemented;
   switch (error.http_status) {
     case 400:
     case 405:
@@ -103,6 +112,7 @@ std::string HintFor(const S3Error& error) {
       ToLowerAscii(error.message).find("https") != std::string::npos) {
     return "; the port expects https://: check " + endpoint_setting;
   }
+  if (IsOfAnotherService(error)) return "; this is no answer of an S3 service: check " + endpoint_setting;
   if (IsRefusalOfChecksums(error)) {
     return "; set AWS_REQUEST_CHECKSUM_CALCULATION and AWS_RESPONSE_CHECKSUM_VALIDATION to when_required";
   }
@@ -143,7 +153,8 @@ bool IsRefusalOfChecksums(const S3Error& error) {
 
 bool IsAboutTheObject(const S3Error& error) {
   return error.http_status != 404 ||
-         IsOneOf(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"});
+         (!IsOfAnotherService(error) &&
+          IsOneOf(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"}));
 }
 
 S3Error ErrorOf(const HttpResponse& response) {
@@ -158,14 +169,14 @@ S3Error ErrorOf(const HttpResponse& response) {
   pugi::xml_document document;
   if (!document.load_buffer(response.body.data(), response.body.size())) {
     ReadHeadersOfMinio(response, error);
-    if (error.code.empty() && error.message.empty()) error.message = ReasonInBody(response.body);
+    if (error.code.empty() && error.message.empty()) ReadPage(response, error);
     return error;
   }
   const pugi::xml_node root = document.document_element();
   // STS wraps its errors once more.
   const pugi::xml_node node = std::string_view(root.name()) == "ErrorResponse" ? root.child("Error") : root;
   if (std::string_view(node.name()) != "Error") {
-    error.message = ReasonInBody(response.body);
+    ReadPage(response, error);
     return error;
   }
   error.code = Quoted(node.child_value("Code"));

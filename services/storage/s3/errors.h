@@ -12,16 +12,18 @@ struct S3Error {
   int http_status = 0;
   std::string code;        // "SlowDown"; "" where the answer has no body, as with HEAD
   std::string message;     // printable and short
+  bool is_page = false;    // the body is no S3 error but text or HTML, as of a proxy or a TLS port
   std::string request_id;  // for the service's operators
   std::string region;      // where the bucket is, when the service says so and it is a valid name
   std::string endpoint;    // where requests for the bucket should go, likewise
 };
 
 // From an answer that is not 2xx, or a 2xx one with an error as its body. Never fails: what cannot be read is left out.
-// Where the body is no S3 error but text or HTML, as of a proxy or a TLS port, `message` is its first line or title.
+// Of a page `message` is the first line or the title.
 S3Error ErrorOf(const HttpResponse& response);
 
-// False for a 404 that says that something else does not exist: the bucket, the access key.
+// False for a 404 that says that something else does not exist: the bucket, the access key, or, where a page says so,
+// the S3 service.
 bool IsAboutTheObject(const S3Error& error);
 
 enum class Remedy {

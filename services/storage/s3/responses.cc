@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "services/base/ascii.h"
 #include "services/storage/http/url.h"
 #include "services/storage/s3/requests.h"
 
@@ -18,8 +19,18 @@ std::optional<uint64_t> NumberOf(std::string_view text) {
   return number;
 }
 
+bool IsWebPage(const std::string& body) {
+  const std::string beginning = ToLowerAscii(body.substr(0, 256));
+  return beginning.find("<!doctype html") != std::string::npos || beginning.find("<html") != std::string::npos;
+}
+
 // The root element, which must have that name.
 Result<pugi::xml_node> RootOf(pugi::xml_document& document, const std::string& body, std::string_view name) {
+  if (IsWebPage(body)) {
+    return Unimplemented(
+        "a web page answers, not an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where there is "
+        "no document");
+  }
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
   if (!parsed) return DataLoss(std::string("the service's answer is no XML: ") + parsed.description());
   const pugi::xml_node root = document.document_element();

@@ -1,4 +1,5 @@
-// S3's answers, read. What a service sends is untrusted: anything that is not as documented is DataLoss.
+// S3's answers, read. What a service sends is untrusted: anything that is not as documented is DataLoss, and a web page
+// in the place of XML, as of a proxy or another service, Unimplemented.
 #pragma once
 
 #include <cstdint>

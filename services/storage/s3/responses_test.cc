@@ -36,8 +36,7 @@ TEST(S3ResponseTest, TakesKeysAsTheyAreWhereNothingSaysThatTheyAreEncoded) {
 
 TEST(S3ResponseTest, RefusesListingsThatAreNone) {
   for (const char* body :
-       {"", "no xml", "<html></html>", "<ListBucketResult>",
-        "<ListBucketResult><Contents><Key>k</Key></Contents></ListBucketResult>",
+       {"", "no xml", "<ListBucketResult>", "<ListBucketResult><Contents><Key>k</Key></Contents></ListBucketResult>",
         "<ListBucketResult><Contents><Key>k</Key><Size>-1</Size></Contents></ListBucketResult>",
         "<ListBucketResult><Contents><Key>k</Key><Size>99999999999999999999</Size></Contents></ListBucketResult>",
         "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>",
@@ -131,6 +130,22 @@ TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
   EXPECT_EQ(code(400, "KeyTooLongError"), StatusCode::kInvalidArgument);
   EXPECT_EQ(code(301, "PermanentRedirect"), StatusCode::kUnimplemented);
   EXPECT_EQ(code(400, "InvalidArgument"), StatusCode::kUnimplemented) << "of the service, not of the input";
+}
+
+// Of a web server on the endpoint's port.
+TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
+  const Status not_found = StatusOf(ErrorOf({404, {}, "<html><title>Not here</title></html>", 0}), "reading s3://b/k");
+  EXPECT_EQ(not_found.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(not_found.message(), HasSubstr("answered 404: Not here; this is no answer of an S3 service: check "
+                                             "spec.storage.s3.endpoint"));
+  EXPECT_FALSE(IsAboutTheObject(ErrorOf({404, {}, "404 page not found\n", 0})));
+  EXPECT_TRUE(IsAboutTheObject(ErrorOf({404, {}, "", 0})));
+  EXPECT_TRUE(IsAboutTheObject(ErrorOf({404, {}, "<Error><Message>no such key</Message></Error>", 0})));
+  for (const char* page : {"<html></html>", "<!DOCTYPE HTML>\n<HTML><body>Log in</body></HTML>"}) {
+    const Status listing = ParseListPage(page).status();
+    EXPECT_EQ(listing.code(), StatusCode::kUnimplemented) << page;
+    EXPECT_THAT(listing.message(), HasSubstr("check spec.storage.s3.endpoint")) << page;
+  }
 }
 
 TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {

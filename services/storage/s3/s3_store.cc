@@ -198,8 +198,13 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
                       .doing = "listing " + UriOf("") + "/" + prefix,
                       .max_body_bytes = kMaxListingBytes,
                       .check = [](const HttpResponse& response) { return ParseListPage(response.body).status(); }};
-    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
-    ASSIGN_OR_RETURN(ListPage page, ParseListPage(response.body));
+    const Result<HttpResponse> response = client_->Send(bucket_, call);
+    if (response.status().code() == StatusCode::kNotFound) {
+      // Of a bucket that exists an empty listing comes.
+      return Unimplemented(response.status().message() + "; there is no bucket of an S3 service: check the endpoint");
+    }
+    if (!response.ok()) return response.status();
+    ASSIGN_OR_RETURN(ListPage page, ParseListPage(response->body));
     num_empty_pages = page.objects.empty() ? num_empty_pages + 1 : 0;
     for (ObjectInfo& object : page.objects) {
       if (!object.key.starts_with(start + prefix)) return DataLoss(call.doing + ": the service lists other keys");

@@ -279,6 +279,14 @@ TEST_F(S3StoreTest, LeavesOutWhatNoStoreCouldName) {
   EXPECT_THAT(Keys(store), ElementsAre("d"));
 }
 
+TEST_F(S3StoreTest, ListingNothingIsNoMissingObject) {
+  auto script = std::make_shared<ScriptedTransport>();
+  script->Answer(404);
+  const Status status = Store(script).List("").status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), HasSubstr("check the endpoint"));
+}
+
 TEST_F(S3StoreTest, EndsAListingThatGoesRoundInCircles) {
   auto script = std::make_shared<ScriptedTransport>();
   const std::string page =

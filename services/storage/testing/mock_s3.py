@@ -14,6 +14,7 @@ quirks:
   region=NAME       301 to requests that are signed for another region
   silent-region=NAME  the same without naming the region in a header: 400, and HEAD has no body (Garage)
   bucket=NAME       only that bucket exists
+  web-server        404 with a web page to every request: no S3 at all
   no-delete         403 to every deletion (credentials without s3:DeleteObject)
 """
 
@@ -48,6 +49,12 @@ class Refusal(Exception):
         self.body = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>'
 
 
+class WebPage(Refusal):
+    def __init__(self):
+        super().__init__(404, "", "", [("Content-Type", "text/html")])
+        self.body = "<!DOCTYPE html><html><head><title>404 Not Found</title></head></html>"
+
+
 class Store:
     """The objects and uploads of all buckets. One request at a time."""
 
@@ -63,6 +70,8 @@ class Store:
 
     def check(self, request, bucket):
         """Raises what the quirks refuse before the operation is looked at."""
+        if "web-server" in self.quirks:
+            raise WebPage
         for quirk in ("region", "silent-region"):
             region = self.value_of(quirk)
             signed_for = re.search(r"Credential=[^/]+/\d+/([^/]+)/s3", request.headers.get("Authorization", ""))
