@@ -34,10 +34,9 @@ struct Place {
   format::CheckpointPlace found;
 };
 
-Result<Place> Open(const std::string& uri) {
-  ASSIGN_OR_RETURN(const storage::StoreSettings settings, storage::StoreSettingsOf(ReadEnvironment()));
+Result<Place> Open(const std::string& uri, const storage::StoreOpener& open_store) {
   Place place;
-  ASSIGN_OR_RETURN(place.at, storage::OpenStore(uri, settings));
+  ASSIGN_OR_RETURN(place.at, open_store(uri));
   ASSIGN_OR_RETURN(place.found, format::FindCheckpoints(*place.at.store, place.at.prefix));
   return place;
 }
@@ -112,10 +111,8 @@ std::string Dumped(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Outcome List(const CheckpointFlags& flags) {
-  const Result<Place> place = Open(flags.uri);
-  if (!place.ok()) return Fail(place.status());
-  const auto listings = ListingsOf(*place);
+Outcome List(const Place& place, const CheckpointFlags& flags) {
+  const auto listings = ListingsOf(place);
   if (!listings.ok()) return Fail(listings.status());
   std::string text;
   ordered_json json = ordered_json::array();
@@ -157,10 +154,8 @@ std::string TextOf(const CheckpointManifest& manifest) {
   return text;
 }
 
-Outcome Inspect(const CheckpointFlags& flags) {
-  const Result<Place> place = Open(flags.uri);
-  if (!place.ok()) return Fail(place.status());
-  const auto listings = ListingsOf(*place);
+Outcome Inspect(const Place& place, const CheckpointFlags& flags) {
+  const auto listings = ListingsOf(place);
   if (!listings.ok()) return Fail(listings.status());
   for (auto listing = listings->rbegin(); listing != listings->rend(); ++listing) {
     if (listing->state != CheckpointState::kComplete) continue;
@@ -169,10 +164,8 @@ Outcome Inspect(const CheckpointFlags& flags) {
   return Fail(NotFound("no complete checkpoint in " + flags.uri));
 }
 
-Outcome Verify(const CheckpointFlags& flags) {
-  const Result<Place> place = Open(flags.uri);
-  if (!place.ok()) return Fail(place.status());
-  auto listings = ListingsOf(*place);
+Outcome Verify(const Place& place, const CheckpointFlags& flags) {
+  auto listings = ListingsOf(place);
   if (!listings.ok()) return Fail(listings.status());
   terminal::Progress progress(StyleOf(flags.out), stderr);
   Outcome outcome;
@@ -181,7 +174,7 @@ Outcome Verify(const CheckpointFlags& flags) {
   for (CheckpointListing& listing : *listings) {
     progress.Begin("verifying " + format::CheckpointFolderName(listing.id));
     if (listing.state == CheckpointState::kComplete) {
-      listing.problem = format::VerifyCheckpoint(*place->at.store, listing.folder);
+      listing.problem = format::VerifyCheckpoint(*place.at.store, listing.folder);
       const StatusCode code = listing.problem.code();
       if (!listing.problem.ok() && !format::IsOfTheCheckpoint(code)) return Fail(listing.problem);
       if (!listing.problem.ok()) listing.state = CheckpointState::kCorrupt;
@@ -201,7 +194,16 @@ Outcome Verify(const CheckpointFlags& flags) {
   return outcome;
 }
 
-using Run = Outcome (*)(const CheckpointFlags&);
+using Run = Outcome (*)(const Place&, const CheckpointFlags&);
+
+Outcome OpenAndRun(Run run, const CheckpointFlags& flags) {
+  Result<storage::StoreSettings> settings = storage::StoreSettingsOf(ReadEnvironment());
+  if (!settings.ok()) return Fail(ExitCode::kBadDocument, settings.status().message());
+  const storage::StoreOpener open_store = storage::OpenerWith(*std::move(settings));
+  const Result<Place> place = Open(flags.uri, open_store);
+  if (!place.ok()) return FailAt(flags.uri, place.status(), open_store);
+  return run(*place, flags);
+}
 
 void AddSubcommand(CLI::App* parent, const char* name, const char* what, Run run, Command* chosen) {
   CLI::App* command = parent->add_subcommand(name, what);
@@ -213,7 +215,7 @@ void AddSubcommand(CLI::App* parent, const char* name, const char* what, Run run
   } else {  // whose answer is all that they say
     AddJsonFlag(command, &flags->out.json);
   }
-  command->callback([=] { *chosen = [run, flags] { return run(*flags); }; });
+  command->callback([=] { *chosen = [run, flags] { return OpenAndRun(run, *flags); }; });
 }
 
 }  // namespace

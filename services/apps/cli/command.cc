@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "services/apps/partitioning/partition_attempt.h"
 #include "services/base/parallel.h"
 
 namespace espalier::cli {
@@ -27,5 +28,9 @@ Outcome Done(std::string output) { return {.output = std::move(output)}; }
 Outcome Fail(ExitCode code, std::string error) { return {.code = code, .error = std::move(error)}; }
 
 Outcome Fail(const Status& status) { return Fail(ExitCodeOf(status.code()), status.message()); }
+
+Outcome FailAt(const std::string& uri, const Status& status, const storage::StoreOpener& open_store) {
+  return Fail(partitioning::ExitCodeOfFailure(status, uri, open_store), status.message());
+}
 
 }  // namespace espalier::cli

@@ -9,6 +9,7 @@
 #include "services/apps/terminal/progress.h"
 #include "services/base/exit_code.h"
 #include "services/base/status.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::cli {
 
@@ -49,5 +50,8 @@ Outcome Done(std::string output);
 Outcome Fail(ExitCode code, std::string error);
 // With the code that fits work on data.
 Outcome Fail(const Status& status);
+// With the code that fits work on the data at `uri`: kBadDocument where no store answers there, as with a bucket that
+// does not exist.
+Outcome FailAt(const std::string& uri, const Status& status, const storage::StoreOpener& open_store);
 
 }  // namespace espalier::cli

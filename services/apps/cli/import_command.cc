@@ -40,7 +40,7 @@ Outcome Import(const ImportFlags& flags) {
   format::SourceNames names;
   std::vector<std::string> warnings;
   Result<graph::SourceGraph> read = ReadSource(flags.source, *access, flags.threads, progress, &names, &warnings);
-  if (!read.ok()) return Fail(read.status());
+  if (!read.ok()) return FailAt(flags.source.path, read.status(), access->open_store);
   progress.Begin("preprocessing");
   graph::EdgeChanges changes;
   const Result<graph::SourceGraph> graph = PreprocessSource(flags.source, *std::move(read), flags.threads, &changes);

@@ -26,15 +26,13 @@ struct InspectFlags {
 };
 
 Outcome Inspect(const InspectFlags& flags) {
-  const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
-  if (!stores.ok()) return Fail(stores.status());
-  const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, *stores);
-  if (!outputs.ok()) return Fail(outputs.status());
-  if (outputs->has_value()) return InspectOutputs(**outputs, flags.json);
   const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
+  const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, access->open_store);
+  if (!outputs.ok()) return FailAt(flags.uri, outputs.status(), access->open_store);
+  if (outputs->has_value()) return InspectOutputs(**outputs, flags.json);
   const Result<PartitionPlace> place = OpenPartitioning(flags.uri, access->open_store);
-  if (!place.ok()) return Fail(place.status());
+  if (!place.ok()) return FailAt(flags.uri, place.status(), access->open_store);
   if (!flags.node.has_value()) {
     return Done(flags.json ? ManifestAsJson(place->manifest, place->uri) : ManifestAsText(place->manifest, place->uri));
   }

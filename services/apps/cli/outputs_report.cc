@@ -84,8 +84,8 @@ std::string VerdictAsJson(const OutputsPlace& place, const format::OutputsReport
 
 }  // namespace
 
-Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreSettings& settings) {
-  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(uri, settings));
+Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreOpener& open_store) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, open_store(uri));
   const Result<std::string> text = location.store->Get(storage::JoinKey(location.prefix, "manifest.json"));
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return std::optional<OutputsPlace>();
   if (!text.ok()) return text.status();

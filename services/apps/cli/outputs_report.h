@@ -17,7 +17,7 @@ struct OutputsPlace {
 };
 
 // The outputs that are committed at `uri`; none where no manifest of outputs lies there, a partitioning's for one.
-Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreSettings& settings);
+Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreOpener& open_store);
 
 Outcome InspectOutputs(const OutputsPlace& place, bool json);
 // Reads every file: kBadInput and the violations where one is not as the manifest says.

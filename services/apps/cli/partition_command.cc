@@ -150,9 +150,7 @@ Outcome Partition(PartitionFlags flags) {
       partitioning::PartitionGraph(GraphOf(flags), flags.seed, flags.output, /*progress=*/nullptr, flags.pipeline);
   shown.reset();
   if (!outcome.ok()) {
-    const Status& failure = outcome.status();
-    return Fail(partitioning::ExitCodeOfFailure(failure, GraphOf(flags).source.uri, access->open_store),
-                failure.message());
+    return FailAt(flags.source.path, outcome.status(), access->open_store);
   }
   if (!flags.mappings_folder.empty()) {
     progress.Begin("exporting mappings");

@@ -37,5 +37,26 @@ TEST_F(PlacesTest, AFileUriIsAFolderOfThisMachine) {
   EXPECT_TRUE(std::filesystem::exists(root_ / "copy/graph.yaml"));
 }
 
+// The URI is at fault, and not the data that might be there.
+TEST_F(PlacesTest, WhatNamesNoStoreIsBadUsage) {
+  MakeGraph();
+  ASSERT_EQ(Espalier("partition graph --format NPY -q --output parts").code, 0);
+  const std::pair<const char*, const char*> places[] = {{"gs://bucket/g", "there is no driver for gs://"},
+                                                        {"s3://b/g", "'b' is not a valid bucket name"}};
+  for (const auto& [uri, problem] : places) {
+    for (const std::string words :
+         {"import @ --format NPY --output copy", "partition @ --format NPY --output cut",
+          "partition graph --format NPY --output @", "inspect @", "verify @", "verify parts --source @ --format NPY",
+          "checkpoint ls @", "checkpoint inspect @", "checkpoint verify @"}) {
+      const Ended refused = Espalier(std::string(words).replace(words.find('@'), 1, uri));
+      EXPECT_EQ(refused.code, 64) << words << "\n" << refused.error;
+      EXPECT_THAT(refused.error, HasSubstr(problem)) << words;
+    }
+  }
+  for (const char* words : {"import nowhere --format NPY --output copy", "inspect nowhere", "checkpoint ls nowhere"}) {
+    EXPECT_EQ(Espalier(words).code, 65) << words;
+  }
+}
+
 }  // namespace
 }  // namespace espalier::cli

@@ -85,21 +85,19 @@ Outcome Verify(const VerifyFlags& flags) {
   if (flags.source.path.empty() != flags.source.format.empty()) {
     return Fail(ExitCode::kBadDocument, "--source and --format go together");
   }
-  const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
-  if (!stores.ok()) return Fail(stores.status());
-  const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, *stores);
-  if (!outputs.ok()) return Fail(outputs.status());
+  const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
+  if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
+  const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, access->open_store);
+  if (!outputs.ok()) return FailAt(flags.uri, outputs.status(), access->open_store);
   if (outputs->has_value() && !flags.source.path.empty()) {
     return Fail(ExitCode::kBadDocument, flags.uri + " has a run's outputs: --source is for partitionings");
   }
   if (outputs->has_value()) return VerifyOutputs(**outputs, flags.out);
-  const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
-  if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   terminal::Progress progress(StyleOf(flags.out), stderr);
   const Result<PartitionPlace> place = OpenPartitioning(flags.uri, access->open_store);
-  if (!place.ok()) return Fail(place.status());
+  if (!place.ok()) return FailAt(flags.uri, place.status(), access->open_store);
   const auto source = SourceOf(flags, *access, progress);
-  if (!source.ok()) return Fail(source.status());
+  if (!source.ok()) return FailAt(flags.source.path, source.status(), access->open_store);
   format::VerifyOptions options;
   options.source = source->has_value() ? &source->value() : nullptr;
   options.threads = flags.threads;

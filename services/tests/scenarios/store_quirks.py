@@ -1,6 +1,7 @@
 """Commands against stores with quirks: services/storage/testing/mock_s3.py."""
 
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -56,6 +57,43 @@ class StoreQuirks(Scenario):
         done = espalier("partition", "s3://tests/nowhere", "--format", "OGB", "--count", 2, "--output",
                         "s3://tests/partitions", env=self.environment)
         self.assertEqual(done.returncode, 65, done.stdout + done.stderr)
+
+    def commands_at(self, uri):
+        """Each command with a URI of its own kind of input."""
+        graph = self.generate("--nodes", 50, "--edges", 100)
+        parts = self.dir / "parts"
+        self.assertEqual(espalier("partition", graph, "--format", "NPY", "--output", parts).returncode, 0)
+        return [("import", uri, "--format", "NPY", "--output", self.dir / "copy"),
+                ("partition", uri, "--format", "NPY", "--output", self.dir / "cut"),
+                ("partition", graph, "--format", "NPY", "--output", uri), ("inspect", uri), ("verify", uri),
+                ("verify", parts, "--source", uri, "--format", "NPY"), ("checkpoint", "ls", uri)]
+
+    def test_what_the_store_is_makes_no_bad_input(self):
+        commands = self.commands_at("s3://nowhere/graph")
+        for quirk, words in (("bucket=tests", "create the bucket first"), ("web-server", "check spec.storage.s3.endpoint")):
+            self.start_store(quirk)
+            for command in commands:
+                done = espalier(*command, env=self.environment)
+                self.assertEqual(done.returncode, 64, f"{quirk} {command}\n{done.stderr}")
+                self.assertIn(words, done.stderr, command)
+                self.assertNotIn("cutting", done.stderr, command)
+        self.environment["AWS_ENDPOINT_URL_S3"] = self.environment["AWS_ENDPOINT_URL_S3"].replace("http:", "https:")
+        for command in commands:
+            done = espalier(*command, env=self.environment)
+            self.assertEqual(done.returncode, 64, f"{command}\n{done.stderr}")
+            self.assertIn("does not speak TLS", done.stderr, command)
+
+    def test_a_store_that_does_not_answer_is_not_available(self):
+        commands = self.commands_at("s3://nowhere/graph")
+        with socket.socket() as closed:  # bound, and nothing listens
+            closed.bind(("127.0.0.1", 0))
+            environment = {**os.environ, "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{closed.getsockname()[1]}",
+                           "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
+                           "ESPALIER_S3_PATIENCE_SECONDS": "1", "ESPALIER_DATA_DIR": str(self.dir / "cache")}
+            for command in commands:
+                done = espalier(*command, env=environment)
+                self.assertEqual(done.returncode, 74, f"{command}\n{done.stderr}")
+                self.assertIn("no answer for", done.stderr, command)
 
     def test_a_first_run_needs_no_permission_to_delete(self):
         self.start_store("no-delete")
