@@ -1,6 +1,8 @@
 #include "services/apps/partitioning/source_values.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -60,10 +62,14 @@ std::string TextOf(const Tensor& column, int64_t element) {
   const double value = column.ValueAsDouble(element);
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-infinity" : "infinity";
-  std::string text = std::to_string(value);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text;
+  // As few digits as read back as the same number of the column's precision.
+  const bool is_plain = value == 0 || (std::abs(value) >= 1e-4 && std::abs(value) < 1e15);
+  const std::chars_format format = is_plain ? std::chars_format::fixed : std::chars_format::scientific;
+  std::array<char, 32> digits;
+  const auto written = column.dtype() == DType::kF64
+                           ? std::to_chars(digits.begin(), digits.end(), value, format)
+                           : std::to_chars(digits.begin(), digits.end(), static_cast<float>(value), format);
+  return std::string(digits.begin(), written.ptr);
 }
 
 struct NamedColumn {
@@ -128,6 +134,8 @@ class ValueCheck {
     if (name.empty()) return {};
     const std::vector<bool> is_drawn =
         DrawnEdgeTypes(training.sampling, names_.schema, SeedTypes(training.task, names_.schema));
+    uint64_t num_weights = 0;
+    bool has_weight = false;  // above 0
     for (uint16_t type = 0; type < source_.edges.size(); ++type) {
       const graph::EdgeSet& edges = source_.edges[type];
       const auto found = edges.columns.find(name);
@@ -140,9 +148,45 @@ class ValueCheck {
           return !(value >= 0) || std::isinf(value);
         });
       });
-      if (!wrong) continue;
-      return WrongElement({"spec.training.sampling.weight", name, "edge type '" + named.Name() + "'", found->second},
-                          *wrong, "a finite weight, 0 or larger");
+      if (wrong) {
+        return WrongElement({"spec.training.sampling.weight", name, "edge type '" + named.Name() + "'", found->second},
+                            *wrong, "a finite weight, 0 or larger");
+      }
+      num_weights += edges.num_edges();
+      has_weight = has_weight || WithElements(found->second, [&](const auto& value_at) {
+                     return graph::FirstViolation(threads_, found->second.num_elements(), kCheapGrain,
+                                                  [&](int64_t i) { return value_at(i) > 0; })
+                         .has_value();
+                   });
+    }
+    if (num_weights == 0 || has_weight) return {};
+    return InvalidArgument("spec.training.sampling.weight: all " + std::to_string(num_weights) +
+                           " weights in column '" + name +
+                           "' are 0, so that no edge would be drawn: expected some above 0");
+  }
+
+  Status CheckFeatures(const job::DistTraining& job) const {
+    if (job.graph.preprocess.normalize_features != job::RowNormalization::kNone) return {};  // which divides them
+    for (size_t i = 0; i < job.training.inputs.size(); ++i) {
+      const job::Input& input = job.training.inputs[i];
+      const Result<NodeTypeId> type =
+          input.node_type.empty() ? source_.schema.OnlyNodeType() : source_.schema.FindNodeType(input.node_type);
+      if (!type.ok()) continue;
+      for (size_t f = 0; f < input.features.size(); ++f) {
+        const auto found = source_.nodes[type->value].columns.find(input.features[f]);
+        if (found == source_.nodes[type->value].columns.end() || found->second.dtype() != DType::kF64) continue;
+        if (!HasRows(found->second, source_.nodes[type->value].count)) continue;
+        const std::span<const double> values = found->second.values<double>();
+        const std::optional<int64_t> wrong =
+            graph::FirstViolation(threads_, found->second.num_elements(), kCheapGrain, [&](int64_t at) {
+              const double value = values[static_cast<size_t>(at)];
+              return std::isfinite(value) && std::isinf(static_cast<float>(value));
+            });
+        if (!wrong) continue;
+        const std::string field = "spec.training.inputs[" + std::to_string(i) + "].features[" + std::to_string(f) + "]";
+        return WrongElement({field, input.features[f], OwnerOf(*type), found->second}, *wrong,
+                            "a number that 32 bits can hold");
+      }
     }
     return {};
   }
@@ -292,6 +336,7 @@ Status CheckSourceValues(const job::DistTraining& job, TrainedBy trained_by, con
   if (!IsTrainedByEspalier(job, trained_by)) return {};
   const ValueCheck check(names, source, job.graph.preprocess, threads);
   if (!OnlyInfers(job.training)) RETURN_IF_ERROR(check.CheckLabels(job.training.task));
+  RETURN_IF_ERROR(check.CheckFeatures(job));
   RETURN_IF_ERROR(check.CheckWeights(job.training));
   return check.CheckSeedTimes(job.training);
 }

@@ -72,6 +72,27 @@ TEST(SourceValuesTest, NamesTheFirstWeightThatIsNegativeOrNotFinite) {
   EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("row 1 of column 'strength'"));
 }
 
+TEST(SourceValuesTest, SaysHowSmallOrLargeAValueIs) {
+  graph::SourceGraph graph = Ring();
+  graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 1, -1e-9F, 3, 1, 1});
+  EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("row 2 of column 'strength' of edge type "
+                                                           "'paper:cites:paper' is -1e-09: expected"));
+  graph.nodes[0].columns["feat"] = Tensor::FromVector(std::vector<double>{0, 1, 2, 3, 4, -1e300});
+  EXPECT_EQ(Check(graph).message(),
+            "spec.training.inputs[0].features[0]: row 5 of column 'feat' of node type 'paper' is -1e+300: expected a "
+            "number that 32 bits can hold");
+  EXPECT_EQ(Check(graph, {{"graph.preprocess.normalizeFeatures", "Row"}}), Status());
+}
+
+TEST(SourceValuesTest, WeightsThatAreAllZeroDrawNothing) {
+  graph::SourceGraph graph = Ring();
+  graph.edges[0].columns["strength"] = Tensor::Zeros(DType::kF32, {6});
+  EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("spec.training.sampling.weight: all 6 weights in column "
+                                                           "'strength' are 0"));
+  graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 0, 0, 0, 0, 0.5F});
+  EXPECT_EQ(Check(graph, kWeighted), Status());
+}
+
 TEST(SourceValuesTest, AReverseRelationDrawsByItsForwardOnesWeights) {
   graph::SourceGraph graph = Ring();
   graph.schema = *graph::GraphSchema::Make({"author", "paper"}, {{"paper", "by", "author"}});
