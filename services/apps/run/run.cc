@@ -16,6 +16,7 @@
 #include "services/apps/run/run_state.h"
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/shell_word.h"
+#include "services/apps/run/start_files.h"
 #include "services/apps/run/store_probe.h"
 #include "services/job/job_warnings.h"
 #include "services/sampler/batches/audit.h"
@@ -297,6 +298,11 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const StatusCode code = beginning.status().code();
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ExitCodeOf(code), beginning.status().message());
+  }
+  // A run that is resumed has read them, and goes on with its own checkpoints.
+  if (!options.resume && !options.roles.has_program()) {
+    const Status starts = CheckStartFiles(job->training, options.runs_on, stores->open_for_words);
+    if (!starts.ok()) return Failed(starts);
   }
   if (const Status cleared = folder->RemoveRunFiles(); !cleared.ok()) return Failed(cleared);
   std::unique_ptr<TlsFiles> tls;

@@ -124,10 +124,23 @@ TEST_F(RunMessagesTest, ARunThatGoesOnFromAnothersCheckpointSaysFromWhich) {
   const std::string one = other + "/checkpoints/000001-000000000042";
   EXPECT_THAT(Run({"checkpoint.resumeFrom=" + one}).lines,
               HasSubstr("going on from epoch 4, step 2 of " + one + " (checkpoint.resumeFrom)\n"));
-  // What is wrong with it is the trainers' to say.
+}
+
+TEST_F(RunMessagesTest, WhatAJobStartsFromIsThereBeforeTheGraphIsCut) {
   const std::string nowhere = (root_ / "nowhere").string();
-  EXPECT_THAT(Run({"checkpoint.resumeFrom=" + nowhere}).lines,
-              HasSubstr("going on from " + nowhere + " (checkpoint.resumeFrom)\n"));
+  for (const auto& [field, what] : {std::pair("training.model.uri", "opening " + nowhere),
+                                    std::pair("checkpoint.resumeFrom", "no checkpoints in file://" + nowhere),
+                                    std::pair("output.nodesUri", "there is no folder " + nowhere)}) {
+    const Said said = Run({field + ("=" + nowhere)});
+    EXPECT_EQ(said.outcome.code, ExitCode::kBadInput) << field;
+    EXPECT_THAT(said.outcome.error, AllOf(HasSubstr(std::string("spec.") + field + ": "), HasSubstr(what)));
+    EXPECT_THAT(said.lines, Not(HasSubstr("partitioning"))) << field;
+  }
+  fs::create_directory(root_ / "chosen");
+  std::ofstream(root_ / "chosen/node.npy") << "what it holds, trainers see";
+  const Said said = Run(
+      {"training.model.uri=" + (root_ / "chosen/node.npy").string(), "output.nodesUri=" + (root_ / "chosen").string()});
+  EXPECT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+// The files that a job starts from besides its graph. Trainers read them once the graph is cut and served, which may
+// take hours: a file that is missing is found here first.
+#pragma once
+
+#include "services/job/dist_training.h"
+#include "services/job/runs_on.h"
+#include "services/storage/open_store.h"
+
+namespace espalier::run {
+
+// Returns NotFound, with the field, for the first of spec.training.model.uri, spec.checkpoint.resumeFrom and
+// spec.output.nodesUri that names nothing. What the files hold is the trainers' to check, and so is a place whose store
+// answers with another error, which may pass. Local paths are looked at only where trainers run on this machine.
+Status CheckStartFiles(const job::DistTraining& job, job::RunsOn runs_on, const storage::StoreOpener& open_store);
+
+}  // namespace espalier::run
