@@ -93,6 +93,13 @@ TEST(WarningsTest, ClassesThatDoNotOccurAreNamedWithTheRemedy) {
                           "gaps, unless the others are meant to exist"));
 }
 
+TEST(WarningsTest, ATrainingPartOfOneClassIsNamed) {
+  const graph::SourceGraph source = Relabelled([](uint64_t, int64_t) { return 0; });
+  EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
+              ElementsAre("split 'random': all training nodes that have a label have the same class of column "
+                          "'node-label' (0): a model learns nothing from them"));
+}
+
 TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> test = SplitOf(parts).test;

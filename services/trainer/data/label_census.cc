@@ -113,7 +113,7 @@ Status LabelCensus::CheckTraining() const {
 
 std::vector<std::string> LabelCensus::Warnings() const {
   std::vector<std::string> warnings;
-  for (std::string text : {UnlabelledText(), AbsentText(), UntrainedText()}) {
+  for (std::string text : {UnlabelledText(), AbsentText(), UntrainedText(), OneClassText()}) {
     if (!text.empty()) warnings.push_back(std::move(text));
   }
   return warnings;
@@ -158,6 +158,12 @@ std::string LabelCensus::UntrainedText() const {
   return "split '" + split_ + "': no training " + row_ + " has " + PluralOf(count, "class") + " of column '" + column_ +
          "' that validation or test " + row_ + "s have (" + FirstClasses(untrained) + "): a model cannot learn " +
          (count == 1 ? "it" : "them");
+}
+
+std::string LabelCensus::OneClassText() const {
+  if (largest_class_ < 0 || CountBits(parts_.front().classes) != 1) return "";
+  return "split '" + split_ + "': all training " + row_ + "s that have a label have the same class of column '" +
+         column_ + "' (" + FirstClasses(parts_.front().classes) + "): a model learns nothing from them";
 }
 
 }  // namespace espalier::trainer

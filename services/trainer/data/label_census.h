@@ -47,6 +47,7 @@ class LabelCensus {
   std::string UnlabelledText() const;
   std::string AbsentText() const;
   std::string UntrainedText() const;
+  std::string OneClassText() const;
 
   LossKind kind_;
   std::string split_, column_, row_;
