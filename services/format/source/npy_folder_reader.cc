@@ -243,31 +243,35 @@ Result<graph::EdgePairs> ReadEdgePart(const FolderReading& folder, const std::op
 }
 
 Status ReadEdgeSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType(description.edge_type->Name()));
+  ASSIGN_OR_RETURN(const EdgeTypeId type,
+                   graph.schema.FindEdgeType(description.edge_type->Name()).While(At(description.line)));
   const EdgeSet& edges = graph.edges_of(type);
   graph::EdgeSplit split;
   ASSIGN_OR_RETURN(split.train, ReadEdgePart(folder, description.train, edges));
   ASSIGN_OR_RETURN(split.validation, ReadEdgePart(folder, description.validation, edges));
   ASSIGN_OR_RETURN(split.test, ReadEdgePart(folder, description.test, edges));
   if (graph.edge_splits[description.name].emplace(type.value, std::move(split)).second) return {};
-  return InvalidArgument("split '" + description.name + "' of '" + description.edge_type->Name() + "' is there twice");
+  return InvalidArgument(At(description.line) + ": split '" + description.name + "' of '" +
+                         description.edge_type->Name() + "' is there twice");
 }
 
 Status ReadSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
   if (description.edge_type) return ReadEdgeSplit(folder, description, graph);
   if (description.type.empty() && graph.schema.num_node_types() > 1) {
-    return InvalidArgument("a split needs the field 'type' where there are several node types: " +
-                           graph.schema.NodeTypeList());
+    return InvalidArgument(
+        At(description.line) +
+        ": a split needs the field 'type' where there are several node types: " + graph.schema.NodeTypeList());
   }
   const std::string type_name = description.type.empty() ? graph.schema.node_types()[0] : description.type;
-  ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name));
+  ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name).While(At(description.line)));
   const uint64_t num_nodes = graph.nodes_of(type).count;
   NodeSplit split;
   ASSIGN_OR_RETURN(split.train, ReadPart(folder, description.train, num_nodes));
   ASSIGN_OR_RETURN(split.validation, ReadPart(folder, description.validation, num_nodes));
   ASSIGN_OR_RETURN(split.test, ReadPart(folder, description.test, num_nodes));
   if (!graph.splits[description.name].emplace(type.value, std::move(split)).second) {
-    return InvalidArgument("split '" + description.name + "' of '" + type_name + "' is there twice");
+    return InvalidArgument(At(description.line) + ": split '" + description.name + "' of '" + type_name +
+                           "' is there twice");
   }
   return {};
 }
@@ -295,7 +299,7 @@ Result<SourceGraph> ReadDescribed(const FolderReading& folder, const GraphDescri
     ASSIGN_OR_RETURN(graph.edges[type.value], ReadEdges(folder, edges));
   }
   for (const SplitDescription& split : description.splits) {
-    RETURN_IF_ERROR(ReadSplit(folder, split, graph).While(At(split.line)));
+    RETURN_IF_ERROR(ReadSplit(folder, split, graph));
   }
   return graph;
 }

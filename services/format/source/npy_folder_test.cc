@@ -18,6 +18,7 @@ namespace espalier::format {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -234,7 +235,9 @@ TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
   EXPECT_THAT(ErrorWithLine("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
   EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: label.npy"), HasSubstr("train: node 0 is there more than once"));
   EXPECT_THAT(ErrorWithLine("type: paper\n    train", "type: author\n    train"),
-              HasSubstr("the mask is BOOL [3]: expected [2]"));
+              ContainsRegex("reading [^ ]+: graph.yaml:[0-9]+: mask.npy: the mask is BOOL .3.: expected .2."));
+  EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: gone.npy"),
+              ContainsRegex("reading [^ ]+: graph.yaml:[0-9]+: opening "));
   EXPECT_THAT(ErrorWithLine("count: 2", "count: 1"), HasSubstr("OUT_OF_RANGE"));
 }
 

@@ -96,6 +96,7 @@ Result<DType> DTypeOfDescr(const std::string& descr) {
   if (kind == 'U' || kind == 'S') {
     return InvalidArgument(what + "text is not read; save the numbers that numpy.unique(x, return_inverse=True) gives");
   }
+  if (kind == 'M' || kind == 'm') return InvalidArgument(what + "dates are not read; save x.astype('int64')");
   return InvalidArgument(what + "expected bool, (u)int8 to (u)int64 or float16 to float64");
 }
 
