@@ -302,7 +302,8 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   // A run that is resumed has read them, and goes on with its own checkpoints.
   if (!options.resume && !options.roles.has_program()) {
     const Status starts = CheckStartFiles(job->training, options.runs_on, stores->open_for_words);
-    if (!starts.ok()) return Failed(starts);
+    if (starts.code() == StatusCode::kNotFound) return Failed(starts);
+    if (!starts.ok()) return Failed(ExitCodeOfPlace(starts.code()), starts.message());
   }
   if (const Status cleared = folder->RemoveRunFiles(); !cleared.ok()) return Failed(cleared);
   std::unique_ptr<TlsFiles> tls;

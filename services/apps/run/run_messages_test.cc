@@ -30,6 +30,7 @@ class RunMessagesTest : public FakeRolesTest {
   Said Run(const std::vector<std::string>& settings = {}) const {
     RunOptions options = Options();
     options.settings = settings;
+    options.environment["AWS_EC2_METADATA_DISABLED"] = "true";  // no network
     Said said;
     char* text = nullptr;
     size_t size = 0;
@@ -135,6 +136,12 @@ TEST_F(RunMessagesTest, WhatAJobStartsFromIsThereBeforeTheGraphIsCut) {
     EXPECT_EQ(said.outcome.code, ExitCode::kBadInput) << field;
     EXPECT_THAT(said.outcome.error, AllOf(HasSubstr(std::string("spec.") + field + ": "), HasSubstr(what)));
     EXPECT_THAT(said.lines, Not(HasSubstr("partitioning"))) << field;
+  }
+  for (const char* field : {"training.model.uri", "checkpoint.resumeFrom", "output.nodesUri"}) {
+    const Said said = Run({field + std::string("=s3://bucket/folder/file")});
+    EXPECT_EQ(said.outcome.code, ExitCode::kBadDocument) << field;
+    EXPECT_THAT(said.outcome.error,
+                AllOf(HasSubstr(std::string("spec.") + field + ": "), HasSubstr("there are no credentials for S3")));
   }
   fs::create_directory(root_ / "chosen");
   std::ofstream(root_ / "chosen/node.npy") << "what it holds, trainers see";

@@ -26,7 +26,9 @@ Status CheckFolder(const std::string& uri, const storage::StoreOpener& open_stor
 
 Status CheckCheckpoint(const std::string& uri, const storage::StoreOpener& open_store) {
   ASSIGN_OR_RETURN(const storage::StoreLocation place, open_store(uri));
-  return PositionTextOf(place).status();
+  const Status found = PositionTextOf(place).status();
+  // Of several checkpoints trainers take the newest that loads.
+  return found.code() == StatusCode::kInvalidArgument ? Status() : found;
 }
 
 }  // namespace
@@ -46,7 +48,10 @@ Status CheckStartFiles(const job::DistTraining& job, job::RunsOn runs_on, const 
   for (const auto& [field, uri, check] : starts) {
     if (uri.empty() || (storage::IsLocalUri(uri) && runs_on != job::RunsOn::kLaptop)) continue;
     const Status found = check(uri, open_store);
-    if (found.code() == StatusCode::kNotFound) return found.While(field);
+    const StatusCode code = found.code();
+    const bool is_final = code == StatusCode::kNotFound || code == StatusCode::kFailedPrecondition ||
+                          code == StatusCode::kInvalidArgument || code == StatusCode::kUnimplemented;
+    if (is_final) return found.While(field);
   }
   return Status();
 }

@@ -8,9 +8,10 @@
 
 namespace espalier::run {
 
-// Returns NotFound, with the field, for the first of spec.training.model.uri, spec.checkpoint.resumeFrom and
-// spec.output.nodesUri that names nothing. What the files hold is the trainers' to check, and so is a place whose store
-// answers with another error, which may pass. Local paths are looked at only where trainers run on this machine.
+// Looks for spec.training.model.uri, spec.checkpoint.resumeFrom and spec.output.nodesUri. The first that is not there
+// makes NotFound, and one without a store behind it FailedPrecondition, InvalidArgument or Unimplemented, with the
+// field. What the files hold is the trainers' to check, and so is a store's other error, which may pass. Local paths
+// are looked at only where trainers run on this machine.
 Status CheckStartFiles(const job::DistTraining& job, job::RunsOn runs_on, const storage::StoreOpener& open_store);
 
 }  // namespace espalier::run
