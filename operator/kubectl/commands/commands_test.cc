@@ -246,6 +246,19 @@ TEST_F(FetchCommandTest, CopiesWhatTheJobHasLeft) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/here/metrics.jsonl"));
 }
 
+TEST_F(FetchCommandTest, CopiesToAFolderOfThisMachine) {
+  CommitOutputs();
+  world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));
+  FetchFlags flags = Flags();
+  flags.folder = "s3://bucket/here";
+  const Status refused = Fetch(flags, world_.Around()).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("--to: 's3://bucket/here' is in object storage: expected a local path"));
+  flags.folder = "file://" + folder_.path() + "/there";
+  EXPECT_TRUE(Fetch(flags, world_.Around()).ok());
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/there/metrics.jsonl"));
+}
+
 TEST_F(FetchCommandTest, OfAJobThatStillRunsSaysSo) {
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::TrainingJobJson()));
   const Status status = Fetch(Flags(), world_.Around()).status();

@@ -6,6 +6,7 @@
 #include "operator/kubectl/view/status_json.h"
 #include "operator/kubectl/view/status_text.h"
 #include "services/apps/terminal/progress.h"
+#include "services/storage/file_uri.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::ctl::kubectl {
@@ -54,15 +55,20 @@ Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const F
   return settings;
 }
 
-std::string FolderOf(const FetchFlags& flags) { return flags.folder.empty() ? flags.name : flags.folder; }
+// Refuses a URI of object storage, which would otherwise name a local folder "s3:".
+Result<std::string> FolderOf(const FetchFlags& flags) {
+  if (flags.folder.empty()) return flags.name;
+  return storage::LocalPathOf(flags.folder).While("--to");
+}
 
 // The bar is gone when this returns.
 Result<outputs::FetchReport> FetchWithProgress(const storage::StoreLocation& place, const std::string& uri,
-                                               const FetchFlags& flags, const Surroundings& around) {
+                                               const std::string& folder, const FetchFlags& flags,
+                                               const Surroundings& around) {
   terminal::Progress progress(terminal::StyleFor(stderr, flags.quiet), stderr);
   progress.Begin("fetching " + text::Printable(uri));
   outputs::FetchOptions options;
-  options.folder = FolderOf(flags);
+  options.folder = folder;
   options.choices = flags.choices;
   options.stop_requested = [&] { return around.stop.stop_requested(); };
   options.progress = [&](const std::string& file, uint64_t present, uint64_t all) {
@@ -94,19 +100,20 @@ kube::Json ReportJson(const outputs::FetchReport& report, const std::string& fol
 }  // namespace
 
 Result<int> Fetch(const FetchFlags& flags, const Surroundings& around) {
+  ASSIGN_OR_RETURN(const std::string folder, FolderOf(flags));
   ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, flags.name));
   ASSIGN_OR_RETURN(const std::string uri, view::OutputsUri(job));
   ASSIGN_OR_RETURN(const storage::StoreSettings settings, SettingsFor(job, flags, around));
   ASSIGN_OR_RETURN(const storage::StoreLocation place, storage::OpenStore(uri, settings));
 
-  const Result<outputs::FetchReport> report = FetchWithProgress(place, uri, flags, around);
+  const Result<outputs::FetchReport> report = FetchWithProgress(place, uri, folder, flags, around);
   if (!report.ok() && report.status().code() == StatusCode::kNotFound && !api::IsTrue(job.status, api::kSucceeded)) {
     return NotFound("nothing has been committed at " + uri + " yet: the job is " + api::NameOf(job.status.phase) +
                     " (" + report.status().message() + ")");
   }
   if (!report.ok()) return report.status().While("fetching " + uri);
-  RETURN_IF_ERROR(around.out.write(flags.as_json ? view::JsonText(ReportJson(*report, FolderOf(flags), uri))
-                                                 : ReportText(*report, FolderOf(flags))));
+  RETURN_IF_ERROR(
+      around.out.write(flags.as_json ? view::JsonText(ReportJson(*report, folder, uri)) : ReportText(*report, folder)));
   return 0;
 }
 
