@@ -67,10 +67,12 @@ std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& gro
            options.optimizer.beta1, options.optimizer.beta2) = numbers;
   const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
   std::optional<Result<std::unique_ptr<EmbeddingTable>>> created;
-  group.Run({}, [&](collective::Collective& ranks, Deadline) -> Status {
+  group.Run({}, [&](collective::Collective& ranks, const Deadline& deadline) -> Status {
+    const DistGraph handle = graph.WithStop(deadline.stop());
+    options.stop = deadline.stop();
     std::unique_ptr<client::SavedEmbedding> saved;
     if (!resume_from.empty()) {
-      ASSIGN_OR_RETURN(saved, client::SavedEmbedding::Open(graph, resume_from, {options.rows, name}, stores));
+      ASSIGN_OR_RETURN(saved, client::SavedEmbedding::Open(handle, resume_from, {options.rows, name}, stores));
     }
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
                      EmbeddingTable::Create(graph.embeddings(), ranks, options, saved.get()));
@@ -109,14 +111,14 @@ void Save(const DistGraph& graph, const std::string& uri, const std::vector<Tens
   for (const auto& [of, type, name] : tensors) names.push_back({MakeRowSpace(graph, of, type, 0), name});
   client::SaveOptions options{.notes = notes, .stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
   for (const EmbeddingTable* table : embeddings) options.embeddings.push_back(table->Now());
-  Wait({}, graph.CallDeadline(), [&](Deadline) { return client::SaveTensors(graph, names, uri, options); });
+  WaitWith(graph, [&](const DistGraph& handle) { return client::SaveTensors(handle, names, uri, options); });
 }
 
 std::pair<std::vector<client::DistTensor>, Environment> Load(const DistGraph& graph, const std::string& uri,
                                                              const Environment& environment) {
   const client::LoadOptions options{.stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
   client::LoadedTensors loaded =
-      Wait({}, graph.CallDeadline(), [&](Deadline) { return client::LoadTensors(graph, uri, options); });
+      WaitWith(graph, [&](const DistGraph& handle) { return client::LoadTensors(handle, uri, options); });
   return {std::move(loaded.tensors), std::move(loaded.notes)};
 }
 

@@ -148,8 +148,9 @@ nb::object Owners(const DistGraph& graph, OfType type, const IdArray& ids, uint6
 nb::object Rows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids, Seconds timeout) {
   const NodeTypeId node_type = NodeType(graph, type);
   const auto nodes = SpanOf<GlobalNodeId>(ids);
-  return ShareWithNumpy(Wait(timeout, graph.CallDeadline(),
-                      [&](Deadline deadline) { return graph.GatherNodeRows(node_type, column, nodes, deadline); }));
+  return ShareWithNumpy(Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) {
+    return graph.GatherNodeRows(node_type, column, nodes, deadline);
+  }));
 }
 nb::object EdgeRows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids,
                     Seconds timeout) {
@@ -323,8 +324,8 @@ void BindQueries(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const graph::SplitPartName which = Part(part);
-             client::EdgeList list =
-                 Wait({}, g.CallDeadline(), [&](Deadline) { return client::SplitEdges(g, edge_type, split, which); });
+             client::EdgeList list = WaitWith(
+                 g, [&](const DistGraph& handle) { return client::SplitEdges(handle, edge_type, split, which); });
              return nb::make_tuple(TakeIds(std::move(list.sources)), TakeIds(std::move(list.destinations)));
            })
       .def("find_edges",
@@ -357,8 +358,8 @@ void BindSplits(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part, bool local) {
              const NodeTypeId node_type = NodeType(g, type);
              const graph::SplitPartName which = Part(part);
-             client::NodeShare share = Wait({}, g.CallDeadline(), [&](Deadline) {
-               return client::NodeSplit(g, node_type, split, which, {.by = By(local)});
+             client::NodeShare share = WaitWith(g, [&](const DistGraph& handle) {
+               return client::NodeSplit(handle, node_type, split, which, {.by = By(local)});
              });
              return nb::make_tuple(TakeIds(std::move(share.nodes)), share.largest);
            })
@@ -371,8 +372,8 @@ void BindSplits(nb::class_<DistGraph>& graph) {
            })
       .def("node_split_of_mask",
            [](const DistGraph& g, const client::DistTensor& mask, bool local) {
-             client::NodeShare share =
-                 Wait({}, g.CallDeadline(), [&](Deadline) { return client::NodeSplit(g, mask, {.by = By(local)}); });
+             client::NodeShare share = WaitWith(
+                 g, [&](const DistGraph& handle) { return client::NodeSplit(handle, mask, {.by = By(local)}); });
              return nb::make_tuple(TakeIds(std::move(share.nodes)), share.largest);
            })
       .def("edge_split_of_part",
@@ -380,8 +381,8 @@ void BindSplits(nb::class_<DistGraph>& graph) {
               const std::vector<std::string>& columns, bool want_ids) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const graph::SplitPartName which = Part(part);
-             return ToPython(Wait({}, g.CallDeadline(), [&](Deadline) {
-               return client::EdgeSplit(g, edge_type, split, which,
+             return ToPython(WaitWith(g, [&](const DistGraph& handle) {
+               return client::EdgeSplit(handle, edge_type, split, which,
                                         {.by = By(local), .columns = columns, .want_ids = want_ids});
              }));
            })
@@ -389,12 +390,13 @@ void BindSplits(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const IdArray& ids, bool local) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const auto edges = SpanOf<GlobalEdgeId>(ids);
-             return ToPython(Wait({}, g.CallDeadline(),
-                                  [&](Deadline) { return client::EdgeSplit(g, edge_type, edges, {.by = By(local)}); }));
+             return ToPython(WaitWith(g, [&](const DistGraph& handle) {
+               return client::EdgeSplit(handle, edge_type, edges, {.by = By(local)});
+             }));
            })
       .def("edge_split_of_mask", [](const DistGraph& g, const client::DistTensor& mask, bool local) {
         return ToPython(
-            Wait({}, g.CallDeadline(), [&](Deadline) { return client::EdgeSplit(g, mask, {.by = By(local)}); }));
+            WaitWith(g, [&](const DistGraph& handle) { return client::EdgeSplit(handle, mask, {.by = By(local)}); }));
       });
 }
 

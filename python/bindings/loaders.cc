@@ -172,9 +172,8 @@ template <class DataLoader, class Seeds, class Options>
 std::unique_ptr<Loader> Make(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings, Seeds seeds,
                              const Options& options) {
   const Collate collate = CollateOf(graph, settings);
-  std::unique_ptr<DataLoader> loader = Wait({}, graph->CallDeadline(), [&](Deadline) {
-    return DataLoader::Make(*graph, std::move(seeds), options, collate);
-  });
+  std::unique_ptr<DataLoader> loader = WaitWith(
+      *graph, [&](const DistGraph& handle) { return DataLoader::Make(handle, std::move(seeds), options, collate); });
   return std::make_unique<LoaderOf<DataLoader>>(std::move(loader));
 }
 

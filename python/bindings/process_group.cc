@@ -30,7 +30,8 @@ using Values = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 template <class T>
 void AllReduceSum(ProcessGroup& self, const Values<T>& values, Seconds timeout) {
   const std::span<T> span(values.data(), values.size());
-  self.Run(timeout, [&](Collective& group, Deadline deadline) { return group.AllReduceSum(span, deadline); });
+  self.Run(timeout,
+           [&](Collective& group, Deadline deadline) { return group.AllReduceSum(span, deadline.WithoutStop()); });
 }
 
 void Broadcast(ProcessGroup& self, const Values<uint8_t>& bytes, uint32_t root, Seconds timeout) {
@@ -39,7 +40,9 @@ void Broadcast(ProcessGroup& self, const Values<uint8_t>& bytes, uint32_t root, 
         InvalidArgument("root " + std::to_string(root) + " of a group of " + std::to_string(self.group().size())));
   }
   const std::span<std::byte> span(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
-  self.Run(timeout, [&](Collective& group, Deadline deadline) { return group.Broadcast(span, Rank(root), deadline); });
+  self.Run(timeout, [&](Collective& group, Deadline deadline) {
+    return group.Broadcast(span, Rank(root), deadline.WithoutStop());
+  });
 }
 
 nb::object AllGather(ProcessGroup& self, const nb::ndarray<const uint8_t, nb::c_contig, nb::device::cpu>& bytes,
@@ -47,7 +50,7 @@ nb::object AllGather(ProcessGroup& self, const nb::ndarray<const uint8_t, nb::c_
   const std::span<const std::byte> span(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
   std::vector<std::byte> all;
   self.Run(timeout, [&](Collective& group, Deadline deadline) -> Status {
-    ASSIGN_OR_RETURN(all, group.AllGather(span, deadline));
+    ASSIGN_OR_RETURN(all, group.AllGather(span, deadline.WithoutStop()));
     return Status();
   });
   return Take(std::move(all), nb::dtype<uint8_t>());
@@ -67,7 +70,8 @@ void BindProcessGroup(nb::module_& m) {
       .def(
           "barrier",
           [](ProcessGroup& self, Seconds timeout) {
-            self.Run(timeout, [](Collective& group, Deadline deadline) { return group.Barrier(deadline); });
+            self.Run(timeout,
+                     [](Collective& group, Deadline deadline) { return group.Barrier(deadline.WithoutStop()); });
           },
           "timeout"_a.none())
       .def("leave", [](ProcessGroup& self) {

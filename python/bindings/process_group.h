@@ -21,12 +21,13 @@ class ProcessGroup {
 
   collective::Collective& group() const { return *group_; }
 
-  // `call`: a collective operation that returns a Status.
+  // `call`: a collective operation that returns a Status. Its deadline has the stop of an interruption, which is for
+  // the graph's queries.
   template <class Call>
   void Run(std::optional<double> timeout, Call call) {
     Wait(timeout, Deadline::After(timeout_), [&](Deadline deadline) {
       const std::stop_callback leave(deadline.stop(), [this] { group_->Abandon(); });
-      return call(*group_, deadline.WithoutStop());
+      return call(*group_, deadline);
     });
   }
 

@@ -36,7 +36,7 @@ DistTensor Create(const DistGraph& graph, const std::string& of, uint32_t type, 
       .name = name,
       .initializer = MakeInitializer(initializer, values, seed),
       .lifetime = persistent ? client::Lifetime::kPersistent : client::Lifetime::kScoped};
-  return Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Create(graph, options); });
+  return WaitWith(graph, [&](const DistGraph& handle) { return DistTensor::Create(handle, options); });
 }
 
 using Write = Status (DistTensor::*)(std::span<const GlobalRowId>, const Tensor&, std::optional<Deadline>);
@@ -103,11 +103,11 @@ void BindTensors(nb::module_& m) {
   m.def("create_tensor", &Create);
   m.def("open_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
     const RowSpace rows = MakeRowSpace(graph, of, type, 0);
-    return Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Open(graph, rows, name); });
+    return WaitWith(graph, [&](const DistGraph& handle) { return DistTensor::Open(handle, rows, name); });
   });
   m.def("drop_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
     const RowSpace rows = MakeRowSpace(graph, of, type, 0);
-    Wait({}, graph.CallDeadline(), [&](Deadline) { return DistTensor::Drop(graph, rows, name); });
+    WaitWith(graph, [&](const DistGraph& handle) { return DistTensor::Drop(handle, rows, name); });
   });
 }
 

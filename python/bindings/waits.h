@@ -10,6 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/client/dist_graph.h"
 
 namespace espalier::python {
 
@@ -50,6 +51,13 @@ auto Wait(std::optional<double> seconds, Deadline usual, Call call) {
   } else {
     return ValueOrThrow(*std::move(result));
   }
+}
+
+// The same for a call that takes a graph and no deadline: it is given a handle that the interruption stops.
+template <class Call>
+auto WaitWith(const client::DistGraph& graph, Call call) {
+  return Wait({}, graph.CallDeadline(),
+              [&](const Deadline& deadline) { return call(graph.WithStop(deadline.stop())); });
 }
 
 // Translates StatusError.

@@ -36,8 +36,14 @@ class Block:
     def csc(self, etype=None):
         """Returns (indptr [destinations + 1], indices [edges]): the sources of destination i are
         indices[indptr[i]:indptr[i + 1]]."""
-        indptr, indices, _ = self._relations[self._schema.edge_type(etype)]
-        return indptr, indices
+        return self._relation(etype)[:2]
+
+    def _relation(self, etype):
+        number = self._schema.edge_type(etype)
+        if number in self._relations:
+            return self._relations[number]
+        destinations = self._num_dst[self._schema.destination_of(number)]  # of a type that was not sampled
+        return np.zeros(destinations + 1, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)
 
     def edges(self, etype=None):
         """Returns (sources, destinations), int64 [edges] each, as rows."""
@@ -51,7 +57,7 @@ class Block:
 
     def edge_ids(self, etype=None):
         """Returns the global ids of the edges: int64 [edges]; empty unless the loader has `edge_ids=True`."""
-        return self._relations[self._schema.edge_type(etype)][2]
+        return self._relation(etype)[2]
 
     def __repr__(self):
         names = self._schema.node_types
@@ -107,8 +113,8 @@ class LinkBatch:
         """Returns (sources, destinations, valid), [edges, negatives per edge] each, for negatives of single edges.
         valid: False where a drawn pair is an edge of the batch."""
         count, edges = self.negatives_per_edge, len(self.sources)
-        destinations = self._sets["negative_destinations"].reshape(-1, count) if count else np.zeros((0, 0), np.int32)
-        if len(destinations) != edges and count:  # edges of a set share its negatives
+        destinations = self._sets["negative_destinations"].reshape(-1 if count else edges, count)
+        if len(destinations) != edges:  # edges of a set share its negatives
             sizes = np.diff(np.concatenate(([0], self._sets["set_ends"])))
             destinations = np.repeat(destinations, sizes, axis=0)
         sources = self._sets["negative_sources"]
@@ -134,8 +140,9 @@ class MiniBatch:
 
     @property
     def num_seeds(self):
-        """Number of seeds of this rank. 0 is possible: the last batches of an epoch may have no share for a rank."""
-        return self._core.num_seeds
+        """Number of seeds of this rank, nodes or edges. 0 is possible: a rank may have no share of a batch."""
+        links = self._core.links()
+        return self._core.num_seeds if links is None else len(links["sources"])
 
     @property
     def global_num_seeds(self):

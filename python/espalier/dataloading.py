@@ -5,7 +5,7 @@ import numpy as np
 from espalier import _core
 from espalier.block import MiniBatch
 from espalier.errors import InvalidArgument
-from espalier.types import to_ids
+from espalier.types import to_ids, to_int
 
 
 class NodesOf:
@@ -81,7 +81,7 @@ class MultiLayerFullNeighborSampler(NeighborSampler):
 
 class _Negatives:
     def __init__(self, kind, count):
-        self.kind, self.count = kind, int(count)
+        self.kind, self.count = kind, to_int(count, "number of negatives", least=1, most=2**31 - 1)
 
 
 class negative_sampler:  # noqa: N801, DGL's name of a module
@@ -114,19 +114,22 @@ class negative_sampler:  # noqa: N801, DGL's name of a module
 
 
 class _Loader:
-    """Iterating is one epoch; the next iteration is the next epoch. For one thread."""
+    """Iterating is one epoch; the next iteration is the next epoch, from its first step, whether or not this one came to
+    its end. After load_state_dict it is the rest of an epoch. For one thread."""
 
     def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers):
         self._graph = g
         schema = g._schema
         settings = _core.LoaderSettings()
-        settings.batch_size, settings.shuffle, settings.drop_last = int(batch_size), bool(shuffle), bool(drop_last)
+        settings.batch_size = to_int(batch_size, "batch_size", least=1)
+        settings.shuffle, settings.drop_last = bool(shuffle), bool(drop_last)
         settings.fanouts = [schema.fanouts(fanout) for fanout in sampler.fanouts]
-        settings.seed, settings.method, settings.expand = seed, sampler.method, sampler.expand
+        settings.seed, settings.method, settings.expand = to_int(seed, "seed"), sampler.method, sampler.expand
         settings.weight, settings.replace = sampler.prob or "", sampler.replace
         settings.layer_dependency = sampler.layer_dependency
         settings.time_column, settings.seed_time_column = sampler.time_column, sampler.seed_time_column
-        settings.threads, settings.batches_ahead = num_threads, batches_ahead
+        settings.threads = to_int(num_threads, "num_threads", least=1, most=1024)
+        settings.batches_ahead = to_int(batches_ahead, "batches_ahead", least=1, most=2**16)
         settings.want_edge_ids, settings.by_samplers = sampler.edge_ids, from_samplers
         self._fetches = [(number, column, of_seeds)
                          for names, of_seeds in ((sampler.prefetch_node_feats, False), (sampler.prefetch_labels, True))
@@ -135,7 +138,8 @@ class _Loader:
             raise InvalidArgument("columns are fetched into blocks, and a sampler without fanouts makes none")
         settings.fetches = self._fetches
         self._settings = settings
-        self._epoch, self._step = 0, 0
+        self._epoch, self._step = 0, 0  # of the next batch
+        self._begun = False  # whether an iteration has taken batches of this epoch
 
     @staticmethod
     def _columns(schema, names):
@@ -151,20 +155,22 @@ class _Loader:
         return {"epoch": self._epoch, "step": self._step}
 
     def load_state_dict(self, state):
-        self._epoch, self._step = int(state["epoch"]), int(state["step"])
+        self._epoch, self._step, self._begun = int(state["epoch"]), int(state["step"]), False
 
     def set_epoch(self, epoch):
         """Makes the next iteration epoch `epoch`, from its first step."""
-        self._epoch, self._step = int(epoch), 0
+        self._epoch, self._step, self._begun = int(epoch), 0, False
 
     def __iter__(self):
+        if self._begun:  # and left before its end
+            self.set_epoch(self._epoch + 1)
         self._core.start_epoch(self._epoch, self._step)
         while True:
             batch = self._core.next(None)
             if batch is None:
-                self._epoch, self._step = self._epoch + 1, 0
+                self.set_epoch(self._epoch + 1)
                 return
-            self._step = batch.step + 1
+            self._step, self._begun = batch.step + 1, True
             yield MiniBatch(self._graph._schema, batch, self._fetches)
 
     def cancel(self):

@@ -7,7 +7,7 @@ import numpy as np
 from espalier import _core
 from espalier.errors import InvalidArgument
 from espalier.optim import check_optimizer
-from espalier.types import to_ids
+from espalier.types import to_ids, to_int
 
 
 class DistEmbedding:
@@ -39,13 +39,13 @@ class DistEmbedding:
             raise InvalidArgument("an embedding has num_rows, an ntype or an etype")
         schema = g._schema
         if num_rows is not None:
-            self._rows = ("own", 0, int(num_rows))
+            self._rows = ("own", 0, to_int(num_rows, "num_rows"))
         elif etype is not None:
             self._rows = ("edges", schema.edge_type(etype), 0)
         else:
             self._rows = ("nodes", schema.node_type(ntype), 0)
-        self._graph, self._group, self.name, self.embedding_dim = g, group, name, int(dim)
-        self._init = (init, [float(value) for value in init_values], seed)
+        self._graph, self._group, self.name, self.embedding_dim = g, group, name, to_int(dim, "dim", least=1)
+        self._init = (init, [float(value) for value in init_values], to_int(seed, "seed"))
         self._resume_from = "" if resume_from is None else os.fspath(resume_from)
         self._optimizer, self._core = None, None
         self._reads = []  # (ids, leaf of autograd)

@@ -222,6 +222,8 @@ class _Columns:
         """Makes a DistTensor of these nodes or edges a column of this process's graph, which loaders read too."""
         if not isinstance(tensor, DistTensor):
             raise InvalidArgument(f"a column must be a DistTensor, not {type(tensor).__name__}")
+        if tensor._core.rows != (self._kind, self._number):
+            raise InvalidArgument(f"the rows of tensor {tensor.name!r} are not those of {self._what()}")
         if name in self._attached:
             del self[name]
         tensor._core.attach(name)
@@ -234,6 +236,8 @@ class _Columns:
 
 
 class _NodeFrame(_Columns):
+    _kind = "nodes"
+
     def _described(self):
         return [(name, dtype, row_shape) for number, name, dtype, row_shape in self._graph._core.node_columns
                 if number == self._number]
@@ -249,6 +253,8 @@ class _NodeFrame(_Columns):
 
 
 class _EdgeFrame(_Columns):
+    _kind = "edges"
+
     def _described(self):
         return [(name, dtype, row_shape) for number, name, dtype, row_shape in self._graph._core.edge_columns
                 if number == self._number]

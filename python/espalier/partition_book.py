@@ -1,6 +1,7 @@
 """Which partition owns which node and edge."""
 
-from espalier.types import to_ids
+from espalier.errors import InvalidArgument
+from espalier.types import to_ids, to_int
 
 
 class PartitionBook:
@@ -30,4 +31,10 @@ class PartitionBook:
 
     def nid2localnid(self, nids, partid, ntype=None):
         """Returns the number of each node within its partition, which must be `partid`: int64 [n]."""
-        return to_ids(nids, "nodes") - self.node_ranges(ntype)[partid]
+        ranges = self.node_ranges(ntype)
+        partid = to_int(partid, "partid", most=len(ranges) - 2)
+        nodes = to_ids(nids, "nodes")
+        if len(nodes) and not (ranges[partid] <= nodes.min() and nodes.max() < ranges[partid + 1]):
+            raise InvalidArgument(f"nodes of another partition; partition {partid} owns [{ranges[partid]}, "
+                                  f"{ranges[partid + 1]})")
+        return nodes - ranges[partid]

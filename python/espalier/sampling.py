@@ -4,7 +4,7 @@ import numpy as np
 
 from espalier.block import Block
 from espalier.errors import InvalidArgument
-from espalier.types import to_ids
+from espalier.types import to_ids, to_int
 
 
 class Frontier:
@@ -47,8 +47,8 @@ def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, 
     """
     if edge_dir != "in":
         raise InvalidArgument("in-edges alone can be sampled; for out-edges add reverse edges to the graph")
-    return Frontier(g._schema, g._core.sample_neighbors(g._schema.by_node_type(nodes), g._schema.fanouts(fanout), seed,
-                                                        hop, replace, prob or "", method, None))
+    return Frontier(g._schema, g._core.sample_neighbors(g._schema.by_node_type(nodes), g._schema.fanouts(fanout),
+                                                        to_int(seed, "seed"), to_int(hop, "hop", most=2**31), replace, prob or "", method, None))
 
 
 def in_subgraph(g, nodes):
@@ -97,7 +97,8 @@ def random_walk(g, nodes, metapath, *, walks_per_node=1, restart_prob=(), prob=N
     steps or one for each."""
     numbers = [g._schema.edge_type(etype) for etype in metapath]
     chances = list(restart_prob) if np.ndim(restart_prob) else [float(restart_prob)] * len(numbers)
-    return g._core.random_walk(to_ids(nodes, "nodes"), numbers, walks_per_node, chances, prob or "", seed, None)
+    return g._core.random_walk(to_ids(nodes, "nodes"), numbers, to_int(walks_per_node, "walks_per_node", 1, 2**31),
+                               chances, prob or "", to_int(seed, "seed"), None)
 
 
 def pinsage_neighbors(g, nodes, metapath, *, num_traversals=1, termination_prob=0.0, num_random_walks=10,
@@ -105,5 +106,8 @@ def pinsage_neighbors(g, nodes, metapath, *, num_traversals=1, termination_prob=
     """Returns (offsets, neighbors, visits): the nodes that random walks from node i visit most often are
     neighbors[offsets[i]:offsets[i + 1]]. Counterpart of DGL's PinSAGESampler."""
     numbers = [g._schema.edge_type(etype) for etype in metapath]
-    return g._core.pinsage_neighbors(to_ids(nodes, "nodes"), numbers, num_traversals, termination_prob,
-                                     num_random_walks, num_neighbors, prob or "", seed, None)
+    counts = [to_int(number, what, 1, 2**31)
+              for number, what in ((num_traversals, "num_traversals"), (num_random_walks, "num_random_walks"),
+                                   (num_neighbors, "num_neighbors"))]
+    return g._core.pinsage_neighbors(to_ids(nodes, "nodes"), numbers, counts[0], termination_prob, counts[1], counts[2],
+                                     prob or "", to_int(seed, "seed"), None)

@@ -4,7 +4,7 @@ import numpy as np
 
 from espalier.dataloading import EdgesOf, NodesOf
 from espalier.errors import InvalidArgument
-from espalier.tensor import DistTensor
+from espalier.tensor import Column, DistTensor
 from espalier.types import to_ids
 
 
@@ -37,8 +37,8 @@ class EdgeShare:
 def node_split(nodes, g, *, ntype=None, local=False):
     """Returns this rank's share (NodeShare) of nodes, which every rank divides in the same way, without communication.
 
-    nodes: NodesOf(split, part), a mask (DistTensor of the nodes, or an array of bools for all nodes of the type in the
-    order of global ids), or an array of ids that is the same on all ranks. local: nodes go to ranks by the partition
+    nodes: NodesOf(split, part), a mask (DistTensor or column of the nodes, or an array of bools for all nodes of the type
+    in the order of global ids), or an array of ids that is the same on all ranks. local: nodes go to ranks by the partition
     that owns them, and shares differ in size; otherwise sizes differ by at most one.
     """
     if isinstance(nodes, NodesOf):
@@ -53,7 +53,7 @@ def node_split(nodes, g, *, ntype=None, local=False):
 def edge_split(edges, g, *, etype=None, local=False, columns=(), ids=False):
     """Returns this rank's share (EdgeShare) of edges, as `node_split` does of nodes.
 
-    edges: EdgesOf(split, part), a mask (DistTensor of the edges, or an array of bools), or an array of edge ids.
+    edges: EdgesOf(split, part), a mask (DistTensor or column of the edges, or an array of bools), or an array of edge ids.
     columns, ids: of a named split, edge columns and ids to return with the share.
     """
     if isinstance(edges, EdgesOf):
@@ -69,6 +69,8 @@ def edge_split(edges, g, *, etype=None, local=False, columns=(), ids=False):
 
 def _selected(values, total):
     array = np.asarray(values)
+    if isinstance(values, Column):  # a stored mask: [n] or [n, 1], not 0 where the item is selected
+        array = array.reshape(-1) != 0
     if array.dtype != np.bool_:
         return to_ids(array)
     if array.shape != (total,):

@@ -4,7 +4,7 @@ import numpy as np
 
 from espalier import _core
 from espalier.errors import InvalidArgument
-from espalier.types import to_ids
+from espalier.types import to_ids, to_int
 
 
 def _values(values, dtype, shape):
@@ -41,7 +41,7 @@ class DistTensor:
         the input graph, not on the partitioning. persistent: the rows stay until `drop`, or the job's end; otherwise
         until this object ends. AlreadyExists: a tensor of that name has another shape or dtype.
         """
-        shape = tuple(int(n) for n in (shape if np.ndim(shape) else (shape,)))
+        shape = tuple(to_int(size, "a size of the shape") for size in (shape if np.ndim(shape) else (shape,)))
         if ntype is not None:
             of, number, rows, row_shape = "nodes", g._schema.node_type(ntype), 0, shape
         elif etype is not None:
@@ -51,7 +51,7 @@ class DistTensor:
                 raise InvalidArgument("the shape of a tensor begins with its number of rows")
             of, number, rows, row_shape = "own", 0, shape[0], shape[1:]
         core = _core.create_tensor(g._core, of, number, rows, list(row_shape), np.dtype(dtype).name, name or "", init,
-                                   [float(value) for value in init_values], seed, persistent)
+                                   [float(value) for value in init_values], to_int(seed, "seed"), persistent)
         return cls(g, core)
 
     @classmethod
@@ -91,8 +91,14 @@ class DistTensor:
     def __len__(self):
         return self.shape[0]
 
+    def __array__(self, dtype=None, copy=None):
+        """All rows."""
+        return np.asarray(self[:], dtype=dtype)
+
     def __repr__(self):
         return f"DistTensor(name={self.name!r}, shape={self.shape}, dtype={self.dtype})"
+
+    __iter__ = None  # rows are read by their ids, or all at once: tensor[:]
 
     def _rows(self, ids):
         if isinstance(ids, slice):
@@ -158,6 +164,12 @@ class Column:
         if isinstance(ids, slice):
             ids = np.arange(*ids.indices(len(self)), dtype=np.int64)
         return self._read(to_ids(ids))
+
+    __iter__ = None
+
+    def __array__(self, dtype=None, copy=None):
+        """All rows, in the order of global ids."""
+        return np.asarray(self[:], dtype=dtype)
 
     def __repr__(self):
         return f"Column(name={self.name!r}, shape={self.shape}, dtype={self.dtype})"

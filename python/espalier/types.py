@@ -1,5 +1,7 @@
 """Arguments: arrays of ids, and names of node and edge types."""
 
+import operator
+
 import numpy as np
 
 from espalier.errors import InvalidArgument
@@ -19,6 +21,22 @@ def to_ids(values, what="ids"):
     if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
         raise InvalidArgument(f"{what} must be below 2**63; one is {array.max()}")
     return np.ascontiguousarray(array.reshape(-1), dtype=np.int64)
+
+
+def to_int(value, what, least=0, most=2**63 - 1):
+    """Returns `value`, an integer of [least, most]."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidArgument(f"{what} must be an integer, not {value!r}") from None
+    if not least <= number <= most:
+        raise InvalidArgument(f"{what} must be at least {least}" + (f" and at most {most}" if most < 2**63 - 1 else "")
+                              + f", not {number}")
+    return number
+
+
+def to_fanout(value):
+    return to_int(value, "a fan-out", least=-1, most=2**31 - 1)
 
 
 class Schema:
@@ -78,5 +96,5 @@ class Schema:
     def fanouts(self, fanout):
         """Returns {number of an edge type: fan-out}; an int is the fan-out of every type, -1 all in-edges."""
         if isinstance(fanout, dict):
-            return {self.edge_type(name): int(number) for name, number in fanout.items()}
-        return {number: int(fanout) for number in range(len(self.edge_types))}
+            return {self.edge_type(name): to_fanout(number) for name, number in fanout.items()}
+        return {number: to_fanout(fanout) for number in range(len(self.edge_types))}

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -203,12 +204,21 @@ class DistGraph {
   std::shared_ptr<sampler::PartitionedGraph> shared_partitions() const { return graph_; }
   // The store of learnable rows; keeps the graph.
   std::shared_ptr<sampler::EmbeddingStore> embeddings() const { return {graph_, &graph_->embeddings()}; }
-  Deadline CallDeadline() const { return Deadline::After(context_.call_timeout); }
+  // The deadline of calls that are given none: the context's call_timeout from now.
+  Deadline CallDeadline() const { return Deadline::After(context_.call_timeout).OrStop(stop_); }
+  // Returns a handle whose CallDeadline, and with it every call that is given no deadline, also ends when `stop` is
+  // requested: for functions that take a graph and no deadline. What they return, as a DistTensor, keeps that handle.
+  DistGraph WithStop(std::stop_token stop) const {
+    DistGraph graph = *this;
+    graph.stop_ = std::move(stop);
+    return graph;
+  }
 
  private:
-  const std::string name_;
-  const std::shared_ptr<sampler::PartitionedGraph> graph_;
-  const Context context_;
+  std::string name_;
+  std::shared_ptr<sampler::PartitionedGraph> graph_;
+  Context context_;
+  std::stop_token stop_;
 };
 
 }  // namespace espalier::client

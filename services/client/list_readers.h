@@ -33,16 +33,17 @@ class IdReader {
 
 // Reads the ids whose mask value is not 0, in the order of global ids. Global ids are ordered by partition, so a range
 // that starts in one partition is read without the rows of the partitions before it. The mask must have passed
-// CheckMask and must outlive the reader.
+// CheckMask; it and the graph must outlive the reader.
 template <class Id>
 class MaskReader {
  public:
   // Counts the ids of each partition on the servers. Mask rows are read `rows_per_question` at a time, at least 1.
   static Result<MaskReader> Make(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_question) {
-    ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, mask.CountNonzeroByPartition());
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, mask.CountNonzeroByPartition(graph.CallDeadline()));
     std::vector<uint64_t> positions = {0};
     for (const uint64_t count : counts) positions.push_back(positions.back() + count);
-    return MaskReader(mask, rows_per_question, sampler::FirstRows(mask.rows(), graph.book()), std::move(positions));
+    return MaskReader(graph, mask, rows_per_question, sampler::FirstRows(mask.rows(), graph.book()),
+                      std::move(positions));
   }
 
   uint64_t total() const { return positions_.back(); }  // number of ids
@@ -59,9 +60,10 @@ class MaskReader {
   }
 
  private:
-  MaskReader(const DistTensor& mask, uint64_t rows_per_question, std::vector<uint64_t> first_rows,
-             std::vector<uint64_t> positions)
-      : mask_(mask),
+  MaskReader(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_question,
+             std::vector<uint64_t> first_rows, std::vector<uint64_t> positions)
+      : graph_(graph),
+        mask_(mask),
         rows_per_question_(rows_per_question),
         first_rows_(std::move(first_rows)),
         positions_(std::move(positions)) {}
@@ -76,7 +78,7 @@ class MaskReader {
       rows.clear();
       const uint64_t last = first + std::min(rows_per_question_, first_rows_[p + 1] - first);
       for (uint64_t row = first; row < last; ++row) rows.emplace_back(row);
-      ASSIGN_OR_RETURN(const Tensor values, mask_.ReadRows(rows));
+      ASSIGN_OR_RETURN(const Tensor values, mask_.ReadRows(rows, graph_.CallDeadline()));
       const std::span<const std::byte> bytes = values.byte_span();  // one byte per row
       for (size_t i = 0; i < rows.size(); ++i) {
         if (bytes[i] == std::byte{0}) continue;
@@ -88,6 +90,7 @@ class MaskReader {
                               "' changed during the split: no process may write to it meanwhile");
   }
 
+  const DistGraph& graph_;
   const DistTensor& mask_;
   const uint64_t rows_per_question_;
   std::vector<uint64_t> first_rows_;  // [partitions + 1]

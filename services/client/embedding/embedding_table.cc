@@ -61,7 +61,7 @@ Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<s
   if (options.size < 1 || options.size > INT32_MAX) {
     return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values");
   }
-  const Deadline deadline = Deadline::After(options.call_timeout);
+  const Deadline deadline = Deadline::After(options.call_timeout).OrStop(options.stop);
   uint64_t shared[] = {UniqueNumber(), kept == nullptr ? 0 : kept->version()};  // of the run, and of the rows
   RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(shared)), Rank(0), deadline));
   sampler::EmbeddingSpec spec{.id = {.rows = options.rows, .name = options.name},
@@ -76,7 +76,7 @@ Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<s
   if (kept != nullptr) spec.initializer = sampler::Initializer::Zeros();
   bool is_begun = false, is_made = false;
   const auto make_some = [&]() -> Result<bool> {
-    const Deadline step_deadline = Deadline::After(options.call_timeout);
+    const Deadline step_deadline = Deadline::After(options.call_timeout).OrStop(options.stop);
     if (is_made) return kept->RestoreSome(*store, spec, step_deadline);
     if (kept != nullptr) RETURN_IF_ERROR(kept->CheckFits(spec));
     is_begun = true;

@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct EmbeddingTableOptions {
   sampler::SparseOptimizer optimizer = {};
   DType dtype = DType::kF32;                        // of transferred rows: F32, F16 or BF16; updates are made in F32
   std::chrono::milliseconds call_timeout{600'000};  // of each call without a deadline of its own
+  std::stop_token stop = {};                        // ends Create with Cancelled
 };
 
 // One thread at a time. Every rank has a table and calls Create, Step and Drop in the same order as the others.
