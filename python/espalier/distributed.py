@@ -28,18 +28,15 @@ class ProcessGroup:
     def all_reduce(self, array, timeout=None):
         """Replaces the values of `array` (float32 or float64, contiguous) by their sums over all ranks, in place.
         timeout: seconds. A CPU tensor of torch is summed through its `numpy()`."""
-        values = np.asarray(array)
-        if values.dtype not in (np.float32, np.float64) or not values.flags.c_contiguous or not values.flags.writeable:
-            raise InvalidArgument("all_reduce takes a writable contiguous array of float32 or float64, not "
-                                  f"{values.dtype} of shape {values.shape}")
+        values = _in_place(array, "all_reduce")
+        if values.dtype not in (np.float32, np.float64):
+            raise InvalidArgument(f"all_reduce takes float32 or float64, not {values.dtype}")
         self._core.all_reduce_sum(values, timeout)
         return array
 
     def broadcast(self, array, root=0, timeout=None):
         """Replaces the values of `array` (contiguous, of the same size on all ranks) by those of rank `root`."""
-        values = np.asarray(array)
-        if not values.flags.c_contiguous or not values.flags.writeable:
-            raise InvalidArgument("broadcast takes a writable contiguous array")
+        values = _in_place(array, "broadcast")
         self._core.broadcast(values.reshape(-1).view(np.uint8), root, timeout)
         return array
 
@@ -56,6 +53,16 @@ class ProcessGroup:
     def leave(self):
         """Leaves the group: operations of other ranks that need this one fail with Unavailable."""
         self._core.leave()
+
+
+def _in_place(array, operation):
+    """`array`, or the memory of a CPU tensor of torch, as an array that is written to."""
+    if not hasattr(array, "__array__"):
+        raise InvalidArgument(f"{operation} changes an array in place, and takes no {type(array).__name__}")
+    values = np.asarray(array)
+    if not values.flags.c_contiguous or not values.flags.writeable:
+        raise InvalidArgument(f"{operation} takes a writable contiguous array")
+    return values
 
 
 def init_process_group(g, timeout=None):
