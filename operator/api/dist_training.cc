@@ -15,7 +15,8 @@ using kube::Json;
 // A value that services/job has checked, or `otherwise` where the document leaves it out.
 Json ValueAt(const Json& value, kube::JsonPath path, Json otherwise) {
   const Json* found = kube::Find(value, path);
-  return found == nullptr || found->type() != otherwise.type() ? std::move(otherwise) : *found;
+  if (found == nullptr || found->type() != otherwise.type()) return otherwise;
+  return *found;
 }
 
 RoleSpec ReadRole(const Json& spec, Role role) {

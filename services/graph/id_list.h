@@ -21,6 +21,7 @@ class IdList {
   using iterator = const_iterator;
 
   IdList() = default;
+  // Implicit: a vector of ids is a list of them. NOLINTNEXTLINE(google-explicit-constructor)
   IdList(std::vector<uint64_t> ids) : held_(std::move(ids)) {}
   IdList(std::initializer_list<uint64_t> ids) : held_(ids) {}
   template <class Iterator>

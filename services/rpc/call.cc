@@ -38,12 +38,12 @@ std::string ShortName(const std::string& method) { return method.substr(method.r
 class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
  public:
   // `max_attempts` is at least 1.
-  RetriedCall(const Callee& callee, int max_attempts, std::string method, grpc::ByteBuffer request, Deadline deadline,
-              std::function<void(Result<grpc::ByteBuffer>)> done)
+  RetriedCall(const Callee& callee, int max_attempts, std::string method, const grpc::ByteBuffer& request,
+              Deadline deadline, std::function<void(Result<grpc::ByteBuffer>)> done)
       : replicas_(callee.replicas()),
         max_attempts_(max_attempts),
         method_(std::move(method)),
-        request_(std::move(request)),
+        request_(request),
         deadline_(deadline),
         done_(std::move(done)),
         peer_(callee.peer()) {}
@@ -89,7 +89,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
 
   void Finished(Status status) {
     ReportToReplicas(status.code());
-    if (status.ok()) return End(std::move(reply_));
+    if (status.ok()) return End(reply_);
     // On this side only a stop request cancels calls; otherwise the server is shutting down.
     if (status.code() == StatusCode::kCancelled) {
       status = Unavailable("the server cancelled the call: " + status.message());
@@ -196,21 +196,21 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
 
 }  // namespace
 
-void CallWithRetries(Callee callee, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+void CallWithRetries(Callee callee, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done) {
   const int max_attempts = callee.peer()->retry.max_attempts;
-  std::make_shared<RetriedCall>(callee, max_attempts, method, std::move(request), deadline, std::move(done))->Start();
+  std::make_shared<RetriedCall>(callee, max_attempts, method, request, deadline, std::move(done))->Start();
 }
 
-void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
               std::function<void(Result<grpc::ByteBuffer>)> done) {
-  std::make_shared<RetriedCall>(std::move(peer), 1, method, std::move(request), deadline, std::move(done))->Start();
+  std::make_shared<RetriedCall>(std::move(peer), 1, method, request, deadline, std::move(done))->Start();
 }
 
-Result<grpc::ByteBuffer> CallAndWait(Callee callee, const std::string& method, grpc::ByteBuffer request,
+Result<grpc::ByteBuffer> CallAndWait(Callee callee, const std::string& method, const grpc::ByteBuffer& request,
                                      Deadline deadline) {
   std::promise<Result<grpc::ByteBuffer>> promise;
-  CallWithRetries(std::move(callee), method, std::move(request), deadline,
+  CallWithRetries(std::move(callee), method, request, deadline,
                   [&promise](Result<grpc::ByteBuffer> reply) { promise.set_value(std::move(reply)); });
   return promise.get_future().get();
 }

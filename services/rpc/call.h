@@ -20,16 +20,16 @@ namespace espalier::rpc {
 // during a backoff. `done` runs on a gRPC thread, or on the calling thread before this returns if a stop was requested
 // before or the process was forked (FAILED_PRECONDITION, forked.h); the state of the call lives until `done` has
 // returned.
-void CallWithRetries(Callee callee, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+void CallWithRetries(Callee callee, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done);
 
 // The same with a single attempt, for calls that must not be applied twice. After UNAVAILABLE or DEADLINE_EXCEEDED it
 // is unknown whether the server has applied the call.
-void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
               std::function<void(Result<grpc::ByteBuffer>)> done);
 
 // Blocks until CallWithRetries is done and returns the reply.
-Result<grpc::ByteBuffer> CallAndWait(Callee callee, const std::string& method, grpc::ByteBuffer request,
+Result<grpc::ByteBuffer> CallAndWait(Callee callee, const std::string& method, const grpc::ByteBuffer& request,
                                      Deadline deadline);
 
 }  // namespace espalier::rpc

@@ -23,11 +23,13 @@ struct Replicas {
   ReplicaChoice choice;
 };
 
-// Converts implicitly from a Peer and from Replicas.
+// Converts implicitly from a Peer and from Replicas, so that a call of either reads the same.
 class Callee {
  public:
+  // NOLINTBEGIN(google-explicit-constructor)
   Callee(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}
   Callee(std::shared_ptr<Replicas> replicas) : replicas_(std::move(replicas)), peer_(replicas_->peers.front()) {}
+  // NOLINTEND(google-explicit-constructor)
 
   const std::shared_ptr<Replicas>& replicas() const { return replicas_; }  // null if there is one server
   const std::shared_ptr<Peer>& peer() const { return peer_; }              // the only or first server

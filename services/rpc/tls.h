@@ -47,7 +47,7 @@ class TransportSecurity {
   std::shared_ptr<grpc::ServerCredentials> ServerCredentials(std::vector<pki::PeerRole> callers) const;
 
  private:
-  TransportSecurity(const TlsSettings& settings);
+  explicit TransportSecurity(const TlsSettings& settings);
 
   const pki::JobIdentity job_;
   const std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates_;

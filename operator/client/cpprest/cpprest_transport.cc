@@ -144,7 +144,7 @@ Result<Answer> CpprestTransport::AskOnce(const kube::HttpRequest& request, Deadl
   // Credentials may have taken their time.
   RETURN_IF_ERROR(MayBeSent(deadline, stop));
 
-  std::shared_ptr<Exchange> exchange = Exchange::Start(client, std::move(wire), request.body.size(), limits);
+  std::shared_ptr<Exchange> exchange = Exchange::Start(client, wire, request.body.size(), limits);
   const std::stop_callback when_stopped(stop, [exchange] { exchange->Cancel(); });
   Result<HttpResponse> head = exchange->AwaitHead(deadline);
   if (!head.ok()) {

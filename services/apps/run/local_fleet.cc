@@ -13,12 +13,6 @@ namespace espalier::run {
 
 using std::chrono::milliseconds;
 
-namespace {
-
-constexpr milliseconds kStatusDeadline{500};
-
-}  // namespace
-
 Status LocalFleet::Start(ChildId child, const ChildSpec& spec, const std::string& ready_path) {
   members_.erase(child);
   if (!ready_path.empty() && unlink(ready_path.c_str()) != 0 && errno != ENOENT) {

@@ -24,7 +24,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kRunningTick{200};
-constexpr milliseconds kStatusDeadline{500};
 constexpr size_t kLastLines = 15;
 constexpr size_t kLinesBesidesReason = 5;
 constexpr size_t kMostAnswerBytes = 64 << 20;

@@ -40,7 +40,7 @@ Result<grpc::ByteBuffer> BatchStreamReader::Next(Deadline deadline) {
   MutexLock lock(&mutex_);
   mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasMessageOrEnded(); });
   if (!messages_.empty()) {
-    grpc::ByteBuffer message = std::move(messages_.front());
+    grpc::ByteBuffer message = messages_.front();
     messages_.pop_front();
     ++credits_to_grant_;
     GrantCredits();

@@ -30,9 +30,9 @@ tensor::v1::SparseOptimizer ToProto(const sampler::SparseOptimizer& optimizer) {
   return proto;
 }
 
-void AskForAcknowledgedEmbedding(std::shared_ptr<rpc::Peer> peer, const char* method, grpc::ByteBuffer request,
+void AskForAcknowledgedEmbedding(std::shared_ptr<rpc::Peer> peer, const char* method, const grpc::ByteBuffer& request,
                                  Deadline deadline, sampler::DoneStatus done) {
-  rpc::CallWithRetries(std::move(peer), method, std::move(request), deadline,
+  rpc::CallWithRetries(std::move(peer), method, request, deadline,
                        [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); });
 }
 

@@ -78,12 +78,12 @@ struct RemoteFunctions::State {
   void Send(const std::string& name, const Tensor& request, bool may_repeat, Deadline deadline,
             sampler::Done<Tensor> done) const {
     function::v1::CallFunctionRequest header = HeaderFor(name);
-    grpc::ByteBuffer message = rpc::EncodeFrame(std::move(header), std::span(&request, 1));
+    const grpc::ByteBuffer message = rpc::EncodeFrame(std::move(header), std::span(&request, 1));
     auto take = [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(DecodeResponse(reply)); };
     if (may_repeat) {
-      rpc::CallWithRetries(peer, kCallFunction, std::move(message), deadline, std::move(take));
+      rpc::CallWithRetries(peer, kCallFunction, message, deadline, std::move(take));
     } else {
-      rpc::CallOnce(peer, kCallFunction, std::move(message), deadline, std::move(take));
+      rpc::CallOnce(peer, kCallFunction, message, deadline, std::move(take));
     }
   }
 };

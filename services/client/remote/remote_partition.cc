@@ -41,9 +41,9 @@ Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, 
 
 // Makes a query of one call whose response is one tensor.
 template <class Response, class Check>
-void AskForTensor(rpc::Callee callee, const char* method, grpc::ByteBuffer request, Deadline deadline,
+void AskForTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffer& request, Deadline deadline,
                   sampler::Done<Tensor> done, Check check) {
-  rpc::CallWithRetries(std::move(callee), method, std::move(request), deadline,
+  rpc::CallWithRetries(std::move(callee), method, request, deadline,
                        [done = std::move(done), check = std::move(check)](Result<grpc::ByteBuffer> reply) {
                          if (!reply.ok()) return done(reply.status());
                          Result<rpc::Frame<Response>> frame = rpc::DecodeFrame<Response>(*reply);

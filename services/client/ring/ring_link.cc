@@ -205,7 +205,7 @@ void RingLink::Connect(uint64_t group, std::shared_ptr<rpc::Peer> next) {
 void RingLink::WriteMore() {
   if (outgoing_done_ || writing_ || !held_) return;
   if (!to_send_.empty()) {
-    outgoing_->outgoing = std::move(to_send_.front());
+    outgoing_->outgoing = to_send_.front();
     to_send_.pop_front();
     writing_ = true;
     return outgoing_->StartWrite(&outgoing_->outgoing);
