@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "services/base/mutex.h"
+#include "services/base/random_access_memory.h"
 
 namespace espalier {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kSmallAlignment = 64;
 
 // Large buffers ask for huge pages: random rows are written all over them.

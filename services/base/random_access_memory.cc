@@ -6,11 +6,6 @@
 #include <cstdlib>
 
 namespace espalier {
-namespace {
-
-constexpr size_t kHugePage = size_t{2} << 20;
-
-}  // namespace
 
 std::shared_ptr<std::byte> AllocateForRandomAccess(size_t size_bytes) {
   if (size_bytes < kHugePage) {

@@ -7,6 +7,9 @@
 
 namespace espalier {
 
+// Bytes of a huge page.
+inline constexpr size_t kHugePage = size_t{2} << 20;
+
 // Zeroed, aligned for any scalar; of a large array pages come into being when they are first touched. Null where there
 // is no memory.
 std::shared_ptr<std::byte> AllocateForRandomAccess(size_t size_bytes);

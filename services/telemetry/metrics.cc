@@ -63,7 +63,11 @@ void Histogram::Observe(double value) {
 
 std::vector<double> ExponentialBuckets(double first, double factor, int count) {
   std::vector<double> bounds;
-  for (double bound = first; count > 0; --count, bound *= factor) bounds.push_back(bound);
+  double bound = first;
+  for (int i = 0; i < count; ++i) {
+    bounds.push_back(bound);
+    bound *= factor;
+  }
   return bounds;
 }
 

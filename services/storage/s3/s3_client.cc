@@ -135,8 +135,8 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
       .into = call.into};
   Result<HttpResponse> response = SendOnce(request, call.request.operation, how);
   if (response.ok()) {
-    *response = ExplainRefusalOfHead(*std::move(response), located, call, *credentials, how);
-    return Judge(located, call, *std::move(response), *credentials, progress);
+    HttpResponse explained = ExplainRefusalOfHead(*std::move(response), located, call, *credentials, how);
+    return Judge(located, call, std::move(explained), *credentials, progress);
   }
   const bool may_pass = IsRetryable(response.status().code());
   return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn,
