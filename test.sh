@@ -56,12 +56,12 @@ if [ -n "$e2e_cluster" ]; then
 fi
 
 # Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two), and look at
-# the sources with the clang-format that they were formatted with.
-if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard, clang_format' 2>/dev/null; then
+# the sources with the clang-format that they were formatted with, and with the clang-tidy of the same release.
+if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard, clang_format, clang_tidy' 2>/dev/null; then
   echo "== preparing build/python"
   python3 -m venv build/python
   build/python/bin/pip install --quiet 'numpy==1.26.4' 'safetensors==0.4.5' 'tensorboard==2.18.0' \
-    'clang-format==14.0.6'
+    'clang-format==14.0.6' 'clang-tidy==14.0.6'
 fi
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}"

@@ -10,6 +10,8 @@ kernel, processors and Python. `record` writes a stamp named after the key into 
 ($ESPALIER_TOOLS, default ~/.cache/espalier/tools); `check` looks for it. The keys that `record` uses are those that `check`
 computed, before the tests ran. Every group runs where there is no stamp, where the packages cannot be listed, and with
 ESPALIER_RUN_ALL=1. An input that cannot be read is an error, with exit status 1: a key without it would cover too little.
+
+services/tests/tidy.py makes keys and stamps of its own with `key`, `passed` and `remember`.
 """
 
 import datetime
@@ -91,6 +93,25 @@ def key(tests, inputs, known_environment, build):
     return digest.hexdigest()[:32]
 
 
+def passed(name, value):
+    """When the group `name` passed with the key `value`, as text; None where it has to run."""
+    stamp = cache() / name / value
+    if os.environ.get("ESPALIER_RUN_ALL", "") not in ("", "0") or not stamp.exists():
+        return None
+    return stamp.read_text().strip()
+
+
+def remember(name, value):
+    """Writes the stamp that `passed` looks for, and removes the oldest ones of the group."""
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    folder = cache() / name
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / value).exists():
+        (folder / value).write_text(now + "\n")
+    for old in sorted(folder.iterdir(), key=lambda stamp: stamp.stat().st_mtime)[:-KEPT_STAMPS]:
+        old.unlink(missing_ok=True)
+
+
 def check(build):
     """Returns the regular expression, and leaves the keys for `record`."""
     known = environment()
@@ -99,11 +120,11 @@ def check(build):
     (build / KEYS).write_text(json.dumps(keys))
     left_out = []
     for name, value in keys.items():
-        stamp = cache() / name / value
-        if os.environ.get("ESPALIER_RUN_ALL", "") not in ("", "0") or not stamp.exists():
+        when = passed(name, value)
+        if when is None:
             continue
         tests = groups(build)[name][0]
-        print(f"== left out: {', '.join(tests)}: passed on {stamp.read_text().strip()} with the same inputs (key {value}); "
+        print(f"== left out: {', '.join(tests)}: passed on {when} with the same inputs (key {value}); "
               "ESPALIER_RUN_ALL=1 runs them again", file=sys.stderr)
         left_out += tests
     return f"^({'|'.join(map(re.escape, left_out))})$" if left_out else ""
@@ -112,14 +133,8 @@ def check(build):
 def record(build):
     keys = json.loads((build / KEYS).read_text())
     (build / KEYS).unlink()  # they are those of one run
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     for name, value in keys.items():
-        folder = cache() / name
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / value).exists():
-            (folder / value).write_text(now + "\n")
-        for old in sorted(folder.iterdir(), key=lambda stamp: stamp.stat().st_mtime)[:-KEPT_STAMPS]:
-            old.unlink(missing_ok=True)
+        remember(name, value)
 
 
 def main(arguments):

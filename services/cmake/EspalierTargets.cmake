@@ -17,6 +17,7 @@ function(espalier_library)
     target_link_libraries(${target} PUBLIC ${ARG_DEPS}
       PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:espalier_warnings>)
     espalier_may_share_common_headers(${target})
+    espalier_tidy(${target})
   else()  # headers only
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -165,6 +166,7 @@ function(espalier_binary)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPS" ${ARGN})
   espalier_refuse_testing_libraries(${ARG_NAME} ${ARG_DEPS})
   espalier_program(${ARGN})
+  espalier_tidy(${ARG_NAME})
   add_dependencies(espalier-binaries ${ARG_NAME})
 endfunction()
 

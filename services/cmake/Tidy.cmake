@@ -1,0 +1,31 @@
+# services.tidy: clang-tidy on the sources of libraries and of programs that are shipped (services/tests/tidy_test.py), with
+# the commands of the address sanitizer's build. That build is Clang's, and compiles files several at a time.
+
+# What espalier_add_tidy_test is for.
+function(espalier_tidy target)
+  set_property(GLOBAL APPEND PROPERTY ESPALIER_TIDY_TARGETS ${target})
+endfunction()
+
+# Called once all targets are there.
+function(espalier_add_tidy_test)
+  if(NOT ESPALIER_TESTS OR NOT ESPALIER_SANITIZER STREQUAL "address" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    return()
+  endif()
+  get_filename_component(python_folder ${ESPALIER_PYTHON} DIRECTORY)
+  find_program(ESPALIER_CLANG_TIDY clang-tidy HINTS ${python_folder} NO_DEFAULT_PATH)
+  set(clang_tidy_version "")
+  if(ESPALIER_CLANG_TIDY)
+    execute_process(COMMAND ${ESPALIER_CLANG_TIDY} --version OUTPUT_VARIABLE clang_tidy_version)
+  endif()
+  if(NOT clang_tidy_version MATCHES "version 14\\.0\\.6")  # it reads the headers of Clang 14; others find other things
+    message(STATUS "There is no clang-tidy 14.0.6 beside ${ESPALIER_PYTHON}: leaving out services.tidy")
+    return()
+  endif()
+  get_property(targets GLOBAL PROPERTY ESPALIER_TIDY_TARGETS)
+  list(JOIN targets " " targets)
+  cmake_host_system_information(RESULT processors QUERY NUMBER_OF_LOGICAL_CORES)
+  add_test(NAME services.tidy COMMAND ${ESPALIER_PYTHON} -m unittest -v tidy_test
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/services/tests)
+  set_tests_properties(services.tidy PROPERTIES LABELS unit TIMEOUT 3600 COST 200 PROCESSORS ${processors} ENVIRONMENT
+    "ESPALIER_SOURCE=${PROJECT_SOURCE_DIR};ESPALIER_BUILD=${PROJECT_BINARY_DIR};ESPALIER_CLANG_TIDY=${ESPALIER_CLANG_TIDY};ESPALIER_COMPILER=${CMAKE_CXX_COMPILER};ESPALIER_TIDY_TARGETS=${targets};PYTHONDONTWRITEBYTECODE=1")
+endfunction()
