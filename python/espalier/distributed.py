@@ -1,5 +1,9 @@
 """The process group of a job's ranks."""
 
+import os
+import socket
+import warnings
+
 import numpy as np
 
 from espalier import _core
@@ -50,9 +54,37 @@ class ProcessGroup:
         """Blocks until every rank has called it."""
         self._core.barrier(timeout)
 
+    def set_torch_environment(self):
+        """Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, of which torch.distributed.init_process_group
+        makes its own group: a free port of rank 0's machine. Every rank calls it.
+
+        torch's groups (gloo, NCCL) send in plaintext, also in a job with mutual TLS; a warning says so there. The sums of
+        this group do not.
+        """
+        if os.environ.get("ESPALIER_TLS_CA"):
+            warnings.warn("torch.distributed sends in plaintext between the ranks of a job with mutual TLS; the ProcessGroup "
+                          "of espalier does not", stacklevel=2)
+        host = os.environ.get("ESPALIER_LOCAL_ADDRESS") or "127.0.0.1"
+        hosts = [row.tobytes().rstrip(b"\0").decode() for row in self.all_gather(_padded(host))]
+        port = np.zeros(1, np.int64)
+        if self.rank == 0:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            with socket.socket(family, socket.SOCK_STREAM) as free:
+                free.bind((host, 0))
+                port[0] = free.getsockname()[1]
+        self.broadcast(port)
+        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.size),
+                          LOCAL_RANK=str(hosts[:self.rank].count(hosts[self.rank])), MASTER_ADDR=hosts[0],
+                          MASTER_PORT=str(port[0]))
+
     def leave(self):
         """Leaves the group: operations of other ranks that need this one fail with Unavailable."""
         self._core.leave()
+
+
+def _padded(text):
+    """`text` as bytes [256]."""
+    return np.frombuffer(text.encode().ljust(256, b"\0"), np.uint8)
 
 
 def _in_place(array, operation):
