@@ -24,7 +24,11 @@ constexpr std::chrono::milliseconds kSignalInterval(50);
 // Runs one task at a time. Never ends: the interpreter may exit while a task runs.
 class Helper {
  public:
-  // Starts the task. Only one caller at a time.
+  bool is_busy() {
+    const std::lock_guard lock(mutex_);
+    return task_ != nullptr;
+  }
+  // Starts the task; the helper is not busy.
   void Start(const std::function<void()>& task) {
     {
       const std::lock_guard lock(mutex_);
@@ -61,8 +65,8 @@ class Helper {
   const std::function<void()>* task_ = nullptr;
 };
 
-// The helper of the main thread; null in other threads, and in processes that were forked after it was made, which
-// threads do not follow.
+// The helper of the main thread; null in other threads, in a signal handler that runs while the helper is busy, and in
+// processes that were forked after it was made, which threads do not follow.
 Helper* HelperOfThisThread() {
   static const auto main_thread =
       nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
@@ -73,7 +77,7 @@ Helper* HelperOfThisThread() {
     std::thread([made] { made->Loop(); }).detach();
     return made;
   }();
-  return getpid() == process ? helper : nullptr;
+  return getpid() == process && !helper->is_busy() ? helper : nullptr;
 }
 
 }  // namespace
