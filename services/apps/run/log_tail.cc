@@ -5,6 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "services/base/shorten.h"
+
 namespace espalier::run {
 namespace {
 
@@ -21,14 +23,6 @@ std::string Upper(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
-}
-
-// Not within a character of UTF-8.
-std::string Shortened(std::string line) {
-  if (line.size() <= kMostBytesOfALine) return line;
-  size_t end = kMostBytesOfALine;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;
-  return line.substr(0, end) + " ...";
 }
 
 }  // namespace
@@ -58,7 +52,7 @@ std::vector<std::string> LastLines(const std::string& path, size_t count) {
   for (std::string line; std::getline(file, line);) lines.push_back(std::move(line));
   if (first > 0 && !lines.empty()) lines.erase(lines.begin());  // cut in its middle
   if (lines.size() > count) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(count));
-  for (std::string& line : lines) line = Shortened(ReadableLine(line));
+  for (std::string& line : lines) line = ShortenMiddle(ReadableLine(line), kMostBytesOfALine);
   return lines;
 }
 

@@ -11,8 +11,11 @@
 namespace espalier::run {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 TEST(LogTailTest, GivesTheLastLinesReadably) {
   const std::string path = testing::TempDir() + "log-tail-" + std::to_string(getpid());
@@ -29,13 +32,24 @@ TEST(LogTailTest, GivesTheLastLinesReadably) {
   unlink(path.c_str());
 }
 
-TEST(LogTailTest, CutsLongLinesBetweenCharacters) {
+TEST(LogTailTest, LongLinesLoseTheirMiddleBetweenCharacters) {
   const std::string path = testing::TempDir() + "log-tail-long-" + std::to_string(getpid());
-  std::string arrows = "xx";  // byte 400 is the third of an arrow
-  for (int i = 0; i < 200; ++i) arrows += "\u2192";
-  std::ofstream(path) << std::string(400, 'a') << "\n" << std::string(401, 'b') << "\n" << arrows << "\n";
-  EXPECT_THAT(LastLines(path, 3),
-              ElementsAre(std::string(400, 'a'), std::string(400, 'b') + " ...", arrows.substr(0, 398) + " ..."));
+  const auto arrows = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += "\u2192";
+    return text;
+  };
+  std::ofstream(path) << std::string(400, 'a') << "\n"
+                      << std::string(401, 'b') << "\n"
+                      << "x" << arrows(200) << "\n"
+                      << R"({"level":"error","message":"cannot go on","error":"the module fails:\n)"
+                      << std::string(5000, 'n') << R"(\nRuntimeError: sizes differ"})"
+                      << "\n";
+  EXPECT_THAT(LastLines(path, 4),
+              ElementsAre(std::string(400, 'a'), std::string(197, 'b') + " ... " + std::string(198, 'b'),
+                          "x" + arrows(65) + " ... " + arrows(66),
+                          AllOf(StartsWith("ERROR cannot go on error=the module fails:"),
+                                EndsWith("n?RuntimeError: sizes differ"))));
   unlink(path.c_str());
 }
 
