@@ -59,6 +59,13 @@ class Block:
         """Returns the global ids of the edges: int64 [edges]; empty unless the loader has `edge_ids=True`."""
         return self._relation(etype)[2]
 
+    @property
+    def edata(self):
+        """{EID: global ids of the edges}; of several edge types {EID: {canonical edge type: ids}}."""
+        if len(self._schema.edge_types) == 1:
+            return {EID: self.edge_ids()}
+        return {EID: {names: self.edge_ids(names) for names in self.canonical_etypes}}
+
     def __repr__(self):
         names = self._schema.node_types
         return (f"Block(src={dict(zip(names, self._num_src))}, dst={dict(zip(names, self._num_dst))}, "
@@ -124,7 +131,11 @@ class LinkBatch:
 
 class MiniBatch:
     """A sampled mini-batch. The same for the same (seeds, loader's seed, epoch, step, rank), whatever the partitions,
-    servers, threads and samplers, and the one that the C++ trainer has."""
+    servers, threads and samplers, and the one that the C++ trainer has.
+
+    Its arrays are views of one memory, which lives as long as any of them: input_nodes, output_nodes and the ids of the
+    blocks' nodes change together.
+    """
 
     def __init__(self, schema, core, fetches):
         self._schema, self._core, self._fetches = schema, core, fetches

@@ -4,7 +4,7 @@ import numpy as np
 
 from espalier import _core
 from espalier.block import MiniBatch
-from espalier.errors import InvalidArgument
+from espalier.errors import FailedPrecondition, InvalidArgument, NotFound
 from espalier.types import to_ids, to_int
 
 
@@ -140,6 +140,8 @@ class _Loader:
         self._settings = settings
         self._epoch, self._step = 0, 0  # of the next batch
         self._begun = False  # whether an iteration has taken batches of this epoch
+        self._iteration = 0  # number of the newest iteration
+        self._num_items = 0  # that an epoch takes, of all ranks or of the rank with the most
 
     @staticmethod
     def _columns(schema, names):
@@ -155,17 +157,29 @@ class _Loader:
         return {"epoch": self._epoch, "step": self._step}
 
     def load_state_dict(self, state):
-        self._epoch, self._step, self._begun = int(state["epoch"]), int(state["step"]), False
+        self._epoch = to_int(state["epoch"], "epoch", most=2**32 - 1)
+        self._step, self._begun = to_int(state["step"], "step", most=2**32 - 1), False
 
     def set_epoch(self, epoch):
         """Makes the next iteration epoch `epoch`, from its first step."""
-        self._epoch, self._step, self._begun = int(epoch), 0, False
+        self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
+
+    def __len__(self):
+        """Number of batches of an epoch."""
+        size = self._settings.batch_size
+        return self._num_items // size if self._settings.drop_last else -(-self._num_items // size)
 
     def __iter__(self):
         if self._begun:  # and left before its end
             self.set_epoch(self._epoch + 1)
         self._core.start_epoch(self._epoch, self._step)
+        self._iteration += 1
+        return self._batches(self._iteration)
+
+    def _batches(self, iteration):
         while True:
+            if iteration != self._iteration:
+                raise FailedPrecondition("a newer iteration of this loader has begun; one loader has one at a time")
             batch = self._core.next(None)
             if batch is None:
                 self.set_epoch(self._epoch + 1)
@@ -176,6 +190,18 @@ class _Loader:
     def cancel(self):
         """Ends the epoch early, from any thread: a pending batch raises Cancelled."""
         self._core.cancel()
+
+
+def _size_of_parts(splits, numbers, seeds):
+    sizes = {(number, name): dict(train=train, validation=validation, test=test)
+             for number, name, train, validation, test in splits}
+    if seeds.part not in ("train", "validation", "test"):
+        raise InvalidArgument(f"part {seeds.part!r} of a split; expected 'train', 'validation' or 'test'")
+    missing = [number for number in numbers if (number, seeds.split) not in sizes]
+    if missing:
+        names = sorted({name for number, name in sizes if number in numbers})
+        raise NotFound(f"there is no split {seeds.split!r}; there are {', '.join(names) or 'none'}")
+    return sum(sizes[number, seeds.split][seeds.part] for number in numbers)
 
 
 class DistNodeDataLoader(_Loader):
@@ -194,6 +220,7 @@ class DistNodeDataLoader(_Loader):
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
         if isinstance(nodes, NodesOf):
             number = g._schema.node_type(nodes.ntype)
+            self._num_items = _size_of_parts(g._core.node_splits, [number], nodes)
             self._core = _core.nodes_of_split(g._core, self._settings, number, nodes.split, nodes.part)
             return
         ntype = None
@@ -203,8 +230,8 @@ class DistNodeDataLoader(_Loader):
             (ntype, nodes), = nodes.items()
         largest = getattr(nodes, "largest", None)
         ids = to_ids(nodes, "nodes")
-        self._core = _core.nodes_of_rank(g._core, self._settings, g._schema.node_type(ntype), ids,
-                                         len(ids) if largest is None else largest)
+        self._num_items = len(ids) if largest is None else largest
+        self._core = _core.nodes_of_rank(g._core, self._settings, g._schema.node_type(ntype), ids, self._num_items)
 
 
 class DistEdgeDataLoader(_Loader):
@@ -237,6 +264,7 @@ class DistEdgeDataLoader(_Loader):
                 {number: number for number in numbers} if reverse_etypes is None else
                 {schema.edge_type(a): schema.edge_type(b) for a, b in reverse_etypes.items()})
         if isinstance(edges, EdgesOf):
+            self._num_items = _size_of_parts(g._core.edge_splits, numbers, edges)
             self._core = _core.edges_of_split(g._core, self._settings, settings, numbers, edges.split, edges.part)
             return
         if isinstance(edges, dict):
@@ -247,6 +275,7 @@ class DistEdgeDataLoader(_Loader):
             largest = len(ids)
         else:
             sources, destinations, ids, largest = edges.sources, edges.destinations, edges.ids, edges.largest
+        self._num_items = largest
         self._core = _core.edges_of_rank(g._core, self._settings, settings, numbers[0],
                                          np.ascontiguousarray(sources), np.ascontiguousarray(destinations), ids, largest)
 

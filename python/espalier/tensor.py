@@ -41,6 +41,8 @@ class DistTensor:
         the input graph, not on the partitioning. persistent: the rows stay until `drop`, or the job's end; otherwise
         until this object ends. AlreadyExists: a tensor of that name has another shape or dtype.
         """
+        if name is not None and not isinstance(name, str):
+            raise InvalidArgument(f"a tensor's name must be a string, not {name!r}")
         shape = tuple(to_int(size, "a size of the shape") for size in (shape if np.ndim(shape) else (shape,)))
         if ntype is not None:
             of, number, rows, row_shape = "nodes", g._schema.node_type(ntype), 0, shape
