@@ -232,7 +232,7 @@ Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::Dry
   ASSIGN_OR_RETURN(std::string forbidden, ForbiddenReferences(client, action, training, policy));
   if (!forbidden.empty()) {
     return plan::Observed::DryRun{
-        .generation = training.meta.generation, .refusal = Refusal::kNotAllowed, .error = std::move(forbidden)};
+        .generation = training.meta.generation, .refusal = Refusal::kPodRules, .error = std::move(forbidden)};
   }
   Attempt attempt(client, training, field_manager);
   plan::Observed::DryRun all{.generation = training.meta.generation};

@@ -60,7 +60,7 @@ plan::Observed::DryRun Tried(const Json& spec, const PodPolicy& policy) {
 
 void ExpectRefused(const Way& way, const std::string& name, const PodPolicy& policy) {
   const plan::Observed::DryRun answer = Tried(Named(way.spec, name), policy);
-  EXPECT_EQ(answer.refusal, Refusal::kNotAllowed) << way.path << ", " << name;
+  EXPECT_EQ(answer.refusal, Refusal::kPodRules) << way.path << ", " << name;
   EXPECT_THAT(answer.error, StartsWith(std::string(way.path) + ": ")) << name;
   EXPECT_THAT(answer.error, HasSubstr("'" + name + "'"));
 }

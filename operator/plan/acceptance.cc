@@ -94,7 +94,7 @@ bool IsRefused(const api::DistTraining& training, const Observed::DryRun& dry_ru
 
 const char* ReasonOf(Refusal refusal) {
   if (refusal == Refusal::kTemplate) return kInvalidTemplate;
-  if (refusal == Refusal::kNotAllowed) return kNotAllowed;
+  if (refusal == Refusal::kPodRules) return kNotAllowed;
   return refusal == Refusal::kName ? kNameTaken : kRefused;
 }
 

@@ -67,11 +67,11 @@ struct Observed {
   struct DryRun {
     enum class Refusal {
       kNone,
-      kTemplate,    // by what the document says
-      kForbidden,   // by a quota, policy or permission, whatever the template says
-      kWebhook,     // an admission webhook is out of reach
-      kNotAllowed,  // by the administrator's rules on what pods may use (controller/pod_policy.h)
-      kName,        // another object has the name: nothing is known of the template
+      kTemplate,   // by what the document says
+      kForbidden,  // by a quota, policy or permission, whatever the template says
+      kWebhook,    // an admission webhook is out of reach
+      kPodRules,   // by the administrator's rules on what pods may use (controller/pod_policy.h)
+      kName,       // another object has the name: nothing is known of the template
     };
     int64_t generation = 0;
     bool is_due = false;  // to be asked again: what was refused then may be accepted now

@@ -75,7 +75,7 @@ TEST(TroublesTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
     }
     Observed seen = scene.cluster().Now();
     seen.dry_run = Observed::DryRun{.generation = scene.cluster().training().meta.generation,
-                                    .refusal = Observed::DryRun::Refusal::kNotAllowed,
+                                    .refusal = Observed::DryRun::Refusal::kPodRules,
                                     .error = "spec.trainers.image: the image 'x' is not allowed here"};
     const Plan plan = MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now());
     const api::Condition* const accepted = api::FindCondition(plan.status, api::kAccepted);
