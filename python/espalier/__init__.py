@@ -12,6 +12,7 @@ type, int64; `DistGraph.to_global_ids` converts the ids of the input graph to th
 """
 
 from espalier import audit, checkpoint, optim, programs
+from espalier._core import __version__
 from espalier.block import EID, NID, Block, LinkBatch, MiniBatch
 from espalier.dataloading import (
     DistEdgeDataLoader,
@@ -58,5 +59,3 @@ from espalier.sampling import (
 from espalier.saved import list_saved_tensors, load_tensors, remove_saved_tensors, save_tensors
 from espalier.splits import EdgeShare, NodeShare, edge_split, node_split
 from espalier.tensor import DistTensor
-
-__version__ = "0.1.0"
