@@ -56,12 +56,13 @@ if [ -n "$e2e_cluster" ]; then
 fi
 
 # Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two), and look at
-# the sources with the clang-format that they were formatted with, and with the clang-tidy of the same release.
-if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard, clang_format, clang_tidy' 2>/dev/null; then
+# the sources with the clang-format that they were formatted with, and with the clang-tidy of the same release. The Python
+# package is compiled with nanobind.
+if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard, clang_format, clang_tidy, nanobind' 2>/dev/null; then
   echo "== preparing build/python"
   python3 -m venv build/python
   build/python/bin/pip install --quiet 'numpy==1.26.4' 'safetensors==0.4.5' 'tensorboard==2.18.0' \
-    'clang-format==14.0.6' 'clang-tidy==14.0.6'
+    'clang-format==14.0.6' 'clang-tidy==14.0.6' "$(grep -o 'nanobind==[0-9.]*' python/pyproject.toml)"
 fi
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}"
@@ -72,10 +73,12 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-suppressions=$PWD/services/cmake/tsan.supp 
 mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
+  python_module=OFF
+  if [ "$preset" = release ]; then python_module=ON; fi
   cmake --preset "$preset" -DESPALIER_TORCH="${ESPALIER_TORCH:-}" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_S3PROXY="$S3PROXY" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
     -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
-    -DESPALIER_UNIT_TESTS="$unit_tests_of_release" \
+    -DESPALIER_UNIT_TESTS="$unit_tests_of_release" -DESPALIER_PYTHON_MODULE="$python_module" \
     >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"

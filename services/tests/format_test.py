@@ -13,7 +13,7 @@ FILES_PER_PROCESS = 50
 
 class FormatTest(unittest.TestCase):
     def test_clang_format_changes_nothing(self):
-        files = [path for folder in ("services", "operator") for ending in ("*.cc", "*.h")
+        files = [path for folder in ("services", "operator", "python") for ending in ("*.cc", "*.h")
                  for path in sorted((SOURCE / folder).rglob(ending))]
         self.assertGreater(len(files), 1000)
         pieces = [files[first : first + FILES_PER_PROCESS] for first in range(0, len(files), FILES_PER_PROCESS)]
