@@ -6,6 +6,7 @@ What a block is stands behind the three backticks:
     sh                commands of bash; `sh exit 64`: that end with this exit code
     sh ctrl-c         a run that is interrupted after its first epochs, and ends with exit code 75
     python            a program
+    python espalier   a program with the package espalier, where it is built
     yaml, below a line <!-- file: NAME -->: written to that file
     anything else     is not run: output, what a shell is set up with, and what needs a cluster (`sh cluster`: the
                       story `first_job` of e2e runs it), DGL or the tools of AWS
@@ -13,6 +14,7 @@ What a block is stands behind the three backticks:
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import pathlib
 import re
@@ -45,6 +47,8 @@ def blocks(path):
 
 
 def is_run(kind):
+    if kind == "python espalier":
+        return importlib.util.find_spec("espalier") is not None
     return kind == "python" or re.fullmatch(r"sh( exit \d+| ctrl-c)?", kind)
 
 
@@ -98,7 +102,7 @@ class GuideTest(unittest.TestCase):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="espalier-guide-"))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         (self.dir / "services").symlink_to(SOURCE / "services")
-        names = ("LANG", "TMPDIR", "LD_LIBRARY_PATH")
+        names = ("LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
         self.environment = {name: os.environ[name] for name in names if name in os.environ}
         self.environment["HOME"] = str(self.dir / "home")  # with a cache of its own
         python = str(pathlib.Path(sys.executable).parent)
