@@ -30,7 +30,7 @@ class Audit {
 
   void Record(const LoadedBatch& loaded) {
     const sampler::MiniBatch& batch = loaded.batch;
-    Wait({}, graph_->CallDeadline(), [&](Deadline deadline) -> Status {
+    CallInterruptibly({}, graph_->CallDeadline(), [&](Deadline deadline) -> Status {
       std::vector<Tensor> original_ids;
       for (uint16_t type = 0; type < batch.nodes.size(); ++type) {
         ASSIGN_OR_RETURN(Tensor ids, graph_->GatherNodeRows(NodeTypeId(type), graph::kOriginalIdColumn,

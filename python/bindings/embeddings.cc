@@ -22,6 +22,7 @@
 #include "python/bindings/waits.h"
 #include "services/client/embedding/embedding_table.h"
 #include "services/client/saved_embeddings.h"
+#include "services/collective/agreement.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -71,8 +72,14 @@ std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& gro
     const DistGraph handle = graph.WithStop(deadline.stop());
     options.stop = deadline.stop();
     std::unique_ptr<client::SavedEmbedding> saved;
-    if (!resume_from.empty()) {
-      ASSIGN_OR_RETURN(saved, client::SavedEmbedding::Open(handle, resume_from, {options.rows, name}, stores));
+    if (!resume_from.empty()) {  // rank 0 reads it, and all ranks end with its error
+      Status opened;
+      if (ranks.rank() == Rank(0)) {
+        auto file = client::SavedEmbedding::Open(handle, resume_from, {options.rows, name}, stores);
+        opened = file.status();
+        if (file.ok()) saved = *std::move(file);
+      }
+      RETURN_IF_ERROR(collective::AgreeOn(opened, ranks, options.call_timeout));
     }
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
                      EmbeddingTable::Create(graph.embeddings(), ranks, options, saved.get()));
@@ -86,8 +93,9 @@ nb::object Gather(EmbeddingTable& table, const DistGraph& graph, const IdArray& 
   CheckIds(ids);
   const std::span<const int64_t> rows(ids.data(), ids.size());
   Tensor values = Tensor::Uninitialized(DType::kF32, {static_cast<int64_t>(ids.size()), table.size()});
-  Wait(timeout, graph.CallDeadline(),
-       [&](Deadline deadline) { return table.GatherRowsInto(rows, values.mutable_values<float>(), deadline); });
+  CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
+    return table.GatherRowsInto(rows, values.mutable_values<float>(), deadline);
+  });
   return ShareWithNumpy(values);
 }
 
@@ -98,8 +106,8 @@ void Step(EmbeddingTable& table, const DistGraph& graph, const IdArray& ids, con
   CheckIds(ids);
   const std::span<const int64_t> rows(ids.data(), ids.size());
   const std::span<const float> values(gradients.data(), gradients.size());
-  Wait(timeout, graph.CallDeadline(),
-       [&](Deadline deadline) { return table.Step(rows, values, learning_rate, deadline); });
+  CallInterruptibly(timeout, graph.CallDeadline(),
+                    [&](Deadline deadline) { return table.Step(rows, values, learning_rate, deadline); });
 }
 
 // (of, type, name): what a tensor's rows stand for, and its name.
@@ -111,14 +119,14 @@ void Save(const DistGraph& graph, const std::string& uri, const std::vector<Tens
   for (const auto& [of, type, name] : tensors) names.push_back({MakeRowSpace(graph, of, type, 0), name});
   client::SaveOptions options{.notes = notes, .stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
   for (const EmbeddingTable* table : embeddings) options.embeddings.push_back(table->Now());
-  WaitWith(graph, [&](const DistGraph& handle) { return client::SaveTensors(handle, names, uri, options); });
+  CallWithStop(graph, [&](const DistGraph& handle) { return client::SaveTensors(handle, names, uri, options); });
 }
 
 std::pair<std::vector<client::DistTensor>, Environment> Load(const DistGraph& graph, const std::string& uri,
                                                              const Environment& environment) {
   const client::LoadOptions options{.stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
   client::LoadedTensors loaded =
-      WaitWith(graph, [&](const DistGraph& handle) { return client::LoadTensors(handle, uri, options); });
+      CallWithStop(graph, [&](const DistGraph& handle) { return client::LoadTensors(handle, uri, options); });
   return {std::move(loaded.tensors), std::move(loaded.notes)};
 }
 
@@ -134,7 +142,8 @@ void BindEmbeddings(nb::module_& m) {
       .def(
           "await_steps",
           [](EmbeddingTable& table, const DistGraph& graph, Seconds timeout) {
-            Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return table.AwaitSteps(deadline); });
+            CallInterruptibly(timeout, graph.CallDeadline(),
+                              [&](Deadline deadline) { return table.AwaitSteps(deadline); });
           },
           "graph"_a, "timeout"_a.none())
       .def("drop", [](EmbeddingTable& table, ProcessGroup& group) {
@@ -146,11 +155,11 @@ void BindEmbeddings(nb::module_& m) {
   m.def("load_tensors", &Load);
   m.def("list_saved_tensors", [](const std::string& uri, const Environment& environment) {
     const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
-    return Wait({}, Deadline::Never(), [&](Deadline) { return client::ListSavedTensors(uri, stores); });
+    return CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return client::ListSavedTensors(uri, stores); });
   });
   m.def("remove_saved_tensors", [](const std::string& uri, const Environment& environment) {
     const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
-    Wait({}, Deadline::Never(), [&](Deadline) { return client::RemoveSavedTensors(uri, stores); });
+    CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return client::RemoveSavedTensors(uri, stores); });
   });
 }
 

@@ -17,6 +17,7 @@
 
 #include "python/bindings/arrays.h"
 #include "python/bindings/bindings.h"
+#include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
 #include "services/client/dist_graph.h"
 #include "services/client/edge_split.h"
@@ -54,14 +55,6 @@ EdgeTypeId EdgeType(const DistGraph& graph, uint32_t type) {
   const EdgeTypeId id(static_cast<uint16_t>(type));
   ThrowIfError(graph.schema().CheckEdgeType(id));
   return id;
-}
-
-graph::SplitPartName Part(const std::string& name) {
-  for (const auto part :
-       {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
-    if (name == graph::NameOf(part)) return part;
-  }
-  throw StatusError(InvalidArgument("part '" + name + "' of a split; expected train, validation or test"));
 }
 
 client::SplitBy By(bool local) { return local ? client::SplitBy::kLocality : client::SplitBy::kEven; }
@@ -148,7 +141,7 @@ nb::object Owners(const DistGraph& graph, OfType type, const IdArray& ids, uint6
 nb::object Rows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids, Seconds timeout) {
   const NodeTypeId node_type = NodeType(graph, type);
   const auto nodes = SpanOf<GlobalNodeId>(ids);
-  return ShareWithNumpy(Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) {
+  return ShareWithNumpy(CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
     return graph.GatherNodeRows(node_type, column, nodes, deadline);
   }));
 }
@@ -156,8 +149,9 @@ nb::object EdgeRows(const DistGraph& graph, uint32_t type, const std::string& co
                     Seconds timeout) {
   const EdgeTypeId edge_type = EdgeType(graph, type);
   const auto edges = SpanOf<GlobalEdgeId>(ids);
-  return ToNumpy(Wait(timeout, graph.CallDeadline(),
-                      [&](Deadline deadline) { return graph.GatherEdgeRows(edge_type, column, edges, deadline); }));
+  return ToNumpy(CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
+    return graph.GatherEdgeRows(edge_type, column, edges, deadline);
+  }));
 }
 
 nb::list Sample(const DistGraph& graph, const std::map<uint32_t, IdArray>& seeds,
@@ -167,22 +161,23 @@ nb::list Sample(const DistGraph& graph, const std::map<uint32_t, IdArray>& seeds
   client::Fanouts by_type;
   for (const auto& [type, fanout] : fanouts) by_type[EdgeType(graph, type)] = fanout;
   const client::DrawOptions options = Draws(seed, hop, replace, weight, method);
-  return ToPython(Wait(timeout, graph.CallDeadline(),
-                       [&](Deadline deadline) { return graph.SampleNeighbors(nodes, by_type, options, deadline); }));
+  return ToPython(CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
+    return graph.SampleNeighbors(nodes, by_type, options, deadline);
+  }));
 }
 
 nb::list InSubgraph(const DistGraph& graph, const std::map<uint32_t, IdArray>& nodes, Seconds timeout) {
   const client::NodesByType by_type = ByType(graph, nodes);
-  return ToPython(
-      Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return graph.InSubgraph(by_type, deadline); }));
+  return ToPython(CallInterruptibly(timeout, graph.CallDeadline(),
+                                    [&](Deadline deadline) { return graph.InSubgraph(by_type, deadline); }));
 }
 
 // (nodes by type, [(edge type, edge ids, sources, destinations)])
 nb::tuple EdgeSubgraph(const DistGraph& graph, const std::map<uint32_t, IdArray>& edges, Seconds timeout) {
   client::EdgesByType by_type;
   for (const auto& [type, ids] : edges) by_type[EdgeType(graph, type)] = VectorOf<GlobalEdgeId>(ids);
-  client::Subgraph subgraph =
-      Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return graph.EdgeSubgraph(by_type, deadline); });
+  client::Subgraph subgraph = CallInterruptibly(
+      timeout, graph.CallDeadline(), [&](Deadline deadline) { return graph.EdgeSubgraph(by_type, deadline); });
   nb::list nodes, relations;
   for (std::vector<GlobalNodeId>& of_type : subgraph.nodes) nodes.append(TakeIds(std::move(of_type)));
   for (client::SubgraphRelation& relation : subgraph.relations) {
@@ -201,8 +196,8 @@ nb::object RandomWalk(const DistGraph& graph, const IdArray& starts, const std::
                                .seed = seed};
   for (const uint32_t type : metapath) options.metapath.push_back(EdgeType(graph, type));
   const auto nodes = VectorOf<GlobalNodeId>(starts);
-  sampler::RandomWalks walks = Wait(timeout, graph.CallDeadline(),
-                                    [&](Deadline deadline) { return graph.RandomWalk(nodes, options, deadline); });
+  sampler::RandomWalks walks = CallInterruptibly(
+      timeout, graph.CallDeadline(), [&](Deadline deadline) { return graph.RandomWalk(nodes, options, deadline); });
   // kNoNode is -1 as int64, which DGL has behind a walk's end as well.
   auto* kept = new std::vector<GlobalNodeId>(std::move(walks.nodes));
   const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<GlobalNodeId>*>(memory); });
@@ -220,7 +215,7 @@ nb::tuple PinSageNeighbors(const DistGraph& graph, const IdArray& seeds, const s
                                   .seed = seed};
   for (const uint32_t type : metapath) options.metapath.push_back(EdgeType(graph, type));
   const auto nodes = VectorOf<GlobalNodeId>(seeds);
-  sampler::PinSageNeighbors found = Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) {
+  sampler::PinSageNeighbors found = CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
     return graph.PinSageNeighbors(nodes, options, deadline);
   });
   return nb::make_tuple(TakeIds(std::move(found.offsets)), TakeIds(std::move(found.neighbors)),
@@ -232,7 +227,7 @@ nb::list CallFunction(const DistGraph& graph, std::optional<uint32_t> partition,
   const std::string text(request.c_str(), request.size());
   const auto effect = changes_tensors ? client::TensorEffect::kChanges : client::TensorEffect::kNone;
   const std::vector<std::string> responses =
-      Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) -> Result<std::vector<std::string>> {
+      CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) -> Result<std::vector<std::string>> {
         if (!partition) return graph.CallFunctionEverywhere(function, text, effect, deadline);
         if (*partition >= graph.book().num_partitions()) {
           return InvalidArgument("partition " + std::to_string(*partition) + " does not exist; there are " +
@@ -310,21 +305,23 @@ void BindQueries(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const IdArray& ids, Seconds timeout) {
              const NodeTypeId node_type = NodeType(g, type);
              const auto originals = SpanOf<OriginalNodeId>(ids);
-             return TakeIds(Wait(timeout, g.CallDeadline(),
-                                 [&](Deadline deadline) { return g.ToGlobalIds(node_type, originals, deadline); }));
+             return TakeIds(CallInterruptibly(timeout, g.CallDeadline(), [&](Deadline deadline) {
+               return g.ToGlobalIds(node_type, originals, deadline);
+             }));
            })
       .def("split_nodes",
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part, Seconds timeout) {
              const NodeTypeId node_type = NodeType(g, type);
-             const graph::SplitPartName which = Part(part);
-             return TakeIds(Wait(timeout, g.CallDeadline(),
-                                 [&](Deadline deadline) { return g.SplitNodes(node_type, split, which, deadline); }));
+             const graph::SplitPartName which = ParsePart(part);
+             return TakeIds(CallInterruptibly(timeout, g.CallDeadline(), [&](Deadline deadline) {
+               return g.SplitNodes(node_type, split, which, deadline);
+             }));
            })
       .def("split_edges",
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part) {
              const EdgeTypeId edge_type = EdgeType(g, type);
-             const graph::SplitPartName which = Part(part);
-             client::EdgeList list = WaitWith(
+             const graph::SplitPartName which = ParsePart(part);
+             client::EdgeList list = CallWithStop(
                  g, [&](const DistGraph& handle) { return client::SplitEdges(handle, edge_type, split, which); });
              return nb::make_tuple(TakeIds(std::move(list.sources)), TakeIds(std::move(list.destinations)));
            })
@@ -332,15 +329,17 @@ void BindQueries(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const IdArray& ids, Seconds timeout) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const auto edges = SpanOf<GlobalEdgeId>(ids);
-             return ToNumpy(Wait(timeout, g.CallDeadline(),
-                                 [&](Deadline deadline) { return g.FindEdges(edge_type, edges, deadline); }));
+             return ToNumpy(CallInterruptibly(timeout, g.CallDeadline(), [&](Deadline deadline) {
+               return g.FindEdges(edge_type, edges, deadline);
+             }));
            })
       .def("in_degrees",
            [](const DistGraph& g, uint32_t type, const IdArray& ids, Seconds timeout) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const auto nodes = SpanOf<GlobalNodeId>(ids);
-             return ToNumpy(Wait(timeout, g.CallDeadline(),
-                                 [&](Deadline deadline) { return g.InDegrees(edge_type, nodes, deadline); }));
+             return ToNumpy(CallInterruptibly(timeout, g.CallDeadline(), [&](Deadline deadline) {
+               return g.InDegrees(edge_type, nodes, deadline);
+             }));
            })
       .def("sample_neighbors", &Sample)
       .def("in_subgraph", &InSubgraph)
@@ -357,8 +356,8 @@ void BindSplits(nb::class_<DistGraph>& graph) {
       .def("node_split_of_part",
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part, bool local) {
              const NodeTypeId node_type = NodeType(g, type);
-             const graph::SplitPartName which = Part(part);
-             client::NodeShare share = WaitWith(g, [&](const DistGraph& handle) {
+             const graph::SplitPartName which = ParsePart(part);
+             client::NodeShare share = CallWithStop(g, [&](const DistGraph& handle) {
                return client::NodeSplit(handle, node_type, split, which, {.by = By(local)});
              });
              return nb::make_tuple(TakeIds(std::move(share.nodes)), share.largest);
@@ -372,7 +371,7 @@ void BindSplits(nb::class_<DistGraph>& graph) {
            })
       .def("node_split_of_mask",
            [](const DistGraph& g, const client::DistTensor& mask, bool local) {
-             client::NodeShare share = WaitWith(
+             client::NodeShare share = CallWithStop(
                  g, [&](const DistGraph& handle) { return client::NodeSplit(handle, mask, {.by = By(local)}); });
              return nb::make_tuple(TakeIds(std::move(share.nodes)), share.largest);
            })
@@ -380,8 +379,8 @@ void BindSplits(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part, bool local,
               const std::vector<std::string>& columns, bool want_ids) {
              const EdgeTypeId edge_type = EdgeType(g, type);
-             const graph::SplitPartName which = Part(part);
-             return ToPython(WaitWith(g, [&](const DistGraph& handle) {
+             const graph::SplitPartName which = ParsePart(part);
+             return ToPython(CallWithStop(g, [&](const DistGraph& handle) {
                return client::EdgeSplit(handle, edge_type, split, which,
                                         {.by = By(local), .columns = columns, .want_ids = want_ids});
              }));
@@ -390,13 +389,13 @@ void BindSplits(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const IdArray& ids, bool local) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const auto edges = SpanOf<GlobalEdgeId>(ids);
-             return ToPython(WaitWith(g, [&](const DistGraph& handle) {
+             return ToPython(CallWithStop(g, [&](const DistGraph& handle) {
                return client::EdgeSplit(handle, edge_type, edges, {.by = By(local)});
              }));
            })
       .def("edge_split_of_mask", [](const DistGraph& g, const client::DistTensor& mask, bool local) {
-        return ToPython(
-            WaitWith(g, [&](const DistGraph& handle) { return client::EdgeSplit(handle, mask, {.by = By(local)}); }));
+        return ToPython(CallWithStop(
+            g, [&](const DistGraph& handle) { return client::EdgeSplit(handle, mask, {.by = By(local)}); }));
       });
 }
 

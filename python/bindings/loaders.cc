@@ -19,6 +19,7 @@
 #include "python/bindings/arrays.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/loaded_batch.h"
+#include "python/bindings/rows.h"
 #include "python/bindings/waits.h"
 #include "services/client/edge_data_loader.h"
 #include "services/client/node_data_loader.h"
@@ -30,8 +31,6 @@ namespace espalier::python {
 namespace {
 
 using client::DistGraph;
-
-constexpr std::chrono::milliseconds kSignalInterval(50);
 
 // Rows that the loader gathers for each batch: of all nodes of a type that the batch reads, or of its seeds alone.
 struct Fetch {
@@ -143,14 +142,6 @@ client::SampledBy ByOf(const LoaderSettings& settings) {
   return settings.by_samplers ? client::SampledBy::kSamplers : client::SampledBy::kThisProcess;
 }
 
-graph::SplitPartName Part(const std::string& name) {
-  for (const auto part :
-       {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
-    if (name == graph::NameOf(part)) return part;
-  }
-  throw StatusError(InvalidArgument("part '" + name + "' of a split; expected train, validation or test"));
-}
-
 using NodeLoader = client::NodeDataLoader<LoadedBatch>;
 using EdgeLoader = client::EdgeDataLoader<LoadedBatch>;
 
@@ -172,14 +163,14 @@ template <class DataLoader, class Seeds, class Options>
 std::unique_ptr<Loader> Make(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings, Seeds seeds,
                              const Options& options) {
   const Collate collate = CollateOf(graph, settings);
-  std::unique_ptr<DataLoader> loader = WaitWith(
+  std::unique_ptr<DataLoader> loader = CallWithStop(
       *graph, [&](const DistGraph& handle) { return DataLoader::Make(handle, std::move(seeds), options, collate); });
   return std::make_unique<LoaderOf<DataLoader>>(std::move(loader));
 }
 
 std::unique_ptr<Loader> NodesOfSplit(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
                                      uint32_t type, const std::string& split, const std::string& part) {
-  return Make<NodeLoader>(graph, settings, client::NodesOfSplit{split, Part(part)},
+  return Make<NodeLoader>(graph, settings, client::NodesOfSplit{split, ParsePart(part)},
                           NodeOptions(*graph, type, settings));
 }
 
@@ -189,7 +180,7 @@ std::unique_ptr<Loader> NodesOfRank(const std::shared_ptr<DistGraph>& graph, con
                           NodeOptions(*graph, type, settings));
 }
 
-// What loaders of edges have beside.
+// Options of edge loaders only.
 struct EdgeSettings {
   std::string negatives = "Uniform";
   uint32_t negatives_per_edge = 0;
@@ -230,7 +221,7 @@ client::EdgeLoaderOptions EdgeOptions(const DistGraph& graph, const LoaderSettin
 std::unique_ptr<Loader> EdgesOfSplit(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
                                      const EdgeSettings& edges, const std::vector<uint32_t>& types,
                                      const std::string& split, const std::string& part) {
-  client::EdgesOfSplit seeds{{}, split, Part(part)};
+  client::EdgesOfSplit seeds{{}, split, ParsePart(part)};
   for (const uint32_t type : types) seeds.types.emplace_back(static_cast<uint16_t>(type));
   return Make<EdgeLoader>(graph, settings, std::move(seeds), EdgeOptions(*graph, settings, edges));
 }
@@ -247,20 +238,10 @@ std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, con
                           EdgeOptions(*graph, settings, edges));
 }
 
-// Waits in short turns: signals are handled between them, and an interrupted batch can be asked for again.
-std::optional<LoadedBatch> Next(Loader& loader, std::optional<double> timeout) {
-  const Deadline deadline =
-      timeout ? Deadline::After(std::chrono::nanoseconds(static_cast<int64_t>(*timeout * 1e9))) : Deadline::Never();
-  for (;;) {
-    std::optional<Result<std::optional<LoadedBatch>>> next;
-    {
-      const nb::gil_scoped_release released;
-      next.emplace(loader.NextBefore(deadline.AtMost(kSignalInterval)));
-    }
-    const bool goes_on = !next->ok() && next->status().code() == StatusCode::kDeadlineExceeded && !deadline.HasPassed();
-    if (!goes_on) return ValueOrThrow(*std::move(next));
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
+// The loader's own deadline ends no wait, so that DeadlineExceeded is the error of a batch.
+std::optional<LoadedBatch> Next(Loader& loader) {
+  return CallInterruptibly({}, Deadline::Never(),
+                           [&](const Deadline& deadline) { return loader.NextBefore(deadline); });
 }
 
 using BatchHandle = nb::pointer_and_handle<LoadedBatch>;
@@ -349,9 +330,9 @@ void BindLoaders(nb::module_& m) {
   nb::class_<Loader>(m, "Loader")
       .def("start_epoch",
            [](Loader& loader, uint32_t epoch, uint32_t first_step) {
-             Wait({}, Deadline::Never(), [&](Deadline) { return loader.StartEpoch(epoch, first_step); });
+             CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return loader.StartEpoch(epoch, first_step); });
            })
-      .def("next", &Next, "timeout"_a.none())
+      .def("next", &Next)
       .def("cancel", &Loader::Cancel, nb::call_guard<nb::gil_scoped_release>());
   m.def("nodes_of_split", &NodesOfSplit);
   m.def("nodes_of_rank", &NodesOfRank);

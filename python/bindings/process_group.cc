@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -13,6 +14,7 @@
 #include "python/bindings/process_group.h"
 #include "python/bindings/waits.h"
 #include "services/client/init_process_group.h"
+#include "services/collective/agreement.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -74,6 +76,14 @@ void BindProcessGroup(nb::module_& m) {
                      [](Collective& group, Deadline deadline) { return group.Barrier(deadline.WithoutStop()); });
           },
           "timeout"_a.none())
+      // Exchanges statuses: raises, on all ranks, the error of the lowest rank that has one.
+      .def("agree",
+           [](ProcessGroup& self, const std::string& code, const std::string& message) {
+             const Status own = code.empty() ? Status() : Status(CodeFromName(code), message);
+             self.Run({}, [&](Collective& group, const Deadline& deadline) {
+               return collective::AgreeOn(own, group, deadline.Remaining());
+             });
+           })
       .def("leave", [](ProcessGroup& self) {
         self.Run({}, [](Collective& group, Deadline) {
           group.Abandon();
@@ -83,7 +93,7 @@ void BindProcessGroup(nb::module_& m) {
   m.def(
       "init_process_group",
       [](const DistGraph& graph, Seconds timeout) {
-        std::unique_ptr<Collective> group = Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) {
+        std::unique_ptr<Collective> group = CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
           return client::InitProcessGroup(graph, graph.context(), deadline);
         });
         return std::make_unique<ProcessGroup>(std::move(group), graph.context().call_timeout);

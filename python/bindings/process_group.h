@@ -25,7 +25,7 @@ class ProcessGroup {
   // the graph's queries.
   template <class Call>
   void Run(std::optional<double> timeout, Call call) {
-    Wait(timeout, Deadline::After(timeout_), [&](Deadline deadline) {
+    CallInterruptibly(timeout, Deadline::After(timeout_), [&](Deadline deadline) {
       const std::stop_callback leave(deadline.stop(), [this] { group_->Abandon(); });
       return call(*group_, deadline);
     });

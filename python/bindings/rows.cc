@@ -13,6 +13,14 @@ client::RowSpace MakeRowSpace(const client::DistGraph& graph, const std::string&
   return rows;
 }
 
+graph::SplitPartName ParsePart(const std::string& name) {
+  for (const auto part :
+       {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
+    if (name == graph::NameOf(part)) return part;
+  }
+  throw StatusError(InvalidArgument("part '" + name + "' of a split; expected train, validation or test"));
+}
+
 client::Initializer MakeInitializer(const std::string& kind, const std::vector<double>& values, uint64_t seed) {
   using client::Initializer;
   const size_t num_values = kind == "uniform" || kind == "normal"            ? 2

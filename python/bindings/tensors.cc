@@ -36,7 +36,7 @@ DistTensor Create(const DistGraph& graph, const std::string& of, uint32_t type, 
       .name = name,
       .initializer = MakeInitializer(initializer, values, seed),
       .lifetime = persistent ? client::Lifetime::kPersistent : client::Lifetime::kScoped};
-  return WaitWith(graph, [&](const DistGraph& handle) { return DistTensor::Create(handle, options); });
+  return CallWithStop(graph, [&](const DistGraph& handle) { return DistTensor::Create(handle, options); });
 }
 
 using Write = Status (DistTensor::*)(std::span<const GlobalRowId>, const Tensor&, std::optional<Deadline>);
@@ -45,13 +45,15 @@ void WriteRows(DistTensor& tensor, const DistGraph& graph, const IdArray& rows, 
                Seconds timeout) {
   const Tensor copy = FromNumpy(values);
   const auto ids = SpanOf<GlobalRowId>(rows);
-  Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return (tensor.*kWrite)(ids, copy, deadline); });
+  CallInterruptibly(timeout, graph.CallDeadline(),
+                    [&](Deadline deadline) { return (tensor.*kWrite)(ids, copy, deadline); });
 }
 
 using Reduction = Result<Tensor> (DistTensor::*)(std::optional<Deadline>) const;
 template <Reduction kReduce>
 nb::object Reduce(const DistTensor& tensor, const DistGraph& graph, Seconds timeout) {
-  return ToNumpy(Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return (tensor.*kReduce)(deadline); }));
+  return ToNumpy(
+      CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) { return (tensor.*kReduce)(deadline); }));
 }
 
 }  // namespace
@@ -74,8 +76,8 @@ void BindTensors(nb::module_& m) {
           "read",
           [](const DistTensor& t, const DistGraph& graph, const IdArray& rows, Seconds timeout) {
             const auto ids = SpanOf<GlobalRowId>(rows);
-            return ShareWithNumpy(
-                Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.ReadRows(ids, deadline); }));
+            return ShareWithNumpy(CallInterruptibly(timeout, graph.CallDeadline(),
+                                                    [&](Deadline deadline) { return t.ReadRows(ids, deadline); }));
           },
           "graph"_a, "rows"_a, "timeout"_a.none())
       .def("write", &WriteRows<&DistTensor::WriteRows>, "graph"_a, "rows"_a, "values"_a, "timeout"_a.none())
@@ -85,13 +87,14 @@ void BindTensors(nb::module_& m) {
       .def(
           "logical_or",
           [](DistTensor& t, const DistGraph& graph, const DistTensor& other, Seconds timeout) {
-            Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.Or(other, deadline); });
+            CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.Or(other, deadline); });
           },
           "graph"_a, "other"_a, "timeout"_a.none())
       .def(
           "count_nonzero",
           [](const DistTensor& t, const DistGraph& graph, Seconds timeout) {
-            return Wait(timeout, graph.CallDeadline(), [&](Deadline deadline) { return t.CountNonzero(deadline); });
+            return CallInterruptibly(timeout, graph.CallDeadline(),
+                                     [&](Deadline deadline) { return t.CountNonzero(deadline); });
           },
           "graph"_a, "timeout"_a.none())
       .def("sum", &Reduce<&DistTensor::Sum>, "graph"_a, "timeout"_a.none())
@@ -103,11 +106,11 @@ void BindTensors(nb::module_& m) {
   m.def("create_tensor", &Create);
   m.def("open_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
     const RowSpace rows = MakeRowSpace(graph, of, type, 0);
-    return WaitWith(graph, [&](const DistGraph& handle) { return DistTensor::Open(handle, rows, name); });
+    return CallWithStop(graph, [&](const DistGraph& handle) { return DistTensor::Open(handle, rows, name); });
   });
   m.def("drop_tensor", [](const DistGraph& graph, const std::string& of, uint32_t type, const std::string& name) {
     const RowSpace rows = MakeRowSpace(graph, of, type, 0);
-    WaitWith(graph, [&](const DistGraph& handle) { return DistTensor::Drop(handle, rows, name); });
+    CallWithStop(graph, [&](const DistGraph& handle) { return DistTensor::Drop(handle, rows, name); });
   });
 }
 

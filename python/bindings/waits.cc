@@ -1,11 +1,13 @@
-// A signal interrupts no wait of the library: Python's C handler notes it, and its Python handler runs when the main
-// thread asks for it (PyErr_CheckSignals). So calls of the main thread run on one helper thread, while the main thread
-// waits and asks every kSignalInterval. The hand-over costs some microseconds.
+// A signal does not interrupt a wait in the library: Python runs its handlers only when the main thread calls
+// PyErr_CheckSignals. So calls of the main thread run on one helper thread, while the main thread waits and calls
+// PyErr_CheckSignals every kSignalInterval. The hand-over takes about 10 microseconds.
 #include "python/bindings/waits.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -20,6 +22,8 @@ namespace espalier::python {
 namespace {
 
 constexpr std::chrono::milliseconds kSignalInterval(50);
+
+unsigned long main_thread = 0;  // set on import; Python code must not run inside the guard of a static variable
 
 // Runs one task at a time. Never ends: the interpreter may exit while a task runs.
 class Helper {
@@ -68,8 +72,6 @@ class Helper {
 // The helper of the main thread; null in other threads, in a signal handler that runs while the helper is busy, and in
 // processes that were forked after it was made, which threads do not follow.
 Helper* HelperOfThisThread() {
-  static const auto main_thread =
-      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   if (PyThread_get_thread_ident() != main_thread) return nullptr;
   static const pid_t process = getpid();
   static Helper* const helper = [] {
@@ -81,6 +83,14 @@ Helper* HelperOfThisThread() {
 }
 
 }  // namespace
+
+Deadline ToDeadline(std::optional<double> timeout_seconds, const Deadline& default_deadline) {
+  constexpr double kForever = 1e9;
+  if (!timeout_seconds) return default_deadline;
+  if (std::isnan(*timeout_seconds)) throw StatusError(InvalidArgument("the timeout is not a number"));
+  if (*timeout_seconds > kForever) return Deadline::Never();
+  return Deadline::After(std::chrono::nanoseconds(static_cast<int64_t>(std::max(0.0, *timeout_seconds) * 1e9)));
+}
 
 void RunInterruptibly(const std::function<void(std::stop_token)>& body) {
   std::stop_source stop;
@@ -103,24 +113,28 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& body) {
     helper->Start(task);
     while (!helper->WaitFor(kSignalInterval)) {
       if (raised) continue;
-      const nb::gil_scoped_acquire acquired;
-      if (PyErr_CheckSignals() == 0) continue;
-      raised.emplace();  // takes the exception that is set
-      stop.request_stop();
+      {
+        const nb::gil_scoped_acquire acquired;
+        if (PyErr_CheckSignals() == 0) continue;
+        raised.emplace();  // takes the exception that is set
+      }
+      stop.request_stop();  // its callbacks may wait: without the lock
     }
   }
   if (raised) throw nb::python_error(*raised);
   if (thrown) std::rethrow_exception(thrown);
 }
 
+StatusCode CodeFromName(const std::string& name) {
+  for (int number = 0; number <= static_cast<int>(StatusCode::kUnauthenticated); ++number) {
+    if (name == StatusCodeName(static_cast<StatusCode>(number))) return static_cast<StatusCode>(number);
+  }
+  return StatusCode::kUnknown;
+}
+
 void BindErrors(nb::module_& m) {
-  m.def("exit_code", [](const std::string& code) {
-    for (int number = 0; number <= static_cast<int>(StatusCode::kUnauthenticated); ++number) {
-      const auto candidate = static_cast<StatusCode>(number);
-      if (code == StatusCodeName(candidate)) return static_cast<int>(ExitCodeOf(candidate));
-    }
-    return static_cast<int>(ExitCode::kBug);
-  });
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  m.def("exit_code", [](const std::string& code) { return static_cast<int>(ExitCodeOf(CodeFromName(code))); });
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);

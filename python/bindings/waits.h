@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include <nanobind/nanobind.h>
@@ -36,14 +37,17 @@ T ValueOrThrow(Result<T> result) {
 
 // Runs `body` without the interpreter's lock. In Python's main thread the body runs on another thread, and Python's
 // signal handlers run meanwhile: if one raises (KeyboardInterrupt), the body's stop is requested, and the exception is
-// thrown when the body has ended. The body must not use Python.
+// thrown when the body has ended. The body must not use Python, whose lock it does not have.
 void RunInterruptibly(const std::function<void(std::stop_token)>& body);
 
-// The same for a call that returns a Result or a Status; throws its error. `seconds`: timeout; nothing: `usual`.
+// Returns the deadline `timeout_seconds` from now; nullopt means `default_deadline`. Throws InvalidArgument for NaN.
+Deadline ToDeadline(std::optional<double> timeout_seconds, const Deadline& default_deadline);
+
+// Calls `call`, which returns a Result or a Status, with a deadline that a signal's exception ends as well, and returns
+// its value or throws its error.
 template <class Call>
-auto Wait(std::optional<double> seconds, Deadline usual, Call call) {
-  const Deadline deadline =
-      seconds ? Deadline::After(std::chrono::nanoseconds(static_cast<int64_t>(*seconds * 1e9))) : usual;
+auto CallInterruptibly(std::optional<double> timeout_seconds, const Deadline& default_deadline, Call call) {
+  const Deadline deadline = ToDeadline(timeout_seconds, default_deadline);
   std::optional<std::invoke_result_t<Call, Deadline>> result;
   RunInterruptibly([&](std::stop_token stop) { result.emplace(call(deadline.OrStop(std::move(stop)))); });
   if constexpr (std::is_same_v<std::invoke_result_t<Call, Deadline>, Status>) {
@@ -53,14 +57,17 @@ auto Wait(std::optional<double> seconds, Deadline usual, Call call) {
   }
 }
 
-// The same for a call that takes a graph and no deadline: it is given a handle that the interruption stops.
+// CallInterruptibly for a call that takes a graph and no deadline: it gets a handle of the graph with the stop.
 template <class Call>
-auto WaitWith(const client::DistGraph& graph, Call call) {
-  return Wait({}, graph.CallDeadline(),
-              [&](const Deadline& deadline) { return call(graph.WithStop(deadline.stop())); });
+auto CallWithStop(const client::DistGraph& graph, Call call) {
+  return CallInterruptibly({}, graph.CallDeadline(),
+                           [&](const Deadline& deadline) { return call(graph.WithStop(deadline.stop())); });
 }
 
-// Translates StatusError.
+// "NOT_FOUND" and the like; kUnknown for any other name.
+StatusCode CodeFromName(const std::string& name);
+
+// Registers the translation of StatusError to Python's exceptions, and notes the main thread. Call it on import.
 void BindErrors(nanobind::module_& m);
 
 }  // namespace espalier::python

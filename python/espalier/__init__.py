@@ -3,7 +3,7 @@
     import espalier as ep
 
     g = ep.DistGraph()                         # of the job that runs this program, or of ESPALIER_PARTITIONS
-    loader = ep.DistNodeDataLoader(g, ep.NodesOf("public", "train"), ep.NeighborSampler([10, 10]), batch_size=256)
+    loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public", "train"), ep.NeighborSampler([10, 10]), batch_size=256)
     for batch in loader:
         x = g.ndata["node-feat"][batch.input_nodes]
 
@@ -17,12 +17,12 @@ from espalier.block import EID, NID, Block, LinkBatch, MiniBatch
 from espalier.dataloading import (
     DistEdgeDataLoader,
     DistNodeDataLoader,
-    EdgesOf,
+    EdgesOfSplit,
     LaborSampler,
     LastSampler,
     MultiLayerFullNeighborSampler,
     NeighborSampler,
-    NodesOf,
+    NodesOfSplit,
     negative_sampler,
 )
 from espalier.distributed import ProcessGroup, init_process_group

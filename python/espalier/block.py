@@ -167,11 +167,11 @@ class MiniBatch:
         arrays = [self._nodes(number)[:count] for number, count in enumerate(counts)]
         if len(arrays) == 1:
             return arrays[0]
-        return {self._schema.node_types[number]: nodes for number, nodes in enumerate(arrays) if len(nodes)}
+        return dict(zip(self._schema.node_types, arrays))
 
     @property
     def input_nodes(self):
-        """Global ids of the nodes whose features the first block reads: int64 [n], or {type: ids}."""
+        """Global ids of the nodes whose features the first block reads: int64 [n], or {type: ids} with every type."""
         if self._core.num_layers == 0:
             return self.output_nodes
         return self._by_type(self._core.num_inputs(0))

@@ -11,102 +11,164 @@
             if batch.step % 100 == 99:
                 ep.checkpoint.save(g, group, uri, loader=loader, model=model, optimizer=optimizer, embeddings=[emb])
 
-A resumed run continues with the next batch, and ends with the bits of a run that was not interrupted: saved are the
-loader's place, states of models and optimizers (anything with state_dict and load_state_dict), arrays of the program, the
-random states of NumPy and, where it is imported, torch of every rank, DistTensors, and DistEmbeddings with their
-optimizers' state. Nothing is pickled. A checkpoint is complete or not there; all ranks call these functions.
+A checkpoint holds the position of the loader, the states of a model and an optimizer (objects with state_dict and
+load_state_dict), values of the program, the random states of every rank (Python's random, numpy.random, and torch's if it is
+imported; not those of numpy.random.Generator objects), DistTensors, and DistEmbeddings with their optimizers' state. So a
+resumed run continues with the next batch, and ends with the same bits as a run without interruption. Nothing is pickled.
+Saving is atomic. All ranks call these functions, and all raise the error of a rank.
 """
 
 import json
 import os
+import random
+import re
 import sys
+import warnings
 
 import numpy as np
 
-from espalier.errors import InvalidArgument
+from espalier.errors import EspalierError, InvalidArgument
 from espalier.saved import list_saved_tensors, load_tensors, remove_saved_tensors, save_tensors
 from espalier.tensor import DistTensor
 
-_STATE = "espalier-checkpoint-state"
+_STATE = "espalier-checkpoint-state"  # a tensor of bytes
+_ROW_BYTES = 65536
+_FOLDER = re.compile(r"checkpoint-(\d{12})")
 
 
 def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, embeddings=(), tensors=(), keep=2):
-    """Saves a checkpoint in a folder below `uri` (a folder, or an s3:// URI), and removes all but the last `keep`.
+    """Saves a checkpoint in a folder of its own below `uri` (a folder, or an s3:// URI), and removes older checkpoints
+    there but the last `keep`.
 
-    loader: the loader whose next batch comes next. state: {name: array, number, string, list or dict} of the program.
-    tensors: DistTensors. Every rank passes the same; of loader, model, optimizer and state rank 0's are saved.
+    loader: its next batch is the first one after resuming. state: values of the program: numbers, strings, arrays, tensors,
+    lists and dicts. tensors: DistTensors. Every rank passes the same; the states of loader, model and optimizer, and
+    `state`, are taken from rank 0.
     """
-    shared = {"loader": loader and loader.state_dict(), "model": model and model.state_dict(),
-              "optimizer": optimizer and optimizer.state_dict(), "state": state}
-    of_ranks = _gather_bytes(group, _pack(_random_state()))
-    embeddings = list(embeddings)
+    embeddings, tensors = list(embeddings), list(tensors)
+    parts, error = [], None
+    try:
+        parts = [_pack({"loader": loader and loader.state_dict(), "model": model and model.state_dict(),
+                        "optimizer": optimizer and optimizer.state_dict(), "state": state})]
+    except EspalierError as refused:
+        error = refused
+    group.agree(error)
+    parts += _gather_bytes(group, _pack(_random_state()))
     for embedding in embeddings:
         embedding.await_steps()
     group.barrier()  # all ranks have taken the steps that are saved
-    if group.rank == 0:
-        parts = [_pack(shared), *of_ranks]
-        blob = np.concatenate([np.frombuffer(part, np.uint8) for part in parts])
-        held = DistTensor.create(g, blob.shape, np.uint8, _STATE, persistent=True)
+    group.agree(_error_of(lambda: _save(g, uri, parts, embeddings, tensors, keep)) if group.rank == 0 else None)
+
+
+def _save(g, uri, parts, embeddings, tensors, keep):
+    sizes = [len(part) for part in parts]
+    DistTensor.drop(g, _STATE)  # of a save or a resumption that has failed
+    held = DistTensor.create(g, (_first_rows(sizes)[-1], _ROW_BYTES), np.uint8, _STATE, persistent=True)
+    try:
+        for first, part in zip(_first_rows(sizes), parts):
+            rows = np.zeros((_num_rows(len(part)), _ROW_BYTES), np.uint8)
+            rows.reshape(-1)[:len(part)] = np.frombuffer(part, np.uint8)
+            held[first:first + len(rows)] = rows
+        numbers = _numbers(uri)
+        save_tensors(g, _join(uri, numbers[-1] + 1 if numbers else 1), [held, *tensors], embeddings,
+                     {"espalier.checkpoint": "1", "sizes": json.dumps(sizes)})
+    finally:
+        DistTensor.drop(g, _STATE)
+    for old in numbers[:max(0, len(numbers) + 1 - keep)]:
         try:
-            held[:] = blob
-            names = list_saved_tensors(uri)
-            name = f"{int(names[-1]) + 1 if names else 1:012d}"
-            save_tensors(g, _join(uri, name), [held, *tensors], embeddings,
-                         {"parts": json.dumps([len(part) for part in parts])})
-            for old in names[: max(0, len(names) + 1 - keep)]:
-                remove_saved_tensors(_join(uri, old))
-        finally:
-            DistTensor.drop(g, _STATE)
-    group.barrier()
+            remove_saved_tensors(_join(uri, old))
+        except EspalierError as error:
+            warnings.warn(f"an old checkpoint could not be removed: {error}", stacklevel=2)
 
 
 def resume(g, group, uri):
-    """Returns the newest Checkpoint below `uri`; None if there is none, or if the job was told to begin anew
-    (ESPALIER_RESUME=never). The DistTensors that it holds exist afterwards (DistTensor.open)."""
-    wanted = os.environ.get("ESPALIER_RESUME", "auto") != "never"
-    found = b""
-    if group.rank == 0 and wanted:
-        names = list_saved_tensors(uri)
-        if names:
-            DistTensor.drop(g, _STATE)  # of an attempt to resume that has failed
-            _, notes = load_tensors(g, _join(uri, names[-1]))
-            found = json.dumps([names[-1], json.loads(notes["parts"])]).encode()
-    found = _broadcast_bytes(group, found)
-    if not found:
+    """Returns the newest Checkpoint below `uri`; None if there is none. In a job that begins anew (ESPALIER_RESUME=never) it
+    removes the checkpoints there, which are of an earlier run, and returns None.
+
+    The DistTensors of the checkpoint exist afterwards, with the saved rows (DistTensor.open). AlreadyExists: a tensor of
+    such a name existed. InvalidArgument: the checkpoint is of another number of ranks.
+    """
+    found = []
+    error = _error_of(lambda: found.extend(_load_newest(g, uri))) if group.rank == 0 else None
+    group.agree(error)
+    found = _broadcast_bytes(group, json.dumps(found).encode() if group.rank == 0 else b"")
+    if not json.loads(found):
         return None
-    name, sizes = json.loads(found)
+    number, sizes = json.loads(found)
     held = DistTensor.open(g, _STATE)
-    blob = held[:].tobytes()
+    first = _first_rows(sizes)
+
+    def part(number):
+        return held[first[number]:first[number + 1]].tobytes()[:sizes[number]]
+
+    fits = len(sizes) == 1 + group.size
+    loaded = Checkpoint(_join(uri, number), _unpack(part(0)), _unpack(part(1 + group.rank))) if fits else None
     group.barrier()
     if group.rank == 0:
         DistTensor.drop(g, _STATE)
-    begin = [sum(sizes[:part]) for part in range(len(sizes))]
-    parts = [blob[first:first + size] for first, size in zip(begin, sizes)]
-    if len(parts) - 1 != group.size:
-        raise InvalidArgument(f"the checkpoint {_join(uri, name)} is of {len(parts) - 1} ranks, and there are {group.size}")
-    return Checkpoint(_join(uri, name), _unpack(parts[0]), _unpack(parts[1 + group.rank]))
+    if not fits:
+        raise InvalidArgument(f"the checkpoint {_join(uri, number)} is of {len(sizes) - 1} ranks, and there are {group.size}")
+    return loaded
+
+
+def _load_newest(g, uri):
+    numbers = _numbers(uri)
+    if os.environ.get("ESPALIER_RESUME") == "never":
+        for number in numbers:
+            remove_saved_tensors(_join(uri, number))
+        return []
+    if not numbers:
+        return []
+    DistTensor.drop(g, _STATE)  # of a save or a resumption that has failed
+    _, notes = load_tensors(g, _join(uri, numbers[-1]))
+    if "espalier.checkpoint" not in notes:
+        raise InvalidArgument(f"{_join(uri, numbers[-1])} holds saved tensors that espalier.checkpoint has not written")
+    return [numbers[-1], json.loads(notes["sizes"])]
 
 
 class Checkpoint:
-    """What was saved. `uri` is its folder, which DistEmbedding(resume_from=) takes; `state` the program's own."""
+    """A loaded checkpoint. `uri` is its folder, for DistEmbedding(resume_from=); `state` are the program's values."""
 
     def __init__(self, uri, shared, of_rank):
         self.uri, self.state = uri, shared["state"]
         self._shared, self._of_rank = shared, of_rank
 
     def restore(self, *, loader=None, model=None, optimizer=None):
-        """Loads the states of these, and the random states of this rank."""
+        """Loads the states of these objects, and the random states of this rank."""
         for name, target in (("loader", loader), ("model", model), ("optimizer", optimizer)):
             if target is None:
                 continue
             if self._shared[name] is None:
-                raise InvalidArgument(f"the checkpoint {self.uri} was saved without a {name}")
+                raise InvalidArgument(f"the checkpoint {self.uri} was saved without its {name}")
             target.load_state_dict(self._shared[name])
         _set_random_state(self._of_rank)
 
 
-def _join(uri, name):
-    return os.fspath(uri).rstrip("/") + "/" + name
+def _error_of(call):
+    """Returns the exception of `call`, or None."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
+def _numbers(uri):
+    """The numbers of the checkpoints below `uri`, ascending; other saved tensors there are not looked at."""
+    names = [_FOLDER.fullmatch(name) for name in list_saved_tensors(uri)]
+    return sorted(int(name[1]) for name in names if name)
+
+
+def _join(uri, number):
+    return f"{os.fspath(uri).rstrip('/')}/checkpoint-{number:012d}"
+
+
+def _num_rows(size):
+    return max(1, -(-size // _ROW_BYTES))
+
+
+def _first_rows(sizes):
+    """[parts + 1]: each part begins with a row of its own."""
+    return [sum(map(_num_rows, sizes[:part])) for part in range(len(sizes) + 1)]
 
 
 # --- values as bytes: a JSON document with the arrays behind it
@@ -125,15 +187,19 @@ def _encode(value, arrays):
         return {"dict": [[_encode(key, arrays), _encode(item, arrays)] for key, item in value.items()]}
     if isinstance(value, (list, tuple)):
         return {"list" if isinstance(value, list) else "tuple": [_encode(item, arrays) for item in value]}
-    if isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)
+    if isinstance(value, np.generic):
+        return _encode(value.item(), arrays)
+    if isinstance(value, np.ndarray):
+        array = value
+        if array.dtype.hasobject or array.dtype.fields:
+            raise InvalidArgument(f"a checkpoint takes no arrays of {array.dtype}")
         arrays.append(array.tobytes())
         return {"array": [array.dtype.str, list(array.shape)]}
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         tensor = value.detach().cpu().contiguous()
         arrays.append(tensor.reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
-        return {"tensor": [str(tensor.dtype), list(tensor.shape), str(value.device)]}
+        return {"tensor": [str(tensor.dtype), list(tensor.shape)]}
     raise InvalidArgument(f"a checkpoint takes numbers, strings, arrays, tensors, lists and dicts, not {type(value).__name__}")
 
 
@@ -170,23 +236,32 @@ class _Decoder:
         if count == 0:
             return torch.empty(value[1], dtype=dtype)
         raw = torch.frombuffer(self._take(count * torch.empty(0, dtype=dtype).element_size()), dtype=torch.uint8)
-        return raw.view(dtype).reshape(value[1]).to(value[2])
+        return raw.view(dtype).reshape(value[1])  # on the CPU; load_state_dict copies it to its device
 
 
 def _random_state():
     kind, keys, position, has_gauss, cached = np.random.get_state()
-    state = {"numpy": [kind, np.asarray(keys), int(position), int(has_gauss), float(cached)]}
-    if "torch" in sys.modules:
-        state["torch"] = sys.modules["torch"].get_rng_state()
+    version, words, gauss = random.getstate()
+    state = {"numpy": [kind, np.asarray(keys), int(position), int(has_gauss), float(cached)],
+             "random": [version, np.asarray(words, np.int64), gauss]}
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        state["torch"] = torch.get_rng_state()
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            state["torch.cuda"] = torch.cuda.get_rng_state_all()
     return state
 
 
 def _set_random_state(state):
     np.random.set_state(tuple(state["numpy"]))
+    version, words, gauss = state["random"]
+    random.setstate((version, tuple(words.tolist()), gauss))
     if "torch" in state:
         import torch
 
         torch.set_rng_state(state["torch"])
+        if "torch.cuda" in state:
+            torch.cuda.set_rng_state_all(state["torch.cuda"])
 
 
 # --- bytes of different lengths between ranks

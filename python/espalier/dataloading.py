@@ -4,18 +4,18 @@ import numpy as np
 
 from espalier import _core
 from espalier.block import MiniBatch
-from espalier.errors import FailedPrecondition, InvalidArgument, NotFound
-from espalier.types import to_ids, to_int
+from espalier.errors import FailedPrecondition, InvalidArgument, NotFound, OutOfRange
+from espalier.types import OneCallAtATime, to_ids, to_int
 
 
-class NodesOf:
+class NodesOfSplit:
     """One part of a named split of nodes, which all ranks take batches of together."""
 
     def __init__(self, split, part="train", ntype=None):
         self.split, self.part, self.ntype = split, part, ntype
 
 
-class EdgesOf:
+class EdgesOfSplit:
     """One part of a named split of edges; etypes: one edge type or several."""
 
     def __init__(self, split, part="train", etypes=None):
@@ -27,7 +27,7 @@ class EdgesOf:
 
     def only_type(self, g):
         if len(self.etypes) > 1:
-            raise InvalidArgument("a share is of one edge type")
+            raise InvalidArgument("expected one edge type of the share, found several")
         return self.etypes[0]
 
 
@@ -47,7 +47,7 @@ class NeighborSampler:
     def __init__(self, fanouts, edge_dir="in", prob=None, replace=False, *, prefetch_node_feats=(), prefetch_labels=(),
                  edge_ids=False, expand="Always", time_column="", seed_time_column=""):
         if edge_dir != "in":
-            raise InvalidArgument("in-edges alone can be sampled; for out-edges add reverse edges to the graph")
+            raise InvalidArgument("only in-edges can be sampled; for out-edges add reverse edges to the graph")
         self.fanouts, self.prob, self.replace = list(fanouts), prob, replace
         self.prefetch_node_feats, self.prefetch_labels = prefetch_node_feats, prefetch_labels
         self.edge_ids, self.expand = edge_ids, expand
@@ -114,8 +114,8 @@ class negative_sampler:  # noqa: N801, DGL's name of a module
 
 
 class _Loader:
-    """Iterating is one epoch; the next iteration is the next epoch, from its first step, whether or not this one came to
-    its end. After load_state_dict it is the rest of an epoch. For one thread."""
+    """Each iteration (`for batch in loader`) is an epoch: the one after the last iteration's, also if that was left early.
+    After load_state_dict the first iteration is the rest of the loaded epoch. For one thread."""
 
     def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers):
         self._graph = g
@@ -138,6 +138,7 @@ class _Loader:
             raise InvalidArgument("columns are fetched into blocks, and a sampler without fanouts makes none")
         settings.fetches = self._fetches
         self._settings = settings
+        self._calls = OneCallAtATime("loader")
         self._epoch, self._step = 0, 0  # of the next batch
         self._begun = False  # whether an iteration has taken batches of this epoch
         self._iteration = 0  # number of the newest iteration
@@ -152,11 +153,17 @@ class _Loader:
                 for column in ([columns] if isinstance(columns, str) else columns)]
 
     def state_dict(self):
-        """Returns where the loader is: {"epoch": e, "step": s}, the next batch's. A loader that loads it continues with
-        that batch, and every batch is the one that it would have been."""
-        return {"epoch": self._epoch, "step": self._step}
+        """Returns the position of the next batch, {"epoch": e, "step": s, ...}. A loader that loads it continues with that
+        batch, and every batch is the one that it would have been. InvalidArgument, when it is loaded: the loader has
+        another batch size or seed."""
+        return {"epoch": self._epoch, "step": self._step, "batch_size": self._settings.batch_size,
+                "seed": self._settings.seed}
 
     def load_state_dict(self, state):
+        for name in ("batch_size", "seed"):
+            here = getattr(self._settings, name)
+            if state.get(name, here) != here:
+                raise InvalidArgument(f"the state is of a loader with {name} {state[name]}, not {here}")
         self._epoch = to_int(state["epoch"], "epoch", most=2**32 - 1)
         self._step, self._begun = to_int(state["step"], "step", most=2**32 - 1), False
 
@@ -172,7 +179,10 @@ class _Loader:
     def __iter__(self):
         if self._begun:  # and left before its end
             self.set_epoch(self._epoch + 1)
-        self._core.start_epoch(self._epoch, self._step)
+        if self._step > len(self):
+            raise OutOfRange(f"step {self._step} of an epoch of {len(self)} steps")
+        with self._calls:
+            self._core.start_epoch(self._epoch, self._step)
         self._iteration += 1
         return self._batches(self._iteration)
 
@@ -180,7 +190,8 @@ class _Loader:
         while True:
             if iteration != self._iteration:
                 raise FailedPrecondition("a newer iteration of this loader has begun; one loader has one at a time")
-            batch = self._core.next(None)
+            with self._calls:
+                batch = self._core.next()
             if batch is None:
                 self.set_epoch(self._epoch + 1)
                 return
@@ -207,18 +218,18 @@ def _size_of_parts(splits, numbers, seeds):
 class DistNodeDataLoader(_Loader):
     """Mini-batches of nodes. Counterpart of DGL's DistNodeDataLoader.
 
-    nodes: NodesOf(split, part): every batch has `batch_size` seeds of all ranks together, divided among them; or this
+    nodes: NodesOfSplit(split, part): every batch has `batch_size` seeds of all ranks together, divided among them; or this
     rank's nodes (`node_split`, an array of ids, or {node type: ids} with one type): batches have `batch_size` seeds of
     this rank. All ranks must then have the same number of batches, which `node_split` sees to.
 
-    seed: of the order of seeds and of sampling. num_threads: threads that sample; features are fetched on another.
-    from_samplers: batches come from the job's sampler processes, for a NodesOf with their split, seed and fan-outs.
+    seed: of shuffling and sampling. num_threads: threads that sample; features are fetched on another.
+    from_samplers: batches come from the job's sampler processes, for a NodesOfSplit with their split, seed and fan-outs.
     """
 
     def __init__(self, g, nodes, sampler, *, batch_size, shuffle=True, drop_last=False, seed=0, num_threads=1,
                  batches_ahead=2, from_samplers=False):
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
-        if isinstance(nodes, NodesOf):
+        if isinstance(nodes, NodesOfSplit):
             number = g._schema.node_type(nodes.ntype)
             self._num_items = _size_of_parts(g._core.node_splits, [number], nodes)
             self._core = _core.nodes_of_split(g._core, self._settings, number, nodes.split, nodes.part)
@@ -226,7 +237,7 @@ class DistNodeDataLoader(_Loader):
         ntype = None
         if isinstance(nodes, dict):
             if len(nodes) != 1:
-                raise InvalidArgument(f"seeds of one node type, not of {', '.join(map(str, nodes)) or 'none'}")
+                raise InvalidArgument(f"expected seeds of one node type, found: {', '.join(map(str, nodes)) or 'none'}")
             (ntype, nodes), = nodes.items()
         largest = getattr(nodes, "largest", None)
         ids = to_ids(nodes, "nodes")
@@ -237,13 +248,13 @@ class DistNodeDataLoader(_Loader):
 class DistEdgeDataLoader(_Loader):
     """Mini-batches of edges, for link prediction and tasks on edges. Counterpart of DGL's DistEdgeDataLoader.
 
-    edges: EdgesOf(split, part, etypes), an EdgeShare (`edge_split`), or an array of this rank's edge ids of the only
+    edges: EdgesOfSplit(split, part, etypes), an EdgeShare (`edge_split`), or an array of this rank's edge ids of the only
     edge type, or {edge type: ids} with one type. The blocks are the neighborhoods of all ends, `batch.links` the edges.
 
     negative_sampler: negative_sampler.Uniform(k) and others; None: no negatives. exclude: None, "self", "reverse_id" or
     "reverse_types": seed edges, and their reverses, are not sampled in the batch; reverse_etypes: {edge type: edge type
     of its reverses}; None means that an edge type has its own reverses. edge_columns: columns of the seed edges in
-    `batch.links.columns`, for one edge type.
+    `batch.links.columns`, and edge_ids: whether `batch.links.edge_ids` has the ids of seed edges, for one edge type.
     """
 
     def __init__(self, g, edges, sampler, *, batch_size, shuffle=True, drop_last=False, negative_sampler=None,
@@ -263,7 +274,7 @@ class DistEdgeDataLoader(_Loader):
             settings.reverse_types = (
                 {number: number for number in numbers} if reverse_etypes is None else
                 {schema.edge_type(a): schema.edge_type(b) for a, b in reverse_etypes.items()})
-        if isinstance(edges, EdgesOf):
+        if isinstance(edges, EdgesOfSplit):
             self._num_items = _size_of_parts(g._core.edge_splits, numbers, edges)
             self._core = _core.edges_of_split(g._core, self._settings, settings, numbers, edges.split, edges.part)
             return
@@ -281,10 +292,10 @@ class DistEdgeDataLoader(_Loader):
 
     @staticmethod
     def _edge_types(g, edges):
-        if isinstance(edges, EdgesOf):
+        if isinstance(edges, EdgesOfSplit):
             return edges.numbers(g)
         if isinstance(edges, dict):
             if len(edges) != 1:
-                raise InvalidArgument(f"edges of one type, not of {', '.join(map(str, edges)) or 'none'}")
+                raise InvalidArgument(f"expected edges of one type, found: {', '.join(map(str, edges)) or 'none'}")
             return [g._schema.edge_type(next(iter(edges)))]
         return [edges.etype if hasattr(edges, "etype") else g._schema.edge_type()]

@@ -2,12 +2,14 @@
 
 import os
 import socket
+import sys
 import warnings
 
 import numpy as np
 
 from espalier import _core
-from espalier.errors import InvalidArgument
+from espalier.errors import EspalierError, InvalidArgument
+from espalier.types import OneCallAtATime
 
 
 class ProcessGroup:
@@ -15,11 +17,12 @@ class ProcessGroup:
 
     Every rank calls the same operations in the same order. Sums have the same bits on every rank and in every run with as
     many ranks. When a rank dies, the operations of the others fail within moments. An operation that Ctrl-C or an error
-    ends leaves the group unusable.
+    ends leaves the group unusable. For one thread: FailedPrecondition if an operation is pending.
     """
 
     def __init__(self, core):
         self._core = core
+        self._calls = OneCallAtATime("process group")
 
     @property
     def rank(self):
@@ -35,28 +38,38 @@ class ProcessGroup:
         values = _in_place(array, "all_reduce")
         if values.dtype not in (np.float32, np.float64):
             raise InvalidArgument(f"all_reduce takes float32 or float64, not {values.dtype}")
-        self._core.all_reduce_sum(values, timeout)
+        with self._calls:
+            self._core.all_reduce_sum(values, timeout)
         return array
 
     def broadcast(self, array, root=0, timeout=None):
         """Replaces the values of `array` (contiguous, of the same size on all ranks) by those of rank `root`."""
         values = _in_place(array, "broadcast")
-        self._core.broadcast(values.reshape(-1).view(np.uint8), root, timeout)
+        with self._calls:
+            self._core.broadcast(values.reshape(-1).view(np.uint8), root, timeout)
         return array
 
     def all_gather(self, array, timeout=None):
         """Returns the arrays of all ranks, which have the same shape and dtype: [ranks, ...]."""
         values = np.ascontiguousarray(array)
-        all_bytes = self._core.all_gather(values.reshape(-1).view(np.uint8), timeout)
+        with self._calls:
+            all_bytes = self._core.all_gather(values.reshape(-1).view(np.uint8), timeout)
         return all_bytes.view(values.dtype).reshape((self.size,) + values.shape)
 
     def barrier(self, timeout=None):
         """Blocks until every rank has called it."""
-        self._core.barrier(timeout)
+        with self._calls:
+            self._core.barrier(timeout)
+
+    def agree(self, error=None):
+        """Raises the `error` (an exception, or None) of the lowest rank that has one, on all ranks; returns if none has."""
+        code = error.code if isinstance(error, EspalierError) else "INTERNAL"
+        with self._calls:
+            self._core.agree("" if error is None else code, "" if error is None else f"{error}")
 
     def set_torch_environment(self):
-        """Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, of which torch.distributed.init_process_group
-        makes its own group: a free port of rank 0's machine. Every rank calls it.
+        """Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, which torch.distributed.init_process_group
+        reads: a free port of rank 0's machine. Every rank calls it.
 
         torch's groups (gloo, NCCL) send in plaintext, also in a job with mutual TLS; a warning says so there. The sums of
         this group do not.
@@ -68,9 +81,8 @@ class ProcessGroup:
         hosts = [row.tobytes().rstrip(b"\0").decode() for row in self.all_gather(_padded(host))]
         port = np.zeros(1, np.int64)
         if self.rank == 0:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            with socket.socket(family, socket.SOCK_STREAM) as free:
-                free.bind((host, 0))
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as free:
+                free.bind(("", 0))
                 port[0] = free.getsockname()[1]
         self.broadcast(port)
         os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.size),
@@ -89,9 +101,12 @@ def _padded(text):
 
 def _in_place(array, operation):
     """`array`, or the memory of a CPU tensor of torch, as an array that is written to."""
-    if not hasattr(array, "__array__"):
-        raise InvalidArgument(f"{operation} changes an array in place, and takes no {type(array).__name__}")
-    values = np.asarray(array)
+    values = array if isinstance(array, np.ndarray) else None
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor) and array.device.type == "cpu":
+        values = array.detach().numpy()
+    if values is None:
+        raise InvalidArgument(f"{operation} changes an array or a CPU tensor in place, and takes no {type(array).__name__}")
     if not values.flags.c_contiguous or not values.flags.writeable:
         raise InvalidArgument(f"{operation} takes a writable contiguous array")
     return values

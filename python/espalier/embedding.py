@@ -7,11 +7,11 @@ import numpy as np
 from espalier import _core
 from espalier.errors import InvalidArgument
 from espalier.optim import check_optimizer
-from espalier.types import to_ids, to_int
+from espalier.types import OneCallAtATime, to_ids, to_int
 
 
 class DistEmbedding:
-    """Learnable rows of nodes, of edges or of anything. Counterpart of DGL's DistEmbedding; docs/learnable-rows.md says
+    """Learnable rows of nodes, of edges, or without either. Counterpart of DGL's DistEmbedding; docs/learnable-rows.md says
     how steps work.
 
         emb = ep.DistEmbedding(g, group, 64, ntype="author", name="author", init="normal", init_values=(0, 0.1))
@@ -25,7 +25,7 @@ class DistEmbedding:
         emb.step(ids, gradients, lr=0.01)
 
     Every rank makes the same embeddings in the same order, and takes the same steps; a step is complete when all ranks
-    have taken it. One rank gets the same bits under every partitioning.
+    have taken it. One rank gets the same bits under every partitioning. For one thread.
 
     dim: values of a row. ntype or etype: a row for each node or edge of that type; num_rows: rows of their own. name:
     unique in the job among embeddings of those rows. init, init_values, seed: as of DistTensor.create. resume_from: folder
@@ -48,21 +48,26 @@ class DistEmbedding:
         self._init = (init, [float(value) for value in init_values], to_int(seed, "seed"))
         self._resume_from = "" if resume_from is None else os.fspath(resume_from)
         self._optimizer, self._core = None, None
+        self._calls = OneCallAtATime("embedding")
         self._reads = []  # (ids, leaf of autograd)
 
     def _set_optimizer(self, optimizer):
         if self._core is not None:
-            raise InvalidArgument(f"embedding {self.name!r} has an optimizer, and rows that it has made")
+            raise InvalidArgument(f"the rows of embedding {self.name!r} were already created with another optimizer")
         self._optimizer = optimizer
 
     def _table(self):
-        """The rows on the servers; the first use makes them, together with the other ranks."""
+        """The rows on the servers. The first use creates them, on all ranks together."""
         if self._core is None:
             optimizer = check_optimizer(self._optimizer)
-            self._core = _core.create_embedding(
+            with self._group._calls:
+                self._core = self._create(optimizer)
+        return self._core
+
+    def _create(self, optimizer):
+        return _core.create_embedding(
                 self._graph._core, self._group._core, *self._rows, self.embedding_dim, self.name, *self._init,
                 optimizer.kind, optimizer._numbers, optimizer._mean_of_duplicates, self._resume_from, dict(os.environ))
-        return self._core
 
     @property
     def version(self):
@@ -71,7 +76,9 @@ class DistEmbedding:
 
     def __getitem__(self, ids):
         """Returns rows as the steps so far have left them: float32 [n, dim]."""
-        return self._table().gather(self._graph._core, to_ids(ids, "rows"), None)
+        rows = to_ids(ids, "rows")
+        with self._calls:
+            return self._table().gather(self._graph._core, rows, None)
 
     def step(self, ids, gradients, lr):
         """Ends a step with gradients, float32 [n, dim], of rows, which may repeat. Without gradients a rank passes
@@ -83,7 +90,8 @@ class DistEmbedding:
                 raise InvalidArgument(f"gradients of shape {values.shape} do not fit {len(rows)} rows of "
                                       f"{self.embedding_dim} values")
             values = np.zeros((0, self.embedding_dim), np.float32)
-        self._table().step(self._graph._core, rows, values, lr, None)
+        with self._calls:
+            self._table().step(self._graph._core, rows, values, lr, None)
 
     def __call__(self, ids, device=None):
         """Returns rows as a torch tensor that requires a gradient: float32 [n, dim]. The optimizer's next step sends the
@@ -105,19 +113,20 @@ class DistEmbedding:
 
     def _step_by_autograd(self, lr):
         reads = [(rows, leaf.grad) for rows, leaf in self._reads if leaf.grad is not None]
-        self._reads.clear()
-        if not reads:
-            return self.step([], [], lr)
         gradients = [grad.detach().cpu().to_dense().numpy() for _, grad in reads]
-        self.step(np.concatenate([rows for rows, _ in reads]), np.concatenate(gradients), lr)
+        self.step(np.concatenate([rows for rows, _ in reads]) if reads else [],
+                  np.concatenate(gradients) if reads else [], lr)
+        self._reads.clear()  # after an error the step can be repeated
 
     def await_steps(self):
         """Blocks until everything that was sent is acknowledged."""
-        self._table().await_steps(self._graph._core, None)
+        with self._calls:
+            self._table().await_steps(self._graph._core, None)
 
     def drop(self):
         """Waits for all ranks, and frees the rows on the servers."""
-        self._table().drop(self._group._core)
+        with self._calls, self._group._calls:
+            self._table().drop(self._group._core)
         self._core = None
 
     def __repr__(self):

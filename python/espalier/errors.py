@@ -95,7 +95,7 @@ def _install_exit_codes():
 
     def hook(kind, error, trace):
         previous(kind, error, trace)
-        if isinstance(error, EspalierError):
+        if isinstance(error, EspalierError) and not (hasattr(sys, "ps1") or sys.flags.interactive):
             raise SystemExit(error.exit_code)  # the interpreter exits with the code of a hook's SystemExit
 
     sys.excepthook = hook

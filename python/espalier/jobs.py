@@ -1,6 +1,7 @@
 """Jobs on this machine, and the results of jobs."""
 
 import collections
+import ctypes
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import numpy as np
 
@@ -16,7 +18,8 @@ from espalier import errors, programs
 # By exit code of `espalier run` (docs/exit-codes.md).
 _ERRORS = {64: errors.InvalidArgument, 65: errors.InvalidArgument, 74: errors.Unavailable, 75: errors.Cancelled,
            77: errors.PermissionDenied}
-# Seconds that a run has to save a checkpoint and end its processes after Ctrl-C; `run` kills them itself before.
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# Seconds that a run has to save a checkpoint and end its processes after Ctrl-C, before it is killed.
 _GRACE_SECONDS = 60
 
 
@@ -27,7 +30,7 @@ def run(job, output, *, program=None, resume=False, restart=False, set=None, acc
     job: a DistTraining: a dict, or the path of a YAML or JSON file. output: folder for results, logs and partitions.
     program: [executable, arguments...] in the place of trainers (docs/programs.md). resume: continue an interrupted run;
     restart: begin anew. set: {path: value} of the document's fields to change. tls: mutual TLS between the processes.
-    progress: whether the run's progress is shown; None: where standard error is a terminal.
+    progress: whether the run's progress is shown; None: where standard error is a terminal. The run ends with this process.
 
     An error's message is the run's own; its `exit_code` attribute is that of the run. Ctrl-C ends the run, which saves a
     checkpoint.
@@ -42,33 +45,41 @@ def run(job, output, *, program=None, resume=False, restart=False, set=None, acc
         command += [flag for flag, wanted in (("--resume", resume), ("--restart", restart), ("--tls", tls)) if wanted]
         for name, value in (set or {}).items():
             command += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
-        if not (sys.stderr.isatty() if progress is None else progress):
+        show = sys.stderr.isatty() if progress is None else progress
+        if not show:
             command.append("--quiet")
         if program is not None:
             command += ["--", *map(os.fspath, program)]
-        _run(command)
+        _run(command, show)
     return Results(output)
 
 
-def _run(command):
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+def _run(command, show):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               start_new_session=True, preexec_fn=_end_with(os.getpid()))
     last_lines = collections.deque(maxlen=40)
-    try:
+
+    def read():
         for line in process.stderr:
             text = line.decode(errors="replace")
-            if "--quiet" not in command:
+            if show:
                 sys.stderr.write(text)
             last_lines.append(text)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
         code = process.wait()
     except BaseException:
         process.send_signal(signal.SIGINT)
         try:
-            process.communicate(timeout=_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
+            process.wait(timeout=_GRACE_SECONDS)
+        except BaseException:  # too long, or a second Ctrl-C
             process.kill()
             process.wait()
         raise
     finally:
+        reader.join()
         process.stderr.close()
     if code != 0:
         error = _ERRORS.get(code, errors.Internal)("".join(last_lines).strip() or f"espalier run ended with {code}")
@@ -76,11 +87,23 @@ def _run(command):
         raise error
 
 
+def _end_with(parent):
+    """Returns what a child calls to get SIGTERM when this process, or the thread that waits for it, ends."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def in_the_child():
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it has ended already
+            os._exit(75)
+
+    return in_the_child
+
+
 class Results:
     """What a job has left in its output folder (docs/outputs.md).
 
     `result` is result.json as a dict, `epochs` the lines of metrics.jsonl. Arrays come with the ids of the input graph.
-    NotFound: the folder has no result, as of a run that did not end well.
+    NotFound: the folder has no result, because the run failed or has not ended.
     """
 
     def __init__(self, output):

@@ -16,17 +16,20 @@ class _SparseOptimizer:
         self.lr = lr
         self._numbers = (weight_decay, eps, initial_accumulator_value, *betas)
         self._mean_of_duplicates = mean_of_duplicates
+        self._left = []
         for embedding in self.embeddings:
             embedding._set_optimizer(self)
 
     def step(self):
-        """Ends the step of every embedding: sends the gradients of the rows that were read since the last step, or that
-        there are none. Every rank calls it as often as the others."""
-        for embedding in self.embeddings:
-            embedding._step_by_autograd(self.lr)
+        """Ends the step of every embedding: sends the gradients of the rows that were read since the last step, if
+        any. Every rank calls it as often as the others."""
+        self._left = self._left or list(self.embeddings)  # after an error, those that have not taken the step
+        while self._left:
+            self._left[0]._step_by_autograd(self.lr)
+            del self._left[0]
 
     def zero_grad(self):
-        """Forgets what was read since the last step, as of a batch that is given up."""
+        """Forgets what was read since the last step, to skip a batch."""
         for embedding in self.embeddings:
             embedding.forget()
 

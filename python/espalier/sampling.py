@@ -46,7 +46,7 @@ def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, 
     partitioning; `hop` tells the hops of a mini-batch apart. method: "Neighbor", "Labor" or "Last".
     """
     if edge_dir != "in":
-        raise InvalidArgument("in-edges alone can be sampled; for out-edges add reverse edges to the graph")
+        raise InvalidArgument("only in-edges can be sampled; for out-edges add reverse edges to the graph")
     return Frontier(g._schema, g._core.sample_neighbors(g._schema.by_node_type(nodes), g._schema.fanouts(fanout),
                                                         to_int(seed, "seed"), to_int(hop, "hop", most=2**31), replace, prob or "", method, None))
 

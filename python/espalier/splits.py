@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from espalier.dataloading import EdgesOf, NodesOf
+from espalier.dataloading import EdgesOfSplit, NodesOfSplit
 from espalier.errors import InvalidArgument
 from espalier.tensor import Column, DistTensor
 from espalier.types import to_ids
@@ -37,11 +37,11 @@ class EdgeShare:
 def node_split(nodes, g, *, ntype=None, local=False):
     """Returns this rank's share (NodeShare) of nodes, which every rank divides in the same way, without communication.
 
-    nodes: NodesOf(split, part), a mask (DistTensor or column of the nodes, or an array of bools for all nodes of the type
+    nodes: NodesOfSplit(split, part), a mask (DistTensor or column of the nodes, or an array of bools for all nodes of the type
     in the order of global ids), or an array of ids that is the same on all ranks. local: nodes go to ranks by the partition
     that owns them, and shares differ in size; otherwise sizes differ by at most one.
     """
-    if isinstance(nodes, NodesOf):
+    if isinstance(nodes, NodesOfSplit):
         number = g._schema.node_type(nodes.ntype if nodes.ntype is not None else ntype)
         return NodeShare.of(*g._core.node_split_of_part(number, nodes.split, nodes.part, local))
     if isinstance(nodes, DistTensor):
@@ -53,10 +53,10 @@ def node_split(nodes, g, *, ntype=None, local=False):
 def edge_split(edges, g, *, etype=None, local=False, columns=(), ids=False):
     """Returns this rank's share (EdgeShare) of edges, as `node_split` does of nodes.
 
-    edges: EdgesOf(split, part), a mask (DistTensor or column of the edges, or an array of bools), or an array of edge ids.
+    edges: EdgesOfSplit(split, part), a mask (DistTensor or column of the edges, or an array of bools), or an array of edge ids.
     columns, ids: of a named split, edge columns and ids to return with the share.
     """
-    if isinstance(edges, EdgesOf):
+    if isinstance(edges, EdgesOfSplit):
         number = g._schema.edge_type(edges.only_type(g) if edges.etypes else etype)
         return EdgeShare(number, *g._core.edge_split_of_part(number, edges.split, edges.part, local, list(columns), ids))
     if columns or ids:

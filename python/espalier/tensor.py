@@ -15,7 +15,10 @@ def _values(values, dtype, shape):
             array = np.broadcast_to(array, shape)
         except ValueError:
             raise InvalidArgument(f"values of shape {array.shape} do not fit rows of shape {shape}") from None
-    return np.ascontiguousarray(array, dtype=dtype)
+    cast = np.ascontiguousarray(array, dtype=dtype)
+    if not np.can_cast(array.dtype, dtype, "same_kind") and not np.array_equal(cast.astype(array.dtype), array):
+        raise InvalidArgument(f"values of {array.dtype} do not fit {dtype}")
+    return cast
 
 
 class DistTensor:

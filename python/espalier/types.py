@@ -1,10 +1,11 @@
 """Arguments: arrays of ids, and names of node and edge types."""
 
 import operator
+import threading
 
 import numpy as np
 
-from espalier.errors import InvalidArgument
+from espalier.errors import FailedPrecondition, InvalidArgument
 
 
 def to_ids(values, what="ids"):
@@ -37,6 +38,22 @@ def to_int(value, what, least=0, most=2**63 - 1):
 
 def to_fanout(value):
     return to_int(value, "a fan-out", least=-1, most=2**31 - 1)
+
+
+class OneCallAtATime:
+    """`with` raises FailedPrecondition while another thread, or the code that a signal handler interrupts, is inside."""
+
+    def __init__(self, what):
+        self._what, self._lock = what, threading.Lock()
+
+    def __enter__(self):
+        if not self._lock.acquire(blocking=False):
+            raise FailedPrecondition(
+                f"a call of this {self._what} is pending, in another thread or in the code that a signal handler has "
+                "interrupted; a handler can set a flag instead, which the loop looks at")
+
+    def __exit__(self, kind, error, trace):
+        self._lock.release()
 
 
 class Schema:

@@ -7,7 +7,7 @@ import espalier as ep
 g = ep.DistGraph()
 
 # [example]
-mine = ep.edge_split(np.arange(g.num_edges()), g)  # or EdgesOf("split", "train"), where the graph has a split of edges
+mine = ep.edge_split(np.arange(g.num_edges()), g)  # or EdgesOfSplit("split", "train"), where the graph has a split of edges
 sampler = ep.NeighborSampler([10], prefetch_node_feats="node-feat")
 loader = ep.DistEdgeDataLoader(g, mine, sampler, batch_size=100, seed=1, exclude="reverse_types",
                                negative_sampler=ep.negative_sampler.Uniform(5))

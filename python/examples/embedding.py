@@ -9,7 +9,7 @@ folder = sys.argv[1]
 
 # [example]
 group = ep.init_process_group(g)
-loader = ep.DistNodeDataLoader(g, ep.NodesOf("public", "train"), ep.NeighborSampler([5]), batch_size=64, seed=1)
+loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public", "train"), ep.NeighborSampler([5]), batch_size=64, seed=1)
 found = ep.checkpoint.resume(g, group, folder)  # None: there is no checkpoint, or ESPALIER_RESUME=never
 print("new" if found is None else "resumed")  # new
 rows = ep.DistEmbedding(g, group, 16, ntype="node", name="rows", init="normal", init_values=(0, 0.1),

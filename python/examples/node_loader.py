@@ -6,7 +6,7 @@ g = ep.DistGraph()
 
 # [example]
 sampler = ep.NeighborSampler([10, 25], prefetch_node_feats="node-feat", prefetch_labels="node-label")
-loader = ep.DistNodeDataLoader(g, ep.NodesOf("public", "train"), sampler, batch_size=64, seed=1)
+loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public", "train"), sampler, batch_size=64, seed=1)
 for batch in loader:  # one epoch; the next loop is the next epoch
     first, last = batch.blocks
     x = first.srcdata["node-feat"]  # [len(batch.input_nodes), 1433]

@@ -47,7 +47,7 @@ def main():
     group.barrier()
 
     def share(part):
-        nodes = ep.node_split(ep.NodesOf("public", part), g)
+        nodes = ep.node_split(ep.NodesOfSplit("public", part), g)
         return twice[nodes].astype(np.float64), g.ndata["node-label"][nodes].reshape(-1)
 
     weights = train(*share("train"), group)

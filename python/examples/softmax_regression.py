@@ -48,7 +48,7 @@ class SoftmaxRegression:
 def loader_of(g, split, part):
     """Mini-batches of 256 seeds of all ranks together."""
     sampler = ep.NeighborSampler([10], prefetch_node_feats="node-feat", prefetch_labels="node-label")
-    return ep.DistNodeDataLoader(g, ep.NodesOf(split, part), sampler, batch_size=256, seed=1)
+    return ep.DistNodeDataLoader(g, ep.NodesOfSplit(split, part), sampler, batch_size=256, seed=1)
 
 
 def run_epoch(loader, model, group, learning_rate):

@@ -7,7 +7,7 @@ import espalier as ep
 g = ep.DistGraph()
 
 # [example]
-train = ep.node_split(ep.NodesOf("public", "train"), g)  # an array of ids; alone, all of them
+train = ep.node_split(ep.NodesOfSplit("public", "train"), g)  # an array of ids; alone, all of them
 print(len(train), train.largest)  # 140 140
 is_third = g.ndata["node-label"][:].reshape(-1) == 3
 third = ep.node_split(is_third, g)  # a mask: of all nodes, or a DistTensor

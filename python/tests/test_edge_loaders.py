@@ -9,7 +9,7 @@ import graphs
 from graphs import CITES, LIKES_AUTHORS, WRITES
 from test_loaders import check_blocks, in_original_ids
 
-RATED = ep.EdgesOf("rated", "train", WRITES)
+RATED = ep.EdgesOfSplit("rated", "train", WRITES)
 
 
 def setUpModule():
@@ -184,7 +184,7 @@ class Negatives(unittest.TestCase):
         batch = next(iter(ep.DistEdgeDataLoader(g, RATED, ep.NeighborSampler([2]), batch_size=50)))
         self.assertEqual(batch.links.negatives_per_edge, 0)
         self.assertEqual([array.shape for array in batch.links.negatives()], [(50, 0)] * 3)
-        node_batch = next(iter(ep.DistNodeDataLoader(g, ep.NodesOf("random", "train", "paper"),
+        node_batch = next(iter(ep.DistNodeDataLoader(g, ep.NodesOfSplit("random", "train", "paper"),
                                                      ep.NeighborSampler([2]), batch_size=5)))
         self.assertIsNone(node_batch.links)
 

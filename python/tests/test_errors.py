@@ -13,7 +13,7 @@ import numpy as np
 import espalier as ep
 import graphs
 
-TRAIN = ep.NodesOf("public", "train")
+TRAIN = ep.NodesOfSplit("public", "train")
 
 
 def setUpModule():
@@ -145,15 +145,15 @@ class Arguments(unittest.TestCase):
                      lambda: ep.DistNodeDataLoader(g, TRAIN, sampler, batch_size=4, num_threads=0),
                      lambda: ep.DistNodeDataLoader(g, TRAIN, ep.NeighborSampler([2.5]), batch_size=4),
                      lambda: ep.negative_sampler.Uniform(-1), lambda: ep.sample_neighbors(g, [0], 2, seed=-1),
-                     lambda: ep.DistNodeDataLoader(g, ep.NodesOf("public", "all"), sampler, batch_size=4),
+                     lambda: ep.DistNodeDataLoader(g, ep.NodesOfSplit("public", "all"), sampler, batch_size=4),
                      lambda: ep.DistNodeDataLoader(g, TRAIN, ep.NeighborSampler([-2]), batch_size=4),
                      lambda: ep.DistNodeDataLoader(g, TRAIN, ep.NeighborSampler([2], expand="Twice"), batch_size=4),
                      lambda: ep.DistNodeDataLoader(g, TRAIN, ep.NeighborSampler([], prefetch_labels="x"), batch_size=4),
                      lambda: ep.NeighborSampler([2], edge_dir="out")):
             with self.assertRaises(ep.InvalidArgument):
                 call()
-        for call in (lambda: ep.DistNodeDataLoader(g, ep.NodesOf("random"), sampler, batch_size=4),
-                     lambda: ep.DistEdgeDataLoader(g, ep.EdgesOf("links"), sampler, batch_size=4),
+        for call in (lambda: ep.DistNodeDataLoader(g, ep.NodesOfSplit("random"), sampler, batch_size=4),
+                     lambda: ep.DistEdgeDataLoader(g, ep.EdgesOfSplit("links"), sampler, batch_size=4),
                      lambda: ep.DistEdgeDataLoader(g, [0], sampler, batch_size=4, edge_columns=["weight"])):
             with self.assertRaises(ep.NotFound):
                 call()
@@ -230,7 +230,7 @@ class Programs(unittest.TestCase):
         program = """
 import sys, espalier as ep
 g = ep.DistGraph(sys.argv[1])
-loader = ep.DistNodeDataLoader(g, ep.NodesOf("public"), ep.NeighborSampler([9, 9]), batch_size=9, num_threads=2)
+loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), ep.NeighborSampler([9, 9]), batch_size=9, num_threads=2)
 batches = iter(loader)
 batch = next(batches)
 kept = batch.blocks[0].csc()

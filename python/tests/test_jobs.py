@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -58,7 +59,7 @@ class JobsTest(unittest.TestCase):
                         "--quiet", "--audit"], check=True, stdout=subprocess.DEVNULL, timeout=240)
         results = ep.Results(self.folder / "out")
         g = ep.DistGraph(results.partitions)
-        loader = ep.DistNodeDataLoader(g, ep.NodesOf("public"), ep.NeighborSampler([10, 5]), batch_size=32, seed=7)
+        loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), ep.NeighborSampler([10, 5]), batch_size=32, seed=7)
         path = self.folder / "audit.bin"
         with ep.audit.AuditWriter(g, path) as audit:
             for _ in range(3):
@@ -67,7 +68,7 @@ class JobsTest(unittest.TestCase):
         self.assertEqual(ep.audit.samples_digest([path]),
                          (results.result["samplesDigest"], results.result["sampledExpansions"]))
 
-        other = ep.DistNodeDataLoader(g, ep.NodesOf("public"), ep.NeighborSampler([10, 5]), batch_size=32, seed=8)
+        other = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), ep.NeighborSampler([10, 5]), batch_size=32, seed=8)
         with ep.audit.AuditWriter(g, path) as audit:
             for _ in range(3):
                 for batch in other:
@@ -91,6 +92,29 @@ class JobsTest(unittest.TestCase):
         with self.assertRaisesRegex(ep.InvalidArgument, "no column 'absent'") as raised:
             ep.run(job, self.folder / "out", program=[sys.executable, script], progress=False)
         self.assertEqual(raised.exception.exit_code, 65)
+
+    def test_a_run_ends_with_the_process_that_started_it(self):
+        program = self.folder / "program.py"
+        program.write_text("import os, time\nprint('pid', os.getppid(), flush=True)\ntime.sleep(600)\n")
+        job = document()
+        del job["spec"]["training"]
+        starter = self.folder / "starter.py"
+        starter.write_text(f"import espalier as ep\nep.run({job!r}, {str(self.folder / 'out')!r}, "
+                           f"program=[{sys.executable!r}, {str(program)!r}], progress=False)\n")
+        parent = subprocess.Popen([sys.executable, starter], stderr=subprocess.DEVNULL)
+        log = self.folder / "out/logs/trainer-0.log"
+        run = int(self.eventually(lambda: log.exists() and re.search(r"^pid (\d+)$", log.read_text(), re.MULTILINE))[1])
+        parent.kill()
+        parent.wait()
+        self.eventually(lambda: not pathlib.Path(f"/proc/{run}").exists())
+
+    def eventually(self, condition):
+        """Returns what `condition` returns as soon as it is true."""
+        deadline = time.monotonic() + 120
+        while not (found := condition()):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        return found
 
     def test_ranks_agree_on_what_torch_reads(self):
         script = self.folder / "program.py"

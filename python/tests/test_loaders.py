@@ -9,7 +9,7 @@ import espalier as ep
 import graphs
 from graphs import CITES, LIKES_PAPERS, PAPERS, WRITES
 
-TRAIN = ep.NodesOf("public", "train")
+TRAIN = ep.NodesOfSplit("public", "train")
 
 
 def setUpModule():
@@ -237,7 +237,7 @@ class SeveralTypes(unittest.TestCase):
         sampler = ep.NeighborSampler([{WRITES: 2, CITES: 3}, 2],
                                      prefetch_node_feats={"author": "feat", "paper": ["feat", "year"]},
                                      prefetch_labels={"paper": "label"})
-        return ep.DistNodeDataLoader(g, ep.NodesOf("random", "train", "paper"), sampler, batch_size=20, seed=6,
+        return ep.DistNodeDataLoader(g, ep.NodesOfSplit("random", "train", "paper"), sampler, batch_size=20, seed=6,
                                      **options)
 
     def test_blocks_by_type(self):
@@ -245,7 +245,8 @@ class SeveralTypes(unittest.TestCase):
         for g in typed_graphs.values():
             comparable = []
             for batch in self.loader(g):
-                self.assertEqual(list(batch.output_nodes), ["paper"])
+                self.assertEqual(list(batch.output_nodes), ["author", "paper"])
+                self.assertEqual(len(batch.output_nodes["author"]), 0)
                 first, last = batch.blocks
                 self.assertEqual(first.num_edges(LIKES_PAPERS), 0)
                 for block, fanout in (first, 3), (last, 2):
@@ -337,7 +338,7 @@ class Resumption(unittest.TestCase):
         g = cora_graphs[2]
         undisturbed = self.loader(g)
         expected = [in_original_ids(g, batch) for _ in range(3) for batch in undisturbed]
-        self.assertEqual(undisturbed.state_dict(), {"epoch": 3, "step": 0})
+        self.assertEqual(undisturbed.state_dict(), {"epoch": 3, "step": 0, "batch_size": 32, "seed": 5})
         for consumed in (0, 3, 5, 7):
             stopped = self.loader(g)
             batches = itertools.chain.from_iterable(iter(stopped) for _ in range(2))

@@ -279,7 +279,7 @@ class Columns(unittest.TestCase):
             self.assertIn("score", g.ndata)
             np.testing.assert_array_equal(g.ndata["score"][[3, 5]], values[g.to_original_ids([3, 5])])
             sampler = ep.NeighborSampler([3], prefetch_node_feats="score")
-            loader = ep.DistNodeDataLoader(g, ep.NodesOf("public"), sampler, batch_size=70)
+            loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), sampler, batch_size=70)
             for batch in loader:
                 np.testing.assert_array_equal(batch.blocks[0].srcdata["score"],
                                               values[g.to_original_ids(batch.input_nodes)])

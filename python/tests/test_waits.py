@@ -14,7 +14,7 @@ import espalier as ep
 import graphs
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-TRAIN = ep.NodesOf("public", "train")
+TRAIN = ep.NodesOfSplit("public", "train")
 
 
 def setUpModule():
@@ -34,9 +34,9 @@ class Waits(unittest.TestCase):
     def setUp(self):
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs this behind &
         self.addCleanup(signal.signal, signal.SIGINT, previous)
-        addresses, self.servers = self.enterContext(graphs.graph_servers(partitions, 2, folder))
+        self.addresses, self.servers = self.enterContext(graphs.graph_servers(partitions, 2, folder))
         self.addCleanup(self.resume)
-        self.g = ep.DistGraph(servers=addresses, environment={"ESPALIER_ACCESS": "rpc"})
+        self.g = ep.DistGraph(servers=self.addresses, environment={"ESPALIER_ACCESS": "rpc"})
 
     def stop(self):
         for server in self.servers:
@@ -163,6 +163,16 @@ class Waits(unittest.TestCase):
             self.assertFalse(answer.done())
             self.resume()
             self.assertEqual(self.g.to_original_ids(answer.result(timeout=100)).tolist(), [5])
+
+    def test_a_batch_that_fails_ends_the_epoch_with_its_error(self):
+        g = ep.DistGraph(servers=self.addresses, environment={"ESPALIER_ACCESS": "rpc", "ESPALIER_CALL_SECONDS": "1"})
+        batches = iter(ep.DistNodeDataLoader(g, TRAIN, ep.NeighborSampler([5, 5]), batch_size=10, batches_ahead=1))
+        next(batches)
+        self.stop()
+        with self.assertRaises((ep.DeadlineExceeded, ep.Unavailable)):
+            for _ in batches:
+                pass
+        self.resume()
 
     def test_a_cancelled_epoch(self):
         loader = ep.DistNodeDataLoader(self.g, TRAIN, ep.NeighborSampler([5, 5]), batch_size=20, batches_ahead=1)

@@ -67,7 +67,7 @@ class CollatedBatches {
   // an error has been returned, returns nullopt as well. FailedPrecondition: no epoch was started.
   Result<std::optional<T>> Next() { return NextBefore(Deadline::Never()); }
   // The same until the deadline. DeadlineExceeded, Cancelled (the deadline's stop was requested): the batch can be
-  // requested again.
+  // requested again, unless the code is the batch's own, of one of its queries; then later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     const std::shared_ptr<Epoch> current = Current();

@@ -98,7 +98,7 @@ class NodeDataLoader {
   // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
   // The same until the deadline. DeadlineExceeded, Cancelled (the deadline's stop was requested): the batch can be
-  // requested again.
+  // requested again, unless the code is the batch's own, of one of its queries; then later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
   // Ends the epoch and its queries early, from any thread: a pending Next returns Cancelled, as do later ones until
   // StartEpoch.

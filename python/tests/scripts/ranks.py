@@ -46,7 +46,7 @@ def shares(g, group):
     if group.rank == 0:
         mask[::3] = True
     group.barrier()
-    named = ep.NodesOf("public", "test")
+    named = ep.NodesOfSplit("public", "test")
     for all_nodes, split in ((nodes, lambda **options: ep.node_split(nodes, g, **options)),
                              (nodes[::3], lambda **options: ep.node_split(mask, g, **options)),
                              (nodes[::3], lambda **options: ep.node_split(nodes % 3 == 0, g, **options)),
@@ -103,7 +103,7 @@ def tensors(g, group):
 
 def features(g, group):
     """Leaves the batches of an epoch and a checksum of the columns in a file: they do not depend on the access."""
-    loader = ep.DistNodeDataLoader(g, ep.NodesOf("public"), ep.NeighborSampler([4, 4], prefetch_node_feats="node-feat"),
+    loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), ep.NeighborSampler([4, 4], prefetch_node_feats="node-feat"),
                                    batch_size=32, seed=7)
     batches = []
     for batch in loader:

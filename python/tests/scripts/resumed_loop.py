@@ -19,7 +19,7 @@ emb = ep.DistEmbedding(g, group, 8, name="emb", init="normal", init_values=(0, 1
 ep.optim.SparseAdam([emb], lr=0.01)
 counts = ep.DistTensor.open(g, "counts", ntype="node") if checkpoint else ep.DistTensor.create(
     g, (), ntype="node", name="counts", dtype=np.int64, persistent=True)
-loader = ep.DistNodeDataLoader(g, ep.NodesOf("public"), ep.NeighborSampler([5]), batch_size=16, seed=5)
+loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), ep.NeighborSampler([5]), batch_size=16, seed=5)
 weights = np.zeros(8)
 np.random.seed(group.rank)
 if checkpoint:
