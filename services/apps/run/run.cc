@@ -1,5 +1,7 @@
 #include "services/apps/run/run.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -325,6 +327,16 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
                    *beginning);
 }
 
+// Installations without libtorch, as of the Python package, have no trainer.
+Status CheckTrainer(const std::string& program_folder) {
+  const std::string trainer = program_folder + "/espalier-trainer";
+  if (access(trainer.c_str(), X_OK) == 0) return Status();
+  return NotFound(
+      "there is no program " + trainer +
+      ", which trains the model of a document: this installation runs programs alone (espalier run ... -- "
+      "PROGRAM, or spec.trainers.program). Build Espalier with its trainer, and use the espalier beside it");
+}
+
 }  // namespace
 
 RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
@@ -336,6 +348,8 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
     const Result<std::string> found = FindProgram(program, "", ValueOf(options.environment, "PATH"));
     if (!found.ok()) return Failed(ExitCode::kBadDocument, found.status().message());
     program = *found;
+  } else if (const Status trainer = CheckTrainer(options.roles.program_folder); !trainer.ok()) {
+    return Failed(ExitCode::kBadDocument, trainer.message());
   }
   // Before an earlier run is removed.
   const Status plugins = CheckPluginFiles(request->document.training.server_plugins, "");

@@ -127,6 +127,14 @@ TEST_F(RunMessagesTest, ARunThatGoesOnFromAnothersCheckpointSaysFromWhich) {
               HasSubstr("going on from epoch 4, step 2 of " + one + " (checkpoint.resumeFrom)\n"));
 }
 
+TEST_F(RunMessagesTest, WithoutATrainerADocumentThatTrainsIsRefusedAtOnce) {
+  fs::remove(root_ / "bin/espalier-trainer");
+  const Said said = Run({});
+  EXPECT_EQ(said.outcome.code, ExitCode::kBadDocument);
+  EXPECT_THAT(said.outcome.error, HasSubstr("espalier-trainer, which trains the model of a document"));
+  EXPECT_THAT(said.lines, Not(HasSubstr("partitioning")));
+}
+
 TEST_F(RunMessagesTest, WhatAJobStartsFromIsThereBeforeTheGraphIsCut) {
   const std::string nowhere = (root_ / "nowhere").string();
   for (const auto& [field, what] : {std::pair("training.model.uri", "opening " + nowhere),
