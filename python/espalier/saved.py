@@ -1,7 +1,8 @@
 """Tensors and embeddings in files (docs/saved-tensors.md). They can be loaded under any partitioning of the same graph.
 
 Every save takes a folder, or an s3:// URI, of its own, and is complete or not there. One rank calls these functions, with
-a barrier of all ranks before and after.
+a barrier of all ranks before and after. On an object store that does not answer, Ctrl-C ends a call when the store's patience
+(ESPALIER_S3_PATIENCE_SECONDS) is over.
 """
 
 import os
