@@ -22,5 +22,5 @@ for batch in loader:
     values = rows[batch.input_nodes]  # float32 [n, 16]; with torch, rows(batch.input_nodes), a leaf of autograd
     rows.step(batch.input_nodes, gradients=2 * values, lr=0.01)  # and optimizer.step()
     ep.checkpoint.save(g, group, folder, loader=loader, embeddings=[rows])  # keeps the last two
-print(rows.version, loader.state_dict())  # 3 {'epoch': 1, 'step': 0}
+print(rows.version, loader.state_dict()["epoch"])  # 3 1
 # [example]

@@ -19,7 +19,7 @@ sources, destinations = first.edges()  # the same as pairs of rows
 print(first.edge_index().shape == (2, len(indices)))  # True
 
 state = loader.state_dict()  # to be saved with the model
-print(state)  # {'epoch': 0, 'step': 1}
+print(state["epoch"], state["step"])  # 0 1
 loader.load_state_dict(state)  # of this loader or of one in another process: continues with step 1
 print([(batch.epoch, batch.step, batch.num_seeds) for batch in loader])  # [(0, 1, 64), (0, 2, 12)]
 # [example]
