@@ -48,6 +48,7 @@ std::string CodePathInEffect() {
   const int value = mkl_serv_cbwr_get(kEverything);
   const std::string strict = (value & kStrict) != 0 ? ",STRICT" : "";
   switch (value & ~kStrict) {
+    case 1: return "OFF";  // of a process that has multiplied matrices before MKL_CBWR was set
     case 2: return "AUTO";
     case 3: return "COMPATIBLE";
     case 10: return "AVX2" + strict;
