@@ -34,6 +34,7 @@ from espalier.tensor import DistTensor
 _STATE = "espalier-checkpoint-state"  # a tensor of bytes
 _ROW_BYTES = 65536
 _FOLDER = re.compile(r"checkpoint-(\d{12})")
+_of_this_run = set()  # URIs below which all checkpoints are of this process's run
 
 
 def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, embeddings=(), tensors=(), keep=2):
@@ -44,18 +45,18 @@ def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, 
     lists and dicts. tensors: DistTensors. Every rank passes the same; the states of loader, model and optimizer, and
     `state`, are taken from rank 0.
     """
-    embeddings, tensors = list(embeddings), list(tensors)
-    parts, error = [], None
-    try:
-        parts = [_pack({"loader": loader and loader.state_dict(), "model": model and model.state_dict(),
-                        "optimizer": optimizer and optimizer.state_dict(), "state": state})]
-    except EspalierError as refused:
-        error = refused
-    group.agree(error)
+    embeddings, tensors, parts = list(embeddings), list(tensors), []
+
+    def prepare():
+        for embedding in embeddings:
+            embedding.await_steps()
+        if group.rank == 0:
+            objects = {"loader": loader, "model": model, "optimizer": optimizer}
+            states = {name: None if it is None else it.state_dict() for name, it in objects.items()}
+            parts.append(_pack({**states, "state": state}))
+
+    group.agree(_error_of(prepare))  # all ranks have taken the steps that are saved
     parts += _gather_bytes(group, _pack(_random_state()))
-    for embedding in embeddings:
-        embedding.await_steps()
-    group.barrier()  # all ranks have taken the steps that are saved
     group.agree(_error_of(lambda: _save(g, uri, parts, embeddings, tensors, keep)) if group.rank == 0 else None)
 
 
@@ -81,8 +82,8 @@ def _save(g, uri, parts, embeddings, tensors, keep):
 
 
 def resume(g, group, uri):
-    """Returns the newest Checkpoint below `uri`; None if there is none. In a job that begins anew (ESPALIER_RESUME=never) it
-    removes the checkpoints there, which are of an earlier run, and returns None.
+    """Returns the newest Checkpoint below `uri`; None if there is none. In a job that begins anew (ESPALIER_RESUME=never)
+    the first call of a process removes the checkpoints there, which are of an earlier run, and returns None.
 
     The DistTensors of the checkpoint exist afterwards, with the saved rows (DistTensor.open). AlreadyExists: a tensor of
     such a name existed. InvalidArgument: the checkpoint is of another number of ranks.
@@ -94,27 +95,27 @@ def resume(g, group, uri):
     if not json.loads(found):
         return None
     number, sizes = json.loads(found)
-    held = DistTensor.open(g, _STATE)
-    first = _first_rows(sizes)
+    first, loaded = _first_rows(sizes), []
 
-    def part(number):
-        return held[first[number]:first[number + 1]].tobytes()[:sizes[number]]
+    def read():
+        if len(sizes) != 1 + group.size:
+            raise InvalidArgument(f"the checkpoint {_join(uri, number)} is of {len(sizes) - 1} ranks, and there are "
+                                  f"{group.size}")
+        held = DistTensor.open(g, _STATE)
+        loaded.extend(_unpack(held[first[part]:first[part + 1]].tobytes()[:sizes[part]]) for part in (0, 1 + group.rank))
 
-    fits = len(sizes) == 1 + group.size
-    loaded = Checkpoint(_join(uri, number), _unpack(part(0)), _unpack(part(1 + group.rank))) if fits else None
-    group.barrier()
+    group.agree(_error_of(read))
     if group.rank == 0:
         DistTensor.drop(g, _STATE)
-    if not fits:
-        raise InvalidArgument(f"the checkpoint {_join(uri, number)} is of {len(sizes) - 1} ranks, and there are {group.size}")
-    return loaded
+    return Checkpoint(_join(uri, number), *loaded)
 
 
 def _load_newest(g, uri):
     numbers = _numbers(uri)
-    if os.environ.get("ESPALIER_RESUME") == "never":
+    if os.environ.get("ESPALIER_RESUME") == "never" and os.fspath(uri) not in _of_this_run:
         for number in numbers:
             remove_saved_tensors(_join(uri, number))
+        _of_this_run.add(os.fspath(uri))
         return []
     if not numbers:
         return []

@@ -65,7 +65,10 @@ class ProcessGroup:
         """Raises the `error` (an exception, or None) of the lowest rank that has one, on all ranks; returns if none has."""
         code = error.code if isinstance(error, EspalierError) else "INTERNAL"
         with self._calls:
-            self._core.agree("" if error is None else code, "" if error is None else f"{error}")
+            try:
+                self._core.agree("" if error is None else code, "" if error is None else f"{error}")
+            except EspalierError as agreed:
+                raise agreed from error
 
     def set_torch_environment(self):
         """Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, which torch.distributed.init_process_group

@@ -67,6 +67,15 @@ class Checkpoints(unittest.TestCase):
         with self.assertRaisesRegex(ep.InvalidArgument, "batch_size 20, not 10"):
             checkpoint.restore(loader=self.loader(batch_size=10))
 
+    def test_a_loader_of_no_batches_has_a_position_too(self):
+        empty = {"batch_size": 1000, "drop_last": True}
+        loader = self.loader(**empty)
+        self.assertEqual((len(loader), list(loader)), (0, []))
+        ep.checkpoint.save(g, group, self.uri, loader=loader)
+        again = self.loader(**empty)
+        ep.checkpoint.resume(g, group, self.uri).restore(loader=again)
+        self.assertEqual(again.state_dict()["epoch"], 1)
+
     def test_the_last_ones_are_kept_and_nothing_else_is_removed(self):
         ep.save_tensors(g, self.uri / "mine", notes={"of": "the program"})
         for number in range(4):
@@ -79,6 +88,9 @@ class Checkpoints(unittest.TestCase):
         ep.checkpoint.save(g, group, self.uri, state={"run": "old"})
         with mock.patch.dict(os.environ, ESPALIER_RESUME="never"):
             self.assertIsNone(ep.checkpoint.resume(g, group, self.uri))
+            ep.checkpoint.save(g, group, self.uri, state={"run": "new"})
+            self.assertEqual(ep.checkpoint.resume(g, group, self.uri).state, {"run": "new"})  # its own, to step back
+            ep.remove_saved_tensors(self.uri / "checkpoint-000000000001")
         with mock.patch.dict(os.environ, ESPALIER_RESUME="auto"):  # as after a kill before the first save
             self.assertIsNone(ep.checkpoint.resume(g, group, self.uri))
 

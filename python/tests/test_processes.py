@@ -41,6 +41,9 @@ class Jobs(unittest.TestCase):
     def test_process_group_of_three(self):
         self.run_ranks("group_operations", replicas=3)
 
+    def test_an_error_of_a_checkpoint_reaches_all_ranks(self):
+        self.run_ranks("checkpoint_errors")
+
     def test_shares_are_disjoint_and_cover_everything(self):
         self.run_ranks("shares")
 

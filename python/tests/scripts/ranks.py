@@ -39,6 +39,25 @@ def group_operations(g, group):
     group.barrier()
 
 
+def checkpoint_errors(g, group):
+    """An error of one rank reaches all, and the group stays usable."""
+
+    class Model:
+        def state_dict(self):
+            raise ValueError("no state today")
+
+    uri = os.environ["ESPALIER_OUTPUT"] + "/checkpoints-of-the-program"
+    for cause, arguments in (("no state today", {"model": Model()}), ("takes numbers", {"state": {"a set": {1}}})):
+        try:
+            ep.checkpoint.save(g, group, uri, **arguments)
+            raise AssertionError("what cannot be saved was saved")
+        except ep.EspalierError as error:
+            assert f"trainer 0: {cause}" in str(error).replace("a checkpoint takes", "takes"), error
+    assert ep.checkpoint.resume(g, group, uri) is None
+    ep.checkpoint.save(g, group, uri, state={"usable": True})
+    assert ep.checkpoint.resume(g, group, uri).state == {"usable": True}
+
+
 def shares(g, group):
     nodes, edges = np.arange(g.num_nodes()), np.arange(g.num_edges())
     mask = ep.DistTensor.create(g, (), bool, name="mask", ntype="node", persistent=True)
