@@ -52,12 +52,13 @@ nanobind::object IdView(const std::vector<Id>& ids, nanobind::handle owner) {
 inline nanobind::object RowView(const std::vector<uint32_t>& rows, nanobind::handle owner) {
   return View(rows.data(), {rows.size()}, nanobind::dtype<int32_t>(), owner);
 }
-// An array that owns the vector's values.
+// An array that owns the vector's values; `shape` empty: one dimension.
 template <class T>
-nanobind::object Take(std::vector<T> values, nanobind::dlpack::dtype dtype) {
+nanobind::object Take(std::vector<T> values, nanobind::dlpack::dtype dtype, std::vector<size_t> shape = {}) {
   auto* kept = new std::vector<T>(std::move(values));
   const nanobind::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
-  return View(kept->data(), {kept->size()}, dtype, owner);
+  if (shape.empty()) shape = {kept->size()};
+  return View(kept->data(), std::move(shape), dtype, owner);
 }
 template <class Id>
 nanobind::object TakeIds(std::vector<Id> ids) {

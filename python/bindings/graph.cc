@@ -101,27 +101,26 @@ client::DrawOptions Draws(uint64_t seed, uint32_t hop, bool replace, const std::
   options.draw.replace = replace;
   options.draw.weight_column = weight;
   options.want_edge_ids = true;
-  if (!sampler::ParseName(method, &options.draw.method)) {
-    throw StatusError(InvalidArgument("sampling method '" + method + "'; expected Neighbor, Labor or Last"));
-  }
+  options.draw.method = ParseMethod(method);
   return options;
 }
 
 // By relation (edge type, destinations, offsets, sources, edge ids), for Python.
-nb::list ToPython(const client::Frontier& frontier) {
+nb::list ToPython(client::Frontier frontier) {
   nb::list relations;
-  for (const client::FrontierRelation& relation : frontier.relations) {
-    relations.append(nb::make_tuple(relation.edge_type.value, TakeIds(relation.destinations), TakeIds(relation.offsets),
-                                    TakeIds(relation.sources), TakeIds(relation.edge_ids)));
+  for (client::FrontierRelation& relation : frontier.relations) {
+    relations.append(nb::make_tuple(relation.edge_type.value, TakeIds(std::move(relation.destinations)),
+                                    TakeIds(std::move(relation.offsets)), TakeIds(std::move(relation.sources)),
+                                    TakeIds(std::move(relation.edge_ids))));
   }
   return relations;
 }
 
-nb::tuple ToPython(const client::EdgeShare& share) {
+nb::tuple ToPython(client::EdgeShare share) {
   nb::dict rows;
   for (const auto& [name, tensor] : share.edges.rows) rows[name.c_str()] = ToNumpy(tensor);
-  return nb::make_tuple(TakeIds(share.edges.sources), TakeIds(share.edges.destinations), TakeIds(share.edges.ids), rows,
-                        share.largest);
+  return nb::make_tuple(TakeIds(std::move(share.edges.sources)), TakeIds(std::move(share.edges.destinations)),
+                        TakeIds(std::move(share.edges.ids)), rows, share.largest);
 }
 
 template <class OfType, class Id>
@@ -199,9 +198,7 @@ nb::object RandomWalk(const DistGraph& graph, const IdArray& starts, const std::
   sampler::RandomWalks walks = CallInterruptibly(
       timeout, graph.CallDeadline(), [&](Deadline deadline) { return graph.RandomWalk(nodes, options, deadline); });
   // kNoNode is -1 as int64, which DGL has behind a walk's end as well.
-  auto* kept = new std::vector<GlobalNodeId>(std::move(walks.nodes));
-  const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<GlobalNodeId>*>(memory); });
-  return View(kept->data(), {walks.num_walks, walks.length + 1}, nb::dtype<int64_t>(), owner);
+  return Take(std::move(walks.nodes), nb::dtype<int64_t>(), {walks.num_walks, walks.length + 1});
 }
 
 nb::tuple PinSageNeighbors(const DistGraph& graph, const IdArray& seeds, const std::vector<uint32_t>& metapath,
@@ -246,8 +243,6 @@ void BindDescription(nb::class_<DistGraph>& graph) {
   graph.def_prop_ro("name", &DistGraph::name)
       .def_prop_ro("rank", [](const DistGraph& g) { return g.rank().value; })
       .def_prop_ro("world_size", &DistGraph::world_size)
-      .def_prop_ro("job", [](const DistGraph& g) { return g.context().session.job; })
-      .def_prop_ro("has_samplers", [](const DistGraph& g) { return !g.context().samplers.empty(); })
       .def_prop_ro("num_partitions", [](const DistGraph& g) { return g.book().num_partitions(); })
       .def_prop_ro("node_types", [](const DistGraph& g) { return g.schema().node_types(); })
       .def_prop_ro("edge_types", &EdgeTypes)

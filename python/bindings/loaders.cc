@@ -119,9 +119,7 @@ sampler::SamplingSpec SamplingOf(const DistGraph& graph, const LoaderSettings& s
   spec.draw.weight_column = settings.weight;
   spec.draw.time_column = settings.time_column;
   spec.seed_time_column = settings.seed_time_column;
-  if (!sampler::ParseName(settings.method, &spec.draw.method)) {
-    throw StatusError(InvalidArgument("sampling method '" + settings.method + "'; expected Neighbor, Labor or Last"));
-  }
+  spec.draw.method = ParseMethod(settings.method);
   if (!sampler::ParseName(settings.expand, &spec.draw.expand)) {
     throw StatusError(InvalidArgument("expand '" + settings.expand + "'; expected Always or Once"));
   }
@@ -256,9 +254,9 @@ nb::list Blocks(const BatchHandle& self, size_t layer) {
   return blocks;
 }
 
-nb::object Links(const BatchHandle& self) {
+// Of a batch of an edge loader.
+nb::dict Links(const BatchHandle& self) {
   const std::optional<sampler::LinkSeeds>& links = self.p->batch.links;
-  if (!links) return nb::none();
   nb::dict dict;
   dict["negatives_per_pair"] = links->negatives_per_pair;
   dict["sources"] = RowView(links->sources, self.h);
@@ -282,7 +280,7 @@ void BindBatch(nb::module_& m) {
       .def_prop_ro("step", [](const LoadedBatch& b) { return b.batch.step; })
       .def_prop_ro("num_seeds", [](const LoadedBatch& b) { return b.batch.num_seeds; })
       .def_prop_ro("global_num_seeds", [](const LoadedBatch& b) { return b.batch.global_num_seeds; })
-      .def_prop_ro("seed_type", [](const LoadedBatch& b) { return b.batch.seed_type.value; })
+      .def_prop_ro("has_links", [](const LoadedBatch& b) { return b.batch.links.has_value(); })
       .def_prop_ro("num_layers", [](const LoadedBatch& b) { return b.batch.layers.size(); })
       .def("num_inputs", [](const LoadedBatch& b, size_t layer) { return b.batch.layers.at(layer).num_inputs; })
       .def("num_outputs", [](const LoadedBatch& b, size_t layer) { return b.batch.layers.at(layer).num_outputs; })

@@ -13,6 +13,12 @@ client::RowSpace MakeRowSpace(const client::DistGraph& graph, const std::string&
   return rows;
 }
 
+sampler::DrawMethod ParseMethod(const std::string& name) {
+  sampler::DrawMethod method{};
+  if (sampler::ParseName(name, &method)) return method;
+  throw StatusError(InvalidArgument("sampling method '" + name + "'; expected Neighbor, Labor or Last"));
+}
+
 graph::SplitPartName ParsePart(const std::string& name) {
   for (const auto part :
        {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {

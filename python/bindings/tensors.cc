@@ -70,8 +70,6 @@ void BindTensors(nb::module_& m) {
                                                                                      : "own";
                      return nb::make_tuple(of, t.rows().type);
                    })
-      .def_prop_ro("made_by_this", &DistTensor::made_by_this)
-      .def("keep", &DistTensor::Keep)
       .def(
           "read",
           [](const DistTensor& t, const DistGraph& graph, const IdArray& rows, Seconds timeout) {

@@ -56,7 +56,7 @@ class Block:
         return np.stack(self.edges(etype))
 
     def edge_ids(self, etype=None):
-        """Returns the global ids of the edges: int64 [edges]; empty unless the loader has `edge_ids=True`."""
+        """Returns the global ids of the edges: int64 [edges]; empty unless the sampler has `edge_ids=True`."""
         return self._relation(etype)[2]
 
     @property
@@ -139,7 +139,7 @@ class MiniBatch:
 
     def __init__(self, schema, core, fetches):
         self._schema, self._core, self._fetches = schema, core, fetches
-        self._blocks = None
+        self._blocks = self._links = None
 
     @property
     def epoch(self):
@@ -152,8 +152,7 @@ class MiniBatch:
     @property
     def num_seeds(self):
         """Number of seeds of this rank, nodes or edges. 0 is possible: a rank may have no share of a batch."""
-        links = self._core.links()
-        return self._core.num_seeds if links is None else len(links["sources"])
+        return self._core.num_seeds if self.links is None else len(self.links.sources)
 
     @property
     def global_num_seeds(self):
@@ -187,8 +186,9 @@ class MiniBatch:
     @property
     def links(self):
         """The seed edges (LinkBatch) of an edge loader's batch; None of a node loader's."""
-        links = self._core.links()
-        return None if links is None else LinkBatch(links)
+        if self._links is None and self._core.has_links:
+            self._links = LinkBatch(self._core.links())
+        return self._links
 
     @property
     def blocks(self):
