@@ -1,0 +1,16 @@
+# Sets `variable` to the tool of Clang 14.0.6 beside ESPALIER_PYTHON, or to an empty value and says that `test` is left out.
+# Other versions format otherwise and find other things.
+function(espalier_find_clang_tool variable name test)
+  get_filename_component(python_folder ${ESPALIER_PYTHON} DIRECTORY)
+  find_program(${variable} ${name} HINTS ${python_folder} NO_DEFAULT_PATH)
+  set(version "")
+  if(${variable})
+    execute_process(COMMAND ${${variable}} --version OUTPUT_VARIABLE version)
+  endif()
+  if(NOT version MATCHES "version 14\\.0\\.6")
+    message(STATUS "There is no ${name} 14.0.6 beside ${ESPALIER_PYTHON}: leaving out ${test}")
+    set(${variable} "" PARENT_SCOPE)
+  else()
+    set(${variable} ${${variable}} PARENT_SCOPE)
+  endif()
+endfunction()
