@@ -40,9 +40,12 @@ std::string SamplerAddresses(const Context& context) {
                      context.training.spec->job.sampler_replicas, kSamplerPort);
 }
 
+std::string Rank0Host(const Context& context) {
+  return HostOf(context, TrainerJobName(context.training.meta.key.name, context.status.incarnation) + "-0");
+}
+
 std::string RendezvousAddress(const Context& context) {
-  return AddressOf(context, TrainerJobName(context.training.meta.key.name, context.status.incarnation) + "-0",
-                   kTrainerPort);
+  return Rank0Host(context) + ":" + std::to_string(kTrainerPort);
 }
 
 std::string WildcardHost(const Context& context) { return HostOf(context, "*"); }

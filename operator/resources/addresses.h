@@ -11,6 +11,7 @@ namespace espalier::ctl::resources {
 std::string ServerAddresses(
     const Context& context);  // by partition; those of its replicas and containers joined by '|'
 std::string SamplerAddresses(const Context& context);   // empty: trainers sample themselves
+std::string Rank0Host(const Context& context);          // of status.incarnation
 std::string RendezvousAddress(const Context& context);  // of rank 0 of status.incarnation
 
 // "*.cora.default.svc.cluster.local": all pods of the job.

@@ -78,6 +78,11 @@ TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_JOB"), "/etc/espalier/job/job.json");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_ACCESS"), "rpc");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_LOCAL_ADDRESS")["fieldRef"]["fieldPath"], "status.podIP");
+  EXPECT_EQ(UsersVariable(trainers, "RANK"), UsersVariable(trainers, "ESPALIER_RANK"));
+  EXPECT_EQ(UsersVariable(trainers, "WORLD_SIZE"), "3");
+  EXPECT_EQ(UsersVariable(trainers, "LOCAL_RANK"), "0");
+  EXPECT_EQ(UsersVariable(trainers, "MASTER_ADDR"), Rank0Host(context));
+  EXPECT_EQ(UsersVariable(trainers, "MASTER_PORT"), std::to_string(kTrainerPort));
   EXPECT_EQ(UsersVariable(trainers, "OMP_NUM_THREADS"), "2");
   EXPECT_EQ(UsersVariable(trainers, "MKL_NUM_THREADS"), "2");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_TERMINATION_LOG"), UsersContainer(trainers)["terminationMessagePath"]);

@@ -18,6 +18,8 @@ std::string ConfigOf(const Context& context) {
   return TrainerConfigName(context.training.meta.key.name, context.status.incarnation);
 }
 
+std::string RankField() { return "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']"; }
+
 // The math library reads its thread count when it is loaded.
 void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
   const std::string threads = std::to_string(context.training.spec->job.trainer_threads);
@@ -35,7 +37,7 @@ RolePod EspaliersTrainer(const Context& context) {
       .Graph()
       .Variable("ESPALIER_INCARNATION", std::to_string(context.status.incarnation))
       .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // its /status says whose progress it is
-      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
+      .VariableOfPod("ESPALIER_RANK", RankField())
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(TrainersOf(context)))
       .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
       // Rank 0 must not wait for its own name, which DNS may not know yet.
@@ -58,12 +60,18 @@ RolePod UsersProgram(const Context& context, const job::Program& program) {
       .Graph()
       .Variable("ESPALIER_PARTITION_KEY", status.partition ? status.partition->hash : "")
       .Variable("ESPALIER_INCARNATION", std::to_string(status.incarnation))
-      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
+      .VariableOfPod("ESPALIER_RANK", RankField())
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(TrainersOf(context)))
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", RunPrefix(context.training))
       // What an earlier incarnation has saved; a job that is created again has a prefix of its own.
-      .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never");
+      .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never")
+      // What torch.distributed.init_process_group reads.
+      .VariableOfPod("RANK", RankField())
+      .Variable("WORLD_SIZE", std::to_string(TrainersOf(context)))
+      .Variable("LOCAL_RANK", "0")
+      .Variable("MASTER_ADDR", Rank0Host(context))
+      .Variable("MASTER_PORT", std::to_string(kTrainerPort));
   AddThreadsAndSamplers(context, &pod);
   return pod;
 }

@@ -14,6 +14,7 @@
 #include "services/apps/launch/message.h"
 #include "services/apps/launch/port_holder.h"
 #include "services/apps/run/local_fleet.h"
+#include "services/apps/run/local_port.h"
 #include "services/apps/run/program_path.h"
 #include "services/apps/run/run_folder.h"
 #include "services/base/environment.h"
@@ -189,7 +190,8 @@ class HostAgent {
       RETURN_IF_ERROR(WriteBelow(folder_->path(), name, text.get<std::string>()));
     }
     const bool sees = TextOrNone(message.Text("output") + "/run/token", kMostTokenBytes) == message.Text("token");
-    return Send({{"is", "begun"}, {"seesOutput", sees}});
+    ASSIGN_OR_RETURN(const uint16_t port, run::FindFreePort(message.Text("address")));
+    return Send({{"is", "begun"}, {"seesOutput", sees}, {"rendezvousPort", port}});
   }
 
   Status Start(const Message& message) {
@@ -226,7 +228,7 @@ class HostAgent {
   static Status CheckPortIsFree(const std::string& listen, const std::string& name) {
     if (listen.empty()) return Status();
     ASSIGN_OR_RETURN(const rpc::HostPort at, rpc::ParseHostPort(listen));
-    if (at.port == 0 || !IsTaken(at.host, at.port)) return Status();
+    if (at.port == 0 || !run::IsTaken(at.host, at.port)) return Status();
     return Unavailable("port " + std::to_string(at.port) + ", where " + name + " is to listen, is taken by " +
                        PortHolder(at.host, at.port).value_or("a process that cannot be seen") +
                        ": end it, or give the host another port in the hosts file");

@@ -50,6 +50,7 @@ HostFleet::HostFleet(std::vector<std::unique_ptr<HostSession>> sessions, HostFle
                      terminal::Progress& progress)
     : sessions_(std::move(sessions)),
       silences_(sessions_.size()),
+      rendezvous_ports_(sessions_.size()),
       options_(std::move(options)),
       folder_(folder),
       job_(job),
@@ -103,6 +104,7 @@ Status HostFleet::Begin(const run::TlsFiles* tls) {
   for (size_t host = 0; host < sessions_.size(); ++host) {
     HostSession& session = *sessions_[host];
     ASSIGN_OR_RETURN(const Message begun, session.Await("begun", stop_, deadline, heartbeat));
+    rendezvous_ports_[host] = static_cast<uint16_t>(begun.Number("rendezvousPort"));
     const bool writes_outputs = host == HostOf({Role::kTrainer, 0});
     if (!writes_outputs || begun.Flag("seesOutput") || !IsOnThisMachineOnly(job_.training.output_uri)) continue;
     return FailedPrecondition(
@@ -134,6 +136,7 @@ Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::stri
                        {"folder", FolderOf(host)},
                        {"output", folder_.path()},
                        {"token", token},
+                       {"address", session.address()},
                        {"graceSeconds", std::chrono::ceil<std::chrono::seconds>(options_.stop_grace).count()},
                        {"lostSeconds", options_.lost.count()},
                        {"files", std::move(files)}});
@@ -177,6 +180,10 @@ run::Site HostFleet::SiteOf(ChildId child) const {
     site.server_threads = run::ServerThreads(static_cast<unsigned>(session.processors()), ServersOn(host));
   }
   site.plaintext_to_others = job_.training.tls == job::TlsMode::kDisabled && !rpc::IsLoopback(session.address());
+  if (child.role == Role::kTrainer) {
+    site.local_rank = static_cast<uint32_t>(child.index / sessions_.size());
+    site.rendezvous_port = rendezvous_ports_[host];
+  }
   if (child.role == Role::kServer && session.host().port != 0) {
     site.port = static_cast<uint16_t>(session.host().port + ServersOn(host, child.index));
   }

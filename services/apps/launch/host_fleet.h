@@ -93,7 +93,8 @@ class HostFleet final : public run::Fleet {
   void ShowLine(size_t host, run::ChildId child, const std::string& line);
 
   std::vector<std::unique_ptr<HostSession>> sessions_;
-  std::vector<Silence> silences_;  // of each session
+  std::vector<Silence> silences_;           // of each session
+  std::vector<uint16_t> rendezvous_ports_;  // of each host, free when it began
   const HostFleetOptions options_;
   const run::RunFolder& folder_;
   const run::RunJob& job_;

@@ -5,7 +5,8 @@
 //   message: head bytes (u32), body bytes (u32), both little-endian; the head, a JSON object; the body
 //
 // launcher to host, by "do":
-//   begin    folder, output, token, graceSeconds, lostSeconds, files {name: text}: makes the folder, and these in it
+//   begin    folder, output, token, address, graceSeconds, lostSeconds, files {name: text}: makes the folder, and these in
+//            it; the address is the host's own
 //   start    child, life, program, arguments, environment, hasReadyFile, listen: answered by ready, ended or failed
 //   signal   child, life, signal
 //   sees     path, bytes, sha256: whether that file is there with these contents
@@ -14,7 +15,7 @@
 //   ping     so that each knows that the other is there; answered by pong
 // host to launcher, by "is":
 //   hello    version, processors, missing [program]
-//   begun    seesOutput: whether output/run/token holds the token
+//   begun    seesOutput: whether output/run/token holds the token; rendezvousPort: a free port of the host's address
 //   ready    child, life, address, admin, rendezvous, pid
 //   ended    child, life, code, signal, lastWords
 //   log      child; the body: what the child wrote to its log

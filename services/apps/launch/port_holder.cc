@@ -2,11 +2,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -75,21 +72,6 @@ std::optional<Listener> FindListener(const char* table, const Address& wanted, u
   return std::nullopt;
 }
 
-// A socket address of either family; its length, 0 where `host` is no address.
-socklen_t SocketAddress(const std::string& host, uint16_t port, sockaddr_storage* storage) {
-  auto* v4 = reinterpret_cast<sockaddr_in*>(storage);
-  auto* v6 = reinterpret_cast<sockaddr_in6*>(storage);
-  if (inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    return sizeof(*v4);
-  }
-  if (inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) != 1) return 0;
-  v6->sin6_family = AF_INET6;
-  v6->sin6_port = htons(port);
-  return sizeof(*v6);
-}
-
 std::string CommandOf(const fs::path& process) {
   Result<std::string> words = ReadFile(process / "cmdline", kMostCommandLineBytes);
   std::string text = words.ok() ? *std::move(words) : std::string();
@@ -109,20 +91,6 @@ bool HasSocket(const fs::path& process, const std::string& inode) {
 }
 
 }  // namespace
-
-bool IsTaken(const std::string& host, uint16_t port) {
-  sockaddr_storage storage{};
-  const socklen_t bytes = SocketAddress(host, port, &storage);
-  const int socket_number = bytes == 0 ? -1 : socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket_number < 0) return false;
-  // As servers do: what remains of connections that have ended is in nobody's way.
-  const int yes = 1;
-  setsockopt(socket_number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  const bool is_bound = bind(socket_number, reinterpret_cast<const sockaddr*>(&storage), bytes) == 0;
-  const bool is_taken = !is_bound && errno == EADDRINUSE;
-  close(socket_number);
-  return is_taken;
-}
 
 std::optional<std::string> PortHolder(const std::string& host, uint16_t port) {
   const Address wanted = Parse(host);

@@ -1,4 +1,4 @@
-// Whether a TCP port of this machine is taken, and by whom: for the message about it.
+// By whom a TCP port of this machine is taken: for the message about it.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,6 @@
 #include <string>
 
 namespace espalier::launch {
-
-// Whether somebody else's socket keeps a server from `host` (a numeric address) and `port`: tried by binding one. False
-// where binding fails for another reason, which a server will tell.
-bool IsTaken(const std::string& host, uint16_t port);
 
 // "process 4711 (python3 serve.py)", or "a process of uid 1001" where it is not ours to look at; nullopt where nobody
 // listens on `host` (a numeric address) or on all addresses. As /proc says: Linux, this network namespace.

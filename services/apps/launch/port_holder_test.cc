@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "services/rpc/address.h"
@@ -63,29 +61,6 @@ TEST(PortHolderTest, NobodyHoldsAPortThatWasLetGo) {
     port = socket.port();
   }
   EXPECT_EQ(PortHolder("127.0.0.3", port), std::nullopt);
-}
-
-TEST(IsTakenTest, SaysWhatBindWouldSay) {
-  const Listening socket("127.0.0.1");
-  ASSERT_TRUE(socket.ok());
-  EXPECT_TRUE(IsTaken("127.0.0.1", socket.port()));
-  EXPECT_FALSE(IsTaken("127.0.0.2", socket.port()));
-  EXPECT_FALSE(IsTaken("somewhere", socket.port()));
-}
-
-// /proc does not say for which family a socket on all addresses is.
-TEST(IsTakenTest, ASocketOfTheOtherFamilyAloneIsInNobodysWay) {
-  const int only_v6 = socket(AF_INET6, SOCK_STREAM, 0);
-  const int yes = 1;
-  setsockopt(only_v6, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
-  sockaddr_in6 address{};
-  address.sin6_family = AF_INET6;
-  socklen_t bytes = sizeof(address);
-  const bool listens = bind(only_v6, reinterpret_cast<sockaddr*>(&address), bytes) == 0 && listen(only_v6, 1) == 0 &&
-                       getsockname(only_v6, reinterpret_cast<sockaddr*>(&address), &bytes) == 0;
-  if (!listens) GTEST_SKIP() << "no IPv6 here";
-  EXPECT_FALSE(IsTaken("127.0.0.1", ntohs(address.sin6_port)));
-  close(only_v6);
 }
 
 }  // namespace

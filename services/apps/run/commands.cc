@@ -2,6 +2,8 @@
 
 #include "services/apps/run/plugin_path.h"
 #include "services/apps/run/server_numbering.h"
+#include "services/base/check.h"
+#include "services/rpc/address.h"
 
 namespace espalier::run {
 namespace {
@@ -143,6 +145,8 @@ ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job
   spec.program = options.program.front();
   spec.arguments.assign(options.program.begin() + 1, options.program.end());
   spec.folder = site.working_folder;
+  const Result<rpc::HostPort> meeting = rpc::ParseHostPort(peers.rendezvous);
+  ESPALIER_CHECK(meeting.ok()) << meeting.status().message();
   // What is empty counts as not set, whatever the environment of whoever called says.
   spec.environment.merge(
       std::map<std::string, std::string>{{"ESPALIER_JOB", site.paths.JobFile()},
@@ -158,7 +162,13 @@ ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job
                                          {"ESPALIER_LOCAL_ADDRESS", site.host},
                                          {"ESPALIER_INSECURE_LISTEN_ANY", site.plaintext_to_others ? "true" : ""},
                                          {"ESPALIER_OUTPUT", job.output_uri},
-                                         {"ESPALIER_RESUME", life.goes_on ? "auto" : "never"}});
+                                         {"ESPALIER_RESUME", life.goes_on ? "auto" : "never"},
+                                         // What torch.distributed.init_process_group reads.
+                                         {"RANK", std::to_string(rank)},
+                                         {"WORLD_SIZE", std::to_string(job.trainer_replicas)},
+                                         {"LOCAL_RANK", std::to_string(site.local_rank)},
+                                         {"MASTER_ADDR", meeting->host},
+                                         {"MASTER_PORT", std::to_string(meeting->port)}});
   SetMathThreads(job, &spec);
   return spec;
 }

@@ -52,7 +52,8 @@ ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job
 struct TrainerPeers {
   std::vector<std::string> servers;  // by partition
   std::vector<std::string> samplers;
-  std::string rendezvous;  // of rank 0; rank 0 itself listens at its site
+  // host:port where ranks meet. Rank 0 of trainers says it, and listens at its site; to a program it is told.
+  std::string rendezvous;
 };
 // It goes on from the newest checkpoint below the job's prefix, where there is one.
 ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,

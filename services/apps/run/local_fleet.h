@@ -16,7 +16,11 @@ class LocalFleet final : public Fleet {
   // WaitForEvent returns when one of these can be read, too.
   void Watch(std::vector<int> descriptors) { watched_ = std::move(descriptors); }
 
-  Site SiteOf(ChildId) const override { return site_; }
+  Site SiteOf(ChildId child) const override {
+    Site site = site_;
+    site.local_rank = child.index;
+    return site;
+  }
   Status BringPartitions(const std::string& uri, std::optional<Deadline>) override {
     site_.partitions_uri = uri;
     return Status();

@@ -7,6 +7,7 @@
 
 #include "services/apps/run/admin_client.h"
 #include "services/apps/run/job_prefix.h"
+#include "services/apps/run/local_port.h"
 #include "services/apps/run/log_tail.h"
 #include "services/apps/run/partitioning_view.h"
 #include "services/apps/run/server_numbering.h"
@@ -14,6 +15,7 @@
 #include "services/apps/run/users_document.h"
 #include "services/base/file.h"
 #include "services/job/job_warnings.h"
+#include "services/rpc/address.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
@@ -157,10 +159,15 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   latest_start_ = start.child.role;
   const std::string name = NameOf(start.child);
   const bool is_program = start.child.role == Role::kTrainer && context_.options.roles.has_program();
-  if (start.child.role == Role::kTrainer && !is_program && start.child.index > 0 && peers_.rendezvous.empty()) {
+  const Site site = context_.fleet.SiteOf(start.child);
+  if (is_program && start.child.index == 0) {
+    const Result<uint16_t> port = site.rendezvous_port != 0 ? site.rendezvous_port : FindFreePort(site.host);
+    if (!port.ok()) return Stop{ExitCodeOf(port.status().code()), port.status().message()};
+    peers_.rendezvous = rpc::ToString({site.host, *port});
+  }
+  if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
     return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
   }
-  const Site site = context_.fleet.SiteOf(start.child);
   const std::string ready_file = site.paths.ReadyFile(name);
   if (start.child.role == Role::kPartitioner) {
     partitioners_.NoteStart(start.child.index);

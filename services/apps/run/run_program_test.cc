@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -55,8 +56,16 @@ TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
                     HasSubstr("ESPALIER_PARTITIONS=\n"), HasSubstr("ESPALIER_TLS_KEY=\n"),
                     HasSubstr("ESPALIER_OUTPUT=" + out + "\n"), HasSubstr("ESPALIER_JOB=" + out + "/job.json\n"),
                     HasSubstr("ESPALIER_RESUME=never\n"), HasSubstr("ESPALIER_LOCAL_ADDRESS=127.0.0.1\n"),
+                    HasSubstr("\nRANK=1\n"), HasSubstr("\nWORLD_SIZE=2\n"), HasSubstr("\nLOCAL_RANK=1\n"),
+                    HasSubstr("\nMASTER_ADDR=127.0.0.1\n"), ContainsRegex("\nMASTER_PORT=[23][0-9]+\n"),
                     HasSubstr("OMP_NUM_THREADS=1\n"), HasSubstr("2:two words:--rate\n")));
   EXPECT_THAT(TextOf("out/env.0.1"), HasSubstr("ESPALIER_RANK=0\n"));
+  const auto port_of = [&](const std::string& file) {
+    const std::string text = TextOf(file);
+    const size_t begin = text.find("MASTER_PORT=");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(port_of("out/env.0.1"), port_of("out/env.1.1"));
   EXPECT_THAT(TextOf("out/run/partitioner.args"), HasSubstr("--trained-by-program\n"));
   const auto result = nlohmann::json::parse(TextOf("out/result.json"));
   EXPECT_EQ(result["trainers"], 2);
