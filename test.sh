@@ -40,6 +40,7 @@ install_ssh_packages
 install_versitygw
 install_s3proxy
 install_prometheus
+install_torch_python
 KUBE_TOOLS="" HELM_TOOLS=""
 if [ -n "$with_kubernetes" ]; then
   install_kube_tools
@@ -79,6 +80,7 @@ for preset in "${presets[@]}"; do
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_S3PROXY="$S3PROXY" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
     -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
     -DESPALIER_UNIT_TESTS="$unit_tests_of_release" -DESPALIER_PYTHON_MODULE="$python_module" \
+    -DESPALIER_TORCH_PYTHON="$TORCH_PYTHON" \
     >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"

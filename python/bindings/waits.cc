@@ -15,6 +15,7 @@
 #include <nanobind/stl/string.h>
 
 #include "services/base/exit_code.h"
+#include "services/telemetry/termination.h"
 
 namespace nb = nanobind;
 
@@ -135,6 +136,12 @@ StatusCode CodeFromName(const std::string& name) {
 void BindErrors(nb::module_& m) {
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   m.def("exit_code", [](const std::string& code) { return static_cast<int>(ExitCodeOf(CodeFromName(code))); });
+  m.def("write_termination", [](int code, const std::string& message) {
+    telemetry::TerminationMessage words;
+    words.code = static_cast<ExitCode>(code);
+    words.message = message;
+    telemetry::WriteTermination(words);
+  });
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);

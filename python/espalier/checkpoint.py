@@ -22,11 +22,13 @@ import json
 import os
 import random
 import re
+import signal
 import sys
 import warnings
 
 import numpy as np
 
+from espalier import ends
 from espalier.errors import EspalierError, InvalidArgument
 from espalier.saved import list_saved_tensors, load_tensors, remove_saved_tensors, save_tensors
 from espalier.tensor import DistTensor
@@ -58,6 +60,37 @@ def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, 
     group.agree(_error_of(prepare))  # all ranks have taken the steps that are saved
     parts += _gather_bytes(group, _pack(_random_state()))
     group.agree(_error_of(lambda: _save(g, uri, parts, embeddings, tensors, keep)) if group.rank == 0 else None)
+
+
+def stop_if_asked(g, group, uri, **what):
+    """Where a rank has got SIGTERM since the first call: saves a checkpoint of `what` (the arguments of `save`) and ends the
+    program on all ranks with exit code 75. `espalier run`, `espalier launch` and the operator send SIGTERM before a
+    suspension, and before they end a job that is asked to stop.
+
+    To be called by every rank between two steps, in the main thread; the ranks exchange eight bytes. From the first call on
+    SIGTERM ends the program here only; a second one ends it at once.
+    """
+    global _stop_handler
+    if _stop_handler is None:
+        _stop_handler = _StopHandler()
+    asked = np.array([float(_stop_handler.asked)])
+    group.all_reduce(asked)
+    if asked[0] > 0:
+        save(g, group, uri, **what)
+        ends.asked_to_stop()
+
+
+class _StopHandler:
+    def __init__(self):
+        self.asked = False
+        signal.signal(signal.SIGTERM, self._on_signal)
+
+    def _on_signal(self, number, frame):
+        self.asked = True
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+_stop_handler = None
 
 
 def _save(g, uri, parts, embeddings, tensors, keep):

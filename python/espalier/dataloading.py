@@ -4,6 +4,7 @@ import numpy as np
 
 from espalier import _core
 from espalier.block import MiniBatch
+from espalier.distributed import warn_of_plaintext
 from espalier.errors import FailedPrecondition, InvalidArgument, NotFound, OutOfRange
 from espalier.types import OneCallAtATime, to_ids, to_int
 
@@ -181,6 +182,7 @@ class _Loader:
             self.set_epoch(self._epoch + 1)
         if self._step > len(self):
             raise OutOfRange(f"step {self._step} of an epoch of {len(self)} steps")
+        warn_of_plaintext()  # a script may make its group after it has opened the graph
         with self._calls:
             self._core.start_epoch(self._epoch, self._step)
         self._iteration += 1

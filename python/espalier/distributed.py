@@ -1,7 +1,6 @@
 """The process group of a job's ranks."""
 
 import os
-import socket
 import sys
 import warnings
 
@@ -70,36 +69,21 @@ class ProcessGroup:
             except EspalierError as agreed:
                 raise agreed from error
 
-    def set_torch_environment(self):
-        """Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, which torch.distributed.init_process_group
-        reads: a free port of rank 0's machine. Every rank calls it.
+    def init_torch(self):
+        """Makes this group the default group of torch.distributed, under the backend name "espalier": DistributedDataParallel
+        and torch.distributed's collective functions then run over it. Every rank calls it, in the place of
+        torch.distributed.init_process_group.
 
-        torch's groups (gloo, NCCL) send in plaintext, also in a job with mutual TLS; a warning says so there. The sums of
-        this group do not.
+        Of CPU tensors. Gloo and NCCL send in plaintext in a job with mutual TLS as well; this group does not.
+        FailedPrecondition: torch.distributed has a default group already.
         """
-        if os.environ.get("ESPALIER_TLS_CA"):
-            warnings.warn("torch.distributed sends in plaintext between the ranks of a job with mutual TLS; the ProcessGroup "
-                          "of espalier does not", stacklevel=2)
-        host = os.environ.get("ESPALIER_LOCAL_ADDRESS") or "127.0.0.1"
-        hosts = [row.tobytes().rstrip(b"\0").decode() for row in self.all_gather(_padded(host))]
-        port = np.zeros(1, np.int64)
-        if self.rank == 0:
-            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as free:
-                free.bind(("", 0))
-                port[0] = free.getsockname()[1]
-        self.broadcast(port)
-        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.size),
-                          LOCAL_RANK=str(hosts[:self.rank].count(hosts[self.rank])), MASTER_ADDR=hosts[0],
-                          MASTER_PORT=str(port[0]))
+        from espalier import torch_backend
+
+        torch_backend.init(self)
 
     def leave(self):
         """Leaves the group: operations of other ranks that need this one fail with Unavailable."""
         self._core.leave()
-
-
-def _padded(text):
-    """`text` as bytes [256]."""
-    return np.frombuffer(text.encode().ljust(256, b"\0"), np.uint8)
 
 
 def _in_place(array, operation):
@@ -113,6 +97,16 @@ def _in_place(array, operation):
     if not values.flags.c_contiguous or not values.flags.writeable:
         raise InvalidArgument(f"{operation} takes a writable contiguous array")
     return values
+
+
+def warn_of_plaintext():
+    """Warns, once a process, where torch.distributed sends in plaintext between the ranks of a job with mutual TLS."""
+    distributed = sys.modules.get("torch.distributed")
+    if not os.environ.get("ESPALIER_TLS_CA") or distributed is None or not distributed.is_available():
+        return
+    if distributed.is_initialized() and distributed.get_world_size() > 1 and distributed.get_backend() != "espalier":
+        warnings.warn(f"torch.distributed's {distributed.get_backend()} sends in plaintext between the ranks of a job with "
+                      "mutual TLS; espalier.init_process_group(g).init_torch() does not", stacklevel=3)
 
 
 def init_process_group(g, timeout=None):

@@ -1,11 +1,7 @@
 """Exceptions: one for each status code of the library, with the library's message.
 
-Each is also the built-in exception that programs catch for errors of its kind. A program that an uncaught one ends has
-the exit code that Espalier's own programs end with for that error (docs/exit-codes.md), by which `espalier run`,
-`espalier launch` and the operator decide whether to start it again.
+Each is also the built-in exception that programs catch for errors of its kind.
 """
-
-import sys
 
 from espalier import _core
 
@@ -88,17 +84,3 @@ _BY_CODE = {error.code: error for error in EspalierError.__subclasses__()}
 def from_code(code, message):
     """Returns the exception of a status code."""
     return _BY_CODE.get(code, EspalierError)(message)
-
-
-def _install_exit_codes():
-    previous = sys.excepthook
-
-    def hook(kind, error, trace):
-        previous(kind, error, trace)
-        if isinstance(error, EspalierError) and not (hasattr(sys, "ps1") or sys.flags.interactive):
-            raise SystemExit(error.exit_code)  # the interpreter exits with the code of a hook's SystemExit
-
-    sys.excepthook = hook
-
-
-_install_exit_codes()

@@ -3,6 +3,7 @@
 import os
 
 from espalier import _core
+from espalier.distributed import warn_of_plaintext
 from espalier.errors import InvalidArgument, NotFound
 from espalier.partition_book import PartitionBook
 from espalier.tensor import Column, DistTensor
@@ -34,6 +35,7 @@ class DistGraph:
         self._schema = Schema(self._core.node_types, self._core.edge_types)
         self._node_frames = [_NodeFrame(self, number) for number in range(len(self._schema.node_types))]
         self._edge_frames = [_EdgeFrame(self, number) for number in range(len(self._schema.edge_types))]
+        warn_of_plaintext()
 
     def __repr__(self):
         return (f"DistGraph(name={self.name!r}, num_nodes={self.num_nodes()}, num_edges={self.num_edges()}, "

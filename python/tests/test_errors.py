@@ -1,10 +1,12 @@
 """Exceptions: their classes, their messages, and how a program ends by one."""
 
+import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -217,6 +219,31 @@ class Programs(unittest.TestCase):
                 self.assertEqual("Traceback" in process.stderr, code not in (0, 3))
                 self.assertNotIn("SystemExit", process.stderr)
                 self.assertNotIn("leak", process.stderr)
+
+    def test_exit_codes_of_a_rank(self):
+        """Also of what goes wrong before the import of espalier; last words say what, and where in the script."""
+        with tempfile.TemporaryDirectory() as name:
+            script, words = pathlib.Path(name) / "train.py", pathlib.Path(name) / "last-words"
+            for code, program, message in (
+                    (64, "import a_module_that_is_not_there", "ModuleNotFoundError: .*a_module_that.*train.py, line 1"),
+                    (64, "pass\nx = = 1\n", "(?s)SyntaxError: .*"),
+                    (65, "import espalier as ep\nep.DistGraph('/nowhere')", "NotFound: .*/nowhere.*train.py, line 2"),
+                    (70, "import espalier\nraise ValueError('own')", "ValueError: own .train.py, line 2"),
+                    (74, "import espalier\nraise MemoryError('no room')", "MemoryError: no room"),
+                    (3, "import sys; sys.exit(3)", None), (0, "import sys; assert sys.argv == [__file__, 'x']", None)):
+                with self.subTest(program=program):
+                    script.write_text(program)
+                    words.unlink(missing_ok=True)
+                    process = subprocess.run(
+                        [sys.executable, "-m", "espalier", script, "x"], capture_output=True, text=True, timeout=120,
+                        env={**os.environ, "ESPALIER_RANK": "0", "ESPALIER_TERMINATION_LOG": str(words)})
+                    self.assertEqual(process.returncode, code, process.stderr)
+                    self.assertEqual(words.exists(), message is not None)
+                    if message is not None:
+                        left = json.loads(words.read_text())
+                        self.assertEqual(left["exitCode"], code)
+                        self.assertRegex(left["message"], message)
+                        self.assertIn("Traceback" if code != 64 or "there" in program else "SyntaxError", process.stderr)
 
     def test_imports_in_both_orders(self):
         use = "; g = ep.DistGraph(sys.argv[1]); print(int(g.ndata['node-label'][np.arange(3)].sum() >= 0), np.ones(2))"

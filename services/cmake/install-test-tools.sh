@@ -23,6 +23,17 @@ install_s3proxy() {
   fi
 }
 
+# Sets TORCH_PYTHON to a Python that has PyTorch and PyTorch Geometric, or to nothing.
+install_torch_python() {
+  local folder
+  TORCH_PYTHON=""
+  if folder="$(e2e/tools/build.sh torch-python)"; then
+    TORCH_PYTHON="$folder/bin/python"
+  else
+    echo "!! NOT TESTED: the Python package with PyTorch and PyTorch Geometric" >&2
+  fi
+}
+
 # Sets PROMETHEUS_TOOLS to the folder with prometheus and promtool, or to nothing.
 install_prometheus() {
   if ! PROMETHEUS_TOOLS="$(e2e/tools/build.sh prometheus)"; then

@@ -1,5 +1,5 @@
 """A loop with an embedding, a vector and random numbers, which resumes from its checkpoints. Rank 0 prints a digest of
-what it has learned; KILLED_RANK kills itself once in the middle."""
+what it has learned; KILLED_RANK kills itself once in the middle, and STOPPED_RANK gets SIGTERM there."""
 
 import hashlib
 import os
@@ -35,12 +35,17 @@ for epoch in range(loader.state_dict()["epoch"], 3):
         if batch.step % 3 == 2:
             ep.checkpoint.save(g, group, checkpoints, loader=loader, state={"weights": weights}, embeddings=[emb],
                                tensors=[counts])
-        if not checkpoint and epoch == 1 and batch.step == 4 and str(group.rank) == os.environ.get("KILLED_RANK"):
-            os.kill(os.getpid(), signal.SIGKILL)
+        if not checkpoint and epoch == 1 and batch.step == 4:
+            for number, variable in ((signal.SIGKILL, "KILLED_RANK"), (signal.SIGTERM, "STOPPED_RANK")):
+                if str(group.rank) == os.environ.get(variable):
+                    os.kill(os.getpid(), number)
+        ep.checkpoint.stop_if_asked(g, group, checkpoints, loader=loader, state={"weights": weights, "stopped": True},
+                                    embeddings=[emb], tensors=[counts])
 group.barrier()
 if group.rank == 0:
     everything = hashlib.sha256(weights.tobytes())
     everything.update(emb[np.arange(g.num_nodes())].tobytes())
     everything.update(counts[:].tobytes())
-    print("digest", everything.hexdigest(), "resumed" if checkpoint else "not interrupted", flush=True)
+    how = "not interrupted" if not checkpoint else "stopped" if "stopped" in checkpoint.state else "resumed"
+    print("digest", everything.hexdigest(), how, flush=True)
 group.barrier()

@@ -1,0 +1,68 @@
+"""How a program ends by an exception that it does not catch: with an exit code of docs/exit-codes.md, by which `espalier run`,
+`espalier launch` and the operator decide whether to start the ranks again, and with last words, which they show."""
+
+import os
+import runpy
+import sys
+import traceback
+
+from espalier import _core
+from espalier.errors import EspalierError, Internal, ResourceExhausted, Unimplemented
+
+_ASKED_TO_STOP = 75
+# Of other exceptions, in the ranks of a job: a script that cannot be loaded will not be loaded the next time either.
+_OF_OTHERS = ((SyntaxError, Unimplemented("")), (ImportError, Unimplemented("")), (MemoryError, ResourceExhausted("")),
+              (Exception, Internal("")))
+
+
+def exit_code_of(error):
+    """Returns the exit code of a program that `error` ends; None: Python's own."""
+    if isinstance(error, EspalierError):
+        return error.exit_code
+    if not os.environ.get("ESPALIER_RANK"):
+        return None
+    return next((like.exit_code for kind, like in _OF_OTHERS if isinstance(error, kind)), None)
+
+
+def _last_words(error):
+    """What `error` is, and where: the innermost line of the main script, or of a file beside it."""
+    words = "".join(traceback.format_exception_only(error)).strip()
+    folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if os.path.dirname(os.path.abspath(frame.filename)) == folder]
+    return f"{words} ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else words
+
+
+def _install_hook():
+    previous = sys.excepthook
+
+    def hook(kind, error, trace):
+        previous(kind, error, trace)
+        code = None if hasattr(sys, "ps1") or sys.flags.interactive else exit_code_of(error)
+        if code is None:
+            return
+        _core.write_termination(code, _last_words(error))
+        # torch.distributed wraps this hook: it collects what it prints, and would not come to print that.
+        collected = getattr(sys.stderr, "getvalue", None)
+        if collected is not None and sys.__stderr__ is not None:
+            sys.__stderr__.write(collected())
+            sys.__stderr__.flush()
+        raise SystemExit(code)  # the interpreter exits with the code of a hook's SystemExit
+
+    sys.excepthook = hook
+
+
+def asked_to_stop():
+    """Ends the program as one that was asked to stop: it is started again, and that is not counted as a failure."""
+    _core.write_termination(_ASKED_TO_STOP, "asked to stop")
+    raise SystemExit(_ASKED_TO_STOP)
+
+
+def run_script(path, arguments):
+    """Runs a Python script as the main program: what goes wrong before its `import espalier` ends it the same way."""
+    sys.argv = [path, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    runpy.run_path(path, run_name="__main__")
+
+
+_install_hook()

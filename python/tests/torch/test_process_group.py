@@ -1,0 +1,65 @@
+"""torch.distributed in the ranks of a job: gloo by the variables that the job sets, and the backend "espalier"."""
+
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+import espalier as ep
+import graphs
+
+SCRIPTS = pathlib.Path(__file__).parent / "scripts"
+
+
+class ProcessGroups(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_ranks(self, part, replicas=2, **options):
+        """Runs scripts/torch_ranks.py to its end; returns what each rank printed after "result"."""
+        output = self.folder / part
+        job = {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "ranks"},
+               "spec": {"graph": {"source": {"uri": str(graphs.CORA), "format": "OGB"}, "partitions": {"count": 2}},
+                        "trainers": {"replicas": replicas}, "runPolicy": {"backoffLimit": 0}}}
+        try:
+            ep.run(job, output, program=[sys.executable, SCRIPTS / "torch_ranks.py", part], progress=False, **options)
+        except ep.EspalierError as error:
+            logs = "".join(log.read_text() for log in sorted((output / "logs").glob("trainer-*.log")))
+            self.fail(f"{error}\n{logs}")
+        logs = [(output / f"logs/trainer-{rank}.log").read_text() for rank in range(replicas)]
+        return [re.search(r"^result (.*)$", log, re.MULTILINE).group(1) for log in logs], logs
+
+    def test_gloo_finds_the_ranks_by_the_variables_of_the_job(self):
+        results, logs = self.run_ranks("gloo")
+        self.assertEqual(results, ["0 2 0 3.0", "1 2 1 3.0"])
+        self.assertNotIn("plaintext", "".join(logs))
+
+    def test_gloo_under_mutual_tls_warns(self):
+        _, logs = self.run_ranks("gloo", tls=True)
+        for log in logs:
+            self.assertEqual(log.count("gloo sends in plaintext"), 1)
+
+    def test_an_error_is_printed_with_a_group_of_torch_too(self):
+        """torch.distributed puts a hook of its own around the package's."""
+        with self.assertRaisesRegex(AssertionError, r"(?s)65.*NotFound: a column.*Traceback.*line \d+, in error"):
+            self.run_ranks("error")
+
+    def test_operations_of_the_backend(self):
+        results, logs = self.run_ranks("operations", replicas=3, tls=True)
+        self.assertEqual(results, ["done"] * 3)
+        self.assertNotIn("plaintext", "".join(logs))
+
+    def test_data_parallel_training_has_the_sums_of_all_ranks(self):
+        for ranks in (2, 3):
+            results, _ = self.run_ranks("data_parallel", replicas=ranks)
+            self.assertEqual(len(set(results)), 1)  # the same parameters on all ranks
+            self.folder = self.folder / "again"
+            again, _ = self.run_ranks("data_parallel", replicas=ranks)
+            self.assertEqual(results, again)  # bit for bit
+
+
+if __name__ == "__main__":
+    unittest.main()
