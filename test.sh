@@ -58,12 +58,14 @@ fi
 
 # Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two), and look at
 # the sources with the clang-format that they were formatted with, and with the clang-tidy of the same release. The Python
-# package is compiled with nanobind.
-if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard, clang_format, clang_tidy, nanobind' 2>/dev/null; then
+# package is compiled with nanobind, and packed into wheels.
+if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard, clang_format, clang_tidy, nanobind, nanobind_backend
+import abi3audit, auditwheel, scikit_build_core, wheel' 2>/dev/null; then
   echo "== preparing build/python"
   python3 -m venv build/python
   build/python/bin/pip install --quiet 'numpy==1.26.4' 'safetensors==0.4.5' 'tensorboard==2.18.0' \
-    'clang-format==14.0.6' 'clang-tidy==14.0.6' "$(grep -o 'nanobind==[0-9.]*' python/pyproject.toml)"
+    'clang-format==14.0.6' 'clang-tidy==14.0.6' "$(grep -o 'nanobind==[0-9.]*' python/pyproject.toml)" \
+    'nanobind-backend==1.0.0' --requirement python/wheel-tools.txt
 fi
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}"

@@ -11,6 +11,7 @@ The names are DGL's where the notion is; docs/python.md says what differs. Needs
 type, int64; `DistGraph.to_global_ids` converts the ids of the input graph to them.
 """
 
+from espalier import processor  # before the extension module is loaded
 from espalier import audit, checkpoint, ends, optim, programs
 from espalier._core import __version__
 from espalier.block import EID, NID, Block, LinkBatch, MiniBatch

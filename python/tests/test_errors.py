@@ -161,6 +161,18 @@ class Arguments(unittest.TestCase):
                 call()
 
 
+class Processors(unittest.TestCase):
+    def test_one_without_avx2_is_refused_in_words(self):
+        with tempfile.TemporaryDirectory() as name:
+            cpuinfo = pathlib.Path(name) / "cpuinfo"
+            cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu sse4_2 avx fma\n")
+            with self.assertRaisesRegex(ImportError, "AVX2.*lacks avx2, bmi2;"):
+                ep.processor.check(cpuinfo)
+            cpuinfo.write_text("flags\t\t: fpu avx2 bmi2 fma\n")
+            ep.processor.check(cpuinfo)
+            ep.processor.check(cpuinfo.with_name("missing"))
+
+
 class Forks(unittest.TestCase):
     def test_a_child_cannot_use_the_graph_and_its_parent_can(self):
         with graphs.graph_servers(partitions, 2, folder) as (addresses, _):

@@ -334,7 +334,8 @@ Status CheckTrainer(const std::string& program_folder) {
   return NotFound(
       "there is no program " + trainer +
       ", which trains the model of a document: this installation runs programs alone (espalier run ... -- "
-      "PROGRAM, or spec.trainers.program). Build Espalier with its trainer, and use the espalier beside it");
+      "PROGRAM, or spec.trainers.program). pip install 'espalier[trainer]' adds it to the Python package; otherwise build "
+      "Espalier with its trainer, and use the espalier beside it");
 }
 
 }  // namespace
