@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "services/base/hash.h"
+#include "services/base/philox.h"
+#include "services/kernels/dropout_half_words.h"
 #include "services/kernels/row_ranges.h"
 
 namespace espalier::kernels {
@@ -167,17 +170,32 @@ void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const 
   });
 }
 
-void WeightedSums(const Segments& segments, HeadShape shape, const float* weights, const float* source, float* out) {
+void EdgeDots(const Segments& segments, HeadShape shape, const float* source, const float* destination, float* dots) {
+  const int64_t width = shape.width();
+  ForEdges(segments, [&](int64_t d, uint32_t e, uint32_t s) {
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      const float* __restrict a = source + int64_t{s} * width + h * shape.columns;
+      const float* __restrict b = destination + d * width + h * shape.columns;
+      float sum = 0;
+      for (int64_t j = 0; j < shape.columns; ++j) sum += b[j] * a[j];
+      dots[int64_t{e} * shape.heads + h] = sum;
+    }
+  });
+}
+
+void WeightedSums(const Segments& segments, std::span<const uint32_t> positions, HeadShape shape, const float* weights,
+                  const float* source, float* out) {
   const int64_t width = shape.width();
   ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
     std::memset(out + begin * width, 0, static_cast<size_t>((end - begin) * width) * sizeof(float));
     for (int64_t d = begin; d < end; ++d) {
       for (uint32_t e = segments.indptr[static_cast<size_t>(d)]; e < segments.indptr[static_cast<size_t>(d) + 1]; ++e) {
+        const float* weight = weights + int64_t{positions.empty() ? e : positions[e]} * shape.heads;
+        const float* row = source + int64_t{segments.indices[e]} * width;
         for (int64_t h = 0; h < shape.heads; ++h) {
-          const float weight = weights[int64_t{e} * shape.heads + h];
-          const float* __restrict from = source + int64_t{segments.indices[e]} * width + h * shape.columns;
+          const float* __restrict from = row + h * shape.columns;
           float* __restrict sum = out + d * width + h * shape.columns;
-          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += weight * from[j];
+          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += weight[h] * from[j];
         }
       }
     }
@@ -186,28 +204,23 @@ void WeightedSums(const Segments& segments, HeadShape shape, const float* weight
 
 void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
                           const float* gradient, float* of_weights, float* of_source) {
-  const int64_t width = shape.width();
-  ForEdges(edges.segments, [&](int64_t d, uint32_t e, uint32_t s) {
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      const float* __restrict from = source + int64_t{s} * width + h * shape.columns;
-      const float* __restrict g = gradient + d * width + h * shape.columns;
-      float sum = 0;
-      for (int64_t j = 0; j < shape.columns; ++j) sum += g[j] * from[j];
-      of_weights[int64_t{e} * shape.heads + h] = sum;
-    }
-  });
-  ForSegmentRanges(edges.by_source.indptr, [&](int64_t begin, int64_t end) {
-    std::memset(of_source + begin * width, 0, static_cast<size_t>((end - begin) * width) * sizeof(float));
-    for (int64_t s = begin; s < end; ++s) {
-      for (uint32_t k = edges.by_source.indptr[static_cast<size_t>(s)];
-           k < edges.by_source.indptr[static_cast<size_t>(s) + 1]; ++k) {
-        const float* weight = weights + int64_t{edges.positions[k]} * shape.heads;
-        const float* g = gradient + int64_t{edges.by_source.indices[k]} * width;
-        for (int64_t h = 0; h < shape.heads; ++h) {
-          const float* __restrict from = g + h * shape.columns;
-          float* __restrict sum = of_source + s * width + h * shape.columns;
-          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += weight[h] * from[j];
-        }
+  EdgeDots(edges.segments, shape, source, gradient, of_weights);
+  WeightedSums(edges.by_source, edges.positions, shape, weights, gradient, of_source);
+}
+
+void EdgeDropoutFactors(const Segments& segments, int64_t heads, const EdgeMasks& masks, float* factors) {
+  const int32_t threshold = DropThreshold(masks.probability);
+  const float scale = KeptScale(masks.probability);
+  ForEdges(segments, [&](int64_t d, uint32_t e, uint32_t s) {
+    const auto source = static_cast<uint64_t>(masks.source_ids[s]);
+    const auto destination = static_cast<uint64_t>(masks.destination_ids[d]);
+    // A block of Philox is 8 half-words: one for each of 8 heads.
+    for (int64_t first = 0; first < heads; first += 8) {
+      const auto words = Philox4x32(HashCombine(masks.key, static_cast<uint64_t>(first / 8)), source, destination);
+      for (int64_t h = first; h < std::min(heads, first + 8); ++h) {
+        const uint32_t word = words[static_cast<size_t>(h - first) / 2];
+        const auto half = static_cast<int32_t>(word >> (16 * ((h - first) % 2)) & 0xFFFFu);
+        factors[int64_t{e} * heads + h] = half >= threshold ? scale : 0.0f;
       }
     }
   });

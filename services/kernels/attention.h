@@ -53,9 +53,25 @@ void SoftmaxOverSegments(const Segments& segments, int64_t heads, const float* s
 void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const float* weights, const float* gradient,
                                  float* of_scores);
 
-// out[d, h, :] = sum over edges e of d: weights[e, h] * source[s, h, :]; zeros where a destination has no edges.
-void WeightedSums(const Segments& segments, HeadShape shape, const float* weights, const float* source, float* out);
+// dots[e, h] = source[s, h, :] . destination[d, h, :] for edge e from s to d. (Vaswani et al. 2017, without the scale.)
+void EdgeDots(const Segments& segments, HeadShape shape, const float* source, const float* destination, float* dots);
+
+// out[d, h, :] = sum over edges e of d: weights[e, h] * source[s, h, :]; zeros where a destination has no edges. With
+// `positions`, the weights of the k-th edge are those at positions[k].
+void WeightedSums(const Segments& segments, std::span<const uint32_t> positions, HeadShape shape, const float* weights,
+                  const float* source, float* out);
 void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
                           const float* gradient, float* of_weights, float* of_source);
+
+// Which weights a training step drops: that of edge (s, d) and head h with probability round(p * 65536) / 65536, by
+// Philox on (key, original ids of s and d, h). Parallel edges share their fate.
+struct EdgeMasks {
+  double probability = 0;  // < 1
+  uint64_t key = 0;
+  const int64_t* source_ids = nullptr;       // [N]
+  const int64_t* destination_ids = nullptr;  // [D]
+};
+// factors[e, h]: 0 for what is dropped, KeptScale(probability) for the rest.
+void EdgeDropoutFactors(const Segments& segments, int64_t heads, const EdgeMasks& masks, float* factors);
 
 }  // namespace espalier::kernels

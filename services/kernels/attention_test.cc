@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -53,7 +54,7 @@ TEST(AttentionTest, WeightsOfADestinationAddUpToOne) {
 TEST(AttentionTest, AddsUpWeightedRows) {
   const std::vector<float> source = Random(kSources * kShape.width(), 2), weights = Random(kEdges * kHeads, 3);
   std::vector<float> out(kDestinations * kShape.width(), -1);
-  WeightedSums({kIndptr, kIndices}, kShape, weights.data(), source.data(), out.data());
+  WeightedSums({kIndptr, kIndices}, {}, kShape, weights.data(), source.data(), out.data());
   for (int64_t d = 0; d < kDestinations; ++d) {
     for (int64_t at = 0; at < kShape.width(); ++at) {
       double expected = 0;
@@ -63,6 +64,56 @@ TEST(AttentionTest, AddsUpWeightedRows) {
       EXPECT_NEAR(out[d * kShape.width() + at], expected, 1e-5);
     }
   }
+}
+
+TEST(AttentionTest, WeightsAreTakenByPosition) {
+  const Edges edges;
+  const EdgeView view = edges.view();
+  const std::vector<float> rows = Random(kDestinations * kShape.width(), 7), weights = Random(kEdges * kHeads, 8);
+  std::vector<float> out(kSources * kShape.width(), -1), expected(out.size(), 0);
+  WeightedSums(view.by_source, view.positions, kShape, weights.data(), rows.data(), out.data());
+  for (int64_t d = 0; d < kDestinations; ++d) {
+    for (uint32_t e = kIndptr[d]; e < kIndptr[d + 1]; ++e) {
+      for (int64_t at = 0; at < kShape.width(); ++at) {
+        expected[kIndices[e] * kShape.width() + at] +=
+            weights[e * kHeads + at / kColumns] * rows[d * kShape.width() + at];
+      }
+    }
+  }
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], expected[i], 1e-5) << i;
+}
+
+TEST(AttentionTest, DotsAreOfBothEnds) {
+  const std::vector<float> source = Random(kSources * kShape.width(), 9),
+                           destination = Random(kDestinations * kShape.width(), 10);
+  std::vector<float> dots(kEdges * kHeads, -1);
+  EdgeDots({kIndptr, kIndices}, kShape, source.data(), destination.data(), dots.data());
+  for (int64_t d = 0; d < kDestinations; ++d) {
+    for (uint32_t e = kIndptr[d]; e < kIndptr[d + 1]; ++e) {
+      for (int64_t h = 0; h < kHeads; ++h) {
+        double expected = 0;
+        for (int64_t at = h * kColumns; at < (h + 1) * kColumns; ++at) {
+          expected += double{source[kIndices[e] * kShape.width() + at]} * destination[d * kShape.width() + at];
+        }
+        EXPECT_NEAR(dots[e * kHeads + h], expected, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(AttentionTest, MasksFollowOriginalIdsOfBothEnds) {
+  const std::vector<int64_t> source_ids{11, 12, 13, 14, 15}, destination_ids{21, 22, 23, 24};
+  constexpr int64_t kManyHeads = 11;  // more than a block of Philox has
+  std::vector<float> factors(kEdges * kManyHeads, -1), moved(factors.size(), -1);
+  EdgeDropoutFactors({kIndptr, kIndices}, kManyHeads, {0.5, 7, source_ids.data(), destination_ids.data()},
+                     factors.data());
+  EXPECT_GT(std::count(factors.begin(), factors.end(), 0.0f), 20);
+  EXPECT_GT(std::count(factors.begin(), factors.end(), 2.0f), 20);
+  // The same edges where sources have other rows.
+  const std::vector<uint32_t> indices{4, 3, 0, 2, 4, 1, 0};
+  const std::vector<int64_t> moved_ids(source_ids.rbegin(), source_ids.rend());
+  EdgeDropoutFactors({kIndptr, indices}, kManyHeads, {0.5, 7, moved_ids.data(), destination_ids.data()}, moved.data());
+  EXPECT_EQ(factors, moved);
 }
 
 // The sum of all scores, each times its gradient.

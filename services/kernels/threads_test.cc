@@ -78,7 +78,8 @@ std::vector<std::vector<float>> AllOutputs(const LargeBlock& block) {
   float* const weights = output(num_edges * heads);
   SoftmaxOverSegments(segments, heads, of_edges.data(), weights);
   SoftmaxOverSegmentsGradient(segments, heads, weights, of_edges.data(), output(num_edges * heads));
-  WeightedSums(segments, kWideShape, weights, source.data(), output(kManyDestinations * width));
+  WeightedSums(segments, {}, kWideShape, weights, source.data(), output(kManyDestinations * width));
+  EdgeDots(segments, kWideShape, source.data(), destination.data(), output(num_edges * heads));
   float* const of_weights = output(num_edges * heads);
   WeightedSumGradients(edges, kWideShape, weights, source.data(), gradient.data(), of_weights,
                        output(kManySources * width));

@@ -1,12 +1,8 @@
 #include "services/trainer/ops/attention_ops.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "services/base/check.h"
-#include "services/base/hash.h"
-#include "services/base/philox.h"
-#include "services/kernels/dropout_half_words.h"
 #include "services/kernels/row_ranges.h"
 #include "services/trainer/ops/word_tensors.h"
 
@@ -117,7 +113,7 @@ class WeightedSum : public Function<WeightedSum> {
                                const AttentionEdges& edges) {
     const torch::Tensor w = weights.contiguous(), s = source.contiguous();
     torch::Tensor sums = torch::empty({edges.num_rows(), s.size(1)}, torch::kFloat32);
-    kernels::WeightedSums(edges.view().segments, ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+    kernels::WeightedSums(edges.view().segments, {}, ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
                           sums.data_ptr<float>());
     Save(context, edges, {w, s});
     return sums;
@@ -142,36 +138,17 @@ class WeightedSum : public Function<WeightedSum> {
 
 // What each weight is multiplied with: 0, or the inverse of the chance to stay. f32 [E, H]
 torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
-  const int32_t threshold = kernels::DropThreshold(dropout.probability);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
                  dropout.destination_ids.numel() >= edges.num_rows())
       << "attention dropout needs the rows' original ids";
-  const float scale = kernels::KeptScale(dropout.probability);
   const torch::Tensor source_ids = dropout.source_ids.contiguous(),
                       destination_ids = dropout.destination_ids.contiguous();
-  const auto* sources = source_ids.data_ptr<int64_t>();
-  const auto* destinations = destination_ids.data_ptr<int64_t>();
   torch::Tensor factors = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
-  auto* out = factors.data_ptr<float>();
-  const kernels::Segments segments = edges.view().segments;
-  kernels::ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
-    for (int64_t d = begin; d < end; ++d) {
-      for (uint32_t e = segments.indptr[static_cast<size_t>(d)]; e < segments.indptr[static_cast<size_t>(d) + 1]; ++e) {
-        const auto source = static_cast<uint64_t>(sources[segments.indices[e]]);
-        // A block of Philox is 8 half-words: one for each of 8 heads.
-        for (int64_t first = 0; first < heads; first += 8) {
-          const uint64_t key = HashCombine(dropout.key, static_cast<uint64_t>(first / 8));
-          const auto words = Philox4x32(key, source, static_cast<uint64_t>(destinations[d]));
-          for (int64_t h = first; h < std::min(heads, first + 8); ++h) {
-            const uint32_t word = words[static_cast<size_t>(h - first) / 2];
-            const auto half = static_cast<int32_t>(word >> (16 * ((h - first) % 2)) & 0xFFFFu);
-            out[int64_t{e} * heads + h] = half >= threshold ? scale : 0.0f;
-          }
-        }
-      }
-    }
-  });
+  kernels::EdgeDropoutFactors(
+      edges.view().segments, heads,
+      {dropout.probability, dropout.key, source_ids.data_ptr<int64_t>(), destination_ids.data_ptr<int64_t>()},
+      factors.data_ptr<float>());
   return factors;
 }
 
