@@ -11,6 +11,7 @@ void BindTensors(nanobind::module_& m);
 void BindLoaders(nanobind::module_& m);
 void BindAudit(nanobind::module_& m);
 void BindEmbeddings(nanobind::module_& m);
+void BindKernels(nanobind::module_& m);
 void BindProcessGroup(nanobind::module_& m);
 
 }  // namespace espalier::python

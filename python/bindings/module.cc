@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
   espalier::python::BindProcessGroup(m);
   espalier::python::BindEmbeddings(m);
   espalier::python::BindAudit(m);
+  espalier::python::BindKernels(m);
 }
