@@ -1,5 +1,5 @@
-"""The bindings of the kernels on NumPy arrays: results against loops over edges, gradients against each other, and what is
-refused."""
+"""The bindings of the kernels on NumPy arrays: results against loops over edges, gradients against each other, and what
+is refused."""
 
 import unittest
 
@@ -45,7 +45,8 @@ class Sums(unittest.TestCase):
     def test_scales_and_first_rows(self):
         x, out = numbers(SOURCES, WIDTH), empty(ROWS, WIDTH)
         scales = [numbers(size, seed=size) for size in (SOURCES, ROWS, ROWS)]
-        edges_of().sum(x, out, source_scale=scales[0], initial=x[:ROWS], initial_scale=scales[1], result_scale=scales[2])
+        edges_of().sum(x, out, source_scale=scales[0], initial=x[:ROWS], initial_scale=scales[1],
+                       result_scale=scales[2])
         expected = scales[1][:, None] * x[:ROWS]
         for source, row in PAIRS:
             expected[row] += scales[0][source] * x[source]

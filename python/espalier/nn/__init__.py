@@ -1,0 +1,20 @@
+"""Layers of graph neural networks for PyTorch over the blocks of Espalier's loaders. Needs torch; `import espalier`
+alone does not.
+
+    import espalier as ep
+    import espalier.nn
+
+    layer = ep.nn.SAGEConv(1433, 64, "mean")
+    rows = layer(block, x)  # x: float32 [block.num_src_nodes(), 1433]
+
+Constructors and calls are those of DGL's layers of the same name, with a block in the place of the graph. Forward and
+backward run in the kernels of the C++ trainer (espalier.nn.functional): float32, on processors.
+"""
+
+from espalier.nn import functional
+from espalier.nn.attention import GATConv, GATv2Conv
+from espalier.nn.blocks import RelationBlock
+from espalier.nn.conv import GraphConv, SAGEConv
+from espalier.nn.dropout import Dropout, StepKeys
+from espalier.nn.functional import Edges
+from espalier.nn.hetero import HeteroGraphConv, HGTConv, RelGraphConv

@@ -1,0 +1,80 @@
+"""Dropout by the same bits as the C++ trainer's."""
+
+import numpy as np
+import torch
+
+from espalier import _core
+from espalier.errors import InvalidArgument
+from espalier.nn import functional as F
+
+
+class StepKeys:
+    """What the masks of one step depend on: the seed, the batch's epoch and step, and the original ids of its rows.
+
+        keys = ep.nn.StepKeys(g, batch, seed=1)
+        logits = model(batch.blocks, x, keys)
+
+    An element is dropped or kept whatever partition, rank, thread or position computes it: a job that is resumed, or
+    has another number of ranks, has the same masks, and so has the C++ trainer with this seed. The original ids are
+    those of `prefetch_node_feats="original_id"` of the sampler, or are read from the graph.
+    """
+
+    def __init__(self, g, batch, seed=0):
+        self.seed, self.epoch, self.step = seed, batch.epoch, batch.step
+        self._schema = g._schema
+        nodes = batch.input_nodes
+        nodes = nodes if isinstance(nodes, dict) else {g.ntypes[0]: nodes}
+        columns = batch.blocks[0].srcdata if batch.blocks else {}
+        read = columns["original_id"] if "original_id" in columns else {}
+        read = read if isinstance(read, dict) else {g.ntypes[0]: read}
+        self._ids = [np.ascontiguousarray(read[name], dtype=np.int64).reshape(-1) if name in read
+                     else g.to_original_ids(nodes[name], name) for name in g.ntypes]
+
+    def ids(self, ntype=None, count=None):
+        """Returns the original ids of the first `count` rows of a type: int64 [count]."""
+        return self._ids[self._schema.node_type(ntype)][:count]
+
+    def masks(self, rows, layer=None):
+        """Returns the masks of `rows`, [(node type or None, number of rows)], of what `layer` writes; None: of what the
+        model reads (functional.drop_elements)."""
+        masks = []
+        for ntype, count in rows:
+            number = self._schema.node_type(ntype)
+            if layer is None:
+                key = _core.input_dropout_key(self.seed, self.epoch, self.step, number)
+            else:
+                key = _core.dropout_key(self.seed, self.epoch, self.step, layer, number)
+            masks.append((key, self._ids[number][:count]))
+        return masks
+
+    def attention_masks(self, edges, layer, etype=None):
+        """Returns (key, ids of sources, ids of destinations) of a layer's edges (functional.drop_edges)."""
+        number = self._schema.edge_type(etype)
+        key = _core.attention_dropout_key(self.seed, self.epoch, self.step, layer, number)
+        return (key, self._ids[self._schema.source_of(number)][:edges.num_src],
+                self._ids[self._schema.destination_of(number)][:edges.num_dst])
+
+
+class Dropout(torch.nn.Module):
+    """Drops elements of rows [n, F] while training, with the masks of StepKeys. Counterpart of torch.nn.Dropout, whose
+    bits come from torch's generator.
+
+    p: from 0 to below 1, in steps of 1/65536. layer: the layer, from 0, whose output it drops; None: the model's input.
+    """
+
+    def __init__(self, p=0.5, layer=None):
+        super().__init__()
+        if not 0 <= p < 1:
+            raise InvalidArgument(f"dropout must be from 0 to below 1, not {p}")
+        self.p, self.layer = p, layer
+
+    def forward(self, x, keys=None, ntype=None):
+        """x: the first rows of node type `ntype` of the batch. keys: StepKeys; needed while training."""
+        if not self.training or self.p == 0:
+            return x
+        if keys is None:
+            raise InvalidArgument("dropout by the trainer's bits needs StepKeys(g, batch, seed) while training")
+        return F.drop_elements(x, self.p, keys.masks([(ntype, len(x))], self.layer))
+
+    def extra_repr(self):
+        return f"p={self.p}, layer={self.layer}"

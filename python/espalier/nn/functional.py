@@ -1,0 +1,358 @@
+"""Operations on the edges of a block, with gradients. They run in the library's kernels: float32, on processors, on
+torch.get_num_threads() threads, and their results do not depend on the number of threads.
+
+Shapes: N source rows, D destination rows, E edges, H heads of C columns each; a matrix of heads is [rows, H * C].
+InvalidArgument: a tensor is not float32, not on the processor, or of another shape.
+"""
+
+import numpy as np
+import torch
+from torch.autograd.function import once_differentiable
+
+from espalier import _core
+from espalier.errors import InvalidArgument
+
+
+def _words(values, what):
+    """Returns row numbers as a dense int32 array."""
+    array = np.asarray(values)
+    if array.dtype == np.int32:
+        return np.ascontiguousarray(array)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise InvalidArgument(f"{what} must be integers, not {array.dtype}")
+    if array.size and (array.min() < 0 or array.max() > np.iinfo(np.int32).max):
+        raise InvalidArgument(f"{what} must be from 0 to below 2**31")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+class Edges:
+    """The edges of one relation of a block, checked: `indptr` [D + 1] and `indices` [E] as `Block.csc` gives them, of
+    any integer dtype. Rows of sources are [0, num_src).
+
+    self_loops: each destination d hears source row d as well, by an edge behind its others (then E counts these too).
+    The arrays are copied; what they hold later makes no difference. InvalidArgument: an index is out of range.
+    """
+
+    def __init__(self, indptr, indices, num_src, self_loops=False):
+        indptr, indices = _words(indptr, "indptr"), _words(indices, "indices")
+        self._core = _core.Edges(indptr, indices, num_src, self_loops)
+        self.self_loops = self_loops
+        self.indptr, self.indices = indptr, indices  # without self loops
+
+    @classmethod
+    def of_block(cls, block, self_loops=False):
+        """Of a block of one relation, or of RelationBlock."""
+        return cls(*block.csc(), block.num_src_nodes(), self_loops)
+
+    @property
+    def num_dst(self):
+        return self._core.num_rows
+
+    @property
+    def num_src(self):
+        return self._core.num_sources
+
+    @property
+    def num_edges(self):
+        return self._core.num_edges
+
+    def in_degrees(self):
+        """Number of edges of each destination, without self loops: float32 [D]."""
+        return np.diff(self.indptr).astype(np.float32)
+
+    def out_degrees(self):
+        """Number of edges of each source, without self loops: float32 [N]."""
+        return np.bincount(self.indices, minlength=self.num_src).astype(np.float32)
+
+
+def _threads():
+    return {"threads": torch.get_num_threads()}
+
+
+def _dense(x):
+    return x.detach().contiguous()
+
+
+class _Sum(torch.autograd.Function):
+    # out[d] = result[d] * (self_scale[d] * x[d] + sum over edges of source[s] * x[s]); a scale that is None is 1.
+    @staticmethod
+    def forward(ctx, x, edges, source, with_self, self_scale, result):
+        ctx.edges, ctx.scales, ctx.with_self = edges, (source, self_scale, result), with_self
+        rows = _dense(x)
+        out = rows.new_empty((edges.num_dst, rows.shape[1]))
+        own = {"initial": rows[:edges.num_dst], "initial_scale": self_scale} if with_self else {}
+        edges._core.sum(rows, out, source_scale=source, result_scale=result, **own, **_threads())
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        # The same sum by source: a source's scale is outside of it, and is taken out of the row's own part.
+        source, self_scale, result = ctx.scales
+        gradient = gradient.contiguous()
+        of_x = gradient.new_empty((ctx.edges.num_src, gradient.shape[1]))
+        own = {}
+        if ctx.with_self:
+            scale = result if self_scale is None else self_scale if result is None else result * self_scale
+            if source is not None:
+                scale = (1 if scale is None else scale) / source[:ctx.edges.num_dst]
+            own = {"initial": gradient, "initial_scale": scale}
+        ctx.edges._core.sum(gradient, of_x, source_scale=result, result_scale=source, by_source=True, **own,
+                            **_threads())
+        return of_x, None, None, None, None, None
+
+
+def _scale(values, what, size):
+    if values is None:
+        return None
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    if array.shape != (size,):
+        raise InvalidArgument(f"{what} must have the shape [{size}], not {list(array.shape)}")
+    return array
+
+
+def segment_sum(edges, x, source_scale=None, self_scale=None, result_scale=None):
+    """Returns result_scale[d] * (self_scale[d] * x[d] + sum over the edges from s to d of source_scale[s] * x[s]): [N,
+    F] to [D, F]. Without self_scale a destination's own row takes no part; other scales are 1 if not given. Scales, [D]
+    or [N], get no gradient, and those of sources are above 0. A destination without edges gets zeros."""
+    source = _scale(source_scale, "source_scale", edges.num_src)
+    own = _scale(self_scale, "self_scale", edges.num_dst)
+    result = _scale(result_scale, "result_scale", edges.num_dst)
+    return _Sum.apply(x, edges, source, own is not None, own, result)
+
+
+def _inverse(counts):
+    return np.divide(np.float32(1), counts, out=np.zeros_like(counts), where=counts > 0)
+
+
+def segment_mean(edges, x, with_self=False):
+    """Returns the mean of the sources of each destination, zeros if it has none; with_self: of those and of its own
+    row. [N, F] to [D, F]."""
+    return _Sum.apply(x, edges, None, with_self, None, _inverse(edges.in_degrees() + np.float32(with_self)))
+
+
+class _SelfAndMean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, edges):
+        ctx.edges, ctx.scale = edges, _inverse(edges.in_degrees())
+        rows, width = _dense(x), x.shape[1]
+        out = rows.new_empty((edges.num_dst, 2 * width))
+        out[:, :width] = rows[:edges.num_dst]
+        edges._core.sum(rows, out[:, width:], result_scale=ctx.scale, **_threads())
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        gradient = gradient.contiguous()
+        width = gradient.shape[1] // 2
+        of_x = gradient.new_empty((ctx.edges.num_src, width))
+        ctx.edges._core.sum(gradient[:, width:], of_x, source_scale=ctx.scale, initial=gradient[:, :width],
+                            by_source=True, **_threads())
+        return of_x, None
+
+
+def self_and_mean(edges, x):
+    """Returns each destination's own row and the mean of its sources side by side, so that one matrix product serves
+    both: [N, F] to [D, 2 F]."""
+    return _SelfAndMean.apply(x, edges)
+
+
+class _Max(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, edges):
+        rows = _dense(x)
+        out = rows.new_empty((edges.num_dst, rows.shape[1]))
+        ctx.edges, ctx.winners = edges, torch.zeros(out.shape, dtype=torch.int32)
+        edges._core.max(rows, out, ctx.winners, **_threads())
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        of_x = gradient.new_empty((ctx.edges.num_src, gradient.shape[1]))
+        ctx.edges._core.max_gradient(gradient.contiguous(), ctx.winners, of_x, **_threads())
+        return of_x, None
+
+
+def segment_max(edges, x):
+    """Returns the largest value of the sources of each destination, column by column, zeros if it has none: [N, F] to
+    [D, F]. The gradient goes to the first edge among equals."""
+    return _Max.apply(x, edges)
+
+
+class _AdditiveScores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, source, destination, edges, negative_slope):
+        source, destination = _dense(source), _dense(destination)
+        ctx.edges, ctx.slope = edges, negative_slope
+        ctx.save_for_backward(source, destination)
+        scores = source.new_empty((edges.num_edges, source.shape[1]))
+        edges._core.additive_scores(source, destination, negative_slope, scores, **_threads())
+        return scores
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        source, destination = ctx.saved_tensors
+        of_source, of_destination = torch.empty_like(source), torch.empty_like(destination)
+        ctx.edges._core.additive_score_gradients(source, destination, ctx.slope, gradient.contiguous(), of_source,
+                                                 of_destination, **_threads())
+        return of_source, of_destination, None, None
+
+
+def additive_scores(edges, source, destination, negative_slope=0.2):
+    """Returns LeakyReLU(source[s] + destination[d]) of each edge: [N, H], [D, H] to [E, H] (Velickovic et al. 2018)."""
+    return _AdditiveScores.apply(source, destination, edges, negative_slope)
+
+
+class _DynamicScores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, source, destination, attention, edges, negative_slope):
+        source, destination, attention = _dense(source), _dense(destination), _dense(attention)
+        ctx.edges, ctx.slope = edges, negative_slope
+        ctx.save_for_backward(source, destination, attention)
+        scores = source.new_empty((edges.num_edges, attention.shape[0]))
+        edges._core.dynamic_scores(source, destination, attention, negative_slope, scores, **_threads())
+        return scores
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        results = [torch.empty_like(tensor) for tensor in ctx.saved_tensors]
+        ctx.edges._core.dynamic_score_gradients(*ctx.saved_tensors, ctx.slope, gradient.contiguous(), *results,
+                                                **_threads())
+        return (*results, None, None)
+
+
+def dynamic_scores(edges, source, destination, attention, negative_slope=0.2):
+    """Returns attention . LeakyReLU(source[s] + destination[d]) of each edge, head by head: [N, H * C], [D, H * C],
+    attention [H, C] to [E, H] (Brody, Alon, Yahav 2022)."""
+    return _DynamicScores.apply(source, destination, attention, edges, negative_slope)
+
+
+class _Dots(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, source, destination, edges, heads):
+        source, destination = _dense(source), _dense(destination)
+        ctx.edges = edges
+        ctx.save_for_backward(source, destination)
+        dots = source.new_empty((edges.num_edges, heads))
+        edges._core.dots(heads, source, destination, dots, **_threads())
+        return dots
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        source, destination = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        of_source, of_destination = torch.empty_like(source), torch.empty_like(destination)
+        ctx.edges._core.weighted_sum(gradient, source, of_destination, **_threads())
+        ctx.edges._core.weighted_sum(gradient, destination, of_source, by_source=True, **_threads())
+        return of_source, of_destination, None, None
+
+
+def edge_dots(edges, heads, source, destination):
+    """Returns source[s] . destination[d] of each edge, head by head: [N, H * C], [D, H * C] to [E, H]. Counterpart of
+    DGL's u_dot_v."""
+    return _Dots.apply(source, destination, edges, heads)
+
+
+class _Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores, edges):
+        scores = _dense(scores)
+        weights = torch.empty_like(scores)
+        edges._core.softmax(scores, weights, **_threads())
+        ctx.edges = edges
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        weights, = ctx.saved_tensors
+        of_scores = torch.empty_like(weights)
+        ctx.edges._core.softmax_gradient(weights, gradient.contiguous(), of_scores, **_threads())
+        return of_scores, None
+
+
+def edge_softmax(edges, scores):
+    """Returns the softmax of the scores over the edges of each destination: [E, H] to [E, H]."""
+    return _Softmax.apply(scores, edges)
+
+
+class _WeightedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, weights, x, edges):
+        weights, x = _dense(weights), _dense(x)
+        ctx.edges = edges
+        ctx.save_for_backward(weights, x)
+        out = x.new_empty((edges.num_dst, x.shape[1]))
+        edges._core.weighted_sum(weights, x, out, **_threads())
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        weights, x = ctx.saved_tensors
+        gradient, of_weights, of_x = gradient.contiguous(), None, None
+        if ctx.needs_input_grad[0]:
+            of_weights = torch.empty_like(weights)
+            ctx.edges._core.dots(weights.shape[1], x, gradient, of_weights, **_threads())
+        if ctx.needs_input_grad[1]:
+            of_x = torch.empty_like(x)
+            ctx.edges._core.weighted_sum(weights, gradient, of_x, by_source=True, **_threads())
+        return of_weights, of_x, None
+
+
+def weighted_sum(edges, weights, x):
+    """Returns the sum over each destination's edges of weights[e] * x[s], head by head: [E, H], [N, H * C] to [D, H *
+    C]. One weight for an edge is [E, 1]. Weights get gradients too."""
+    return _WeightedSum.apply(weights, x, edges)
+
+
+def drop_edges(edges, weights, probability, key, source_ids, destination_ids):
+    """Returns weights [E, H] with elements dropped, and the others scaled by the inverse of the chance to stay. Which
+    ones: a function of (key, original ids of both ends, head), as in the C++ trainer. Ids: int64 [N] and [D]."""
+    if probability == 0:
+        return weights
+    factors = weights.new_empty(weights.shape)
+    edges._core.dropout_factors(probability, key, source_ids, destination_ids, factors, **_threads())
+    return weights * factors
+
+
+class _BiasReluDropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias, probability, masks):
+        ctx.mark_dirty(x)
+        passes = torch.empty(x.shape, dtype=torch.uint8)
+        _core.bias_relu_dropout(x.detach(), None if bias is None else _dense(bias), probability, masks, passes,
+                                **_threads())
+        ctx.passes, ctx.probability = passes, probability
+        return x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        gradient = gradient.contiguous()
+        of_x = torch.empty_like(gradient)
+        of_bias = gradient.new_empty(gradient.shape[1]) if ctx.needs_input_grad[1] else None
+        _core.bias_relu_dropout_gradient(gradient, ctx.passes, ctx.probability, of_x, of_bias, **_threads())
+        return of_x, of_bias, None, None
+
+
+def bias_relu_dropout_(x, bias=None, probability=0, masks=()):
+    """Returns dropout(relu(x + bias)), written over x, in one pass over the memory. x: [rows, F], contiguous, not a
+    leaf that requires a gradient; bias: [F] or None. masks: (key, original ids int64 [n]) for each node type whose rows
+    lie in x one type after the other; needed if probability > 0."""
+    return _BiasReluDropout.apply(x, bias, probability, list(masks))
+
+
+def drop_elements(x, probability, masks):
+    """Returns x [rows, F] with elements dropped and the others scaled, by masks as of bias_relu_dropout_."""
+    if probability == 0:
+        return x
+    factors = x.new_empty(x.shape)
+    _core.dropout_factors(probability, list(masks), factors, **_threads())
+    return x * factors

@@ -1,0 +1,301 @@
+"""Layers over blocks of several relations."""
+
+import math
+
+import numpy as np
+import torch
+from torch import nn
+
+from espalier.errors import InvalidArgument
+from espalier.nn import functional as F
+from espalier.nn.blocks import RelationBlock, edge_weights
+
+_RELU_GAIN = nn.init.calculate_gain("relu")
+
+
+def by_type(block, feat):
+    """Returns {node type: rows} of a dict, or of the rows of the only type."""
+    names = block._schema.node_types
+    if not isinstance(feat, dict):
+        feat = {names[block._schema.node_type()]: feat}
+    for name, rows in feat.items():
+        if len(rows) != block.num_src_nodes(name):
+            raise InvalidArgument(f"the block has {block.num_src_nodes(name)} sources of type {name!r}, and the "
+                                  f"features are of {len(rows)}")
+    return feat
+
+
+def _like(feat, found):
+    """`found`, {node type: rows}, in the form of the argument `feat`."""
+    return found if isinstance(feat, dict) else next(iter(found.values()))
+
+
+class _Occupied:
+    # The destinations that have edges under one relation: in a graph of many relations most have none under most.
+    def __init__(self, indptr, indices, num_src):
+        counts = np.diff(indptr)
+        rows = np.flatnonzero(counts)
+        self.rows = torch.from_numpy(rows)
+        self.edges = F.Edges(np.concatenate(([0], np.cumsum(counts[rows]))), indices, num_src)
+
+
+class RelGraphConv(nn.Module):
+    """R-GCN (Schlichtkrull et al., ESWC 2018): y_v = b + W_self x_v + sum over relations r and in-neighbors u of
+    norm_e W_r x_u. Counterpart of DGL's RelGraphConv.
+
+    num_rels: number of relations. regularizer: None: a matrix for each; "basis": W_r = sum of coefficients[r, b]
+    bases[b]; "bdd": W_r is block-diagonal of num_bases blocks. Parameters: `weight` [num_rels, in, out]; or `bases`
+    [num_bases, in, out] and `coefficients` [num_rels, num_bases]; or `weight` [num_rels, num_bases, in / num_bases, out
+    / num_bases]; `loop.weight` [out, in] (DGL's loop_weight is its transpose) and `bias` [out].
+    """
+
+    def __init__(self, in_feat, out_feat, num_rels, regularizer=None, num_bases=None, bias=True, activation=None,
+                 self_loop=True, dropout=0.0, layer_norm=False):
+        super().__init__()
+        if regularizer not in (None, "basis", "bdd"):
+            raise InvalidArgument(f"regularizer must be None, 'basis' or 'bdd', not {regularizer!r}")
+        num_bases = num_rels if num_bases is None else num_bases
+        if regularizer == "bdd" and (in_feat % num_bases or out_feat % num_bases):
+            raise InvalidArgument(f"num_bases={num_bases} must divide in_feat={in_feat} and out_feat={out_feat}")
+        self._in_feat, self._out_feat, self._num_rels, self._regularizer = in_feat, out_feat, num_rels, regularizer
+        if regularizer == "basis":
+            self.bases = nn.Parameter(torch.empty(num_bases, in_feat, out_feat))
+            self.coefficients = nn.Parameter(torch.empty(num_rels, num_bases))
+        elif regularizer == "bdd":
+            self.weight = nn.Parameter(torch.empty(num_rels, num_bases, in_feat // num_bases, out_feat // num_bases))
+        else:
+            self.weight = nn.Parameter(torch.empty(num_rels, in_feat, out_feat))
+        self.loop = nn.Linear(in_feat, out_feat, bias=False) if self_loop else None
+        self.bias = nn.Parameter(torch.zeros(out_feat)) if bias else None
+        self.layer_norm = nn.LayerNorm(out_feat) if layer_norm else None
+        self.activation, self.dropout = activation, nn.Dropout(dropout)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws each matrix by Xavier's uniform distribution with the gain of ReLU."""
+        if self._regularizer == "basis":
+            matrices = [*self.bases, self.coefficients]
+        else:
+            matrices = list(self.weight.reshape(-1, *self.weight.shape[-2:]))
+        with torch.no_grad():
+            for matrix in matrices + ([] if self.loop is None else [self.loop.weight]):
+                nn.init.xavier_uniform_(matrix, gain=_RELU_GAIN)
+
+    def relation_weights(self):
+        """Returns the matrix of each relation: [num_rels, in, out]."""
+        if self._regularizer == "basis":
+            return torch.einsum("rb,bio->rio", self.coefficients, self.bases)
+        if self._regularizer == "bdd":
+            return torch.stack([torch.block_diag(*blocks) for blocks in self.weight])
+        return self.weight
+
+    def forward(self, block, feat, etypes=None, norm=None, *, presorted=False):
+        """Returns float32 [destinations, out_feat], or {node type: rows} if `feat` is a dict.
+
+        feat: float32 [sources, in_feat], or {node type: rows} of a typed block, whose relations are numbered as the
+        graph's canonical_etypes. etypes: int [edges], the relation of each edge of a block of one edge type; not of
+        typed blocks. norm: float32 [edges] or [edges, 1], in the order of the block (of a typed block {etype:
+        weights}); or "mean": one over the number of edges of the destination under the relation, the paper's and the
+        C++ trainer's. presorted: accepted as DGL's, makes no difference.
+        """
+        rows = by_type(block, feat)
+        written = {name: block.num_dst_nodes(name) for name in rows}
+        sums = {name: (x[:written[name]] @ self.loop.weight.t() if self.loop is not None else
+                       x.new_zeros(written[name], self._out_feat)) for name, x in rows.items()}
+        weights = self.relation_weights()
+        for number, source, destination, occupied, norms in self._relations(block, etypes, norm):
+            if source not in rows or destination not in sums:
+                continue
+            if number >= self._num_rels:
+                raise InvalidArgument(f"there is a relation {number}, and the layer has {self._num_rels}")
+            edges = occupied.edges
+            if isinstance(norms, str):
+                sums_of_rows = F.segment_mean(edges, rows[source])
+            elif norms is None:
+                sums_of_rows = F.segment_sum(edges, rows[source])
+            else:
+                sums_of_rows = F.weighted_sum(edges, edge_weights(norms, edges), rows[source])
+            sums[destination] = sums[destination].index_add(0, occupied.rows, sums_of_rows @ weights[number])
+        return _like(feat, {name: self._finish(x) for name, x in sums.items()})
+
+    def _finish(self, x):
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+        if self.bias is not None:
+            x = x + self.bias
+        return self.dropout(x if self.activation is None else self.activation(x))
+
+    @staticmethod
+    def _relations(block, etypes, norm):
+        """Yields (number, source type, destination type, occupied rows, norms of the edges)."""
+        if isinstance(norm, str) and norm != "mean":
+            raise InvalidArgument(f"norm must be None, weights of edges or 'mean', not {norm!r}")
+        schema = block._schema
+        if etypes is None:
+            for names in block.canonical_etypes:
+                norms = norm
+                if norm is not None and not isinstance(norm, str):
+                    norms = norm.get(names, norm.get(names[1])) if isinstance(norm, dict) else norm
+                yield (schema.edge_type(names), names[0], names[2],
+                       _Occupied(*block.csc(names), block.num_src_nodes(names[0])), norms)
+            return
+        indptr, indices = block.csc()
+        numbers = np.asarray(etypes)
+        if numbers.shape != (len(indices),) or (numbers.size and numbers.min() < 0):
+            raise InvalidArgument(f"etypes must be {len(indices)} numbers of relations, of shape {list(numbers.shape)}")
+        source, _, destination = block.canonical_etypes[0]
+        rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        for number in np.unique(numbers):
+            chosen = np.flatnonzero(numbers == number)
+            counts = np.bincount(rows[chosen], minlength=len(indptr) - 1)
+            occupied = _Occupied(np.concatenate(([0], np.cumsum(counts))), indices[chosen], block.num_src_nodes(source))
+            norms = norm if norm is None or isinstance(norm, str) else norm[torch.from_numpy(chosen)]
+            yield int(number), source, destination, occupied, norms
+
+
+class HGTConv(nn.Module):
+    """Heterogeneous graph transformer (Hu et al., WWW 2020). Counterpart of DGL's HGTConv, on typed blocks: scores of
+    edge e of relation r from s to d are pri[r, h] (K s . W_att[r] . Q d) / sqrt(head_size), attention is their softmax
+    over all in-edges of d, of every relation, messages are W_msg[r] V s, and y = sigmoid(skip) A(sum) + (1 -
+    sigmoid(skip)) x.
+
+    Node types and relations are numbered as the graph's ntypes and canonical_etypes. Parameters, H heads of C =
+    head_size columns: `linear_k`, `linear_q`, `linear_v` [num_ntypes, in_size, H * C], `linear_a` [num_ntypes, H * C, H
+    * C], `relation_pri` [num_etypes, H], `relation_att`, `relation_msg` [num_etypes, H, C, C], `skip` [num_ntypes],
+    `residual_w` [in_size, H * C] where in_size is not H * C, and `norm` with use_norm. No model of the C++ trainer has
+    this layer.
+    """
+
+    def __init__(self, in_size, head_size, num_heads, num_ntypes, num_etypes, dropout=0.2, use_norm=False):
+        super().__init__()
+        self._heads, self._columns = num_heads, head_size
+        width = num_heads * head_size
+        for name in ("linear_k", "linear_q", "linear_v"):
+            setattr(self, name, nn.Parameter(torch.empty(num_ntypes, in_size, width)))
+        self.linear_a = nn.Parameter(torch.empty(num_ntypes, width, width))
+        self.relation_pri = nn.Parameter(torch.ones(num_etypes, num_heads))
+        self.relation_att = nn.Parameter(torch.empty(num_etypes, num_heads, head_size, head_size))
+        self.relation_msg = nn.Parameter(torch.empty(num_etypes, num_heads, head_size, head_size))
+        self.skip = nn.Parameter(torch.ones(num_ntypes))
+        self.residual_w = nn.Parameter(torch.empty(in_size, width)) if in_size != width else None
+        self.drop, self.norm = nn.Dropout(dropout), nn.LayerNorm(width) if use_norm else None
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws matrices uniformly from (-1 / sqrt(in), 1 / sqrt(in)), as DGL's TypedLinear."""
+        with torch.no_grad():
+            for matrices in (self.linear_k, self.linear_q, self.linear_v, self.linear_a, self.relation_att,
+                             self.relation_msg):
+                bound = 1 / math.sqrt(matrices.shape[-2])
+                matrices.uniform_(-bound, bound)
+            self.relation_pri.fill_(1)
+            self.skip.fill_(1)
+            if self.residual_w is not None:
+                nn.init.xavier_uniform_(self.residual_w)
+
+    def forward(self, block, feat):
+        """Returns {node type: float32 [destinations, H * C]}, or rows if `feat` is of the only type.
+
+        feat: {node type: float32 [sources, in_size]} of every type that the block's relations join.
+        """
+        rows = by_type(block, feat)
+        written = {name: block.num_dst_nodes(name) for name in rows}
+        found = {}
+        for name, x in rows.items():
+            number = block._schema.node_type(name)
+            destination = x[:written[name]]
+            sums = self._attend(block, rows, name, destination @ self.linear_q[number])
+            alpha = torch.sigmoid(self.skip[number])
+            own = destination if self.residual_w is None else destination @ self.residual_w
+            y = self.drop(sums @ self.linear_a[number]) * alpha + own * (1 - alpha)
+            found[name] = y if self.norm is None else self.norm(y)
+        return _like(feat, found)
+
+    def _attend(self, block, rows, name, queries):
+        """Returns the weighted sum of messages of each destination of a type: [destinations, H * C]."""
+        schema = block._schema
+        relations = [names for names in block.canonical_etypes
+                     if names[2] == name and names[0] in rows and block.num_edges(names)]
+        if not relations or not len(queries):
+            return torch.zeros_like(queries)
+        # A source has a key and a message for each relation: one block over all of them, whose sources are pairs.
+        keys, messages = [], []
+        for names in relations:
+            relation, source = schema.edge_type(names), schema.node_type(names[0])
+            scale = self.relation_pri[relation] / math.sqrt(self._columns)
+            attention = self.relation_att[relation] * scale[:, None, None]
+            keys.append(self._by_head(rows[names[0]] @ self.linear_k[source], attention))
+            messages.append(self._by_head(rows[names[0]] @ self.linear_v[source], self.relation_msg[relation]))
+        edges = _merged([block.csc(names) for names in relations], [len(part) for part in keys])
+        weights = F.edge_softmax(edges, F.edge_dots(edges, self._heads, torch.cat(keys), queries))
+        return F.weighted_sum(edges, weights, torch.cat(messages))
+
+    def _by_head(self, x, matrices):
+        by_head = torch.einsum("nhi,hio->nho", x.view(-1, self._heads, self._columns), matrices)
+        return by_head.reshape(-1, self._heads * self._columns)
+
+
+def _merged(blocks, num_src):
+    """Returns Edges over the same destinations of several (indptr, indices), whose sources lie one after the other."""
+    firsts = np.concatenate(([0], np.cumsum(num_src)))
+    rows = np.concatenate([np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) for indptr, _ in blocks])
+    indices = np.concatenate([indices.astype(np.int64) + first for (_, indices), first in zip(blocks, firsts)])
+    order = np.argsort(rows, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(sum(np.diff(indptr) for indptr, _ in blocks))))
+    return F.Edges(indptr, indices[order], int(firsts[-1]))
+
+
+class HeteroGraphConv(nn.Module):
+    """A layer for each relation, and a sum (or another aggregate) over the relations that end in a node type.
+    Counterpart of DGL's HeteroGraphConv.
+
+    mods: {relation or canonical edge type: module}, called as module(RelationBlock, (sources, destinations), ...). The
+    canonical type goes first. aggregate: "sum", "max", "min", "mean", "stack", or a function of (list of rows, node
+    type).
+    """
+
+    _AGGREGATES = {"sum": lambda x: x.sum(0), "max": lambda x: x.max(0)[0], "min": lambda x: x.min(0)[0],
+                   "mean": lambda x: x.mean(0), "stack": lambda x: x.transpose(0, 1)}
+
+    def __init__(self, mods, aggregate="sum"):
+        super().__init__()
+        self.mods = nn.ModuleDict({self._key(name): module for name, module in mods.items()})
+        if not callable(aggregate) and aggregate not in self._AGGREGATES:
+            raise InvalidArgument(f"aggregate must be one of {', '.join(self._AGGREGATES)} or a function, not "
+                                  f"{aggregate!r}")
+        self._aggregate = aggregate
+
+    @staticmethod
+    def _key(name):
+        return (":".join(name) if isinstance(name, tuple) else name).replace(".", "_")  # dots separate modules
+
+    def _module(self, names):
+        for key in (self._key(names), self._key(names[1])):
+            if key in self.mods:
+                return self.mods[key]
+        raise InvalidArgument(f"there is no module for {':'.join(names)}; there are {', '.join(self.mods)}")
+
+    def forward(self, block, inputs, mod_args=None, mod_kwargs=None):
+        """Returns {node type: rows} of the types that a relation with inputs ends in.
+
+        inputs: {node type: rows of sources}, or a pair of such dicts, of sources and of destinations. mod_args,
+        mod_kwargs: {relation or canonical edge type: further arguments of its module}.
+        """
+        if isinstance(inputs, tuple):
+            sources, destinations = inputs
+        else:
+            sources = by_type(block, inputs)
+            destinations = {name: rows[:block.num_dst_nodes(name)] for name, rows in sources.items()}
+        found = {}
+        for names in block.canonical_etypes:
+            source, relation, destination = names
+            if source not in sources or destination not in destinations:
+                continue
+            more = [options.get(names, options.get(relation, default))
+                    for options, default in ((mod_args or {}, ()), (mod_kwargs or {}, {}))]
+            rows = self._module(names)(RelationBlock(block, names), (sources[source], destinations[destination]),
+                                       *more[0], **more[1])
+            found.setdefault(destination, []).append(rows)
+        if callable(self._aggregate):
+            return {name: self._aggregate(rows, name) for name, rows in found.items()}
+        return {name: self._AGGREGATES[self._aggregate](torch.stack(rows)) for name, rows in found.items()}
