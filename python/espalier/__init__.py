@@ -47,6 +47,7 @@ from espalier.errors import (
     Unimplemented,
 )
 from espalier.graph import DistGraph
+from espalier.inference import infer
 from espalier.jobs import Results, run
 from espalier.partition_book import PartitionBook
 from espalier.sampling import (

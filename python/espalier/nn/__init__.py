@@ -11,10 +11,11 @@ Constructors and calls are those of DGL's layers of the same name, with a block 
 backward run in the kernels of the C++ trainer (espalier.nn.functional): float32, on processors.
 """
 
-from espalier.nn import functional
+from espalier.nn import functional, models
 from espalier.nn.attention import GATConv, GATv2Conv
 from espalier.nn.blocks import RelationBlock
 from espalier.nn.conv import GraphConv, SAGEConv
 from espalier.nn.dropout import Dropout, StepKeys
 from espalier.nn.functional import Edges
 from espalier.nn.hetero import HeteroGraphConv, HGTConv, RelGraphConv
+from espalier.nn.models import load_model

@@ -59,10 +59,17 @@ class SAGEConv(nn.Module):
             source, destination = rows_of(block, tuple(self.feat_drop(rows) for rows in feat))
         else:
             source, destination = rows_of(block, self.feat_drop(feat))
-        result = getattr(self, "_" + self._aggre_type)(edges, weights, source, destination, isinstance(feat, tuple))
+        result = self._convolve(edges, weights, source, destination, isinstance(feat, tuple))
         if self.activation is not None:
             result = self.activation(result)
         return result if self.norm is None else self.norm(result)
+
+    def convolve(self, edges, x):
+        """Returns what forward does of a block with these Edges, without norm, activation and dropout of features."""
+        return self._convolve(edges, None, x, x[:edges.num_dst], False)
+
+    def _convolve(self, *arguments):
+        return {"mean": self._mean, "gcn": self._gcn, "pool": self._pool}[self._aggre_type](*arguments)
 
     def _mean(self, edges, weights, source, destination, is_pair):
         if not is_pair and weights is None:  # one matrix product for both

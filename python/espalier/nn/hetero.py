@@ -30,7 +30,7 @@ def _like(feat, found):
     return found if isinstance(feat, dict) else next(iter(found.values()))
 
 
-class _Occupied:
+class OccupiedRows:
     # The destinations that have edges under one relation: in a graph of many relations most have none under most.
     def __init__(self, indptr, indices, num_src):
         counts = np.diff(indptr)
@@ -137,7 +137,7 @@ class RelGraphConv(nn.Module):
                 if norm is not None and not isinstance(norm, str):
                     norms = norm.get(names, norm.get(names[1])) if isinstance(norm, dict) else norm
                 yield (schema.edge_type(names), names[0], names[2],
-                       _Occupied(*block.csc(names), block.num_src_nodes(names[0])), norms)
+                       OccupiedRows(*block.csc(names), block.num_src_nodes(names[0])), norms)
             return
         indptr, indices = block.csc()
         numbers = np.asarray(etypes)
@@ -148,7 +148,8 @@ class RelGraphConv(nn.Module):
         for number in np.unique(numbers):
             chosen = np.flatnonzero(numbers == number)
             counts = np.bincount(rows[chosen], minlength=len(indptr) - 1)
-            occupied = _Occupied(np.concatenate(([0], np.cumsum(counts))), indices[chosen], block.num_src_nodes(source))
+            starts = np.concatenate(([0], np.cumsum(counts)))
+            occupied = OccupiedRows(starts, indices[chosen], block.num_src_nodes(source))
             norms = norm if norm is None or isinstance(norm, str) else norm[torch.from_numpy(chosen)]
             yield int(number), source, destination, occupied, norms
 

@@ -183,7 +183,8 @@ class Attention(LayerTest):
             own = x[:self.num_dst] if destination is None else more[0]
             values, of_own = fc_src(x).view(-1, HEADS, OUT), fc_dst(own).view(-1, HEADS, OUT)
             ends = (values * layer.attn_src).sum(2)[sources], (of_own * layer.attn_dst).sum(2)[rows]
-            found, _ = self.attend(tf.leaky_relu(ends[0] + ends[1], 0.2), values, self_loops, more[0] if more and destination is None else None)
+            weights = more[0] if more and destination is None else None
+            found, _ = self.attend(tf.leaky_relu(ends[0] + ends[1], 0.2), values, self_loops, weights)
             if residual:
                 return found + layer.res_fc(own).view(-1, HEADS, OUT)
             return found + layer.bias.view(HEADS, OUT)

@@ -1,0 +1,84 @@
+"""Outputs of a model for all nodes, layer by layer."""
+
+import contextlib
+import itertools
+
+import numpy as np
+
+from espalier.dataloading import DistNodeDataLoader, MultiLayerFullNeighborSampler
+from espalier.errors import InvalidArgument
+from espalier.splits import node_split
+from espalier.tensor import DistTensor
+
+_numbers = itertools.count()  # ranks call infer together, so its tensors have the same names on all
+
+
+def infer(model, g, features, group=None, *, batch_size=1024, num_threads=1):
+    """Returns the outputs of a model for every node, on its full neighborhood: {node type: DistTensor float32 [nodes,
+    outputs]}, or the DistTensor of a graph of one node type. Needs torch. Counterpart of the `inference` functions of
+    DGL's examples.
+
+    Layer by layer: a layer's rows of all nodes are computed and stored in a DistTensor before the next layer reads
+    them, so that no node is computed twice. Each rank computes nodes of its own; all ranks call it together, with their
+    process group.
+
+    model: of espalier.nn.models, or a torch module with `num_layers`, `output_width(layer)` and `layer(layer, block,
+    rows, keys, degrees)`, which takes and returns {node type: rows}; degrees_of the block's nodes, or None unless the
+    model has `needs_degrees`. It is in evaluation mode meanwhile. features: the columns that the first layer reads, a
+    name or a list of names, or {node type: names}.
+    """
+    if group is None and g._core.world_size > 1:
+        raise InvalidArgument("a job of several ranks needs its process group: infer(model, g, features, group)")
+    if not isinstance(features, dict):
+        features = {g.ntypes[g._schema.node_type()]: features}
+    rows_of = {ntype: _reader([g.nodes[ntype].data[name] for name in ([names] if isinstance(names, str) else names)])
+               for ntype, names in features.items() if names}
+    number = next(_numbers)
+    for layer in range(model.num_layers):
+        written = _run_layer(model, g, layer, f"infer-{number}-{layer}", rows_of, batch_size, num_threads)
+        if group is not None:
+            group.barrier()
+        rows_of = {ntype: tensor.__getitem__ for ntype, tensor in written.items()}
+    return written if len(g.ntypes) > 1 else next(iter(written.values()))
+
+
+def _reader(columns):
+    """Returns a function from ids to the columns side by side: float32 [n, total width]."""
+    widths = [int(np.prod(column.shape[1:])) for column in columns]
+    return lambda ids: np.concatenate([column[ids].reshape(len(ids), width).astype(np.float32)
+                                       for column, width in zip(columns, widths)], axis=1)
+
+
+def _run_layer(model, g, layer, tensor_name, rows_of, batch_size, num_threads):
+    """Returns {node type: DistTensor} of what a layer writes; this rank's nodes are there when it returns."""
+    import torch
+
+    from espalier.nn.models import degrees_of
+
+    numbers = getattr(model, "_written_types", None)
+    names = g.ntypes if numbers is None else [g.ntypes[number] for number in sorted(numbers[layer])]
+    written = {name: DistTensor.create(g, (model.output_width(layer),), name=tensor_name, ntype=name)
+               for name in names}
+    for name, tensor in written.items():
+        share = node_split(np.arange(g.num_nodes(name)), g, ntype=name, local=True)
+        loader = DistNodeDataLoader(g, {name: share}, MultiLayerFullNeighborSampler(1), batch_size=batch_size,
+                                    shuffle=False, num_threads=num_threads)
+        for batch in loader:
+            nodes = batch.input_nodes if isinstance(batch.input_nodes, dict) else {name: batch.input_nodes}
+            rows = {ntype: torch.from_numpy(rows_of[ntype](ids)) for ntype, ids in nodes.items() if ntype in rows_of}
+            with _evaluating(model), torch.no_grad():
+                degrees = degrees_of(g, batch) if getattr(model, "needs_degrees", False) else None
+                found = model.layer(layer, batch.blocks[0], rows, None, degrees)
+            seeds = batch.output_nodes[name] if isinstance(batch.output_nodes, dict) else batch.output_nodes
+            tensor[seeds] = found[name].numpy()
+    return written
+
+
+@contextlib.contextmanager
+def _evaluating(model):
+    before = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(before)
