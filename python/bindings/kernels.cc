@@ -5,8 +5,10 @@
 // the copy afterwards, so each operation has to compare shapes alone to stay inside its arrays. Matrices are not
 // copied: an operation reads the caller's arrays and writes into arrays of the caller's, without the interpreter's
 // lock.
+#include <malloc.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <mutex>
@@ -434,6 +436,13 @@ void DropoutFactors(double probability, const TypeMasks& masks, const Output& fa
   Compute(threads, [&] { kernels::DropoutFactors({probability, ranges}, num_rows, width, out); });
 }
 
+// A step's arrays are hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults cost as
+// much as the arithmetic; from the heap, the next step finds them warm.
+void KeepMemory() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+}
+
 }  // namespace
 
 void BindKernels(nb::module_& m) {
@@ -470,6 +479,7 @@ void BindKernels(nb::module_& m) {
   m.def("bias_relu_dropout_gradient", &BiasReluDropoutGradient, "gradient"_a, "passes"_a, "probability"_a, "of_x"_a,
         "of_bias"_a.none(), nb::kw_only(), "threads"_a = 1);
   m.def("dropout_factors", &DropoutFactors, "probability"_a, "masks"_a, "factors"_a, nb::kw_only(), "threads"_a = 1);
+  m.def("keep_memory", &KeepMemory);
   m.def("dropout_key", [](uint64_t seed, uint32_t epoch, uint32_t step, uint32_t layer, uint32_t node_type) {
     return RandomKey(seed, RandomPurpose::kDropout, epoch, step, layer, node_type);
   });

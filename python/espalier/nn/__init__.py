@@ -16,6 +16,6 @@ from espalier.nn.attention import GATConv, GATv2Conv
 from espalier.nn.blocks import RelationBlock
 from espalier.nn.conv import GraphConv, SAGEConv
 from espalier.nn.dropout import Dropout, StepKeys
-from espalier.nn.functional import Edges
+from espalier.nn.functional import Edges, keep_memory
 from espalier.nn.hetero import HeteroGraphConv, HGTConv, RelGraphConv
 from espalier.nn.models import load_model

@@ -13,6 +13,13 @@ from espalier import _core
 from espalier.errors import InvalidArgument
 
 
+def keep_memory():
+    """Makes this process keep the memory that it frees, as the C++ trainer does: the arrays of a step are then the warm
+    ones of the step before, and not new pages. Call it before the first step; the process stays as large as its largest
+    step."""
+    _core.keep_memory()
+
+
 def _words(values, what):
     """Returns row numbers as a dense int32 array."""
     array = np.asarray(values)

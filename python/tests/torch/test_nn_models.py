@@ -1,7 +1,6 @@
 """espalier.nn.models and the C++ trainer: each computes with the parameters of the other, and trains by the same
 steps."""
 
-import json
 import pathlib
 import sys
 import unittest
@@ -38,9 +37,7 @@ def run_job(name, training, typed=False):
                      "seed": 1, "optimizer": {"type": "SGD", "learningRate": RATE},
                      "evaluation": {"everyEpochs": 2, "metric": "Accuracy", "neighborhood": "Full"}, **training},
         "trainers": {"replicas": 1, "threads": 1}, "output": {"save": ["Model", "Predictions"]}}}
-    file = folder / f"{name}.json"
-    file.write_text(json.dumps(document))
-    return ep.run(str(file), folder / name)
+    return ep.run(document, folder / name)
 
 
 def make_model(g, settings, in_feats, num_outputs, **options):
