@@ -112,6 +112,22 @@ def job(graph, epochs):
             "output": {"save": []}}}
 
 
+def seconds_of(result):
+    return statistics.median(result["secondsPerEpoch"][1:-1])
+
+
+def compare_python(options, folder, ours):
+    """Seconds an epoch of espalier.nn on the trainer's partitions; prints the ratio to the trainer's."""
+    partitions, = (folder / "run/partitions").iterdir()
+    result = run([options.python, HERE / "peers/train_sage_espalier.py", partitions, "--fanouts", *MODEL["fanouts"],
+                  "--hidden", MODEL["hidden"], "--batch-size", MODEL["batch"], "--epochs", options.epochs, "--dropout",
+                  MODEL["dropout"], "--learning-rate", MODEL["learning_rate"], "--keep-memory"], parse=last_json)
+    print(f"training in Python, 1 thread: {seconds_of(result):.2f} s an epoch, "
+          f"{seconds_of(result) / seconds_of(ours):.2f} of the trainer's; test accuracy "
+          f"{100 * result['testAccuracy']:.1f} %", flush=True)
+    return seconds_of(result)
+
+
 def compare_training(options, folder, report):
     graph = generate(options.bin, folder / "training", options.train_nodes, 50 * options.train_nodes, "--features", 100,
                      "--classes", 16, "--train", 0.1, "--validation", 0.05, "--test", 0.1)
@@ -122,9 +138,11 @@ def compare_training(options, folder, report):
     theirs = run([options.peer_python, HERE / "peers/train_sage.py", graph, "--fanouts", *MODEL["fanouts"], "--hidden",
                   MODEL["hidden"], "--batch-size", MODEL["batch"], "--epochs", options.epochs, "--dropout",
                   MODEL["dropout"], "--learning-rate", MODEL["learning_rate"]], parse=last_json)
+    if options.python:
+        in_python = compare_python(options, folder, ours)
+        report["python"] = {"seconds_per_epoch": in_python, "ratio_to_trainer": in_python / seconds_of(ours)}
     # The first epoch warms up; evaluation, at the end, is in neither's later epochs but the last of Espalier's.
-    seconds = {"espalier": statistics.median(ours["secondsPerEpoch"][1:-1]),
-               "dgl": statistics.median(theirs["secondsPerEpoch"][1:-1])}
+    seconds = {"espalier": seconds_of(ours), "dgl": seconds_of(theirs)}
     report["training"] = {name: {"seconds_per_epoch": seconds[name], "test_accuracy": result["testAccuracy"]}
                           for name, result in (("espalier", ours), ("dgl", theirs))}
     print(f"training, 1 trainer of 1 thread: Espalier {seconds['espalier']:.2f}, DGL {seconds['dgl']:.2f} s an epoch: "
@@ -157,6 +175,7 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin")
     parser.add_argument("--scale", type=float, default=1.0, help="of 2.4 M nodes and 123 M edges")
     parser.add_argument("--batches", type=int, default=60)
+    parser.add_argument("--python", help="a Python with torch that finds the package espalier: times espalier.nn too")
     parser.add_argument("--train-nodes", type=int, default=500_000, help="of the training graph; 50 edges each")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--folder", type=pathlib.Path, help="keep the graphs here (default: a temporary folder)")
