@@ -1,6 +1,8 @@
-"""Mini-batches and their blocks, as NumPy arrays."""
+"""Mini-batches and their blocks, as NumPy arrays, or as tensors on a device."""
 
-import numpy as np
+import copy
+
+from espalier import arrays
 
 NID = "_ID"  # name of the column of global node ids in srcdata and dstdata, as in DGL
 EID = "_ID"  # and of global edge ids in edata
@@ -10,11 +12,15 @@ class Block:
     """A bipartite graph: the in-edges that one layer of a model reads. Counterpart of DGL's blocks (message flow graphs).
 
     Rows of destinations are the first rows of the sources of their type. Arrays of rows are int32, ids int64. With
-    several types, functions take the name of one; without a name they mean the only one.
+    several types, functions take the name of one; without a name they mean the only one. Arrays are NumPy's, and of a
+    block that `to` or `pin_memory` has made, tensors.
     """
+
+    _arrays = arrays  # the module for what they are
 
     def __init__(self, schema, relations, num_src, num_dst, src_nodes):
         self._schema = schema
+        self._nodes = src_nodes  # by node type; a block has the first of them
         self._relations = relations  # {number of an edge type: (indptr, indices, edge ids)}
         self._num_src, self._num_dst = num_src, num_dst  # by node type
         self.srcdata = _NodeData(schema, [{NID: nodes[:count]} for nodes, count in zip(src_nodes, num_src)])
@@ -33,6 +39,11 @@ class Block:
     def num_edges(self, etype=None):
         return len(self.csc(etype)[1])
 
+    def size(self, etype=None):
+        """Returns the numbers of rows that edges of a type join, (sources, destinations): PyG's `size`."""
+        number = self._schema.edge_type(etype)
+        return self._num_src[self._schema.source_of(number)], self._num_dst[self._schema.destination_of(number)]
+
     def csc(self, etype=None):
         """Returns (indptr [destinations + 1], indices [edges]): the sources of destination i are
         indices[indptr[i]:indptr[i + 1]]."""
@@ -43,17 +54,67 @@ class Block:
         if number in self._relations:
             return self._relations[number]
         destinations = self._num_dst[self._schema.destination_of(number)]  # of a type that was not sampled
-        return np.zeros(destinations + 1, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)
+        return tuple(self._arrays.zeros(count, dtype, self._nodes[0])
+                     for count, dtype in ((destinations + 1, "int32"), (0, "int32"), (0, "int64")))
 
     def edges(self, etype=None):
         """Returns (sources, destinations), int64 [edges] each, as rows."""
         indptr, indices = self.csc(etype)
-        destinations = np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
-        return indices.astype(np.int64), destinations
+        rows = self._arrays.count_up(len(indptr) - 1, self._nodes[0])
+        destinations = self._arrays.repeat_rows(rows, self._arrays.differences(indptr), len(indices))
+        return self._arrays.to_int64(indices), destinations
 
     def edge_index(self, etype=None):
         """Returns int64 [2, edges], sources first: PyG's edge_index."""
-        return np.stack(self.edges(etype))
+        return self._arrays.stack(self.edges(etype))
+
+    def edge_index_dict(self):
+        """Returns {canonical edge type: edge_index} of the sampled edge types, as PyG's HeteroConv takes it."""
+        return {names: self.edge_index(names) for names in self.canonical_etypes}
+
+    def bipartite(self, x):
+        """Returns the inputs of PyG's convolutions on this block, whose sources and destinations are other rows.
+
+        x: rows of the sources, [num_src_nodes, ...]: then the result is (x, the rows of the destinations); or {node
+        type: rows}: then {canonical edge type: (rows of the sources, of the destinations)}, which HeteroConv takes as
+        `x_dict`, of the sampled edge types between types that x has.
+        """
+        if not isinstance(x, dict):
+            return x, x[:self._num_dst[self._schema.node_type()]]
+        return {names: (x[names[0]], x[names[2]][:self.num_dst_nodes(names[2])])
+                for names in self.canonical_etypes if names[0] in x and names[2] in x}
+
+    def to(self, device, *, non_blocking=False):
+        """Returns this block, its columns included, as tensors on `device`, a name or a torch.device. On "cpu" they
+        share the memory of the arrays. Counterpart of DGL's `block.to`. ImportError: there is no PyTorch."""
+        from espalier import torch_arrays
+
+        return self._moved(torch_arrays.mover(device, non_blocking))
+
+    def pin_memory(self):
+        """Returns this block, its columns included, as tensors in pinned memory, which `to(device, non_blocking=True)`
+        copies without waiting. InvalidArgument: there is no GPU."""
+        from espalier import torch_arrays
+
+        return self._moved(torch_arrays.pin)
+
+    def _moved(self, move, nodes=None):
+        """move: the function of an array, nodes: the sources by node type if they have been moved already."""
+        from espalier import torch_arrays
+
+        nodes = [move(of_type) for of_type in self._nodes] if nodes is None else nodes
+        relations = {number: tuple(move(array) for array in relation) for number, relation in self._relations.items()}
+        moved = Block(self._schema, relations, self._num_src, self._num_dst, nodes)
+        moved._arrays = torch_arrays
+        moved.srcdata._take(self.srcdata, move)
+        moved.dstdata._take(self.dstdata, move)
+        return moved
+
+    def to_dgl(self):
+        """Returns this block as a block of DGL's, with its columns. ImportError: there is no DGL."""
+        from espalier import conversions
+
+        return conversions.to_dgl(self)
 
     def edge_ids(self, etype=None):
         """Returns the global ids of the edges: int64 [edges]; empty unless the sampler has `edge_ids=True`."""
@@ -93,6 +154,11 @@ class _NodeData:
         for ntype, rows in values.items():
             self._by_type[self._schema.node_type(ntype)][name] = rows
 
+    def _take(self, others, move):
+        """Adds the columns of `others`, moved, except for the ids, which are here already."""
+        for columns, found in zip(self._by_type, others._by_type):
+            columns.update((name, move(rows)) for name, rows in found.items() if name not in columns)
+
     def __contains__(self, name):
         return any(name in columns for columns in self._by_type)
 
@@ -106,6 +172,8 @@ class _NodeData:
 class LinkBatch:
     """The seed edges of a mini-batch, and their negatives. Ends are rows among the seed nodes of the last block (of
     several node types: those of all types one type after the other, in the order of `DistGraph.ntypes`)."""
+
+    _arrays = arrays  # the module for what the arrays are
 
     def __init__(self, links):
         self.sources = links["sources"]  # int32 [edges]
@@ -122,11 +190,23 @@ class LinkBatch:
         count, edges = self.negatives_per_edge, len(self.sources)
         destinations = self._sets["negative_destinations"].reshape(-1 if count else edges, count)
         if len(destinations) != edges:  # edges of a set share its negatives
-            sizes = np.diff(np.concatenate(([0], self._sets["set_ends"])))
-            destinations = np.repeat(destinations, sizes, axis=0)
+            sizes = self._arrays.differences(self._arrays.behind_zero(self._sets["set_ends"]))
+            destinations = self._arrays.repeat_rows(destinations, sizes, edges)
         sources = self._sets["negative_sources"]
-        sources = sources.reshape(edges, count) if len(sources) else np.repeat(self.sources[:, None], count, axis=1)
-        return sources, destinations, self._sets["negative_weights"].reshape(edges, count).astype(bool)
+        if not len(sources):
+            counts = self._arrays.zeros(edges, "int32", self.sources) + count
+            sources = self._arrays.repeat_rows(self.sources, counts, edges * count)
+        valid = self._arrays.to_bool(self._sets["negative_weights"])
+        return sources.reshape(edges, count), destinations, valid.reshape(edges, count)
+
+    def _moved(self, move):
+        from espalier import torch_arrays
+
+        links = {name: value if isinstance(value, (int, dict)) else move(value) for name, value in self._sets.items()}
+        links["rows"] = {name: move(rows) for name, rows in self.columns.items()}
+        moved = LinkBatch(links)
+        moved._arrays = torch_arrays
+        return moved
 
 
 class MiniBatch:
@@ -137,9 +217,10 @@ class MiniBatch:
     blocks' nodes change together.
     """
 
-    def __init__(self, schema, core, fetches):
+    def __init__(self, schema, core, fetches, origin=None):
         self._schema, self._core, self._fetches = schema, core, fetches
-        self._blocks = self._links = None
+        self._origin = origin  # BatchOrigin, for conversions
+        self._blocks = self._links = self._moved_nodes = None
 
     @property
     def epoch(self):
@@ -160,7 +241,7 @@ class MiniBatch:
         return self._core.global_num_seeds
 
     def _nodes(self, number):
-        return self._core.nodes(number)
+        return self._core.nodes(number) if self._moved_nodes is None else self._moved_nodes[number]
 
     def _by_type(self, counts):
         arrays = [self._nodes(number)[:count] for number, count in enumerate(counts)]
@@ -205,6 +286,60 @@ class MiniBatch:
                 data = self._blocks[-1].dstdata if of_seeds else self._blocks[0].srcdata
                 data[column] = {self._schema.node_types[ntype]: self._core.rows(number)}
         return self._blocks
+
+    def to(self, device, *, non_blocking=False):
+        """Returns this batch, its ids, blocks, columns and links, as tensors on `device`, a name or a torch.device. On
+        "cpu" they share the memory of the arrays. ImportError: there is no PyTorch."""
+        from espalier import torch_arrays
+
+        return self._moved(torch_arrays.mover(device, non_blocking))
+
+    def pin_memory(self):
+        """Returns this batch as tensors in pinned memory, which `to(device, non_blocking=True)` copies without waiting.
+        InvalidArgument: there is no GPU."""
+        from espalier import torch_arrays
+
+        return self._moved(torch_arrays.pin)
+
+    def _moved(self, move):
+        moved = copy.copy(self)
+        moved._moved_nodes = [move(self._nodes(number)) for number in range(len(self._schema.node_types))]
+        moved._blocks = [block._moved(move, moved._moved_nodes) for block in self.blocks]
+        moved._links = None if self.links is None else self.links._moved(move)
+        return moved
+
+    def to_data(self, x=None, y=None):
+        """Returns this batch as a torch_geometric.data.Data, as PyG's NeighborLoader gives it, of a graph with one node
+        and one edge type.
+
+        Its attributes are n_id, edge_index, e_id (with the sampler's `edge_ids=True`), num_sampled_nodes,
+        num_sampled_edges, and of seed nodes batch_size and input_id (the positions of the seeds in the loader's nodes;
+        of a NodesOfSplit their ids), of seed edges edge_label_index, edge_label and input_id (`links.edge_ids`,
+        where there are any): positives with label 1 before negatives with label 0. Fetched columns keep their names,
+        but for the ones that are to be x and y. y of integers is int64, and [n] where the column is [n, 1]; it has rows
+        of the seeds alone where it was fetched as a label.
+
+        InvalidArgument: the sampler expands nodes anew in every layer (expand="Always", with two layers or more).
+        NotFound: x or y was not fetched. ImportError: there is no PyG.
+        """
+        from espalier import conversions
+
+        return conversions.to_data(self, x, y)
+
+    def to_hetero_data(self, x=None, y=None):
+        """Returns this batch as a torch_geometric.data.HeteroData with all node and edge types of the graph. As
+        `to_data`; x and y: names of columns, of the types that have them, or {node type: name}."""
+        from espalier import conversions
+
+        return conversions.to_hetero_data(self, x, y)
+
+    def to_dgl(self):
+        """Returns (input_nodes, output_nodes, blocks) as tensors and blocks of DGL's, with the fetched columns.
+        ImportError: there is no DGL."""
+        from espalier import conversions
+
+        moved = self.to("cpu")
+        return moved.input_nodes, moved.output_nodes, [conversions.to_dgl(block) for block in moved.blocks]
 
     def __iter__(self):
         """`input_nodes, output_nodes, blocks = batch`, as DGL's loaders of nodes give it."""

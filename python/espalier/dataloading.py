@@ -114,6 +114,36 @@ class negative_sampler:  # noqa: N801, DGL's name of a module
         return _Negatives("InDegree", k)
 
 
+def sampling_settings(schema, sampler, seed):
+    """Returns the settings of _core for what a sampler samples."""
+    settings = _core.LoaderSettings()
+    settings.fanouts = [schema.fanouts(fanout) for fanout in sampler.fanouts]
+    settings.seed, settings.method, settings.expand = to_int(seed, "seed"), sampler.method, sampler.expand
+    settings.weight, settings.replace = sampler.prob or "", sampler.replace
+    settings.layer_dependency, settings.want_edge_ids = sampler.layer_dependency, sampler.edge_ids
+    settings.time_column, settings.seed_time_column = sampler.time_column, sampler.seed_time_column
+    return settings
+
+
+class BatchOrigin:
+    """What a loader's batches have in common that conversions of a batch need, and the batch does not contain."""
+
+    def __init__(self, sampler):
+        self.expand, self.edge_ids = sampler.expand, sampler.edge_ids
+        self.seed_type = None  # number of the node type of seed nodes
+        self.link_types = ()  # numbers of the edge types of seed edges
+        self.nodes = None  # the seeds' list, ids, if the loader was given one
+        self._order = None
+
+    def positions_of(self, seeds):
+        """Returns the positions of seeds in the loader's list, the first of repeated ones; without a list their ids."""
+        if self.nodes is None:
+            return seeds
+        if self._order is None:
+            self._order = np.argsort(self.nodes, kind="stable")
+        return self._order[np.searchsorted(self.nodes, seeds, sorter=self._order)]
+
+
 class _Loader:
     """Each iteration (`for batch in loader`) is an epoch: the one after the last iteration's, also if that was left early.
     After load_state_dict the first iteration is the rest of the loaded epoch. For one thread."""
@@ -121,23 +151,19 @@ class _Loader:
     def __init__(self, g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers):
         self._graph = g
         schema = g._schema
-        settings = _core.LoaderSettings()
+        settings = sampling_settings(schema, sampler, seed)
         settings.batch_size = to_int(batch_size, "batch_size", least=1)
         settings.shuffle, settings.drop_last = bool(shuffle), bool(drop_last)
-        settings.fanouts = [schema.fanouts(fanout) for fanout in sampler.fanouts]
-        settings.seed, settings.method, settings.expand = to_int(seed, "seed"), sampler.method, sampler.expand
-        settings.weight, settings.replace = sampler.prob or "", sampler.replace
-        settings.layer_dependency = sampler.layer_dependency
-        settings.time_column, settings.seed_time_column = sampler.time_column, sampler.seed_time_column
         settings.threads = to_int(num_threads, "num_threads", least=1, most=1024)
         settings.batches_ahead = to_int(batches_ahead, "batches_ahead", least=1, most=2**16)
-        settings.want_edge_ids, settings.by_samplers = sampler.edge_ids, from_samplers
+        settings.by_samplers = from_samplers
         self._fetches = [(number, column, of_seeds)
                          for names, of_seeds in ((sampler.prefetch_node_feats, False), (sampler.prefetch_labels, True))
                          for number, column in self._columns(schema, names)]
         if self._fetches and not sampler.fanouts:
             raise InvalidArgument("columns are fetched into blocks, and a sampler without fanouts makes none")
         settings.fetches = self._fetches
+        self._origin = BatchOrigin(sampler)
         self._settings = settings
         self._calls = OneCallAtATime("loader")
         self._epoch, self._step = 0, 0  # of the next batch
@@ -198,7 +224,7 @@ class _Loader:
                 self.set_epoch(self._epoch + 1)
                 return
             self._step, self._begun = batch.step + 1, True
-            yield MiniBatch(self._graph._schema, batch, self._fetches)
+            yield MiniBatch(self._graph._schema, batch, self._fetches, self._origin)
 
     def cancel(self):
         """Ends the epoch early, from any thread: a pending batch raises Cancelled."""
@@ -232,7 +258,7 @@ class DistNodeDataLoader(_Loader):
                  batches_ahead=2, from_samplers=False):
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
         if isinstance(nodes, NodesOfSplit):
-            number = g._schema.node_type(nodes.ntype)
+            number = self._origin.seed_type = g._schema.node_type(nodes.ntype)
             self._num_items = _size_of_parts(g._core.node_splits, [number], nodes)
             self._core = _core.nodes_of_split(g._core, self._settings, number, nodes.split, nodes.part)
             return
@@ -244,7 +270,8 @@ class DistNodeDataLoader(_Loader):
         largest = getattr(nodes, "largest", None)
         ids = to_ids(nodes, "nodes")
         self._num_items = len(ids) if largest is None else largest
-        self._core = _core.nodes_of_rank(g._core, self._settings, g._schema.node_type(ntype), ids, self._num_items)
+        self._origin.seed_type, self._origin.nodes = g._schema.node_type(ntype), ids
+        self._core = _core.nodes_of_rank(g._core, self._settings, self._origin.seed_type, ids, self._num_items)
 
 
 class DistEdgeDataLoader(_Loader):
@@ -271,7 +298,7 @@ class DistEdgeDataLoader(_Loader):
             raise InvalidArgument(f"exclude {exclude!r}; expected None, 'self', 'reverse_id' or 'reverse_types'")
         settings.exclude = exclude is not None
         settings.edge_columns, settings.want_pair_ids = list(edge_columns), edge_ids
-        numbers = self._edge_types(g, edges)
+        numbers = self._origin.link_types = self._edge_types(g, edges)
         if exclude in ("reverse_id", "reverse_types"):
             settings.reverse_types = (
                 {number: number for number in numbers} if reverse_etypes is None else
