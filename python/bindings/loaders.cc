@@ -23,6 +23,7 @@
 #include "python/bindings/waits.h"
 #include "services/client/edge_data_loader.h"
 #include "services/client/node_data_loader.h"
+#include "services/sampler/batches/fanout_sampler.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -236,6 +237,39 @@ std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, con
                           EdgeOptions(*graph, settings, edges));
 }
 
+// Samples mini-batches of seeds that the caller gives. For one thread.
+class BatchSampler {
+ public:
+  BatchSampler(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings)
+      : graph_(graph),
+        sampler_(ValueOrThrow(sampler::FanoutSampler::Make(graph->partitions(), SamplingOf(*graph, settings)))),
+        want_edge_ids_(settings.want_edge_ids) {}
+
+  // `seeds`: by node type, distinct. Epoch and step are part of the key of each draw.
+  LoadedBatch Sample(const std::map<uint32_t, IdArray>& seeds, uint32_t epoch, uint32_t step) {
+    std::vector<std::vector<GlobalNodeId>> by_type(graph_->schema().num_node_types());
+    size_t num_seeds = 0;
+    for (const auto& [type, ids] : seeds) {
+      ThrowIfError(graph_->schema().CheckNodeType(NodeTypeId(static_cast<uint16_t>(type))));
+      by_type[type] = VectorOf<GlobalNodeId>(ids);
+      num_seeds += ids.size();
+    }
+    const sampler::BatchRequest request{.epoch = epoch,
+                                        .step = step,
+                                        .typed_seeds = by_type,
+                                        .global_num_seeds = static_cast<uint32_t>(num_seeds),
+                                        .want_edge_ids = want_edge_ids_};
+    return {CallInterruptibly({}, graph_->CallDeadline(),
+                              [&](const Deadline& deadline) { return sampler_.Sample(request, deadline); }),
+            {}};
+  }
+
+ private:
+  const std::shared_ptr<const DistGraph> graph_;  // whose partitions sampler_ references
+  sampler::FanoutSampler sampler_;
+  const bool want_edge_ids_;
+};
+
 // The loader's own deadline ends no wait, so that DeadlineExceeded is the error of a batch.
 std::optional<LoadedBatch> Next(Loader& loader) {
   return CallInterruptibly({}, Deadline::Never(),
@@ -332,6 +366,10 @@ void BindLoaders(nb::module_& m) {
            })
       .def("next", &Next)
       .def("cancel", &Loader::Cancel, nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<BatchSampler>(m, "BatchSampler").def("sample", &BatchSampler::Sample);
+  m.def("batch_sampler", [](const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings) {
+    return std::make_unique<BatchSampler>(graph, settings);
+  });
   m.def("nodes_of_split", &NodesOfSplit);
   m.def("nodes_of_rank", &NodesOfRank);
   m.def("edges_of_split", &EdgesOfSplit);
