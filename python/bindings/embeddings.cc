@@ -1,4 +1,5 @@
 // Learnable rows, and tensors that are saved.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,10 +51,64 @@ sampler::SparseOptimizerType OptimizerType(const std::string& name) {
 // (weight decay, epsilon, initial accumulator, beta1, beta2)
 using OptimizerNumbers = std::tuple<double, std::optional<double>, double, double, double>;
 
+constexpr uint64_t kInitialRowsAtOnce = 1 << 16;
+
+// Initial values from a function of Python, `rows(first, count)` -> float32 [count, size], of the rank that restores
+// them. The optimizer's state stays as it was created. An exception of the function becomes a Status for the other
+// ranks, and is kept for this one.
+class InitialRows final : public sampler::KeptRows {
+ public:
+  InitialRows(nb::object rows, uint64_t num_rows) : rows_(std::move(rows)), num_rows_(num_rows) {}
+
+  uint64_t version() const override { return 0; }
+  Status CheckFits(const sampler::EmbeddingSpec&) const override { return Status(); }
+  Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
+                           Deadline deadline) override {
+    const uint64_t first = std::exchange(next_, 0);  // an error begins anew
+    const uint64_t count = std::min(kInitialRowsAtOnce, num_rows_ - first);
+    if (count == 0) return false;
+    ASSIGN_OR_RETURN(const Tensor values, Values(first, count, spec));
+    std::vector<GlobalRowId> ids;
+    ids.reserve(count);
+    for (uint64_t row = first; row < first + count; ++row) ids.emplace_back(row);
+    ASSIGN_OR_RETURN(const Tensor state, store.ReadState(spec, ids, deadline));
+    RETURN_IF_ERROR(store.Restore(spec, ids, values, state, deadline));
+    next_ = first + count;
+    return true;
+  }
+  // Throws the exception of the function, if it has raised one.
+  void Rethrow() {
+    if (raised_) throw nb::python_error(*raised_);
+  }
+
+ private:
+  Result<Tensor> Values(uint64_t first, uint64_t count, const sampler::EmbeddingSpec& spec) {
+    const nb::gil_scoped_acquire acquired;
+    try {
+      Tensor values = FromNumpy(nb::cast<AnyArray>(rows_(first, count)));
+      if (values.dtype() != DType::kF32 ||
+          values.shape() != std::vector<int64_t>{static_cast<int64_t>(count), spec.width}) {
+        return InvalidArgument("initial rows " + values.ToString() + ", expected F32 [" + std::to_string(count) + ", " +
+                               std::to_string(spec.width) + "]");
+      }
+      return values;
+    } catch (nb::python_error& error) {
+      raised_.emplace(std::move(error));
+      return InvalidArgument(std::string("the function of the initial rows has failed: ") + raised_->what());
+    }
+  }
+
+  const nb::object rows_;
+  const uint64_t num_rows_;
+  uint64_t next_ = 0;
+  std::optional<nb::python_error> raised_;
+};
+
 std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& group, const std::string& of,
                                        uint32_t type, uint64_t num_rows, int64_t size, const std::string& name,
                                        const std::string& initializer, const std::vector<double>& init_values,
-                                       uint64_t seed, const std::string& optimizer, const OptimizerNumbers& numbers,
+                                       uint64_t seed, std::optional<nb::object> initial_rows,
+                                       const std::string& optimizer, const OptimizerNumbers& numbers,
                                        bool mean_of_duplicates, const std::string& resume_from,
                                        const Environment& environment) {
   client::EmbeddingTableOptions options{.rows = MakeRowSpace(graph, of, type, num_rows),
@@ -67,8 +122,13 @@ std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& gro
   std::tie(options.optimizer.weight_decay, options.optimizer.epsilon, options.optimizer.initial_accumulator,
            options.optimizer.beta1, options.optimizer.beta2) = numbers;
   const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
+  std::unique_ptr<InitialRows> initial;
+  if (initial_rows && resume_from.empty() && group.group().rank() == Rank(0)) {
+    initial =
+        std::make_unique<InitialRows>(*std::move(initial_rows), sampler::FirstRows(options.rows, graph.book()).back());
+  }
   std::optional<Result<std::unique_ptr<EmbeddingTable>>> created;
-  group.Run({}, [&](collective::Collective& ranks, const Deadline& deadline) -> Status {
+  const auto create = [&](collective::Collective& ranks, const Deadline& deadline) -> Status {
     const DistGraph handle = graph.WithStop(deadline.stop());
     options.stop = deadline.stop();
     std::unique_ptr<client::SavedEmbedding> saved;
@@ -81,11 +141,18 @@ std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& gro
       }
       RETURN_IF_ERROR(collective::AgreeOn(opened, ranks, options.call_timeout));
     }
+    sampler::KeptRows* const kept = initial != nullptr ? static_cast<sampler::KeptRows*>(initial.get()) : saved.get();
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
-                     EmbeddingTable::Create(graph.embeddings(), ranks, options, saved.get()));
+                     EmbeddingTable::Create(graph.embeddings(), ranks, options, kept));
     created.emplace(std::move(table));
     return Status();
-  });
+  };
+  try {
+    group.Run({}, create);
+  } catch (const StatusError&) {
+    if (initial != nullptr) initial->Rethrow();
+    throw;
+  }
   return ValueOrThrow(*std::move(created));
 }
 

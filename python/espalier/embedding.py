@@ -28,8 +28,10 @@ class DistEmbedding:
     have taken it. One rank gets the same bits under every partitioning. For one thread.
 
     dim: values of a row. ntype or etype: a row for each node or edge of that type; num_rows: rows of their own. name:
-    unique in the job among embeddings of those rows. init, init_values, seed: as of DistTensor.create. resume_from: folder
-    or URI that `save_tensors` wrote, from whose rows, optimizer state and version it continues.
+    unique in the job among embeddings of those rows. init, init_values, seed: as of DistTensor.create; or init is a
+    function of (first row, number of rows) that returns float32 [number, dim], which rank 0 calls for all rows when the
+    rows are created. resume_from: folder or URI that `save_tensors` wrote, from whose rows, optimizer state and version it
+    continues.
     """
 
     def __init__(self, g, group, dim, *, num_rows=None, ntype=None, etype=None, name, init="zeros", init_values=(),
@@ -45,7 +47,9 @@ class DistEmbedding:
         else:
             self._rows = ("nodes", schema.node_type(ntype), 0)
         self._graph, self._group, self.name, self.embedding_dim = g, group, name, to_int(dim, "dim", least=1)
-        self._init = (init, [float(value) for value in init_values], to_int(seed, "seed"))
+        rows_of = init if callable(init) else None
+        self._init = ("zeros" if rows_of else init, [float(value) for value in init_values], to_int(seed, "seed"),
+                      rows_of and (lambda first, count: np.ascontiguousarray(rows_of(first, count), np.float32)))
         self._resume_from = "" if resume_from is None else os.fspath(resume_from)
         self._optimizer, self._core = None, None
         self._calls = OneCallAtATime("embedding")

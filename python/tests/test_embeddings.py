@@ -51,6 +51,32 @@ class Embeddings(unittest.TestCase):
             emb.step([9], gradient, lr=0.01)
         np.testing.assert_allclose(emb[[9]], weights, rtol=1e-5)
 
+    def test_first_values_of_a_function(self):
+        calls = []
+
+        def rows(first, count):
+            calls.append((first, count))
+            return np.arange(first, first + count)[:, None] * [1, 2]
+
+        emb = self.embedding(optimizer=ep.optim.SparseAdagrad, dim=2, init=rows)
+        np.testing.assert_array_equal(emb[[0, 2707, 5]], [[0, 0], [2707, 5414], [5, 10]])
+        self.assertEqual(calls, [(0, 2708)])
+        emb.step([5], [[3, -4]], lr=1)  # its optimizer's state is that of new rows
+        np.testing.assert_allclose(emb[[5]], [[4, 11]], rtol=1e-6)
+
+        def too_long(first, count):
+            return np.zeros((count, 3))
+
+        with self.assertRaisesRegex(ep.InvalidArgument, r"initial rows .*expected F32 \[2708, 2\]"):
+            self.embedding(name="long", dim=2, init=too_long)[[0]]
+
+        def fails(first, count):
+            raise LookupError("no values")
+
+        failing = self.embedding(name="failing", dim=2, init=fails)
+        with self.assertRaisesRegex(LookupError, "no values"):
+            failing[[0]]
+
     def test_first_values_do_not_depend_on_the_partitioning(self):
         ids = np.arange(0, 2708, 7)
         values = []
