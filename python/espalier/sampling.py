@@ -37,6 +37,14 @@ class Frontier:
     def edge_ids(self, etype=None):
         return self._relation(etype)[3]
 
+    def destinations(self):
+        """Returns {node type: the distinct nodes with edges, ascending}."""
+        found = {}
+        for number in self._relations:
+            _, ends = self.edges(self._schema.edge_types[number])
+            found.setdefault(self._schema.edge_types[number][2], []).append(ends)
+        return {ntype: np.unique(np.concatenate(ends)) for ntype, ends in found.items()}
+
 
 def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, *, seed=0, hop=0, method="Neighbor"):
     """Samples in-edges of nodes. Counterpart of DGL's dgl.distributed.sample_neighbors.
@@ -56,12 +64,29 @@ def in_subgraph(g, nodes):
     return Frontier(g._schema, g._core.in_subgraph(g._schema.by_node_type(nodes), None))
 
 
-def to_block(g, frontier, dst_nodes):
+def _in_order(of, offsets, wanted):
+    """Returns (indptr, edges) with the in-edges of `of`, which may repeat, grouped by the distinct nodes `wanted`."""
+    order = np.argsort(wanted, kind="stable")
+    place = np.searchsorted(wanted, of, sorter=order)
+    known = place < len(wanted)
+    known[known] = wanted[order[place[known]]] == of[known]
+    degrees = np.diff(offsets)
+    if degrees[~known].any():
+        raise InvalidArgument("an edge of the frontier ends at a node that dst_nodes lacks")
+    rows = np.repeat(order[np.where(known, place, 0)], degrees) if len(wanted) else np.zeros(0, np.int64)
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(wanted)))))
+    return indptr.astype(np.int32), np.argsort(rows, kind="stable")
+
+
+def to_block(g, frontier, dst_nodes=None):
     """Converts a frontier to a block. Rows of `dst_nodes` come first, then the other sources by first occurrence.
 
-    dst_nodes: the nodes that the frontier was sampled for, ids or {node type: ids}.
+    dst_nodes: the nodes that the frontier was sampled for, in any order, and others, ids or {node type: ids}. None: the
+    destinations of its edges. InvalidArgument: nodes repeat, or an edge ends at none of them.
     """
     schema = g._schema
+    if dst_nodes is None:
+        dst_nodes = frontier.destinations()
     given = schema.by_node_type(dst_nodes)
     num_types = len(schema.node_types)
     destinations = [given.get(number, np.zeros(0, np.int64)) for number in range(num_types)]
@@ -85,9 +110,11 @@ def to_block(g, frontier, dst_nodes):
     blocks = {}
     for edge_type, (of, offsets, _, edge_ids) in relations:
         wanted = destinations[schema.destination_of(edge_type)]
-        if len(of) != len(wanted) or not np.array_equal(of, wanted):
-            raise InvalidArgument("dst_nodes must be the nodes of the frontier, in the order in which it was sampled")
-        blocks[edge_type] = (offsets.astype(np.int32), rows_of[edge_type], edge_ids)
+        indptr, rows = offsets.astype(np.int32), rows_of[edge_type]
+        if not np.array_equal(of, wanted):
+            indptr, edges = _in_order(of, offsets, wanted)
+            rows, edge_ids = rows[edges], edge_ids[edges]
+        blocks[edge_type] = (indptr, rows, edge_ids)
     return Block(schema, blocks, [len(ids) for ids in nodes], [len(ids) for ids in destinations], nodes)
 
 

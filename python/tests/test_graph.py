@@ -293,8 +293,24 @@ class Sampling(unittest.TestCase):
             indptr, indices = block.csc()
             self.assertEqual((indptr.dtype, indices.dtype, block.edges()[0].dtype), (np.int32, np.int32, np.int64))
             self.assertEqual((indptr[0], indptr[-1], len(indptr)), (0, len(indices), len(seeds) + 1))
-            with self.assertRaisesRegex(ep.InvalidArgument, "order"):
-                ep.to_block(g, frontier, seeds[::-1])
+
+    def test_to_block_with_other_destinations(self):
+        for g in cora_graphs.values():
+            seeds = g.to_global_ids(self.seeds)
+            frontier = self.sample(g, 5)
+            others = np.setdiff1d(np.arange(g.num_nodes()), seeds)[:3]
+            for wanted in seeds[::-1], np.concatenate([others[:1], seeds[::-1], others[1:]]), None:
+                block = ep.to_block(g, frontier, wanted)
+                nodes, rows = block.srcdata[ep.NID], block.edges()
+                np.testing.assert_array_equal(block.dstdata[ep.NID], np.unique(frontier.edges()[1])
+                                              if wanted is None else wanted)
+                found = np.stack([nodes[rows[0]], nodes[rows[1]], block.edge_ids()], 1)
+                expected = np.stack([*frontier.edges(), frontier.edge_ids()], 1)
+                np.testing.assert_array_equal(sorted_rows(found), sorted_rows(expected))
+            with self.assertRaisesRegex(ep.InvalidArgument, "dst_nodes lacks"):
+                ep.to_block(g, frontier, seeds[1:])
+            with self.assertRaisesRegex(ep.InvalidArgument, "distinct"):
+                ep.to_block(g, frontier, np.concatenate([seeds, seeds[:1]]))
 
     def test_to_block_of_several_types(self):
         for g in typed_graphs.values():
