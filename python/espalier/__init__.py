@@ -15,6 +15,7 @@ from espalier import processor  # before the extension module is loaded
 from espalier import audit, checkpoint, ends, optim, programs
 from espalier._core import __version__
 from espalier.block import EID, NID, Block, LinkBatch, MiniBatch
+from espalier.collate import DistDataLoader
 from espalier.dataloading import (
     DistEdgeDataLoader,
     DistNodeDataLoader,
@@ -50,6 +51,7 @@ from espalier.graph import DistGraph
 from espalier.inference import infer
 from espalier.jobs import Results, run
 from espalier.partition_book import PartitionBook
+from espalier.partitioning import partition, write_graph
 from espalier.sampling import (
     Frontier,
     in_subgraph,

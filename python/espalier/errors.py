@@ -84,3 +84,13 @@ _BY_CODE = {error.code: error for error in EspalierError.__subclasses__()}
 def from_code(code, message):
     """Returns the exception of a status code."""
     return _BY_CODE.get(code, EspalierError)(message)
+
+
+_BY_EXIT_CODE = {64: InvalidArgument, 65: InvalidArgument, 74: Unavailable, 75: Cancelled, 77: PermissionDenied}
+
+
+def from_exit_code(code, message):
+    """Returns the exception of a program that ended with `code` (docs/exit-codes.md), which has that exit code."""
+    error = _BY_EXIT_CODE.get(code, Internal)(message)
+    error._exit_code = code
+    return error

@@ -15,9 +15,6 @@ import numpy as np
 
 from espalier import errors, programs
 
-# By exit code of `espalier run` (docs/exit-codes.md).
-_ERRORS = {64: errors.InvalidArgument, 65: errors.InvalidArgument, 74: errors.Unavailable, 75: errors.Cancelled,
-           77: errors.PermissionDenied}
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Seconds that a run has to save a checkpoint and end its processes after Ctrl-C, before it is killed.
 _GRACE_SECONDS = 60
@@ -82,9 +79,7 @@ def _run(command, show):
         reader.join()
         process.stderr.close()
     if code != 0:
-        error = _ERRORS.get(code, errors.Internal)("".join(last_lines).strip() or f"espalier run ended with {code}")
-        error._exit_code = code
-        raise error
+        raise errors.from_exit_code(code, "".join(last_lines).strip() or f"espalier run ended with {code}")
 
 
 def _end_with(parent):

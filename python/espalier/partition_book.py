@@ -31,10 +31,16 @@ class PartitionBook:
 
     def nid2localnid(self, nids, partid, ntype=None):
         """Returns the number of each node within its partition, which must be `partid`: int64 [n]."""
-        ranges = self.node_ranges(ntype)
-        partid = to_int(partid, "partid", most=len(ranges) - 2)
-        nodes = to_ids(nids, "nodes")
-        if len(nodes) and not (ranges[partid] <= nodes.min() and nodes.max() < ranges[partid + 1]):
-            raise InvalidArgument(f"nodes of another partition; partition {partid} owns [{ranges[partid]}, "
-                                  f"{ranges[partid + 1]})")
-        return nodes - ranges[partid]
+        return _within(self.node_ranges(ntype), to_ids(nids, "nodes"), partid, "nodes")
+
+    def eid2localeid(self, eids, partid, etype=None):
+        """Returns the number of each edge within its partition, which must be `partid`: int64 [n]."""
+        return _within(self.edge_ranges(etype), to_ids(eids, "edges"), partid, "edges")
+
+
+def _within(ranges, ids, partid, what):
+    partid = to_int(partid, "partid", most=len(ranges) - 2)
+    if len(ids) and not (ranges[partid] <= ids.min() and ids.max() < ranges[partid + 1]):
+        raise InvalidArgument(f"{what} of another partition; partition {partid} owns [{ranges[partid]}, "
+                              f"{ranges[partid + 1]})")
+    return ids - ranges[partid]

@@ -1,0 +1,96 @@
+"""Graphs in memory to partitions in files."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+
+from espalier import programs
+from espalier.errors import InvalidArgument, from_exit_code
+
+
+def write_graph(folder, name, nodes, edges, splits=()):
+    """Writes a graph as the folder of .npy files and graph.yaml of docs/graph-formats.md (format "NPY"), which a job's
+    document or `partition` names.
+
+    nodes: {node type: (number of nodes, {column: array [nodes, ...]})}. edges: {(source type, relation, destination type):
+    (sources, destinations, {column: array [edges, ...]})}. splits: dicts {"name": n, "type": node type or "edge_type":
+    edge type, "train": ids or mask, "validation": ..., "test": ...}, parts may be missing. The folder must be new or empty.
+    InvalidArgument: it is not, or an array does not fit. What else is wrong in a graph, `partition` says.
+    """
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise InvalidArgument(f"{folder} is not empty")
+    count = 0
+
+    def save(values):
+        nonlocal count
+        file = f"array-{count}.npy"
+        count += 1
+        np.save(folder / file, np.ascontiguousarray(values))
+        return file
+
+    def columns(of, rows, arrays):
+        for column, values in arrays.items():
+            if np.ndim(values) == 0 or len(values) != rows:
+                raise InvalidArgument(f"column {column!r} of {of} has shape {np.shape(values)}; it needs {rows} rows")
+        return {column: save(values) for column, values in arrays.items()}
+
+    described_nodes = [{"type": ntype, "count": int(number), "columns": columns(ntype, number, arrays)}
+                       for ntype, (number, arrays) in nodes.items()]
+    described_edges = []
+    for etype, (sources, destinations, arrays) in edges.items():
+        of = ":".join(etype)
+        if len(sources) != len(destinations):
+            raise InvalidArgument(f"{len(sources)} sources and {len(destinations)} destinations of {of}")
+        one = {"type": list(etype), "count": len(sources)}
+        if len(sources):
+            one.update(sources=save(sources), destinations=save(destinations), columns=columns(of, len(sources), arrays))
+        described_edges.append(one)
+    described_splits = [{key: save(value) if key in ("train", "validation", "test") else
+                         list(value) if isinstance(value, tuple) else value for key, value in split.items()}
+                        for split in splits]
+    # JSON is YAML.
+    (folder / "graph.yaml").write_text(json.dumps({"version": 1, "name": name, "nodes": described_nodes,
+                                                   "edges": described_edges, "splits": described_splits}, indent=1))
+
+
+def partition(source, output, *, format="NPY", count=2, algorithm="METIS", objective="EdgeCut", balance=(),
+              source_columns=(), seed=0, flags=()):
+    """Partitions the graph in folder `source` into `output`/KEY and returns that folder, which DistGraph(partitions=)
+    opens. Counterpart of `espalier partition`, whose page docs/reference/command-line.md has the options; flags: others of
+    them, as ["--add-reverse-edges"]. Partitions that are there already are not made again.
+
+    The error is that of the program, whose exit code it has.
+    """
+    command = [programs.path(), "partition", os.fspath(source), "--format", format, "--count", str(count), "--algorithm",
+               algorithm, "--objective", objective, "--seed", str(seed), "--output", os.fspath(output), "--json", "--quiet"]
+    for option, values in ("--balance", balance), ("--source-columns", source_columns):
+        if values:
+            command += [option, ",".join(values)]
+    done = subprocess.run(command + list(flags), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise from_exit_code(done.returncode, done.stderr.strip() or f"espalier partition ended with {done.returncode}")
+    return json.loads(done.stdout)["uri"]
+
+
+def original_edge_ids(folder, etype):
+    """Returns the number that each edge of a type has in the input graph, in the order of global ids: int64 [edges].
+    folder: of partitions on this machine. etype: (source type, relation, destination type)."""
+    folder = pathlib.Path(folder)
+    attempt = json.loads((folder / "manifest.json").read_text())["attempt"]
+    parts = [_safetensor(path, f"original_edge_ids/{':'.join(etype)}")
+             for path in sorted(folder.glob(f"{attempt}/part-*/edge_ids.safetensors"))]
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _safetensor(path, name):
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        entry = json.loads(file.read(size))[name]
+        begin, end = entry["data_offsets"]
+        file.seek(8 + size + begin)
+        return np.frombuffer(file.read(end - begin), {"U32": "<u4", "U64": "<u8"}[entry["dtype"]])
