@@ -1,0 +1,30 @@
+"""What DGL has and espalier.dgl has not: an error that says what to do instead."""
+
+PAGE = "docs/coming-from-dgl.md"
+
+
+def module_getattr(module, remedies):
+    """Returns the `__getattr__` of a module: AttributeError with the remedy, if there is one."""
+
+    def of_module(name):
+        if name in remedies:
+            raise AttributeError(f"{module}.{name} is not there: {remedies[name]}")
+        raise AttributeError(f"{module} has no {name!r}; {PAGE} lists what of DGL is there")
+
+    return of_module
+
+
+class Remedies:
+    """Base of classes whose `_remedies` are {name of DGL's attribute: what to do instead}."""
+
+    _remedies = {}
+
+    def __getattr__(self, name):
+        if name in type(self)._remedies:
+            raise AttributeError(f"{type(self).__name__}.{name} is not there: {type(self)._remedies[name]}")
+        raise AttributeError(f"{type(self).__name__!r} of espalier.dgl has no attribute {name!r}; {PAGE} lists what of DGL "
+                             "is there")
+
+
+def refuse(what, remedy):
+    raise NotImplementedError(f"{what} is not there: {remedy}")

@@ -1,0 +1,40 @@
+"""PyTorch's tensors from the arrays of espalier, and back."""
+
+import numpy as np
+
+
+# Unsigned integers as DGL has them; PyTorch computes with few of their own.
+_SIGNED = {"uint16": np.dtype("int32"), "uint32": np.dtype("int64"), "uint64": np.dtype("int64")}
+
+
+def to_torch(array, device=None):
+    """Returns an array, or each of a dict, as a tensor, on the CPU without a copy; of unsigned integers (but uint8), as
+    signed ones."""
+    if isinstance(array, dict):
+        return {name: to_torch(values, device) for name, values in array.items()}
+    import torch
+
+    array = np.asarray(array)
+    array = array.astype(_SIGNED.get(array.dtype.name, array.dtype), copy=False)
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor if device is None else tensor.to(device)
+
+
+def to_numpy(values):
+    """Returns tensors, and those of a dict, as arrays; anything else as it is."""
+    if isinstance(values, dict):
+        return {name: to_numpy(value) for name, value in values.items()}
+    return values.detach().cpu().numpy() if hasattr(values, "detach") else values
+
+
+def numpy_dtype(dtype):
+    """Returns the NumPy dtype of a dtype of either library."""
+    name = str(dtype)
+    return np.dtype(name.removeprefix("torch.") if name.startswith("torch.") else dtype)
+
+
+def torch_dtype(dtype):
+    import torch
+
+    name = np.dtype(dtype).name
+    return getattr(torch, _SIGNED[name].name if name in _SIGNED else name)

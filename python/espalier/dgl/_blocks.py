@@ -1,0 +1,257 @@
+"""Frontiers, blocks and graphs of seed edges, with PyTorch's tensors."""
+
+import numpy as np
+
+import espalier as ep
+from espalier.block import EID, NID
+from espalier.dgl._absent import refuse
+from espalier.dgl._arrays import to_numpy, to_torch
+from espalier.dgl._messages import Frame, MessagePassing, TypedFrames, _View
+
+_NOT_OF_FRONTIERS = {name: "to_block(frontier, nodes) first; a frontier has edges and their ids"
+                     for name in ("update_all", "apply_edges", "ndata", "srcdata", "dstdata", "nodes", "local_scope")}
+
+
+class Frontier(ep.Frontier):
+    """The in-edges that were sampled, with global ids. Counterpart of the graph that DGL's sample_neighbors returns."""
+
+    def __init__(self, graph, frontier):
+        self.__dict__.update(vars(frontier))
+        self._graph = graph
+
+    def __getattr__(self, name):
+        if name in _NOT_OF_FRONTIERS:
+            raise AttributeError(f"a frontier has no {name!r}: {_NOT_OF_FRONTIERS[name]}")
+        raise AttributeError(f"a frontier has no {name!r}; docs/coming-from-dgl.md lists what of DGL is there")
+
+    def _relation(self, etype):
+        number = self._schema.edge_type(etype)
+        none = np.zeros(0, np.int64)  # of a type that was not sampled
+        return self._relations.get(number) or (none, np.zeros(1, np.int64), none, none)
+
+    @property
+    def ntypes(self):
+        return self._graph.ntypes
+
+    def num_nodes(self, ntype=None):
+        return self._graph.num_nodes(ntype)
+
+    number_of_nodes = num_nodes
+
+    def number_of_edges(self, etype=None):
+        return self.num_edges(etype)
+
+    def edges(self, etype=None):
+        return tuple(map(to_torch, super().edges(etype)))
+
+    def all_edges(self, etype=None):
+        return self.edges(etype)
+
+    @property
+    def edata(self):
+        return TypedFrames({names: Frame({EID: to_torch(self.edge_ids(names))}) for names in self.canonical_etypes})
+
+
+class Block(MessagePassing, ep.Block):
+    """The bipartite graph of one layer. Counterpart of DGL's blocks, over espalier.Block: columns and `edges()` are tensors,
+    `csc()` and `edge_index()` stay arrays. Layers of espalier.nn take it."""
+
+    is_block = True
+    _remedies = {name: "layers of espalier.nn take blocks as they are" for name in
+                 ("adj", "formats", "create_formats_", "add_edges", "remove_edges")}
+
+    def __init__(self, block, device=None):
+        self.__dict__.update(vars(block))
+        self.device = device
+        names = self._schema.node_types
+        for end in ("srcdata", "dstdata"):
+            frames = getattr(block, end)
+            by_type = frames._frames.values() if isinstance(frames, TypedFrames) else frames._by_type
+            setattr(self, end, TypedFrames({name: Frame(to_torch_columns(columns, device))
+                                            for name, columns in zip(names, by_type)}))
+        kept = getattr(block, "_edge_frames", None)
+        self._edge_frames = {etype: Frame(to_torch_columns(kept[etype] if kept else {EID: self.edge_ids(etype)}, device))
+                             for etype in self._schema.edge_types}
+        self._ends = {}
+
+    def to(self, device, **options):
+        """Returns the block with its columns, and the rows of `edges()`, on a device."""
+        return Block(self, device)
+
+    def _source_frame(self, etype):
+        return self.srcdata._frames[etype[0]]
+
+    def _destination_frame(self, etype):
+        return self.dstdata._frames[etype[2]]
+
+    def _edge_frame(self, etype):
+        return self._edge_frames[etype]
+
+    def _num_destinations(self, etype):
+        return self.num_dst_nodes(etype[2])
+
+    def _all_frames(self):
+        return [frame for frames in (self.srcdata._frames, self.dstdata._frames, self._edge_frames)
+                for frame in frames.values()]
+
+    @property
+    def edata(self):
+        return TypedFrames(self._edge_frames)
+
+    @property
+    def srcnodes(self):
+        return _View(self.srcdata._frames.__getitem__)
+
+    @property
+    def dstnodes(self):
+        return _View(self.dstdata._frames.__getitem__)
+
+    @property
+    def ntypes(self):
+        return list(self._schema.node_types)
+
+    srctypes = dsttypes = ntypes
+
+    @property
+    def etypes(self):
+        return [names[1] for names in self.canonical_etypes]
+
+    @property
+    def edges(self):
+        """`edges(etype)` returns (sources, destinations) as rows, int64 [edges] each; `edges[etype].data` columns."""
+        return _Edges(self)
+
+    def edge_index(self, etype=None):
+        return np.stack(ep.Block.edges(self, etype))
+
+    def number_of_src_nodes(self, ntype=None):
+        return self.num_src_nodes(ntype)
+
+    def number_of_dst_nodes(self, ntype=None):
+        return self.num_dst_nodes(ntype)
+
+    def number_of_edges(self, etype=None):
+        return self.num_edges(etype)
+
+    def in_degrees(self, etype=None):
+        """Returns the number of in-edges of each destination: int64 [destinations]."""
+        indptr = to_torch(self.csc(etype)[0], self.device).long()
+        return indptr[1:] - indptr[:-1]
+
+    def adj_tensors(self, fmt, etype=None):
+        """Returns ("csc") (indptr, sources, numbers of the edges) or ("coo") (sources, destinations), int64 each."""
+        if fmt == "coo":
+            return self.edges(etype)
+        if fmt != "csc":
+            refuse(f"adj_tensors({fmt!r})", "it gives 'csc' and 'coo'")
+        import torch
+
+        indptr, indices = (to_torch(values, self.device).long() for values in self.csc(etype))
+        return indptr, indices, torch.arange(len(indices), device=self.device)
+
+
+def to_torch_columns(columns, device):
+    """Returns columns, arrays or tensors, as tensors on a device."""
+    return {name: values if device is None and hasattr(values, "detach") else
+            values.to(device) if hasattr(values, "detach") else to_torch(values, device)
+            for name, values in columns.items()}
+
+
+class _Edges:
+    def __init__(self, block):
+        self._block = block
+
+    def __call__(self, etype=None, form="uv"):
+        if form != "uv":
+            refuse(f"edges(form={form!r})", "edges are numbered in the order of edges(); edata[EID] has their ids")
+        block = self._block
+        number = block._schema.edge_type(etype)
+        if number not in block._ends:
+            block._ends[number] = tuple(to_torch(rows, block.device) for rows in ep.Block.edges(block, etype))
+        return block._ends[number]
+
+    def __getitem__(self, etype):
+        return _View(lambda name: self._block._edge_frames[self._block._etype(name)])[etype]
+
+
+class PairGraph(MessagePassing):
+    """Seed edges, or their negatives, between the output nodes of a mini-batch. Counterpart of DGL's pair graphs: nodes are
+    rows of `batch.output_nodes`, which `ndata[NID]` is."""
+
+    def __init__(self, schema, nodes, relations, device=None):
+        """nodes: {node type: ids}; relations: {edge type: (sources, destinations, columns)}."""
+        self._schema, self.device = schema, device
+        self._node_frames = {ntype: Frame(to_torch_columns({NID: ids}, device)) for ntype, ids in nodes.items()}
+        self._num_nodes = {ntype: len(ids) for ntype, ids in nodes.items()}
+        self._ends = {etype: tuple(to_torch(ends, device).long() for ends in (sources, destinations))
+                      for etype, (sources, destinations, _) in relations.items()}
+        self._edge_frames = {etype: Frame(to_torch_columns(columns, device))
+                             for etype, (_, _, columns) in relations.items()}
+        self.ndata, self.edata = TypedFrames(self._node_frames), TypedFrames(self._edge_frames)
+        self.srcdata = self.dstdata = self.ndata
+
+    def to(self, device, **options):
+        """Returns the graph with its columns and rows on a device."""
+        moved = PairGraph(self._schema, {name: frame[NID] for name, frame in self._node_frames.items()}, {}, device)
+        for mine, other in zip(self._node_frames.values(), moved._node_frames.values()):
+            other.update(to_torch_columns(mine, device))
+        moved._ends = {etype: tuple(rows.to(device) for rows in ends) for etype, ends in self._ends.items()}
+        moved._edge_frames.update({etype: Frame(to_torch_columns(frame, device))
+                                   for etype, frame in self._edge_frames.items()})
+        return moved
+
+    @property
+    def canonical_etypes(self):
+        return list(self._ends)
+
+    @property
+    def ntypes(self):
+        return list(self._node_frames)
+
+    @property
+    def nodes(self):
+        return _View(self._node_frames.__getitem__)
+
+    def _etype(self, etype):
+        if etype is None and len(self._ends) == 1:
+            return next(iter(self._ends))
+        return super()._etype(etype)
+
+    def edges(self, etype=None):
+        """Returns (sources, destinations) as rows: int64 [edges] each."""
+        return self._ends[self._etype(etype)]
+
+    def num_edges(self, etype=None):
+        return len(self.edges(etype)[0])
+
+    def num_nodes(self, ntype=None):
+        return sum(self._num_nodes.values()) if ntype is None else self._num_nodes[ntype]
+
+    number_of_edges, number_of_nodes = num_edges, num_nodes
+
+    def _source_frame(self, etype):
+        return self._node_frames[etype[0]]
+
+    def _destination_frame(self, etype):
+        return self._node_frames[etype[2]]
+
+    def _edge_frame(self, etype):
+        return self._edge_frames[etype]
+
+    def _num_destinations(self, etype):
+        return self._num_nodes[etype[2]]
+
+    def _all_frames(self):
+        return [*self._node_frames.values(), *self._edge_frames.values()]
+
+
+def to_block(g, dst_nodes=None, include_dst_in_src=True, src_nodes=None):
+    """Converts a frontier to a block. Counterpart of dgl.to_block.
+
+    dst_nodes: ids or {node type: ids}, distinct; None: the nodes at which its edges end, ascending.
+    """
+    if not isinstance(g, Frontier):
+        raise ep.InvalidArgument(f"to_block takes what sample_neighbors and in_subgraph return, not {type(g).__name__}")
+    if not include_dst_in_src or src_nodes is not None:
+        refuse("to_block with other sources", "the sources of a block are its destinations and then the other ends")
+    return Block(ep.to_block(g._graph, g, to_numpy(dst_nodes)))

@@ -1,0 +1,186 @@
+"""DGL's DistGraph and its partition book, over espalier's."""
+
+import collections
+import os
+
+import numpy as np
+
+import espalier as ep
+from espalier.dgl import _session
+from espalier.dgl._absent import Remedies, module_getattr
+from espalier.dgl._arrays import to_numpy, to_torch, torch_dtype
+from espalier.dgl._rows import Columns, PartitionPolicy
+from espalier.types import Schema
+
+Scheme = collections.namedtuple("Scheme", ["shape", "dtype"])  # of a column's rows
+
+
+class _DglSchema(Schema):
+    """Names of types, where DGL's names of the only type, "_N" and "_E", mean the only one."""
+
+    def node_type(self, name=None):
+        if name == "_N" and "_N" not in self.node_types:
+            name = None
+        return super().node_type(name)
+
+    def edge_type(self, name=None):
+        if name in ("_E", ("_N", "_E", "_N")) and all(names[1] != "_E" for names in self.edge_types):
+            name = None
+        return super().edge_type(name)
+
+
+class DistGraph(ep.DistGraph):
+    """A partitioned graph as one graph. Counterpart of DGL's DistGraph, over espalier.DistGraph; what it returns are
+    tensors on the CPU.
+
+    In a job (ESPALIER_SERVERS), or where ESPALIER_PARTITIONS is set, it is the graph that these name, and the arguments are
+    not read; otherwise that of `part_config`, the JSON file that `partition_graph` has written, any number of partitions
+    in this process. `gpb` is not read, unless it is that file's path, as the user guide's example passes it.
+    InvalidArgument: no graph is named.
+    """
+
+    def __init__(self, graph_name, gpb=None, part_config=None):
+        if isinstance(gpb, (str, os.PathLike)) and part_config is None:
+            part_config = gpb
+        if _session.is_given_a_graph():
+            graph = ep.DistGraph()
+        elif part_config is not None:
+            graph = ep.DistGraph(_session.partitions_of(part_config))
+        else:
+            raise ep.InvalidArgument(f"graph {graph_name!r}: the program runs in no job and ESPALIER_PARTITIONS is not set; "
+                                     "give part_config, the JSON file of partition_graph")
+        self._take(graph)
+        _session.use_graph(self)
+
+    def _take(self, graph):
+        """Becomes `graph`, an espalier.DistGraph."""
+        self.__dict__.update(vars(graph))
+        self._schema = _DglSchema(graph._schema.node_types, graph._schema.edge_types)
+        self._node_frames = [Columns(self, frame, "node", number) for number, frame in enumerate(graph._node_frames)]
+        self._edge_frames = [Columns(self, frame, "edge", number) for number, frame in enumerate(graph._edge_frames)]
+        return self
+
+    def __getattr__(self, name):
+        return _absent_from_graph(name)
+
+    def get_partition_book(self):
+        return GraphPartitionBook(self)
+
+    def barrier(self):
+        """Blocks until every rank has called it."""
+        _session.process_group(self).barrier()
+
+    def get_node_partition_policy(self, ntype):
+        return PartitionPolicy(self, "node", self._schema.node_type(ntype))
+
+    def get_edge_partition_policy(self, etype):
+        return PartitionPolicy(self, "edge", self._schema.edge_type(etype))
+
+    def get_ntype_id(self, ntype):
+        return self._schema.node_type(ntype)
+
+    def get_etype_id(self, etype):
+        return self._schema.edge_type(etype)
+
+    def to_canonical_etype(self, etype):
+        return self._schema.edge_types[self._schema.edge_type(etype)]
+
+    def node_attr_schemes(self, ntype=None):
+        """Returns {column: (shape of a row, dtype)}."""
+        return _schemes(self._node_frames[self._schema.node_type(ntype)])
+
+    def edge_attr_schemes(self, etype=None):
+        return _schemes(self._edge_frames[self._schema.edge_type(etype)])
+
+    def find_edges(self, edges, etype=None):
+        return tuple(map(to_torch, super().find_edges(to_numpy(edges), etype)))
+
+    def in_degrees(self, v="__ALL__", etype=None):
+        """Returns the number of in-edges of nodes, by default of all: int64 [n]."""
+        return to_torch(super().in_degrees(self._ends(v, etype, 2), etype))
+
+    def out_degrees(self, u="__ALL__", etype=None):
+        return to_torch(super().out_degrees(self._ends(u, etype, 0), etype))
+
+    def _ends(self, nodes, etype, end):
+        if not isinstance(nodes, str):
+            return to_numpy(nodes)
+        return np.arange(self.num_nodes(self._schema.edge_types[self._schema.edge_type(etype)][end]))
+
+    def to_global_ids(self, ids, ntype=None):
+        return to_torch(super().to_global_ids(to_numpy(ids), ntype))
+
+    def to_original_ids(self, nodes, ntype=None):
+        return to_torch(super().to_original_ids(to_numpy(nodes), ntype))
+
+
+_absent_from_graph = module_getattr("DistGraph", {
+    "local_partition": "the partitions are on the servers; load_partition reads one from its files",
+    "get_graph": "espalier.dgl.DistGraph is the graph",
+    "adj": "sample_neighbors and in_subgraph give edges",
+    "update_all": "messages are of blocks; espalier.infer and jobs compute all nodes",
+    "sample_neighbors": "dgl.distributed.sample_neighbors(g, nodes, fanout)",
+})
+
+
+def _schemes(frame):
+    return {name: Scheme(frame[name].shape[1:], frame[name].dtype) for name in frame}
+
+
+class GraphPartitionBook(Remedies):
+    """Which partition owns which node and edge. Counterpart of DGL's GraphPartitionBook; ids are those of a type."""
+
+    _remedies = {
+        "map_to_homo_nid": "ids are those of a type everywhere",
+        "map_to_homo_eid": "ids are those of a type everywhere",
+        "map_to_per_ntype": "ids are those of a type everywhere",
+        "map_to_per_etype": "ids are those of a type everywhere",
+        "shared_memory": "partitions are mapped files, which processes of a host share",
+    }
+
+    def __init__(self, graph):
+        self._graph, self._book = graph, ep.DistGraph.get_partition_book(graph)
+
+    def num_partitions(self):
+        return self._book.num_partitions()
+
+    @property
+    def ntypes(self):
+        return self._graph.ntypes
+
+    @property
+    def canonical_etypes(self):
+        return self._graph.canonical_etypes
+
+    def to_canonical_etype(self, etype):
+        return self._graph.to_canonical_etype(etype)
+
+    def metadata(self):
+        """Returns a dict {"machine_id", "num_nodes", "num_edges"} for each partition, of all types."""
+        counts = {}
+        for what, types, ranges in (("num_nodes", self.ntypes, self._book.node_ranges),
+                                    ("num_edges", self.canonical_etypes, self._book.edge_ranges)):
+            counts[what] = sum(np.diff(ranges(name)) for name in types)
+        return [{"machine_id": part, **{what: int(values[part]) for what, values in counts.items()}}
+                for part in range(self.num_partitions())]
+
+    def nid2partid(self, nids, ntype="_N"):
+        return to_torch(self._book.nid2partid(to_numpy(nids), ntype))
+
+    def eid2partid(self, eids, etype="_E"):
+        return to_torch(self._book.eid2partid(to_numpy(eids), etype))
+
+    def partid2nids(self, partid, ntype="_N"):
+        """Returns the nodes of a partition, which are consecutive: int64 [n]."""
+        first = self._book.node_ranges(ntype)
+        return to_torch(np.arange(first[partid], first[partid + 1]))
+
+    def partid2eids(self, partid, etype="_E"):
+        first = self._book.edge_ranges(etype)
+        return to_torch(np.arange(first[partid], first[partid + 1]))
+
+    def nid2localnid(self, nids, partid, ntype="_N"):
+        return to_torch(self._book.nid2localnid(to_numpy(nids), partid, ntype))
+
+    def eid2localeid(self, eids, partid, etype="_E"):
+        return to_torch(self._book.eid2localeid(to_numpy(eids), partid, etype))

@@ -1,0 +1,164 @@
+"""partition_graph, and reading partitions from their files."""
+
+import json
+import os
+import pathlib
+
+import numpy as np
+
+import espalier as ep
+from espalier.dgl import _session
+from espalier.dgl._absent import refuse
+from espalier.dgl._arrays import to_numpy, to_torch
+from espalier.dgl._blocks import EID, NID
+from espalier.dgl._graph import DistGraph
+from espalier.dgl._host_graph import HostGraph
+from espalier.dgl._rows import PART_OF_MASK
+from espalier.partitioning import original_edge_ids
+from espalier.types import to_int
+
+_ALGORITHMS = {"metis": "METIS", "random": "Random", "streaming": "Streaming"}
+_OBJECTIVES = {"cut": "EdgeCut", "vol": "CommunicationVolume"}
+
+
+def partition_graph(g, graph_name, num_parts, out_path, num_hops=1, part_method="metis", balance_ntypes=None,
+                    balance_edges=False, return_mapping=False, num_trainers_per_machine=1, objtype="cut",
+                    graph_formats=None, use_graphbolt=False, seed=0):
+    """Partitions a graph and writes `out_path/graph_name.json`, the part_config that DistGraph reads; returns None, or with
+    return_mapping (nodes, edges): original ids in the order of the new ones, int64, or {type: ids}. Counterpart of DGL's
+    partition_graph, over `espalier.partition`.
+
+    g: what `dgl.graph` or `dgl.heterograph` of this package returned, or a DGLGraph. Columns keep their names; those called
+    train_mask, val_mask and test_mask of a node type also make its split "masks". The graph itself is written to
+    `out_path/graph_name` (format NPY of docs/graph-formats.md), which a job's `spec.graph.source` may name; partitions that
+    exist there are not made again.
+
+    part_method: "metis", "random" or "streaming". balance_edges: partitions have about as many edges, too. balance_ntypes:
+    of the node types of g, True or any value: also as many of each type. num_hops must be 1: a partition has the in-edges
+    of its nodes. num_trainers_per_machine, graph_formats and use_graphbolt are not read.
+    """
+    if num_hops != 1:
+        refuse(f"num_hops={num_hops}", "a partition has its nodes' in-edges, and the servers have the rest")
+    if part_method not in _ALGORITHMS or objtype not in _OBJECTIVES:
+        raise ep.InvalidArgument(f"part_method {part_method!r}, objtype {objtype!r}; expected metis, random or streaming, and "
+                                 "cut or vol")
+    out = pathlib.Path(out_path)
+    source = out / graph_name
+    nodes, edges, splits = _arrays_of(g)
+    if source.exists() and not (source / "graph.yaml").exists() and any(source.iterdir()):
+        raise ep.AlreadyExists(f"{source} holds something else than a graph of partition_graph")
+    for file in [*source.glob("array-*.npy"), *source.glob("graph.yaml")]:  # of an earlier call
+        file.unlink()
+    ep.write_graph(source, graph_name, nodes, edges, splits)
+    balance = [name for name, wanted in (("NodeTypes", balance_ntypes is not None), ("Edges", balance_edges)) if wanted]
+    folder = ep.partition(source, out / "partitions", count=num_parts, algorithm=_ALGORITHMS[part_method],
+                          objective=_OBJECTIVES[objtype], balance=balance, seed=seed)
+    made = ep.DistGraph(folder)
+    book = made.get_partition_book()
+    config = {"graph_name": graph_name, "num_parts": num_parts, "part_method": part_method, "halo_hops": 1,
+              "num_nodes": made.num_nodes(), "num_edges": made.num_edges(),
+              "ntypes": {ntype: number for number, ntype in enumerate(made.ntypes)},
+              "etypes": {":".join(etype): number for number, etype in enumerate(made.canonical_etypes)},
+              "node_map": {ntype: _ranges(book.node_ranges(ntype)) for ntype in made.ntypes},
+              "edge_map": {":".join(etype): _ranges(book.edge_ranges(etype)) for etype in made.canonical_etypes},
+              "source": graph_name, "partitions": os.path.relpath(folder, out)}
+    (out / f"{graph_name}.json").write_text(json.dumps(config, indent=1) + "\n")
+    if not return_mapping:
+        return None
+    return (_only({ntype: to_torch(made.to_original_ids(np.arange(made.num_nodes(ntype)), ntype))
+                   for ntype in made.ntypes}),
+            _only({etype: to_torch(original_edge_ids(folder, etype)) for etype in made.canonical_etypes}))
+
+
+def _ranges(first):
+    return np.stack([first[:-1], first[1:]], axis=1).tolist()
+
+
+def _only(by_type):
+    return next(iter(by_type.values())) if len(by_type) == 1 else by_type
+
+
+def _arrays_of(g):
+    """Returns (nodes, edges, splits) for espalier.write_graph, of a HostGraph or a DGLGraph."""
+    if isinstance(g, tuple):
+        raise ep.InvalidArgument("partition_graph takes a graph: dgl.graph((sources, destinations))")
+    nodes = {ntype: (int(g.num_nodes(ntype)), to_numpy(dict(g.nodes[ntype].data))) for ntype in g.ntypes}
+    edges = {}
+    for etype in g.canonical_etypes:
+        sources, destinations = (g._ends[etype] if isinstance(g, HostGraph) else
+                                 g.edges(form="uv", order="eid", etype=etype))
+        edges[etype] = (to_numpy(sources), to_numpy(destinations), to_numpy(dict(g.edges[etype].data)))
+    splits = []
+    for ntype, (_, columns) in nodes.items():
+        masks = {PART_OF_MASK[name]: np.asarray(columns[name]).reshape(-1) != 0 for name in PART_OF_MASK
+                 if name in columns}
+        if masks:
+            splits.append({"name": "masks", "type": ntype, **masks})
+    return nodes, edges, splits
+
+
+def load_partition_book(part_config, part_id, graph_name=None):
+    """Returns (GraphPartitionBook, graph's name, node types, edge types). Counterpart of DGL's load_partition_book."""
+    graph = _open(part_config)
+    config = json.loads(pathlib.Path(part_config).read_text())
+    _check_part(graph, part_id)
+    return graph.get_partition_book(), config["graph_name"], config["ntypes"], config["etypes"]
+
+
+def load_partition_feats(part_config, part_id, load_nodes=True, load_edges=True):
+    """Returns (node columns, edge columns) of a partition's own nodes and edges: {"type/column": tensor}, where DGL's
+    names of edge types are "source:relation:destination"."""
+    graph = _open(part_config)
+    _check_part(graph, part_id)
+    book = graph.get_partition_book()
+    node_feats, edge_feats = {}, {}
+    for ntype in graph.ntypes if load_nodes else ():
+        ids = book.partid2nids(part_id, ntype)
+        frame = graph.nodes[ntype].data
+        node_feats.update({f"{ntype}/{name}": frame[name][ids] for name in frame})
+    for etype in graph.canonical_etypes if load_edges else ():
+        ids = book.partid2eids(part_id, etype)
+        frame = graph.edges[etype].data
+        edge_feats.update({f"{':'.join(etype)}/{name}": frame[name][ids] for name in frame})
+    return node_feats, edge_feats
+
+
+def load_partition(part_config, part_id, load_feats=True):
+    """Returns (graph, node columns, edge columns, partition book, graph's name, node types, edge types). Counterpart of
+    DGL's load_partition.
+
+    graph: the partition's nodes, in the order of their ids, then the other ends of their in-edges; with ndata[NID],
+    ndata["inner_node"], edata[EID] and edata["inner_edge"]. Columns: as of load_partition_feats, or {}.
+    """
+    book, name, ntypes, etypes = load_partition_book(part_config, part_id)
+    whole = book._graph
+    own = {ntype: to_numpy(book.partid2nids(part_id, ntype)) for ntype in whole.ntypes}
+    frontier = ep.in_subgraph(whole, own)
+    ids = {}
+    for ntype, mine in own.items():
+        ends = [frontier.edges(etype)[0] for etype in frontier.canonical_etypes if etype[0] == ntype]
+        ids[ntype] = np.concatenate([mine, np.setdiff1d(np.concatenate(ends), mine)] if ends else [mine])
+    places = {ntype: np.argsort(values, kind="stable") for ntype, values in ids.items()}
+
+    def rows(ntype, values):
+        return places[ntype][np.searchsorted(ids[ntype], values, sorter=places[ntype])]
+
+    part = HostGraph({etype: tuple(rows(ntype, ends) for ntype, ends in zip(etype[::2], frontier.edges(etype)))
+                      for etype in frontier.canonical_etypes}, {ntype: len(values) for ntype, values in ids.items()})
+    for ntype, values in ids.items():
+        part.nodes[ntype].data.update({NID: to_torch(values), "inner_node": to_torch(
+            (np.arange(len(values)) < len(own[ntype])).astype(np.uint8))})
+    for etype in frontier.canonical_etypes:
+        numbers = frontier.edge_ids(etype)
+        part.edges[etype].data.update({EID: to_torch(numbers), "inner_edge": to_torch(np.ones(len(numbers), np.uint8))})
+    feats = load_partition_feats(part_config, part_id) if load_feats else ({}, {})
+    return part, *feats, book, name, ntypes, etypes
+
+
+def _open(part_config):
+    """The graph of a part_config, whatever graph the job has."""
+    return DistGraph.__new__(DistGraph)._take(ep.DistGraph(_session.partitions_of(part_config)))
+
+
+def _check_part(graph, part_id):
+    to_int(part_id, "part_id", most=graph._core.num_partitions - 1)

@@ -1,0 +1,115 @@
+"""Sampling of one hop, and shares of ranks."""
+
+import numpy as np
+
+import espalier as ep
+from espalier.dgl import _session
+from espalier.dgl._absent import refuse
+from espalier.dgl._arrays import to_numpy, to_torch
+from espalier.dgl._blocks import Frontier
+from espalier.dgl._rows import Column
+
+
+def _distinct(nodes):
+    """`nodes`, each once, in the order of their first occurrences."""
+    if isinstance(nodes, dict):
+        return {name: _distinct(ids) for name, ids in nodes.items()}
+    ids = np.asarray(to_numpy(nodes)).reshape(-1)
+    values, first = np.unique(ids, return_index=True)
+    return ids if len(values) == len(ids) else ids[np.sort(first)]
+
+
+def fanout_of(fanout):
+    """`fanout` without the edge types of which nothing is sampled."""
+    return {etype: number for etype, number in fanout.items() if number != 0} if isinstance(fanout, dict) else fanout
+
+
+def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, etype_sorted=True, output_device=None,
+                     use_graphbolt=False):
+    """Samples in-edges of nodes, other ones in every call. Counterpart of DGL's distributed.sample_neighbors.
+
+    nodes: ids or {node type: ids}, which may repeat: a node's edges are sampled once. fanout: number of in-edges of each
+    node and edge type, -1 for all, or {edge type: number}. prob: an edge column with weights, or a mask. The same program
+    with the same `dgl.seed` samples the same edges, under every partitioning. etype_sorted and use_graphbolt are not read.
+    """
+    return Frontier(g, ep.sample_neighbors(g, _distinct(nodes), fanout_of(fanout), edge_dir, prob, replace,
+                                           seed=_session.next_seed(g)))
+
+
+def sample_etype_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, etype_sorted=True,
+                           output_device=None, use_graphbolt=False):
+    """As sample_neighbors; fanout may also be a list, a number for each edge type in the order of
+    `g.canonical_etypes`."""
+    if np.ndim(to_numpy(fanout)) == 1 and not isinstance(fanout, dict):
+        numbers = [int(number) for number in fanout]
+        if len(numbers) != len(g.canonical_etypes):
+            raise ep.InvalidArgument(f"{len(numbers)} fan-outs of {len(g.canonical_etypes)} edge types")
+        fanout = dict(zip(g.canonical_etypes, numbers))
+    if isinstance(prob, (list, tuple)):
+        refuse("prob for each edge type", "name one column, which edge types without it sample uniformly")
+    return sample_neighbors(g, nodes, fanout, edge_dir, prob, replace)
+
+
+def in_subgraph(g, nodes):
+    """Returns all in-edges of nodes."""
+    return Frontier(g, ep.in_subgraph(g, _distinct(nodes)))
+
+
+def find_edges(g, edge_ids, etype=None):
+    """Returns (sources, destinations) of edges."""
+    return g.find_edges(edge_ids, etype)
+
+
+def _items(items, partition_book, name, total_of):
+    """Returns (graph, source for espalier's splits, type): a mask of all nodes or edges, as DGL's."""
+    graph = items._graph if isinstance(items, Column) else _session.current_graph(
+        None if partition_book is None else partition_book._graph)
+    if isinstance(items, (ep.NodesOfSplit, ep.EdgesOfSplit)):
+        return graph, items, name
+    if isinstance(items, Column):
+        return graph, items.split or items._source, items.part_policy.type_name
+    mask = np.asarray(to_numpy(items)).reshape(-1)
+    if len(mask) != total_of(graph):
+        raise ep.InvalidArgument(f"a mask must have {total_of(graph)} values, not {len(mask)}; espalier.node_split and "
+                                 "espalier.edge_split take ids, too")
+    return graph, mask != 0, name
+
+
+def _check_rank(graph, rank, trainer_ids):
+    if rank is not None and rank != graph.rank():
+        refuse("another rank's share", "each rank asks for its own")
+    if trainer_ids is not None:
+        refuse("shares by node_trainer_ids and edge_trainer_ids", "force_even=False gives each rank the nodes of its own "
+               "partitions")
+
+
+def node_split(nodes, partition_book=None, ntype="_N", rank=None, force_even=True, node_trainer_ids=None):
+    """Returns this rank's share of nodes: int64 [n]. Counterpart of DGL's node_split, without communication.
+
+    nodes: a mask of the nodes (`g.ndata["train_mask"]`, a DistTensor, an array or a tensor), or an espalier.NodesOfSplit.
+    force_even: shares differ in size by at most one; otherwise each rank gets the nodes of its own partitions.
+
+    A tensor that this returns for a part of a split, given as it is to DistNodeDataLoader, stands for the part: the ranks
+    take the batches of `espalier.DistNodeDataLoader` over it, each its share.
+    """
+    graph, source, ntype = _items(nodes, partition_book, ntype, lambda g: g.num_nodes(ntype))
+    _check_rank(graph, rank, node_trainer_ids)
+    share = ep.node_split(source, graph, ntype=ntype, local=not force_even)
+    ids = to_torch(share)
+    ids.espalier_share = source if isinstance(source, ep.NodesOfSplit) and force_even else share
+    return ids
+
+
+def edge_split(edges, partition_book=None, etype="_E", rank=None, force_even=True, edge_trainer_ids=None):
+    """Returns this rank's share of edges, their ids: int64 [n]. Counterpart of DGL's edge_split.
+
+    edges: a mask of the edges of a type. force_even: as of node_split.
+    """
+    if isinstance(edges, ep.EdgesOfSplit):
+        raise ep.InvalidArgument("a split of edges has pairs, not ids; give it to DistEdgeDataLoader as it is")
+    graph, source, etype = _items(edges, partition_book, etype, lambda g: g.num_edges(etype))
+    _check_rank(graph, rank, edge_trainer_ids)
+    share = ep.edge_split(source, graph, etype=etype, local=not force_even)
+    ids = to_torch(share.ids)
+    ids.espalier_share = share
+    return ids

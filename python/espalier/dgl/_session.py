@@ -1,0 +1,114 @@
+"""What a process of DGL's scripts has once: its newest graph, its process group, its seed."""
+
+import json
+import os
+import pathlib
+import socket
+
+import numpy as np
+
+import espalier as ep
+from espalier.types import to_int
+
+_TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+class _Session:
+    def __init__(self):
+        self.graph = None  # that a call without a graph means
+        self.group = None
+        self.seed = 0
+        self.draws = 0  # calls that have drawn a seed
+        self.anonymous = 0  # tensors without a name
+
+
+_session = _Session()
+
+
+def is_given_a_graph():
+    return bool(os.environ.get("ESPALIER_SERVERS") or os.environ.get("ESPALIER_PARTITIONS"))
+
+
+def initialize(ip_config=None, max_queue_size=None, net_type=None, num_worker_threads=1, use_graphbolt=False):
+    """Sets the variables that torch.distributed.init_process_group reads, unless they are set. Counterpart of DGL's
+    initialize; every rank calls it.
+
+    Nothing is started, and no argument is read: the job that runs the program says where servers and ranks are
+    (docs/programs.md), and without a job the process is alone. What the other arguments tune, DGL's transport and its
+    format of graphs, is not there. FailedPrecondition: DGL_ROLE is "server"; Espalier's servers are programs of their own.
+    """
+    if os.environ.get("DGL_ROLE") == "server":
+        raise ep.FailedPrecondition("DGL_ROLE is server: servers are the programs espalier-graph-server, which "
+                                    "`espalier run`, `espalier launch` and the operator start")
+    if all(name in os.environ for name in _TORCH):  # as in every job
+        return
+    if os.environ.get("ESPALIER_WORLD_SIZE", "1") != "1":
+        raise ep.FailedPrecondition(f"ESPALIER_WORLD_SIZE is set, and of {', '.join(_TORCH)} not all are: `espalier run`, "
+                                    "`espalier launch` and the operator set them")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+
+
+def exit_client():
+    """Leaves the process group, if one was used, and forgets the graph. Counterpart of DGL's exit_client; ranks need not
+    end together, and servers go on."""
+    if _session.group is not None:
+        _session.group.leave()
+    _session.graph = _session.group = None
+
+
+def partitions_of(part_config):
+    """Returns the folder of partitions that a part_config of `partition_graph` names."""
+    path = pathlib.Path(part_config)
+    if not path.exists():
+        raise ep.NotFound(f"there is no part_config {path}")
+    config = json.loads(path.read_text())
+    if "partitions" not in config:
+        raise ep.InvalidArgument(f"{path} names no partitions of Espalier; write it with espalier.dgl.distributed."
+                                 "partition_graph, or set ESPALIER_PARTITIONS to what `espalier partition` has written")
+    return path.parent / config["partitions"]
+
+
+def use_graph(graph):
+    _session.graph = graph
+
+
+def current_graph(graph=None):
+    """Returns `graph`, or the newest DistGraph."""
+    if graph is None:
+        graph = _session.graph
+    if graph is None:
+        raise ep.FailedPrecondition("there is no graph yet: make a DistGraph first")
+    return graph
+
+
+def process_group(graph=None):
+    """Returns the group of the job's ranks; the first call connects them, on all ranks together."""
+    if _session.group is None:
+        _session.group = ep.init_process_group(current_graph(graph))
+    return _session.group
+
+
+def set_seed(seed):
+    """Sets the seed of loaders that are made, and of what is sampled, from here on. Counterpart of dgl.seed. The same
+    program with the same seed, 0 without a call, samples the same."""
+    _session.seed, _session.draws = to_int(seed, "seed", most=2**32 - 1), 0
+
+
+def loader_seed():
+    return _session.seed
+
+
+def next_seed(graph):
+    """Returns a seed that differs from call to call and from rank to rank."""
+    _session.draws += 1
+    words = np.random.SeedSequence([_session.seed, graph.rank(), _session.draws]).generate_state(1, np.uint64)
+    return int(words[0] >> np.uint64(1))
+
+
+def anonymous_name(what):
+    """Returns a name for the next tensor without one: the same on ranks that make the same tensors."""
+    _session.anonymous += 1
+    return f"anonymous-{what}-{_session.anonymous}"

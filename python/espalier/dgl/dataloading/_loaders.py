@@ -1,0 +1,170 @@
+"""DGL's loaders, over espalier's."""
+
+import numpy as np
+
+import espalier as ep
+from espalier.dgl import _session
+from espalier.dgl._absent import refuse
+from espalier.dgl._arrays import to_numpy, to_torch
+from espalier.dgl._blocks import EID, Block, PairGraph
+from espalier.dgl.dataloading._samplers import EdgePredictionSampler, NeighborSampler
+
+
+class Batch(tuple):
+    """A mini-batch as DGL's loaders give it. `mini_batch`: the espalier.MiniBatch, None of another sampler's."""
+
+    mini_batch = None
+
+
+class _Iterable:
+    """`next(loader)`, as of DGL's loaders, begins an epoch or continues the one that it began."""
+
+    _running = None
+
+    def __next__(self):
+        if self._running is None:
+            self._running = iter(self)
+        try:
+            return next(self._running)
+        except StopIteration:
+            self._running = None
+            raise
+
+
+class DistDataLoader(_Iterable, ep.DistDataLoader):
+    """Batches of a dataset, made by collate_fn. Counterpart of DGL's DistDataLoader, over espalier.DistDataLoader: collate_fn
+    gets a batch's rows as one array or tensor, in the thread of the loop. queue_size is not read."""
+
+    def __init__(self, dataset, batch_size, shuffle=False, collate_fn=None, drop_last=False, queue_size=None):
+        super().__init__(dataset, batch_size, shuffle=shuffle, collate_fn=collate_fn, drop_last=drop_last,
+                         seed=_session.loader_seed())
+
+
+def _seeds(given):
+    """Returns (what espalier's loaders take, whether its batch size is that of all ranks together)."""
+    share = getattr(given, "espalier_share", given)
+    return to_numpy(share), isinstance(share, (ep.NodesOfSplit, ep.EdgesOfSplit))
+
+
+class _Loader(_Iterable):
+    def _batches(self, iteration):
+        for batch in super()._batches(iteration):
+            made = Batch(self._as_dgl(batch))
+            made.mini_batch = batch
+            yield made
+
+    def _blocks(self, batch):
+        return [Block(block, self._device) for block in batch.blocks]
+
+
+class _NodeLoader(_Loader, ep.DistNodeDataLoader):
+    def __init__(self, device, *arguments, **options):
+        self._device = device
+        super().__init__(*arguments, **options)
+
+    def _as_dgl(self, batch):
+        return (to_torch(batch.input_nodes, self._device), to_torch(batch.output_nodes, self._device),
+                self._blocks(batch))
+
+
+def DistNodeDataLoader(g, nids, graph_sampler, device=None, *, batch_size=1, shuffle=False, drop_last=False,  # noqa: N802
+                       queue_size=None, seed=None, **options):
+    """Returns a loader of mini-batches (input nodes, output nodes, blocks). Counterpart of DGL's DistNodeDataLoader.
+
+    nids: this rank's nodes, ids or {node type: ids}; what `node_split` returned for a part of a split makes the batches of
+    espalier.DistNodeDataLoader over that part with batch_size x ranks seeds, and so those of the C++ trainer. A node that
+    repeats within a batch is one seed of it. graph_sampler: of this module, or any object with `sample(g, seeds)`, which
+    is called in the thread of the loop. batch_size: of one rank. device: of ids and blocks. seed: None for that of
+    `dgl.seed`. Others are espalier.DistNodeDataLoader's.
+    """
+    seed = _session.loader_seed() if seed is None else seed
+    nodes, is_of_all_ranks = _seeds(nids)
+    is_of_espalier = isinstance(graph_sampler, NeighborSampler) and graph_sampler._example_of is None
+    if not is_of_espalier or _repeat(nodes):
+        return _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last)
+    return _NodeLoader(device, g, nodes, graph_sampler._of_espalier(), shuffle=shuffle, drop_last=drop_last, seed=seed,
+                       batch_size=batch_size * (g.world_size if is_of_all_ranks else 1), **options)
+
+
+def _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last):
+    """A loader whose sampler's `sample(g, seeds)` is called for each batch."""
+    ntype, ids = None, to_numpy(nids)
+    if isinstance(ids, dict):
+        if len(ids) != 1:
+            raise ep.InvalidArgument(f"expected seeds of one node type, found: {', '.join(ids) or 'none'}")
+        (ntype, ids), = ids.items()
+
+    def collate(seeds):
+        seeds = to_torch(seeds)
+        batch = graph_sampler.sample(g, seeds if ntype is None else {ntype: seeds})
+        return batch if device is None else Batch(_moved(part, device) for part in batch)
+
+    return DistDataLoader(np.asarray(ids), batch_size, shuffle, drop_last=drop_last, collate_fn=collate)
+
+
+def _moved(values, device):
+    if isinstance(values, dict):
+        return {name: _moved(value, device) for name, value in values.items()}
+    return [_moved(value, device) for value in values] if isinstance(values, list) else values.to(device)
+
+
+def _repeat(nodes):
+    if isinstance(nodes, (ep.NodesOfSplit, ep.NodeShare)):
+        return False
+    arrays = nodes.values() if isinstance(nodes, dict) else [nodes]
+    return any(len(np.unique(ids)) != len(ids) for ids in arrays)
+
+
+class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
+    """Mini-batches (input nodes, pair graph, blocks), and with a negative_sampler (input nodes, pair graph, negative graph,
+    blocks). Counterpart of DGL's DistEdgeDataLoader.
+
+    eids: this rank's edges, ids or {edge type: ids}, what `edge_split` returned, or an espalier.EdgesOfSplit, whose batches
+    all ranks take together. graph_sampler: of blocks, or what as_edge_prediction_sampler returned. exclude: None, "self",
+    "reverse_id" or "reverse_types": seed edges, and their reverses, are not sampled in the batch. Reverses are found by
+    their ends, so that reverse_eids is not read. seed: None for that of `dgl.seed`. Others are
+    espalier.DistEdgeDataLoader's.
+    """
+
+    def __init__(self, g, eids, graph_sampler, device=None, *, batch_size=1, shuffle=False, drop_last=False,
+                 queue_size=None, exclude=None, reverse_eids=None, reverse_etypes=None, negative_sampler=None, seed=None,
+                 **options):
+        self._device = device
+        if isinstance(graph_sampler, EdgePredictionSampler):
+            given = graph_sampler.options
+            exclude, reverse_etypes = given["exclude"] or exclude, given["reverse_etypes"] or reverse_etypes
+            negative_sampler, graph_sampler = given["negative_sampler"] or negative_sampler, graph_sampler.sampler
+        if not isinstance(graph_sampler, NeighborSampler):
+            refuse(f"a loader of edges with a {type(graph_sampler).__name__}", "samplers are those of dgl.dataloading")
+        if callable(negative_sampler):
+            refuse("a negative sampler of one's own", "Uniform, GlobalUniform and others of espalier.negative_sampler")
+        edges, is_of_all_ranks = _seeds(eids)
+        numbers = self._edge_types(g, edges)
+        super().__init__(g, edges, graph_sampler._of_espalier(), shuffle=shuffle, drop_last=drop_last, exclude=exclude,
+                         batch_size=batch_size * (g.world_size if is_of_all_ranks else 1),
+                         reverse_etypes=reverse_etypes, negative_sampler=negative_sampler, edge_ids=len(numbers) == 1,
+                         seed=_session.loader_seed() if seed is None else seed, **options)
+        self._etypes = [g.canonical_etypes[number] for number in numbers]
+
+    def _as_dgl(self, batch):
+        links = batch.links
+        graphs = [self._pairs(batch, links.sources, links.destinations, links.relations,
+                              {EID: links.edge_ids} if len(links.edge_ids) else {})]
+        if links.negatives_per_edge:
+            ends = [rows.reshape(-1) for rows in links.negatives()]
+            graphs.append(self._pairs(batch, *ends[:2], np.repeat(links.relations, links.negatives_per_edge),
+                                      {"valid": ends[2]}))
+        return (to_torch(batch.input_nodes, self._device), *graphs, self._blocks(batch))
+
+    def _pairs(self, batch, sources, destinations, relations, columns):
+        """The graph of pairs whose ends are rows among the output nodes of all types, one type after the other."""
+        nodes = batch.output_nodes
+        if not isinstance(nodes, dict):
+            nodes = {self._graph.ntypes[0]: nodes}
+        first = dict(zip(nodes, np.cumsum([0, *map(len, nodes.values())])))
+        found = {}
+        for number, etype in enumerate(self._etypes):
+            of = slice(None) if len(self._etypes) == 1 else relations == number
+            found[etype] = (sources[of] - first[etype[0]], destinations[of] - first[etype[2]],
+                            {name: values[of] for name, values in columns.items()})
+        return PairGraph(self._graph._schema, nodes, found, self._device)

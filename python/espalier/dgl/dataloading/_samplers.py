@@ -1,0 +1,128 @@
+"""DGL's samplers, over espalier's."""
+
+import numpy as np
+
+import espalier as ep
+from espalier.dgl._absent import refuse
+from espalier.dgl._arrays import to_torch
+from espalier.dgl._blocks import NID, to_block
+from espalier.dgl._graph import DistGraph
+from espalier.dgl._sampling import _distinct, fanout_of, sample_neighbors
+
+
+class Sampler:
+    """Base of samplers. A loader calls `sample(g, seeds)` of one that is not of this module, with ids of seeds."""
+
+    def sample(self, g, indices):
+        raise NotImplementedError
+
+
+class BlockSampler(Sampler):
+    """Base of samplers that make blocks: `sample_blocks(g, seeds)` returns (input nodes, output nodes, blocks)."""
+
+    def __init__(self, prefetch_node_feats=None, prefetch_labels=None, prefetch_edge_feats=None, output_device=None):
+        if prefetch_edge_feats:
+            refuse("prefetch_edge_feats", "read rows of edges by blocks[i].edata[dgl.EID] from g.edata")
+        self.prefetch_node_feats, self.prefetch_labels = prefetch_node_feats or (), prefetch_labels or ()
+
+    def sample_blocks(self, g, seed_nodes, exclude_eids=None):
+        raise NotImplementedError
+
+    def sample(self, g, seed_nodes, exclude_eids=None):
+        return self.sample_blocks(g, seed_nodes)
+
+
+class NeighborSampler(BlockSampler):
+    """Samples the in-edges of each node independently, in one layer for each fan-out, the first layer first. Counterpart
+    of DGL's NeighborSampler and MultiLayerNeighborSampler.
+
+    fanouts: numbers of in-edges of each edge type, -1 for all, or {edge type: number}. prob: edge column with weights;
+    mask: with values that are not 0 for edges that may be sampled. prefetch_node_feats, prefetch_labels: columns that a
+    loader fetches ahead, into `blocks[0].srcdata` and `blocks[-1].dstdata`. output_device and fused are not read.
+
+    `NeighborSampler(g, fanouts, sample_neighbors, device)` is the sampler of the user guide's example:
+    `sample_blocks(seeds)`, a DistDataLoader's collate_fn, returns the blocks; its first fan-out is that of the seeds.
+    """
+
+    def __init__(self, fanouts, edge_dir="in", prob=None, mask=None, replace=False, prefetch_node_feats=None,
+                 prefetch_labels=None, prefetch_edge_feats=None, output_device=None, fused=True):
+        self._example_of = None
+        if isinstance(fanouts, DistGraph):
+            self._example_of, fanouts, self._sample_neighbors = fanouts, edge_dir, prob
+            fanouts, edge_dir, prob, mask, replace = list(fanouts)[::-1], "in", None, None, True
+        super().__init__(prefetch_node_feats, prefetch_labels, prefetch_edge_feats)
+        if prob is not None and mask is not None:
+            raise ep.InvalidArgument("a sampler has prob or mask, not both")
+        self.fanouts = [fanout_of(fanout) for fanout in fanouts]
+        self.edge_dir, self.prob, self.replace = edge_dir, prob if mask is None else mask, replace
+
+    def _of_espalier(self):
+        """The sampler that espalier's loaders take."""
+        return ep.NeighborSampler(self.fanouts, **self._options())
+
+    def _options(self):
+        return dict(edge_dir=self.edge_dir, prob=self.prob, replace=self.replace, edge_ids=True,
+                    prefetch_node_feats=self.prefetch_node_feats, prefetch_labels=self.prefetch_labels)
+
+    def sample_blocks(self, g, seed_nodes=None, exclude_eids=None):
+        if self._example_of is not None and seed_nodes is None:
+            return self._sample(self._example_of, g, self._sample_neighbors)[2]
+        if exclude_eids is not None:
+            refuse("exclude_eids", "DistEdgeDataLoader leaves out seed edges, and their reverses")
+        return self._sample(g, seed_nodes, sample_neighbors)
+
+    def _sample(self, g, seeds, sample):
+        nodes = output_nodes = _distinct(seeds)
+        blocks = []
+        for fanout in reversed(self.fanouts):
+            frontier = sample(g, nodes, fanout, edge_dir=self.edge_dir, prob=self.prob, replace=self.replace)
+            blocks.insert(0, to_block(frontier, nodes))
+            nodes = blocks[0].srcdata[NID]
+        return to_torch(nodes) if isinstance(nodes, np.ndarray) else nodes, to_torch(output_nodes), blocks
+
+
+class MultiLayerNeighborSampler(NeighborSampler):
+    """NeighborSampler, by the name that it has in older editions of DGL."""
+
+
+class MultiLayerFullNeighborSampler(NeighborSampler):
+    """Takes all in-edges, in `num_layers` layers."""
+
+    def __init__(self, num_layers, **options):
+        super().__init__([-1] * num_layers, **options)
+
+
+class LaborSampler(NeighborSampler):
+    """LABOR-0: nodes share random numbers, so that a batch has fewer nodes. Counterpart of DGL's LaborSampler. For loaders
+    alone."""
+
+    def __init__(self, fanouts, edge_dir="in", prob=None, importance_sampling=0, layer_dependency=False,
+                 batch_dependency=1, prefetch_node_feats=None, prefetch_labels=None, prefetch_edge_feats=None,
+                 output_device=None):
+        if importance_sampling != 0 or batch_dependency != 1:
+            refuse("LABOR with importance_sampling or batch_dependency", "LABOR-0 is there: importance_sampling=0")
+        super().__init__(fanouts, edge_dir, prob, None, False, prefetch_node_feats, prefetch_labels, prefetch_edge_feats)
+        self.layer_dependency = layer_dependency
+
+    def _of_espalier(self):
+        return ep.LaborSampler(self.fanouts, layer_dependency=self.layer_dependency, **self._options())
+
+    def _sample(self, g, seeds, sample):
+        refuse("sample_blocks of a LaborSampler", "give the sampler to DistNodeDataLoader")
+
+
+class EdgePredictionSampler:
+    """What `as_edge_prediction_sampler` returns, for DistEdgeDataLoader."""
+
+    def __init__(self, sampler, exclude, reverse_eids, reverse_etypes, negative_sampler):
+        self.sampler = sampler
+        self.options = dict(exclude=exclude, reverse_eids=reverse_eids, reverse_etypes=reverse_etypes,
+                            negative_sampler=negative_sampler)
+
+
+def as_edge_prediction_sampler(sampler, exclude=None, reverse_eids=None, reverse_etypes=None, negative_sampler=None,
+                               prefetch_labels=None):
+    """Returns a sampler of seed edges, whose neighborhoods `sampler` samples. Arguments: as of DistEdgeDataLoader."""
+    if prefetch_labels:
+        refuse("prefetch_labels of edges", "read rows of edges by pair_graph.edata[dgl.EID] from g.edata")
+    return EdgePredictionSampler(sampler, exclude, reverse_eids, reverse_etypes, negative_sampler)

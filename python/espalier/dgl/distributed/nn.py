@@ -1,0 +1,38 @@
+"""Learnable rows (dgl.distributed.nn)."""
+
+import espalier as ep
+from espalier.dgl import _rows, _session
+from espalier.dgl._arrays import to_numpy
+
+
+class DistEmbedding(ep.DistEmbedding):
+    """Learnable rows of nodes, of edges, or without either. Counterpart of DGL's DistEmbedding, over
+    espalier.DistEmbedding.
+
+        emb = dgl.distributed.DistEmbedding(g.num_nodes(), 64, init_func=f)
+        optimizer = dgl.distributed.optim.SparseAdagrad([emb], lr=0.01)
+        rows = emb(ids)      # a leaf of autograd: float32 [n, 64]
+        ...
+        optimizer.step()
+
+    num_embeddings: with as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), a row for
+    each of them. init_func(shape, dtype) -> tensor is called for pieces of rows, on rank 0, when the rows are created: at
+    the first use, on all ranks together, after their optimizer. Without it rows are 0.
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, name=None, init_func=None, part_policy=None):
+        graph = part_policy._graph if part_policy is not None else _session.current_graph()
+        policy = part_policy or _rows._policy_of(graph, int(num_embeddings))
+        rows = {"num_rows": int(num_embeddings)} if policy is None else {
+            "ntype" if policy.kind == "node" else "etype": policy.type_name}
+        init = "zeros" if init_func is None else _rows.initial_rows(init_func, "float32", (int(embedding_dim),))
+        super().__init__(graph, _session.process_group(graph), embedding_dim, **rows, init=init,
+                         name=name or _session.anonymous_name("embedding"))
+        self.num_embeddings = int(num_embeddings)
+
+    def __call__(self, idx, device=None):
+        return super().__call__(to_numpy(idx), device)
+
+    def reset_trace(self):
+        """Forgets what was read since the last step."""
+        self.forget()

@@ -1,0 +1,23 @@
+"""Sparse optimizers (dgl.distributed.optim). As DGL's they take the mean of the gradients of a row that was read several
+times in a step."""
+
+from espalier import optim
+from espalier.dgl._absent import module_getattr
+
+
+class SparseAdagrad(optim.SparseAdagrad):
+    """Counterpart of DGL's SparseAdagrad, over espalier.optim.SparseAdagrad. params: DistEmbeddings."""
+
+    def __init__(self, params, lr, eps=1e-10):
+        super().__init__(params, lr, eps=eps, mean_of_duplicates=True)
+
+
+class SparseAdam(optim.SparseAdam):
+    """Counterpart of DGL's SparseAdam, over espalier.optim.SparseAdam."""
+
+    def __init__(self, params, lr, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, lr, betas=betas, eps=eps, mean_of_duplicates=True)
+
+
+__getattr__ = module_getattr("espalier.dgl.distributed.optim", {
+    "SparseGradOptimizer": "SparseAdagrad and SparseAdam are there; espalier.optim has more"})

@@ -1,0 +1,11 @@
+"""Layers (dgl.nn): those of espalier.nn, by the same names."""
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        from espalier import nn
+    except ImportError as error:
+        raise ImportError(f"espalier.dgl.nn.{name} is a layer of espalier.nn, which this installation lacks") from error
+    return getattr(nn, name)

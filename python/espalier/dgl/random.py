@@ -1,0 +1,3 @@
+"""dgl.random."""
+
+from espalier.dgl._session import set_seed as seed

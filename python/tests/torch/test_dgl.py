@@ -1,0 +1,234 @@
+"""espalier.dgl: graphs, tensors, sampling and learnable rows, in one process."""
+
+import os
+import pathlib
+import sys
+import unittest
+from unittest import mock
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import espalier as ep
+import espalier.dgl as dgl
+import graphs
+from graphs import CITES, LIKES_AUTHORS, LIKES_PAPERS, WRITES
+
+
+def opened(partitions):
+    with mock.patch.dict(os.environ, ESPALIER_PARTITIONS=str(partitions)):
+        return dgl.distributed.DistGraph("any name")
+
+
+def setUpModule():
+    global cora, g, typed
+    folder = graphs.make_folder()
+    cora = graphs.Cora()
+    source = graphs.Publications().write(folder / "publications")
+    typed = opened(graphs.partition(source, "NPY", 2, folder / "typed"))
+    g = opened(graphs.partition(graphs.CORA, "OGB", 2, folder))  # the newest
+
+
+class Graphs(unittest.TestCase):
+    def test_columns_are_tensors(self):
+        nodes = g.to_global_ids(torch.tensor([5, 0]))
+        self.assertEqual(nodes.dtype, torch.int64)
+        feat = g.ndata["node-feat"]
+        self.assertEqual((feat.shape, feat.dtype, len(feat)), ((2708, 1433), torch.float32, 2708))
+        np.testing.assert_array_equal(feat[nodes].numpy(), cora.features[[5, 0]])
+        np.testing.assert_array_equal(feat[[int(nodes[1])]].numpy(), cora.features[[0]])
+        self.assertEqual(feat[int(nodes[0])].shape, (1, 1433))
+        np.testing.assert_array_equal(g.to_original_ids(nodes), [5, 0])
+        self.assertEqual(g.node_attr_schemes()["node-feat"], ((1433,), torch.float32))
+        with self.assertRaisesRegex(ep.NotFound, "no column 'absent'"):
+            g.ndata["absent"]
+
+    def test_masks_are_the_parts_of_the_only_split(self):
+        mask = g.ndata["train_mask"]
+        self.assertEqual((mask.shape, mask.dtype, mask.count_nonzero()), ((2708,), torch.uint8, 140))
+        nodes = g.to_global_ids(cora.train)
+        self.assertTrue(mask[nodes].all())
+        self.assertEqual(mask[int(nodes[0])].tolist(), [1])
+        self.assertEqual({"train_mask", "val_mask", "test_mask"} - set(g.ndata), set())
+        self.assertIn("val_mask", g.ndata)
+        self.assertEqual(g.ndata["test_mask"].count_nonzero(), 1000)
+        self.assertNotIn("train_mask", typed.nodes["author"].data)
+        self.assertEqual(typed.nodes["paper"].data["train_mask"].count_nonzero(), 70)
+
+    def test_structure(self):
+        self.assertEqual((g.num_nodes("_N"), g.number_of_edges("_E")), (2708, 10556))  # DGL's names of the only type
+        sources, destinations = g.find_edges(torch.arange(10556))
+        self.assertEqual(torch.bincount(destinations, minlength=2708).tolist(), g.in_degrees().tolist())
+        self.assertEqual(torch.bincount(sources, minlength=2708).tolist(), g.out_degrees().tolist())
+        self.assertEqual(g.in_degrees(torch.tensor([7])).shape, (1,))
+        self.assertEqual((g.rank(), typed.canonical_etypes[typed.get_etype_id("writes")]), (0, WRITES))
+        self.assertEqual(typed.ntypes[typed.get_ntype_id("paper")], "paper")
+        g.barrier()
+        with self.assertRaisesRegex(AttributeError, "load_partition"):
+            g.local_partition
+
+    def test_partition_book(self):
+        book = g.get_partition_book()
+        parts = book.metadata()
+        self.assertEqual((sum(part["num_nodes"] for part in parts), sum(part["num_edges"] for part in parts)),
+                         (2708, 10556))
+        for part in range(book.num_partitions()):
+            nodes, edges = book.partid2nids(part), book.partid2eids(part)
+            self.assertEqual((len(nodes), len(edges)), (parts[part]["num_nodes"], parts[part]["num_edges"]))
+            self.assertTrue((book.nid2partid(nodes) == part).all() and (book.eid2partid(edges) == part).all())
+            self.assertEqual(book.nid2localnid(nodes, part).tolist(), list(range(len(nodes))))
+            self.assertEqual(book.eid2localeid(edges, part).tolist(), list(range(len(edges))))
+        with self.assertRaisesRegex(AttributeError, "ids are those of a type"):
+            book.map_to_homo_nid
+
+
+class Tensors(unittest.TestCase):
+    def setUp(self):
+        dgl._session.use_graph(g)
+
+    def test_rows_of_nodes(self):
+        tensor = dgl.distributed.DistTensor((2708, 3), torch.float32, name="rows")
+        self.assertEqual((tensor.shape, tensor.dtype, tensor.part_policy.policy_str),
+                         ((2708, 3), torch.float32, "node~node"))
+        g.ndata["rows"] = tensor
+        self.addCleanup(g.ndata.pop, "rows")
+        g.ndata["rows"][[3, 4]] = torch.ones(2, 3, requires_grad=True)
+        self.assertEqual(tensor[torch.tensor([4, 5])].tolist(), [[1, 1, 1], [0, 0, 0]])
+        self.assertEqual(tensor.count_nonzero(), 6)
+
+    def test_rows_of_its_own_and_init_func(self):
+        shapes = []
+
+        def init(shape, dtype):
+            shapes.append(shape)
+            return torch.arange(shape[0], dtype=dtype)[:, None].expand(shape)
+
+        tensor = dgl.distributed.DistTensor((100, 2), torch.int64, init_func=init)
+        self.assertIsNone(tensor.part_policy)
+        self.assertEqual((tensor[[99]].tolist(), shapes), ([[99, 99]], [(100, 2)]))
+        again = dgl.distributed.DistTensor((100, 2), torch.int64, name=tensor.name, init_func=init)
+        self.assertEqual((again[[5]].tolist(), len(shapes)), ([[5, 5]], 1))
+        with self.assertRaises(ZeroDivisionError):
+            dgl.distributed.DistTensor((100, 2), init_func=lambda shape, dtype: 1 / 0)
+
+    def test_the_policy_decides_between_types_of_one_size(self):
+        tensor = dgl.distributed.DistTensor((120, 1), part_policy=typed.get_node_partition_policy("paper"))
+        typed.nodes["paper"].data["mine"] = tensor
+        self.assertEqual(typed.nodes["paper"].data["mine"][[3]].tolist(), [[0]])
+        with self.assertRaisesRegex(ep.InvalidArgument, "119 rows"):
+            dgl.distributed.DistTensor((119, 1), part_policy=typed.get_node_partition_policy("paper"))
+
+    def test_a_mask_tensor_is_divided(self):
+        mask = dgl.distributed.DistTensor((2708,), torch.uint8, name="mask")
+        mask[[2, 9]] = 1
+        self.assertEqual(sorted(dgl.distributed.node_split(mask).tolist()), [2, 9])
+
+    def test_learnable_rows(self):
+        emb = dgl.distributed.DistEmbedding(2708, 2, init_func=lambda shape, dtype: torch.full(shape, 3, dtype=dtype))
+        optimizer = dgl.distributed.SparseAdagrad([emb], lr=1)
+        rows = emb(torch.tensor([4, 4, 6]))
+        (rows * torch.tensor([[1.], [3.], [5.]])).sum().backward()
+        optimizer.step()
+        np.testing.assert_allclose(emb[[4, 5, 6]], [[2, 2], [3, 3], [2, 2]], rtol=1e-6)
+
+
+class Shares(unittest.TestCase):
+    def setUp(self):
+        dgl._session.use_graph(g)
+
+    def test_masks_of_every_kind_give_one_share(self):
+        book, column = g.get_partition_book(), g.ndata["train_mask"]
+        expected = ep.node_split(ep.NodesOfSplit("public", "train"), g)
+        mask = np.asarray(column)
+        for nodes in column, mask, mask != 0, torch.from_numpy(mask), torch.from_numpy(mask != 0), \
+                ep.NodesOfSplit("public", "train"):
+            share = dgl.distributed.node_split(nodes, book, force_even=True)
+            self.assertEqual((share.dtype, sorted(share.tolist())), (torch.int64, sorted(expected.tolist())))
+        self.assertEqual(len(dgl.distributed.node_split(column, book, rank=0, force_even=False)), 140)
+        with self.assertRaisesRegex(ep.InvalidArgument, "2708 values, not 3"):
+            dgl.distributed.node_split(torch.tensor([1, 2, 3]), book)
+        with self.assertRaises(NotImplementedError):
+            dgl.distributed.node_split(column, book, rank=1)
+
+    def test_edges(self):
+        mask = torch.zeros(10556, dtype=torch.bool)
+        mask[[7, 9]] = True
+        self.assertEqual(sorted(dgl.distributed.edge_split(mask, g.get_partition_book()).tolist()), [7, 9])
+
+
+class Sampling(unittest.TestCase):
+    def test_draws_differ_from_call_to_call_and_repeat_with_the_seed(self):
+        seeds = g.to_global_ids(np.arange(50))
+
+        def draw(seed):
+            dgl.seed(seed)
+            return [dgl.distributed.sample_neighbors(g, seeds, 1).edata[dgl.EID].tolist() for _ in range(2)]
+
+        first, second = draw(1)
+        self.assertNotEqual(first, second)
+        self.assertEqual([first, second], draw(1))
+        self.assertNotEqual(first, draw(2)[0])
+
+    def test_a_frontier_and_its_block(self):
+        seeds = torch.tensor([9, 4, 9])
+        frontier = dgl.distributed.sample_neighbors(g, seeds, -1)
+        self.assertEqual((frontier.num_edges(), frontier.number_of_nodes()), (int(g.in_degrees([9, 4]).sum()), 2708))
+        ends = g.find_edges(frontier.edata[dgl.EID])
+        for found, expected in zip(frontier.edges(), ends):
+            self.assertTrue(torch.equal(found, expected))
+        block = dgl.to_block(frontier, torch.tensor([4, 9]))
+        self.assertEqual(block.dstdata[dgl.NID].tolist(), [4, 9])
+        self.assertEqual(block.in_degrees().tolist(), g.in_degrees([4, 9]).tolist())
+        sources, destinations = block.edges()
+        nodes = block.srcdata[dgl.NID]
+        ends = g.find_edges(block.edata[dgl.EID])
+        self.assertTrue(torch.equal(nodes[sources], ends[0]) and torch.equal(nodes[destinations], ends[1]))
+        indptr, indices, _ = block.adj_tensors("csc")
+        self.assertEqual((indptr.dtype, int(indptr[-1])), (torch.int64, len(indices)))
+        with self.assertRaisesRegex(AttributeError, "to_block"):
+            frontier.update_all
+
+    def test_several_types(self):
+        papers = torch.tensor([5, 3])
+        numbers = {WRITES: 1, CITES: 2, LIKES_PAPERS: 0, LIKES_AUTHORS: 0}
+        frontier = dgl.distributed.sample_etype_neighbors(typed, {"paper": papers}, [numbers[etype] for etype in typed.canonical_etypes])
+        self.assertLessEqual(frontier.num_edges(WRITES), 2)
+        self.assertLessEqual(frontier.num_edges(CITES), 4)
+        self.assertEqual(frontier.num_edges(LIKES_PAPERS), 0)
+        block = dgl.to_block(dgl.distributed.in_subgraph(typed, {"paper": papers}), {"paper": papers})
+        self.assertEqual(block.dstdata[dgl.NID]["paper"].tolist(), [5, 3])
+        self.assertEqual(block.srcnodes["author"].data[dgl.NID].shape, (block.num_src_nodes("author"),))
+        self.assertEqual(block.edges[WRITES].data[dgl.EID].shape, block.edges(etype=WRITES)[0].shape)
+
+    def test_messages(self):
+        nodes = torch.arange(2708)
+        block = dgl.to_block(dgl.distributed.in_subgraph(g, nodes), nodes)
+        sources, destinations = block.edges()
+        matrix = torch.zeros(2708, 2708).index_put_((destinations, sources), torch.ones(len(sources)), accumulate=True)
+        h = torch.randn(2708, 3)
+        fn = dgl.function
+        with block.local_scope():
+            block.srcdata["h"], block.dstdata["h"], block.edata["w"] = h, h, torch.rand(len(sources), 1)
+            block.update_all(fn.copy_u("h", "m"), fn.sum("m", "sum"))
+            block.update_all(fn.copy_u("h", "m"), fn.mean("m", "mean"))
+            block.update_all(fn.copy_u("h", "m"), fn.max("m", "max"))
+            block.update_all(fn.u_mul_e("h", "w", "m"), fn.sum("m", "weighted"))
+            block.apply_edges(fn.u_dot_v("h", "h", "score"))
+            block.apply_edges(lambda edges: {"both": edges.src["h"] - edges.dst["h"] * edges.data["w"]})
+            torch.testing.assert_close(block.dstdata["sum"], matrix @ h)
+            torch.testing.assert_close(block.dstdata["mean"], matrix @ h / matrix.sum(1, keepdim=True).clamp(min=1))
+            torch.testing.assert_close(block.dstdata["max"][7], h[sources[destinations == 7]].max(0).values)
+            weighted = torch.zeros(2708, 3).index_add(0, destinations, h[sources] * block.edata["w"])
+            torch.testing.assert_close(block.dstdata["weighted"], weighted)
+            torch.testing.assert_close(block.edata["score"][:, 0], (h[sources] * h[destinations]).sum(1))
+            torch.testing.assert_close(block.edata["both"], h[sources] - h[destinations] * block.edata["w"])
+        self.assertEqual((block.srcdata.keys(), block.edata.keys()), ([dgl.NID], [dgl.EID]))
+        with self.assertRaisesRegex(NotImplementedError, "sum, mean, max or min"):
+            block.update_all(fn.copy_u("h", "m"), lambda nodes: {})
+        with self.assertRaisesRegex(AttributeError, "espalier.nn"):
+            block.formats
+
+
+if __name__ == "__main__":
+    unittest.main()

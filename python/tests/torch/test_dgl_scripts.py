@@ -1,0 +1,96 @@
+"""Scripts of DGL's user guide, with their import lines changed, alone and as ranks of a job. The guide's own code is data
+that ESPALIER_TEST_DATA names."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import espalier as ep
+import espalier.dgl as dgl
+import graphs
+
+HERE = pathlib.Path(__file__).parent
+EXAMPLES = graphs.SOURCE / "python/examples"
+DATA = os.environ.get("ESPALIER_TEST_DATA")
+CHAPTER = DATA and pathlib.Path(DATA) / "dgl-chapter-7"
+SAMPLING = {"layers": [{"fanout": 10}, {"fanout": 5}]}
+
+
+def job(partitions=2, ranks=2, **spec):
+    return {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "cora"},
+            "spec": {"graph": {"source": {"uri": str(graphs.CORA), "format": "OGB"},
+                               "preprocess": {"normalizeFeatures": "Row"}, "partitions": {"count": partitions}},
+                     "trainers": {"replicas": ranks, "threads": 1}, **spec}}
+
+
+def run(output, script, *arguments, **options):
+    """Runs a script as the ranks of a job; returns the log of rank 0."""
+    program = [sys.executable, script, *map(str, arguments)]
+    return ep.run(job(**options), output, program=program, progress=False).log("trainer-0")
+
+
+def accuracy(log):
+    return json.loads([line for line in log.splitlines() if line.startswith("{")][-1])["testAccuracy"]
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = graphs.make_folder()
+
+    def alone(self, script, *arguments, **environment):
+        kept = {name: value for name, value in os.environ.items()
+                if name not in ("ESPALIER_PARTITIONS", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+        done = subprocess.run([sys.executable, script, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+                              timeout=240, env={**kept, **environment})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
+    def test_the_chapters_example(self):
+        data = graphs.Cora()
+        graph = dgl.graph((data.edges[0], data.edges[1]), num_nodes=data.num_nodes)
+        graph.ndata["feat"], graph.ndata["label"] = data.features / data.features.sum(1, keepdims=True), data.labels
+        for name, ids in ("train_mask", data.train), ("test_mask", data.test):
+            mask = graph.ndata[name] = data.labels < 0
+            mask[ids] = True
+        dgl.distributed.partition_graph(graph, "part_config", 2, self.folder)
+        alone = accuracy(self.alone(HERE / "chapter.py", CHAPTER / "node_classification.py", 20, 1))
+        self.assertGreater(alone, 0.77)
+        of_ranks = [accuracy(run(self.folder / f"run-{count}", HERE / "chapter.py", CHAPTER / "node_classification.py", 20, 1,
+                                 partitions=count)) for count in (1, 2)]
+        self.assertGreater(of_ranks[0], 0.77)
+        self.assertEqual(*of_ranks)  # the same draws under every partitioning
+
+    @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
+    def test_the_chapters_statements(self):
+        partitions = graphs.partition(graphs.CORA, "OGB", 2, self.folder)
+        for printed in (self.alone(HERE / "snippets.py", CHAPTER / "apis.py", ESPALIER_PARTITIONS=str(partitions)),
+                        run(self.folder / "out", HERE / "snippets.py", CHAPTER / "apis.py", ranks=1)):
+            lines = printed.splitlines()
+            self.assertEqual(lines[-1], "done")
+            self.assertIn("2708", lines)
+            self.assertIn("tensor([[0., 0., 0., 0., 0., 0., 0., 0., 0., 0.],", lines)
+
+    def test_a_loader_samples_what_the_trainers_of_a_job_sample(self):
+        training = {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
+                    "inputs": [{"features": ["node-feat"]}], "model": {"type": "GraphSAGE", "hiddenSize": 8},
+                    "sampling": SAMPLING, "batchSize": 64, "epochs": 2, "seed": 7}
+        (self.folder / "job.json").write_text(json.dumps(job(ranks=1, training=training)))
+        subprocess.run([ep.programs.path(), "run", "-f", self.folder / "job.json", "--output", self.folder / "trainers",
+                        "--quiet", "--audit"], check=True, stdout=subprocess.DEVNULL, timeout=240)
+        expected = ep.Results(self.folder / "trainers").result
+        for ranks in (1, 2):
+            audits = self.folder / f"audits-{ranks}"
+            audits.mkdir()
+            run(self.folder / f"run-{ranks}", HERE / "audited.py", audits, 2, 64 // ranks, 7, ranks=ranks)
+            self.assertEqual(ep.audit.samples_digest(sorted(audits.iterdir())),
+                             (expected["samplesDigest"], expected["sampledExpansions"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
