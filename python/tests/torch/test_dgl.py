@@ -131,6 +131,10 @@ class Tensors(unittest.TestCase):
         (rows * torch.tensor([[1.], [3.], [5.]])).sum().backward()
         optimizer.step()
         np.testing.assert_allclose(emb[[4, 5, 6]], [[2, 2], [3, 3], [2, 2]], rtol=1e-6)
+        with self.assertRaisesRegex(AttributeError, "emb.ids."):
+            emb.weight
+        with self.assertRaisesRegex(AttributeError, "save_tensors"):
+            optimizer.save("file")
 
 
 class Shares(unittest.TestCase):

@@ -2,10 +2,11 @@
 
 import espalier as ep
 from espalier.dgl import _rows, _session
+from espalier.dgl._absent import Remedies
 from espalier.dgl._arrays import to_numpy
 
 
-class DistEmbedding(ep.DistEmbedding):
+class DistEmbedding(Remedies, ep.DistEmbedding):
     """Learnable rows of nodes, of edges, or without either. Counterpart of DGL's DistEmbedding, over
     espalier.DistEmbedding.
 
@@ -19,6 +20,10 @@ class DistEmbedding(ep.DistEmbedding):
     each of them. init_func(shape, dtype) -> tensor is called for pieces of rows, on rank 0, when the rows are created: at
     the first use, on all ranks together, after their optimizer. Without it rows are 0.
     """
+
+    _remedies = {"weight": "rows are read by their ids: emb[ids]", "data": "rows are read by their ids: emb[ids]",
+                 "optm_state": "espalier.save_tensors saves the optimizer's state with the embedding",
+                 "kvstore": "rows lie on the graph servers, and are read by their ids"}
 
     def __init__(self, num_embeddings, embedding_dim, name=None, init_func=None, part_policy=None):
         graph = part_policy._graph if part_policy is not None else _session.current_graph()

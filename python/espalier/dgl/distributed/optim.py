@@ -2,17 +2,23 @@
 times in a step."""
 
 from espalier import optim
-from espalier.dgl._absent import module_getattr
+from espalier.dgl._absent import Remedies, module_getattr
+
+_SAVED = "espalier.checkpoint and espalier.save_tensors save embeddings with their optimizer's state"
 
 
-class SparseAdagrad(optim.SparseAdagrad):
+class _Optimizer(Remedies):
+    _remedies = {name: _SAVED for name in ("save", "load", "state_dict", "load_state_dict", "local_state_dict")}
+
+
+class SparseAdagrad(_Optimizer, optim.SparseAdagrad):
     """Counterpart of DGL's SparseAdagrad, over espalier.optim.SparseAdagrad. params: DistEmbeddings."""
 
     def __init__(self, params, lr, eps=1e-10):
         super().__init__(params, lr, eps=eps, mean_of_duplicates=True)
 
 
-class SparseAdam(optim.SparseAdam):
+class SparseAdam(_Optimizer, optim.SparseAdam):
     """Counterpart of DGL's SparseAdam, over espalier.optim.SparseAdam."""
 
     def __init__(self, params, lr, betas=(0.9, 0.999), eps=1e-8):
