@@ -1,6 +1,5 @@
 """Blocks and batches as tensors, and batches as PyG's data. Needs torch and PyG."""
 
-import pathlib
 import subprocess
 import sys
 import unittest
@@ -8,8 +7,6 @@ import unittest
 import numpy as np
 import torch
 from torch_geometric.data import HeteroData
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import espalier as ep
 import graphs

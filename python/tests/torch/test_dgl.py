@@ -1,15 +1,12 @@
 """espalier.dgl: graphs, tensors, sampling and learnable rows, in one process."""
 
 import os
-import pathlib
-import sys
 import unittest
 from unittest import mock
 
 import numpy as np
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import espalier as ep
 import espalier.dgl as dgl
 import graphs

@@ -1,7 +1,6 @@
 """Loaders of espalier.dgl, and partitions that it writes and reads, in one process."""
 
 import os
-import pathlib
 import subprocess
 import sys
 import unittest
@@ -10,7 +9,6 @@ from unittest import mock
 import numpy as np
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import espalier as ep
 import espalier.dgl as dgl
 import graphs

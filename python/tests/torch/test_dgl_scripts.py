@@ -9,13 +9,11 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import espalier as ep
 import espalier.dgl as dgl
 import graphs
 
 HERE = pathlib.Path(__file__).parent
-EXAMPLES = graphs.SOURCE / "python/examples"
 DATA = os.environ.get("ESPALIER_TEST_DATA")
 CHAPTER = DATA and pathlib.Path(DATA) / "dgl-chapter-7"
 SAMPLING = {"layers": [{"fanout": 10}, {"fanout": 5}]}
@@ -75,14 +73,6 @@ class Scripts(unittest.TestCase):
             self.assertEqual(lines[-1], "done")
             self.assertIn("2708", lines)
             self.assertIn("tensor([[0., 0., 0., 0., 0., 0., 0., 0., 0., 0.],", lines)
-
-    def test_the_examples_of_the_page(self):
-        log = run(self.folder / "out", EXAMPLES / "dgl_graphsage.py")
-        self.assertGreater(float(log.splitlines()[-1].removeprefix("test accuracy: ")), 0.77)
-        partitions = graphs.partition(graphs.CORA, "OGB", 2, self.folder)
-        printed = self.alone(EXAMPLES / "dgl_link_prediction.py", ESPALIER_PARTITIONS=str(partitions))
-        losses = [float(line.split()[-1]) for line in printed.splitlines()]
-        self.assertEqual((len(losses), sorted(losses, reverse=True)), (3, losses))
 
     def test_a_loader_samples_what_the_trainers_of_a_job_sample(self):
         training = {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},

@@ -1,19 +1,15 @@
 """espalier.nn.models and the C++ trainer: each computes with the parameters of the other, and trains by the same
 steps."""
 
-import pathlib
-import sys
 import unittest
 
 import numpy as np
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-import espalier as ep  # noqa: E402
-import espalier.nn  # noqa: E402
-import graphs  # noqa: E402
-from espalier.nn import model_file  # noqa: E402
+import espalier as ep
+import espalier.nn
+import graphs
+from espalier.nn import model_file
 
 
 FANOUTS, RATE = [5, 4], 0.5

@@ -1,6 +1,5 @@
 """PyG's stock models on Espalier's batches, and its loaders on Espalier's graphs. Needs torch and PyG."""
 
-import pathlib
 import subprocess
 import sys
 import unittest
@@ -12,8 +11,6 @@ from torch_geometric.loader import LinkLoader, LinkNeighborLoader, NeighborLoade
 from torch_geometric.nn import GATConv, HeteroConv, SAGEConv, to_hetero
 from torch_geometric.sampler import NegativeSampling, NodeSamplerInput, NumNeighbors
 from torch_geometric.utils import trim_to_layer
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import espalier as ep
 import graphs
