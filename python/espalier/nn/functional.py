@@ -73,7 +73,7 @@ class Edges:
 
 
 def _threads():
-    return {"threads": torch.get_num_threads()}
+    return {"threads": min(torch.get_num_threads(), 1024)}  # the most that the kernels take
 
 
 def _dense(x):
