@@ -19,13 +19,14 @@ PYTHON = re.compile(r"add_test\(NAME ([\w.]+)\s+COMMAND [^()]*?\$\{CMAKE_CURRENT
 
 @functools.cache
 def tests_of_the_code():
-    """Names as the page writes them: program.Suite.Test, scenario.file.test_name, docs.page.test_name, and of the Python
-    package python.file.test_name and python.torch.file.test_name."""
+    """Names as the page writes them: program.Suite.Test, scenario.file.test_name, docs.page.test_name, and of the
+    Python package python.file.test_name and python.torch.file.test_name."""
     names = set()
     tests = SOURCE / "python/tests"
     for path in tests.rglob("test_*.py"):
         name = ".".join(["python", *path.relative_to(tests).parent.parts, path.stem.removeprefix("test_")])
-        names.update(f"{name}.{method}" for method in re.findall(r"^    def (test_\w+)", path.read_text(), flags=re.MULTILINE))
+        methods = re.findall(r"^    def (test_\w+)", path.read_text(), flags=re.MULTILINE)
+        names.update(f"{name}.{method}" for method in methods)
     for folder in ("docs", "services", "operator"):
         for cmake in (SOURCE / folder).rglob("CMakeLists.txt"):
             text = re.sub(r"#.*", "", cmake.read_text())

@@ -9,17 +9,18 @@ from espalier.types import to_int
 class DistDataLoader:
     """Batches of a dataset, each as `collate_fn` makes it of its items. Counterpart of DGL's DistDataLoader.
 
-    dataset: an array or tensor, of whose rows a batch is an array or tensor, or a sequence, of whose items it is a list.
-    collate_fn: called with them in the thread of the loop; None: batches are the items. seed: of shuffling, by which an
-    epoch's order depends on the seed and the epoch alone. Loaders of nodes and edges, which sample on threads of the
-    library, are DistNodeDataLoader and DistEdgeDataLoader.
+    dataset: an array or tensor, of whose rows a batch is an array or tensor, or a sequence, of whose items it is a
+    list. collate_fn: called with them in the thread of the loop; None: batches are the items. seed: of shuffling, by
+    which an epoch's order depends on the seed and the epoch alone. Loaders of nodes and edges, which sample on threads
+    of the library, are DistNodeDataLoader and DistEdgeDataLoader.
 
-    Each iteration is an epoch: the one after the last iteration's. After load_state_dict the first one is the rest of the
-    loaded epoch.
+    Each iteration is an epoch: the one after the last iteration's. After load_state_dict the first one is the rest of
+    the loaded epoch.
     """
 
     def __init__(self, dataset, batch_size, *, collate_fn=None, shuffle=False, drop_last=False, seed=0):
-        self._dataset, self._collate, self._shuffle, self._drop_last = dataset, collate_fn, bool(shuffle), bool(drop_last)
+        self._dataset, self._collate = dataset, collate_fn
+        self._shuffle, self._drop_last = bool(shuffle), bool(drop_last)
         self._batch_size, self._seed = to_int(batch_size, "batch_size", least=1), to_int(seed, "seed")
         self._epoch, self._step, self._begun = 0, 0, False  # of the next batch, as of the other loaders
 

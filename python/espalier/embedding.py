@@ -30,8 +30,8 @@ class DistEmbedding:
     dim: values of a row. ntype or etype: a row for each node or edge of that type; num_rows: rows of their own. name:
     unique in the job among embeddings of those rows. init, init_values, seed: as of DistTensor.create; or init is a
     function of (first row, number of rows) that returns float32 [number, dim], which rank 0 calls for all rows when the
-    rows are created. resume_from: folder or URI that `save_tensors` wrote, from whose rows, optimizer state and version it
-    continues.
+    rows are created. resume_from: folder or URI that `save_tensors` wrote, from whose rows, optimizer state and version
+    it continues.
     """
 
     def __init__(self, g, group, dim, *, num_rows=None, ntype=None, etype=None, name, init="zeros", init_values=(),

@@ -15,10 +15,11 @@ def write_graph(folder, name, nodes, edges, splits=()):
     """Writes a graph as the folder of .npy files and graph.yaml of docs/graph-formats.md (format "NPY"), which a job's
     document or `partition` names.
 
-    nodes: {node type: (number of nodes, {column: array [nodes, ...]})}. edges: {(source type, relation, destination type):
-    (sources, destinations, {column: array [edges, ...]})}. splits: dicts {"name": n, "type": node type or "edge_type":
-    edge type, "train": ids or mask, "validation": ..., "test": ...}, parts may be missing. The folder must be new or empty.
-    InvalidArgument: it is not, or an array does not fit. What else is wrong in a graph, `partition` says.
+    nodes: {node type: (number of nodes, {column: array [nodes, ...]})}. edges: {(source type, relation, destination
+    type): (sources, destinations, {column: array [edges, ...]})}. splits: dicts {"name": n, "type": node type or
+    "edge_type": edge type, "train": ids or mask, "validation": ..., "test": ...}, parts may be missing. The folder must
+    be new or empty. InvalidArgument: it is not, or an array does not fit. What else is wrong in a graph, `partition`
+    says.
     """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +49,8 @@ def write_graph(folder, name, nodes, edges, splits=()):
             raise InvalidArgument(f"{len(sources)} sources and {len(destinations)} destinations of {of}")
         one = {"type": list(etype), "count": len(sources)}
         if len(sources):
-            one.update(sources=save(sources), destinations=save(destinations), columns=columns(of, len(sources), arrays))
+            one.update(sources=save(sources), destinations=save(destinations),
+                       columns=columns(of, len(sources), arrays))
         described_edges.append(one)
     described_splits = [{key: save(value) if key in ("train", "validation", "test") else
                          list(value) if isinstance(value, tuple) else value for key, value in split.items()}
@@ -61,13 +63,14 @@ def write_graph(folder, name, nodes, edges, splits=()):
 def partition(source, output, *, format="NPY", count=2, algorithm="METIS", objective="EdgeCut", balance=(),
               source_columns=(), seed=0, flags=()):
     """Partitions the graph in folder `source` into `output`/KEY and returns that folder, which DistGraph(partitions=)
-    opens. Counterpart of `espalier partition`, whose page docs/reference/command-line.md has the options; flags: others of
-    them, as ["--add-reverse-edges"]. Partitions that are there already are not made again.
+    opens. Counterpart of `espalier partition`, whose page docs/reference/command-line.md has the options; flags: others
+    of them, as ["--add-reverse-edges"]. Partitions that are there already are not made again.
 
     The error is that of the program, whose exit code it has.
     """
-    command = [programs.path(), "partition", os.fspath(source), "--format", format, "--count", str(count), "--algorithm",
-               algorithm, "--objective", objective, "--seed", str(seed), "--output", os.fspath(output), "--json", "--quiet"]
+    command = [programs.path(), "partition", os.fspath(source), "--format", format, "--count", str(count),
+               "--algorithm", algorithm, "--objective", objective, "--seed", str(seed), "--output", os.fspath(output),
+               "--json", "--quiet"]
     for option, values in ("--balance", balance), ("--source-columns", source_columns):
         if values:
             command += [option, ",".join(values)]

@@ -40,7 +40,8 @@ class PartitionGraph(unittest.TestCase):
         g = ep.DistGraph(self.folder / config["partitions"])
         self.assertEqual((g.ntypes, g.canonical_etypes), (["_N"], [("_N", "_E", "_N")]))
         self.assertEqual((config["num_parts"], config["num_nodes"], config["num_edges"]), (2, 2708, 10556))
-        self.assertEqual(np.array(config["node_map"]["_N"])[:, 1].tolist(), g.get_partition_book().node_ranges()[1:].tolist())
+        ranges = g.get_partition_book().node_ranges()
+        self.assertEqual(np.array(config["node_map"]["_N"])[:, 1].tolist(), ranges[1:].tolist())
         nodes = g.to_global_ids(np.arange(2708))
         np.testing.assert_array_equal(g.ndata["feat"][nodes], self.data.features)
         np.testing.assert_array_equal(g.ndata["train_mask"][nodes], self.graph.ndata["train_mask"])
@@ -86,7 +87,8 @@ class Absent(unittest.TestCase):
                            (lambda: dgl.dataloading.DataLoader, "DistNodeDataLoader"),
                            (lambda: dgl.sampling.random_walk, "espalier.random_walk"),
                            (lambda: dgl.distributed.optim.SparseGradOptimizer, "SparseAdagrad"),
-                           (lambda: dgl.nothing, "coming-from-dgl.md"), (lambda: dgl.distributed.nothing, "coming-from-dgl")):
+                           (lambda: dgl.nothing, "coming-from-dgl.md"),
+                           (lambda: dgl.distributed.nothing, "coming-from-dgl.md")):
             with self.assertRaisesRegex(AttributeError, words):
                 get()
 

@@ -5,10 +5,11 @@
     dgl.distributed.initialize("ip_config.txt")
     g = dgl.distributed.DistGraph("cora", part_config="data/cora.json")
     train_nid = dgl.distributed.node_split(g.ndata["train_mask"], g.get_partition_book(), force_even=True)
-    loader = dgl.dataloading.DistNodeDataLoader(g, train_nid, dgl.dataloading.NeighborSampler([10, 25]), batch_size=1000)
+    sampler = dgl.dataloading.NeighborSampler([10, 25])
+    loader = dgl.dataloading.DistNodeDataLoader(g, train_nid, sampler, batch_size=1000)
 
-Ids, columns and blocks are PyTorch's tensors, which is imported when the first of them is made. What DGL has and this has
-not raises AttributeError or NotImplementedError with what to do instead; docs/coming-from-dgl.md has the list.
+Ids, columns and blocks are PyTorch's tensors, which is imported when the first of them is made. What DGL has and this
+has not raises AttributeError or NotImplementedError with what to do instead; docs/coming-from-dgl.md has the list.
 """
 
 from espalier.dgl import dataloading, distributed, function, nn, random, sampling

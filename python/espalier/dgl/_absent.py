@@ -22,8 +22,8 @@ class Remedies:
     def __getattr__(self, name):
         if name in type(self)._remedies:
             raise AttributeError(f"{type(self).__name__}.{name} is not there: {type(self)._remedies[name]}")
-        raise AttributeError(f"{type(self).__name__!r} of espalier.dgl has no attribute {name!r}; {PAGE} lists what of DGL "
-                             "is there")
+        raise AttributeError(f"{type(self).__name__!r} of espalier.dgl has no attribute {name!r}; {PAGE} lists what of "
+                             "DGL is there")
 
 
 def refuse(what, remedy):

@@ -53,8 +53,8 @@ class Frontier(ep.Frontier):
 
 
 class Block(MessagePassing, ep.Block):
-    """The bipartite graph of one layer. Counterpart of DGL's blocks, over espalier.Block: columns and `edges()` are tensors,
-    `csc()` and `edge_index()` stay arrays. Layers of espalier.nn take it."""
+    """The bipartite graph of one layer. Counterpart of DGL's blocks, over espalier.Block: columns and `edges()` are
+    tensors, `csc()` and `edge_index()` stay arrays. Layers of espalier.nn take it."""
 
     is_block = True
     _remedies = {name: "layers of espalier.nn take blocks as they are" for name in
@@ -70,8 +70,9 @@ class Block(MessagePassing, ep.Block):
             setattr(self, end, TypedFrames({name: Frame(to_torch_columns(columns, device))
                                             for name, columns in zip(names, by_type)}))
         kept = getattr(block, "_edge_frames", None)
-        self._edge_frames = {etype: Frame(to_torch_columns(kept[etype] if kept else {EID: self.edge_ids(etype)}, device))
-                             for etype in self._schema.edge_types}
+        self._edge_frames = {
+            etype: Frame(to_torch_columns(kept[etype] if kept else {EID: self.edge_ids(etype)}, device))
+            for etype in self._schema.edge_types}
         self._ends = {}
 
     def to(self, device, **options):
@@ -175,8 +176,8 @@ class _Edges:
 
 
 class PairGraph(MessagePassing):
-    """Seed edges, or their negatives, between the output nodes of a mini-batch. Counterpart of DGL's pair graphs: nodes are
-    rows of `batch.output_nodes`, which `ndata[NID]` is."""
+    """Seed edges, or their negatives, between the output nodes of a mini-batch. Counterpart of DGL's pair graphs: nodes
+    are rows of `batch.output_nodes`, which `ndata[NID]` is."""
 
     def __init__(self, schema, nodes, relations, device=None):
         """nodes: {node type: ids}; relations: {edge type: (sources, destinations, columns)}."""

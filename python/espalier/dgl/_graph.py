@@ -8,7 +8,7 @@ import numpy as np
 import espalier as ep
 from espalier.dgl import _session
 from espalier.dgl._absent import Remedies, module_getattr
-from espalier.dgl._arrays import to_numpy, to_torch, torch_dtype
+from espalier.dgl._arrays import to_numpy, to_torch
 from espalier.dgl._rows import Columns, PartitionPolicy
 from espalier.types import Schema
 
@@ -33,9 +33,9 @@ class DistGraph(ep.DistGraph):
     """A partitioned graph as one graph. Counterpart of DGL's DistGraph, over espalier.DistGraph; what it returns are
     tensors on the CPU.
 
-    In a job (ESPALIER_SERVERS), or where ESPALIER_PARTITIONS is set, it is the graph that these name, and the arguments are
-    not read; otherwise that of `part_config`, the JSON file that `partition_graph` has written, any number of partitions
-    in this process. `gpb` is not read, unless it is that file's path, as the user guide's example passes it.
+    In a job (ESPALIER_SERVERS), or where ESPALIER_PARTITIONS is set, it is the graph that these name, and the arguments
+    are not read; otherwise that of `part_config`, the JSON file that `partition_graph` has written, any number of
+    partitions in this process. `gpb` is not read, unless it is that file's path, as the user guide's example passes it.
     InvalidArgument: no graph is named.
     """
 
@@ -47,8 +47,8 @@ class DistGraph(ep.DistGraph):
         elif part_config is not None:
             graph = ep.DistGraph(_session.partitions_of(part_config))
         else:
-            raise ep.InvalidArgument(f"graph {graph_name!r}: the program runs in no job and ESPALIER_PARTITIONS is not set; "
-                                     "give part_config, the JSON file of partition_graph")
+            raise ep.InvalidArgument(f"graph {graph_name!r}: the program runs in no job and ESPALIER_PARTITIONS is not "
+                                     "set; give part_config, the JSON file of partition_graph")
         self._take(graph)
         _session.use_graph(self)
 

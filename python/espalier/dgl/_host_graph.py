@@ -9,8 +9,8 @@ from espalier.dgl._messages import Frame, TypedFrames, _View
 
 
 class HostGraph(Remedies):
-    """Edges and columns, to be partitioned. Counterpart of DGLGraph as far as `partition_graph` needs it: `ndata`, `edata`,
-    `nodes[t].data`, `edges(etype=)`, counts. `dgl.graph` and `dgl.heterograph` make one."""
+    """Edges and columns, to be partitioned. Counterpart of DGLGraph as far as `partition_graph` needs it: `ndata`,
+    `edata`, `nodes[t].data`, `edges(etype=)`, counts. `dgl.graph` and `dgl.heterograph` make one."""
 
     _remedies = {name: "partition it, and open it as a DistGraph" for name in
                  ("update_all", "apply_edges", "in_edges", "subgraph", "adj", "local_scope", "to", "in_degrees")}

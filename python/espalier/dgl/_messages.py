@@ -151,11 +151,11 @@ class MessagePassing(Remedies):
         self._edge_frame(etype).update(_message(func, EdgeBatch(self, etype)))
 
     def update_all(self, message_func, reduce_func, apply_node_func=None, etype=None):
-        """Sets a column of destinations to a reduction of the messages of their in-edges. reduce_func: `sum`, `mean`, `max`
-        or `min` of espalier.dgl.function."""
+        """Sets a column of destinations to a reduction of the messages of their in-edges. reduce_func: `sum`, `mean`,
+        `max` or `min` of espalier.dgl.function."""
         if not isinstance(reduce_func, Reduction):
-            refuse("update_all with a function that reduces", "use sum, mean, max or min of espalier.dgl.function, or a "
-                   "layer of espalier.nn")
+            refuse("update_all with a function that reduces", "use sum, mean, max or min of espalier.dgl.function, or "
+                   "a layer of espalier.nn")
         if apply_node_func is not None:
             refuse("update_all with a function of nodes", "change the column after the call")
         etype = self._etype(etype)

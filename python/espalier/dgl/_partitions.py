@@ -24,24 +24,24 @@ _OBJECTIVES = {"cut": "EdgeCut", "vol": "CommunicationVolume"}
 def partition_graph(g, graph_name, num_parts, out_path, num_hops=1, part_method="metis", balance_ntypes=None,
                     balance_edges=False, return_mapping=False, num_trainers_per_machine=1, objtype="cut",
                     graph_formats=None, use_graphbolt=False, seed=0):
-    """Partitions a graph and writes `out_path/graph_name.json`, the part_config that DistGraph reads; returns None, or with
-    return_mapping (nodes, edges): original ids in the order of the new ones, int64, or {type: ids}. Counterpart of DGL's
-    partition_graph, over `espalier.partition`.
+    """Partitions a graph and writes `out_path/graph_name.json`, the part_config that DistGraph reads; returns None, or
+    with return_mapping (nodes, edges): original ids in the order of the new ones, int64, or {type: ids}. Counterpart of
+    DGL's partition_graph, over `espalier.partition`.
 
-    g: what `dgl.graph` or `dgl.heterograph` of this package returned, or a DGLGraph. Columns keep their names; those called
-    train_mask, val_mask and test_mask of a node type also make its split "masks". The graph itself is written to
-    `out_path/graph_name` (format NPY of docs/graph-formats.md), which a job's `spec.graph.source` may name; partitions that
-    exist there are not made again.
+    g: what `dgl.graph` or `dgl.heterograph` of this package returned, or a DGLGraph. Columns keep their names; those
+    called train_mask, val_mask and test_mask of a node type also make its split "masks". The graph itself is written to
+    `out_path/graph_name` (format NPY of docs/graph-formats.md), which a job's `spec.graph.source` may name; partitions
+    that exist there are not made again.
 
-    part_method: "metis", "random" or "streaming". balance_edges: partitions have about as many edges, too. balance_ntypes:
-    of the node types of g, True or any value: also as many of each type. num_hops must be 1: a partition has the in-edges
-    of its nodes. num_trainers_per_machine, graph_formats and use_graphbolt are not read.
+    part_method: "metis", "random" or "streaming". balance_edges: partitions have about as many edges, too.
+    balance_ntypes: of the node types of g, True or any value: also as many of each type. num_hops must be 1: a
+    partition has the in-edges of its nodes. num_trainers_per_machine, graph_formats and use_graphbolt are not read.
     """
     if num_hops != 1:
         refuse(f"num_hops={num_hops}", "a partition has its nodes' in-edges, and the servers have the rest")
     if part_method not in _ALGORITHMS or objtype not in _OBJECTIVES:
-        raise ep.InvalidArgument(f"part_method {part_method!r}, objtype {objtype!r}; expected metis, random or streaming, and "
-                                 "cut or vol")
+        raise ep.InvalidArgument(f"part_method {part_method!r}, objtype {objtype!r}; expected metis, random or "
+                                 "streaming, and cut or vol")
     out = pathlib.Path(out_path)
     source = out / graph_name
     nodes, edges, splits = _arrays_of(g)

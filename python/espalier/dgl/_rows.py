@@ -38,8 +38,8 @@ class PartitionPolicy:
 
 
 class Column(Remedies):
-    """A column: `column[ids]` reads rows as a tensor, on the CPU. `split`: the NodesOfSplit or EdgesOfSplit that it is the
-    mask of, or None."""
+    """A column: `column[ids]` reads rows as a tensor, on the CPU. `split`: the NodesOfSplit or EdgesOfSplit that it is
+    the mask of, or None."""
 
     _remedies = {"local_partition": "rows of any partition are read by their ids"}
 
@@ -99,8 +99,8 @@ class _SplitMask:
 class Columns:
     """`g.ndata`: columns by name, of one node or edge type.
 
-    A graph whose type has one split has columns train_mask, val_mask and test_mask, uint8 [n], even if nothing is stored
-    under these names: they are its parts, by which `node_split` divides without reading a mask.
+    A graph whose type has one split has columns train_mask, val_mask and test_mask, uint8 [n], even if nothing is
+    stored under these names: they are its parts, by which `node_split` divides without reading a mask.
     """
 
     def __init__(self, graph, frame, kind, number):
@@ -111,7 +111,9 @@ class Columns:
 
     def _splits(self):
         """Names of the splits of this type's nodes; edges have theirs as lists, not by ids."""
-        return [row[1] for row in self._graph._core.node_splits if row[0] == self._number] if self._kind == "node" else []
+        if self._kind != "node":
+            return []
+        return [row[1] for row in self._graph._core.node_splits if row[0] == self._number]
 
     def _split_of(self, name):
         """The part that a mask's column stands for. Where columns are stored, they make the split "masks"."""
@@ -142,8 +144,8 @@ class Columns:
             return Column(self._graph, source, self._policy(), split)
         if split is None:
             if name in PART_OF_MASK and self._splits():
-                raise ep.NotFound(f"there is no column {name!r}, and of several splits ({', '.join(self._splits())}) none "
-                                  "is meant by it: give node_split an espalier.NodesOfSplit(split, part)")
+                raise ep.NotFound(f"there is no column {name!r}, and of several splits ({', '.join(self._splits())}) "
+                                  "none is meant by it: give node_split an espalier.NodesOfSplit(split, part)")
             return Column(self._graph, self._frame[name], self._policy())  # raises NotFound with the names
         schema = self._graph._schema
         mask = _SplitMask(name, self._policy().get_size(), lambda: self._graph._core.split_nodes(
@@ -167,11 +169,11 @@ class Columns:
 class DistTensor(Column):
     """A tensor whose rows lie on the graph servers. Counterpart of DGL's DistTensor, over espalier.DistTensor.
 
-    shape: [rows, ...]. With as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), it has
-    a row for each of them and can be one of its columns; otherwise rows of its own. Every rank makes the same tensors in the
-    same order, with init_func all ranks together: init_func(shape, dtype) -> tensor is called for pieces of rows, on rank
-    0. Without it rows are 0. persistent: the rows stay after this object. is_gdata and attach are not read: an assignment,
-    `g.ndata[name] = tensor`, makes it a column.
+    shape: [rows, ...]. With as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), it
+    has a row for each of them and can be one of its columns; otherwise rows of its own. Every rank makes the same
+    tensors in the same order, with init_func all ranks together: init_func(shape, dtype) -> tensor is called for pieces
+    of rows, on rank 0. Without it rows are 0. persistent: the rows stay after this object. is_gdata and attach are not
+    read: an assignment, `g.ndata[name] = tensor`, makes it a column.
     """
 
     def __init__(self, shape, dtype=None, name=None, init_func=None, part_policy=None, persistent=False, is_gdata=True,
@@ -213,8 +215,8 @@ def _policy_of(graph, num_rows):
                 for number in range(len(types))]
     found = [policy for policy in policies if policy.get_size() == num_rows]
     if len(found) > 1:
-        raise ep.InvalidArgument(f"{num_rows} rows are those of {', '.join(policy.policy_str for policy in found)}; give "
-                                 "part_policy=g.get_node_partition_policy(ntype) or g.get_edge_partition_policy(etype)")
+        raise ep.InvalidArgument(f"{num_rows} rows are those of {', '.join(policy.policy_str for policy in found)}; "
+                                 "give part_policy=g.get_node_partition_policy(ntype), or that of an edge type")
     return found[0] if found else None
 
 

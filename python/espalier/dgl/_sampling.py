@@ -28,9 +28,10 @@ def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, 
                      use_graphbolt=False):
     """Samples in-edges of nodes, other ones in every call. Counterpart of DGL's distributed.sample_neighbors.
 
-    nodes: ids or {node type: ids}, which may repeat: a node's edges are sampled once. fanout: number of in-edges of each
-    node and edge type, -1 for all, or {edge type: number}. prob: an edge column with weights, or a mask. The same program
-    with the same `dgl.seed` samples the same edges, under every partitioning. etype_sorted and use_graphbolt are not read.
+    nodes: ids or {node type: ids}, which may repeat: a node's edges are sampled once. fanout: number of in-edges of
+    each node and edge type, -1 for all, or {edge type: number}. prob: an edge column with weights, or a mask. The same
+    program with the same `dgl.seed` samples the same edges, under every partitioning. etype_sorted and use_graphbolt
+    are not read.
     """
     return Frontier(g, ep.sample_neighbors(g, _distinct(nodes), fanout_of(fanout), edge_dir, prob, replace,
                                            seed=_session.next_seed(g)))
@@ -79,18 +80,19 @@ def _check_rank(graph, rank, trainer_ids):
     if rank is not None and rank != graph.rank():
         refuse("another rank's share", "each rank asks for its own")
     if trainer_ids is not None:
-        refuse("shares by node_trainer_ids and edge_trainer_ids", "force_even=False gives each rank the nodes of its own "
-               "partitions")
+        refuse("shares by node_trainer_ids and edge_trainer_ids", "force_even=False gives each rank the nodes of its "
+               "own partitions")
 
 
 def node_split(nodes, partition_book=None, ntype="_N", rank=None, force_even=True, node_trainer_ids=None):
     """Returns this rank's share of nodes: int64 [n]. Counterpart of DGL's node_split, without communication.
 
-    nodes: a mask of the nodes (`g.ndata["train_mask"]`, a DistTensor, an array or a tensor), or an espalier.NodesOfSplit.
-    force_even: shares differ in size by at most one; otherwise each rank gets the nodes of its own partitions.
+    nodes: a mask of the nodes (`g.ndata["train_mask"]`, a DistTensor, an array or a tensor), or an
+    espalier.NodesOfSplit. force_even: shares differ in size by at most one; otherwise each rank gets the nodes of its
+    own partitions.
 
-    A tensor that this returns for a part of a split, given as it is to DistNodeDataLoader, stands for the part: the ranks
-    take the batches of `espalier.DistNodeDataLoader` over it, each its share.
+    A tensor that this returns for a part of a split, given as it is to DistNodeDataLoader, stands for the part: the
+    ranks take the batches of `espalier.DistNodeDataLoader` over it, each its share.
     """
     graph, source, ntype = _items(nodes, partition_book, ntype, lambda g: g.num_nodes(ntype))
     _check_rank(graph, rank, node_trainer_ids)

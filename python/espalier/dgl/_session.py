@@ -35,7 +35,8 @@ def initialize(ip_config=None, max_queue_size=None, net_type=None, num_worker_th
 
     Nothing is started, and no argument is read: the job that runs the program says where servers and ranks are
     (docs/programs.md), and without a job the process is alone. What the other arguments tune, DGL's transport and its
-    format of graphs, is not there. FailedPrecondition: DGL_ROLE is "server"; Espalier's servers are programs of their own.
+    format of graphs, is not there. FailedPrecondition: DGL_ROLE is "server"; Espalier's servers are programs of their
+    own.
     """
     if os.environ.get("DGL_ROLE") == "server":
         raise ep.FailedPrecondition("DGL_ROLE is server: servers are the programs espalier-graph-server, which "
@@ -52,8 +53,8 @@ def initialize(ip_config=None, max_queue_size=None, net_type=None, num_worker_th
 
 
 def exit_client():
-    """Leaves the process group, if one was used, and forgets the graph. Counterpart of DGL's exit_client; ranks need not
-    end together, and servers go on."""
+    """Leaves the process group, if one was used, and forgets the graph. Counterpart of DGL's exit_client; ranks need
+    not end together, and servers go on."""
     if _session.group is not None:
         _session.group.leave()
     _session.graph = _session.group = None

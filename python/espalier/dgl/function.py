@@ -1,5 +1,6 @@
-"""DGL's built-in functions of messages: `copy_u("h", "m")`, `u_dot_v("h", "h", "score")`, `sum("m", "h")` and their like,
-for `apply_edges` and `update_all` of blocks and pair graphs. u is the source of an edge, v its destination, e the edge."""
+"""DGL's built-in functions of messages: `copy_u("h", "m")`, `u_dot_v("h", "h", "score")`, `sum("m", "h")` and their
+like, for `apply_edges` and `update_all` of blocks and pair graphs. u is the source of an edge, v its destination, e the
+edge."""
 
 import collections
 

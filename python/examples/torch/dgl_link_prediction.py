@@ -1,5 +1,5 @@
-"""Link prediction on Cora by a script as DGL's users write them: learnable rows of nodes, an edge loader with negatives,
-and `import dgl` changed to `import espalier.dgl as dgl`.
+"""Link prediction on Cora by a script as DGL's users write them: learnable rows of nodes, an edge loader with
+negatives, and `import dgl` changed to `import espalier.dgl as dgl`.
 
     ESPALIER_PARTITIONS=parts/KEY python dgl_link_prediction.py
 

@@ -193,7 +193,8 @@ class Sampling(unittest.TestCase):
     def test_several_types(self):
         papers = torch.tensor([5, 3])
         numbers = {WRITES: 1, CITES: 2, LIKES_PAPERS: 0, LIKES_AUTHORS: 0}
-        frontier = dgl.distributed.sample_etype_neighbors(typed, {"paper": papers}, [numbers[etype] for etype in typed.canonical_etypes])
+        fanouts = [numbers[etype] for etype in typed.canonical_etypes]
+        frontier = dgl.distributed.sample_etype_neighbors(typed, {"paper": papers}, fanouts)
         self.assertLessEqual(frontier.num_edges(WRITES), 2)
         self.assertLessEqual(frontier.num_edges(CITES), 4)
         self.assertEqual(frontier.num_edges(LIKES_PAPERS), 0)

@@ -158,7 +158,8 @@ class Partitions(unittest.TestCase):
             ids = local.ndata[dgl.NID]
             self.assertTrue(torch.equal(ids[inner], book.partid2nids(part)))
             self.assertTrue(torch.equal(node_feats["_N/feat"], torch.from_numpy(cora.features)[nodes[ids[inner]]]))
-            self.assertEqual(sorted(edge_feats["_N:_E:_N/number"].tolist()), sorted(edges[local.edata[dgl.EID]].tolist()))
+            numbers = edge_feats["_N:_E:_N/number"]
+            self.assertEqual(sorted(numbers.tolist()), sorted(edges[local.edata[dgl.EID]].tolist()))
             pairs = torch.stack([nodes[ids[ends]] for ends in local.edges()], 1)
             np.testing.assert_array_equal(pairs, cora.edges.T[edges[local.edata[dgl.EID]]])
             seen += edges[local.edata[dgl.EID]].tolist()

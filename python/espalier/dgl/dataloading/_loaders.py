@@ -32,8 +32,8 @@ class _Iterable:
 
 
 class DistDataLoader(_Iterable, ep.DistDataLoader):
-    """Batches of a dataset, made by collate_fn. Counterpart of DGL's DistDataLoader, over espalier.DistDataLoader: collate_fn
-    gets a batch's rows as one array or tensor, in the thread of the loop. queue_size is not read."""
+    """Batches of a dataset, made by collate_fn. Counterpart of DGL's DistDataLoader, over espalier.DistDataLoader:
+    collate_fn gets a batch's rows as one array or tensor, in the thread of the loop. queue_size is not read."""
 
     def __init__(self, dataset, batch_size, shuffle=False, collate_fn=None, drop_last=False, queue_size=None):
         super().__init__(dataset, batch_size, shuffle=shuffle, collate_fn=collate_fn, drop_last=drop_last,
@@ -67,15 +67,15 @@ class _NodeLoader(_Loader, ep.DistNodeDataLoader):
                 self._blocks(batch))
 
 
-def DistNodeDataLoader(g, nids, graph_sampler, device=None, *, batch_size=1, shuffle=False, drop_last=False,  # noqa: N802
-                       queue_size=None, seed=None, **options):
+def DistNodeDataLoader(g, nids, graph_sampler, device=None, *, batch_size=1, shuffle=False,  # noqa: N802
+                       drop_last=False, queue_size=None, seed=None, **options):
     """Returns a loader of mini-batches (input nodes, output nodes, blocks). Counterpart of DGL's DistNodeDataLoader.
 
-    nids: this rank's nodes, ids or {node type: ids}; what `node_split` returned for a part of a split makes the batches of
-    espalier.DistNodeDataLoader over that part with batch_size x ranks seeds, and so those of the C++ trainer. A node that
-    repeats within a batch is one seed of it. graph_sampler: of this module, or any object with `sample(g, seeds)`, which
-    is called in the thread of the loop. batch_size: of one rank. device: of ids and blocks. seed: None for that of
-    `dgl.seed`. Others are espalier.DistNodeDataLoader's.
+    nids: this rank's nodes, ids or {node type: ids}; what `node_split` returned for a part of a split makes the batches
+    of espalier.DistNodeDataLoader over that part with batch_size x ranks seeds, and so those of the C++ trainer. A node
+    that repeats within a batch is one seed of it. graph_sampler: of this module, or any object with `sample(g, seeds)`,
+    which is called in the thread of the loop. batch_size: of one rank. device: of ids and blocks. seed: None for that
+    of `dgl.seed`. Others are espalier.DistNodeDataLoader's.
     """
     seed = _session.loader_seed() if seed is None else seed
     nodes, is_of_all_ranks = _seeds(nids)
@@ -116,19 +116,19 @@ def _repeat(nodes):
 
 
 class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
-    """Mini-batches (input nodes, pair graph, blocks), and with a negative_sampler (input nodes, pair graph, negative graph,
-    blocks). Counterpart of DGL's DistEdgeDataLoader.
+    """Mini-batches (input nodes, pair graph, blocks), and with a negative_sampler (input nodes, pair graph, negative
+    graph, blocks). Counterpart of DGL's DistEdgeDataLoader.
 
-    eids: this rank's edges, ids or {edge type: ids}, what `edge_split` returned, or an espalier.EdgesOfSplit, whose batches
-    all ranks take together. graph_sampler: of blocks, or what as_edge_prediction_sampler returned. exclude: None, "self",
-    "reverse_id" or "reverse_types": seed edges, and their reverses, are not sampled in the batch. Reverses are found by
-    their ends, so that reverse_eids is not read. seed: None for that of `dgl.seed`. Others are
+    eids: this rank's edges, ids or {edge type: ids}, what `edge_split` returned, or an espalier.EdgesOfSplit, whose
+    batches all ranks take together. graph_sampler: of blocks, or what as_edge_prediction_sampler returned. exclude:
+    None, "self", "reverse_id" or "reverse_types": seed edges, and their reverses, are not sampled in the batch.
+    Reverses are found by their ends, so that reverse_eids is not read. seed: None for that of `dgl.seed`. Others are
     espalier.DistEdgeDataLoader's.
     """
 
     def __init__(self, g, eids, graph_sampler, device=None, *, batch_size=1, shuffle=False, drop_last=False,
-                 queue_size=None, exclude=None, reverse_eids=None, reverse_etypes=None, negative_sampler=None, seed=None,
-                 **options):
+                 queue_size=None, exclude=None, reverse_eids=None, reverse_etypes=None, negative_sampler=None,
+                 seed=None, **options):
         self._device = device
         if isinstance(graph_sampler, EdgePredictionSampler):
             given = graph_sampler.options

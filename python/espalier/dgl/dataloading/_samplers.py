@@ -33,8 +33,8 @@ class BlockSampler(Sampler):
 
 
 class NeighborSampler(BlockSampler):
-    """Samples the in-edges of each node independently, in one layer for each fan-out, the first layer first. Counterpart
-    of DGL's NeighborSampler and MultiLayerNeighborSampler.
+    """Samples the in-edges of each node independently, in one layer for each fan-out, the first layer first.
+    Counterpart of DGL's NeighborSampler and MultiLayerNeighborSampler.
 
     fanouts: numbers of in-edges of each edge type, -1 for all, or {edge type: number}. prob: edge column with weights;
     mask: with values that are not 0 for edges that may be sampled. prefetch_node_feats, prefetch_labels: columns that a
@@ -93,15 +93,16 @@ class MultiLayerFullNeighborSampler(NeighborSampler):
 
 
 class LaborSampler(NeighborSampler):
-    """LABOR-0: nodes share random numbers, so that a batch has fewer nodes. Counterpart of DGL's LaborSampler. For loaders
-    alone."""
+    """LABOR-0: nodes share random numbers, so that a batch has fewer nodes. Counterpart of DGL's LaborSampler. For
+    loaders alone."""
 
     def __init__(self, fanouts, edge_dir="in", prob=None, importance_sampling=0, layer_dependency=False,
                  batch_dependency=1, prefetch_node_feats=None, prefetch_labels=None, prefetch_edge_feats=None,
                  output_device=None):
         if importance_sampling != 0 or batch_dependency != 1:
             refuse("LABOR with importance_sampling or batch_dependency", "LABOR-0 is there: importance_sampling=0")
-        super().__init__(fanouts, edge_dir, prob, None, False, prefetch_node_feats, prefetch_labels, prefetch_edge_feats)
+        super().__init__(fanouts, edge_dir, prob, None, False, prefetch_node_feats, prefetch_labels,
+                         prefetch_edge_feats)
         self.layer_dependency = layer_dependency
 
     def _of_espalier(self):

@@ -16,9 +16,9 @@ class DistEmbedding(Remedies, ep.DistEmbedding):
         ...
         optimizer.step()
 
-    num_embeddings: with as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), a row for
-    each of them. init_func(shape, dtype) -> tensor is called for pieces of rows, on rank 0, when the rows are created: at
-    the first use, on all ranks together, after their optimizer. Without it rows are 0.
+    num_embeddings: with as many rows as one node or edge type of the newest DistGraph (or with `part_policy`), a row
+    for each of them. init_func(shape, dtype) -> tensor is called for pieces of rows, on rank 0, when the rows are
+    created: at the first use, on all ranks together, after their optimizer. Without it rows are 0.
     """
 
     _remedies = {"weight": "rows are read by their ids: emb[ids]", "data": "rows are read by their ids: emb[ids]",

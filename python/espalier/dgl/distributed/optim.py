@@ -1,5 +1,5 @@
-"""Sparse optimizers (dgl.distributed.optim). As DGL's they take the mean of the gradients of a row that was read several
-times in a step."""
+"""Sparse optimizers (dgl.distributed.optim). As DGL's they take the mean of the gradients of a row that was read
+several times in a step."""
 
 from espalier import optim
 from espalier.dgl._absent import Remedies, module_getattr
