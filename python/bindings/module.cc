@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   espalier::python::BindEmbeddings(m);
   espalier::python::BindAudit(m);
   espalier::python::BindKernels(m);
+  espalier::python::BindCertificates(m);
 }

@@ -61,5 +61,6 @@ from espalier.sampling import (
     to_block,
 )
 from espalier.saved import list_saved_tensors, load_tensors, remove_saved_tensors, save_tensors
+from espalier.serving import serve
 from espalier.splits import EdgeShare, NodeShare, edge_split, node_split
 from espalier.tensor import DistTensor

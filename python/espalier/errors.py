@@ -86,11 +86,12 @@ def from_code(code, message):
     return _BY_CODE.get(code, EspalierError)(message)
 
 
+# By exit code of a program (docs/exit-codes.md).
 _BY_EXIT_CODE = {64: InvalidArgument, 65: InvalidArgument, 74: Unavailable, 75: Cancelled, 77: PermissionDenied}
 
 
-def from_exit_code(code, message):
-    """Returns the exception of a program that ended with `code` (docs/exit-codes.md), which has that exit code."""
-    error = _BY_EXIT_CODE.get(code, Internal)(message)
-    error._exit_code = code
+def from_exit_code(exit_code, message):
+    """Returns the exception of a program that ended with an error; its `exit_code` is the program's."""
+    error = _BY_EXIT_CODE.get(exit_code, Internal)(message)
+    error._exit_code = exit_code
     return error

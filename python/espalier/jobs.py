@@ -1,7 +1,6 @@
 """Jobs on this machine, and the results of jobs."""
 
 import collections
-import ctypes
 import json
 import os
 import pathlib
@@ -15,7 +14,6 @@ import numpy as np
 
 from espalier import errors, programs
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Seconds that a run has to save a checkpoint and end its processes after Ctrl-C, before it is killed.
 _GRACE_SECONDS = 60
 
@@ -53,7 +51,7 @@ def run(job, output, *, program=None, resume=False, restart=False, set=None, acc
 
 def _run(command, show):
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               start_new_session=True, preexec_fn=_end_with(os.getpid()))
+                               start_new_session=True, preexec_fn=programs.end_with_this_thread())
     last_lines = collections.deque(maxlen=40)
 
     def read():
@@ -80,18 +78,6 @@ def _run(command, show):
         process.stderr.close()
     if code != 0:
         raise errors.from_exit_code(code, "".join(last_lines).strip() or f"espalier run ended with {code}")
-
-
-def _end_with(parent):
-    """Returns what a child calls to get SIGTERM when this process, or the thread that waits for it, ends."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def in_the_child():
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it has ended already
-            os._exit(75)
-
-    return in_the_child
 
 
 class Results:

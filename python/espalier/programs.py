@@ -1,10 +1,14 @@
 """Espalier's programs: of this installation, or of ESPALIER_BIN."""
 
+import ctypes
 import os
 import pathlib
 import shutil
+import signal
 
 from espalier.errors import NotFound
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def path(name="espalier"):
@@ -20,3 +24,15 @@ def path(name="espalier"):
         raise NotFound(f"there is no program {name!r} in {folder or f'{packaged.parent} or PATH'}; set ESPALIER_BIN to the "
                        "folder of Espalier's programs")
     return found
+
+
+def end_with_this_thread():
+    """Returns a `preexec_fn` by which a child gets SIGTERM when the thread that starts it, or this process, ends."""
+    prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
+
+    def in_the_child():
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it has ended already
+            os._exit(75)
+
+    return in_the_child

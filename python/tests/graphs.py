@@ -1,6 +1,5 @@
-"""Partitioned graphs whose arrays are known, made once for a test module, and graph servers over them."""
+"""Partitioned graphs whose arrays are known, made once for a test module."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -8,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 import unittest
 
 import numpy as np
@@ -125,31 +123,6 @@ def open_publications(folder, counts=(2, 3)):
     source = publications.write(folder / "publications")
     parts = folder / "publications-partitions"
     return publications, {count: ep.DistGraph(partition(source, "NPY", count, parts)) for count in counts}
-
-
-@contextlib.contextmanager
-def graph_servers(partitions, count, folder):
-    """Serves every partition; yields (addresses, processes)."""
-    processes, addresses = [], []
-    try:
-        for number in range(count):
-            ready = folder / f"ready-{number}"
-            ready.unlink(missing_ok=True)
-            processes.append(subprocess.Popen(
-                [str(BIN / "espalier-graph-server"), "--partitions", str(partitions), "--partition", str(number),
-                 "--ready-file", str(ready)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        for number, process in enumerate(processes):
-            ready, deadline = folder / f"ready-{number}", time.monotonic() + 120
-            while not ready.exists():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"graph server {number} is not ready; exit code {process.returncode}")
-                time.sleep(0.01)
-            addresses.append(json.loads(ready.read_text())["address"])
-        yield addresses, processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def pairs_of(g, edges, source_type=None, destination_type=None):

@@ -79,13 +79,13 @@ class Classes(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 30)
 
     def test_a_server_that_does_not_answer(self):
-        with graphs.graph_servers(partitions, 2, folder) as (addresses, servers):
+        with ep.serve(partitions) as servers:
             environment = {"ESPALIER_ACCESS": "rpc", "ESPALIER_CALL_SECONDS": "1"}
-            served = ep.DistGraph(servers=addresses, environment=environment)
-            for server in servers:
+            served = ep.DistGraph(servers=servers.addresses, environment=environment)
+            for server in servers.processes:
                 server.send_signal(signal.SIGSTOP)
             self.check(lambda: served.in_degrees([0, 2700]), ep.DeadlineExceeded, TimeoutError, "")
-            for server in servers:
+            for server in servers.processes:
                 server.send_signal(signal.SIGCONT)
             self.assertEqual(len(served.in_degrees([0, 2700])), 2)
 
@@ -175,15 +175,15 @@ class Processors(unittest.TestCase):
 
 class Forks(unittest.TestCase):
     def test_a_child_cannot_use_the_graph_and_its_parent_can(self):
-        with graphs.graph_servers(partitions, 2, folder) as (addresses, _):
-            served = ep.DistGraph(servers=addresses, environment={"ESPALIER_ACCESS": "rpc"})
+        with ep.serve(partitions) as servers:
+            served = ep.DistGraph(servers=servers.addresses, environment={"ESPALIER_ACCESS": "rpc"})
             loader = ep.DistNodeDataLoader(served, TRAIN, ep.NeighborSampler([2]), batch_size=70)
             tensor = ep.DistTensor.create(served, 4, name="zeros", persistent=True)
             self.assertEqual(len(list(loader)), 2)
             for _ in range(2):
                 child = os.fork()
                 if child == 0:
-                    os._exit(self.in_child(served, loader, tensor, addresses))
+                    os._exit(self.in_child(served, loader, tensor, servers.addresses))
                 self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
                 self.assertEqual(len(served.in_degrees([0, 2700])), 2)
                 self.assertEqual(len(list(loader)), 2)

@@ -95,7 +95,7 @@ class Interrupts(unittest.TestCase):
 
     def servers(self):
         partitions = graphs.partition(graphs.CORA, "OGB", 2, folder)
-        return self.enterContext(graphs.graph_servers(partitions, 2, folder))[0]
+        return self.enterContext(ep.serve(partitions)).addresses
 
     def await_file(self, path, *processes):
         deadline = time.monotonic() + 120

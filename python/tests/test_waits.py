@@ -18,7 +18,7 @@ TRAIN = ep.NodesOfSplit("public", "train")
 
 
 def setUpModule():
-    global cora, folder, partitions
+    global cora, partitions
     folder = graphs.make_folder()
     cora, partitions = graphs.Cora(), graphs.partition(graphs.CORA, "OGB", 2, folder)
 
@@ -34,7 +34,8 @@ class Waits(unittest.TestCase):
     def setUp(self):
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs this behind &
         self.addCleanup(signal.signal, signal.SIGINT, previous)
-        self.addresses, self.servers = self.enterContext(graphs.graph_servers(partitions, 2, folder))
+        served = self.enterContext(ep.serve(partitions))
+        self.addresses, self.servers = served.addresses, served.processes
         self.addCleanup(self.resume)
         self.g = ep.DistGraph(servers=self.addresses, environment={"ESPALIER_ACCESS": "rpc"})
 
