@@ -7,7 +7,7 @@
 #   build.sh helm     helm, helm-unittest
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
-#   build.sh torch-python  bin/python of a virtual environment with PyTorch and PyTorch Geometric
+#   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric and the Kubernetes client
 #                        (python/tests/torch/requirements.txt; 2.2 GB to download, 3.6 GB on disk)
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #

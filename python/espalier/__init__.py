@@ -15,6 +15,7 @@ from espalier import processor  # before the extension module is loaded
 from espalier import audit, checkpoint, ends, optim, programs
 from espalier._core import __version__
 from espalier.block import EID, NID, Block, LinkBatch, MiniBatch
+from espalier.cluster import Job, job, submit
 from espalier.collate import DistDataLoader
 from espalier.dataloading import (
     DistEdgeDataLoader,
