@@ -32,6 +32,7 @@ struct HttpResponse {
   HttpHeaders headers;    // names in lower case
   std::string body;       // empty where it went to SendOptions::into
   size_t bytes_into = 0;  // of SendOptions::into that were written
+  std::string method;     // of the request, where the sender has set it
 
   // The value of the first header of that (lower-case) name; null where there is none.
   const std::string* Header(std::string_view name) const;

@@ -8,6 +8,7 @@
 
 #include "services/base/ascii.h"
 #include "services/storage/s3/bucket.h"
+#include "services/storage/s3/responses.h"
 
 namespace espalier::storage {
 namespace {
@@ -53,11 +54,12 @@ bool IsOneOf(const std::string& code, std::initializer_list<const char*> codes) 
 }
 
 // A 404 of a web server or a proxy. Answers to HEAD have no body and may be S3's.
-bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 && error.is_page; }
+bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 && (error.is_page || error.is_bare); }
 
 void ReadPage(const HttpResponse& response, S3Error& error) {
   error.message = ReasonInBody(response.body);
   error.is_page = !error.message.empty();
+  error.is_bare = response.body.empty() && response.method == "GET" && !HasHeaderOfS3(response);
 }
 
 StatusCode CodeOf(const S3Error& error) {

@@ -2,6 +2,7 @@
 
 #include <pugixml.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -24,13 +25,15 @@ bool IsWebPage(const std::string& body) {
   return beginning.find("<!doctype html") != std::string::npos || beginning.find("<html") != std::string::npos;
 }
 
+Status NoS3Service() {
+  return Unimplemented(
+      "a web page answers, not an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where there is "
+      "no document");
+}
+
 // The root element, which must have that name.
 Result<pugi::xml_node> RootOf(pugi::xml_document& document, const std::string& body, std::string_view name) {
-  if (IsWebPage(body)) {
-    return Unimplemented(
-        "a web page answers, not an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where there is "
-        "no document");
-  }
+  if (IsWebPage(body)) return NoS3Service();
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
   if (!parsed) return DataLoss(std::string("the service's answer is no XML: ") + parsed.description());
   const pugi::xml_node root = document.document_element();
@@ -39,6 +42,18 @@ Result<pugi::xml_node> RootOf(pugi::xml_document& document, const std::string& b
 }
 
 }  // namespace
+
+bool HasHeaderOfS3(const HttpResponse& response) {
+  return std::any_of(response.headers.begin(), response.headers.end(),
+                     [](const auto& header) { return header.first.starts_with("x-amz"); });
+}
+
+// An object of a bucket may be a web page, too: then S3 says in headers that it is S3.
+Status CheckSender(const HttpResponse& response) {
+  const std::string* const type = response.Header("content-type");
+  const bool is_page = type != nullptr && ToLowerAscii(*type).starts_with("text/html");
+  return is_page && !HasHeaderOfS3(response) ? NoS3Service() : Status();
+}
 
 Result<uint64_t> ContentLengthOf(const HttpResponse& response) {
   const std::string* const text = response.Header("content-length");

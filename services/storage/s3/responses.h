@@ -12,6 +12,11 @@
 
 namespace espalier::storage {
 
+// Whether some header's name begins with "x-amz".
+bool HasHeaderOfS3(const HttpResponse& response);
+// Unimplemented where a 2xx answer is a web page: text/html without any header of S3.
+Status CheckSender(const HttpResponse& response);
+
 // Of a 2xx answer to HEAD or GET of a whole object.
 Result<uint64_t> ContentLengthOf(const HttpResponse& response);
 

@@ -9,6 +9,7 @@
 
 #include "services/base/hash.h"
 #include "services/base/sha256.h"
+#include "services/storage/s3/responses.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::storage {
@@ -160,6 +161,7 @@ HttpResponse S3Client::ExplainRefusalOfHead(HttpResponse response, const S3Bucke
   Result<HttpResponse> explained = SendOnce(http, request.operation, options);
   if (!explained.ok()) return response;
   const bool is_refusal = explained->status >= 300 && explained->status != 416;
+  if (!is_refusal && !CheckSender(*explained).ok()) return *std::move(explained);
   if (is_refusal && (response.status == 400 || !IsAboutTheObject(ErrorOf(*explained)))) return *std::move(explained);
   if (explained->status < 500 && explained->status != 429) traits_.SetKnown(bucket.name);
   return response;
@@ -171,6 +173,7 @@ Result<HttpResponse> S3Client::SendOnce(const HttpRequest& request, const std::s
   const Timer timer;
   const SteadyTime sent = options_.clock->Now();
   Result<HttpResponse> response = transport_->Send(request, options);
+  if (response.ok()) response->method = request.method;
   NoteAnswer(response.status(), sent, options.stall_timeout);
   if (options_.metrics == nullptr) return response;
   RequestRecord record{.operation = operation,
@@ -205,6 +208,9 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, Ht
   }
   if (response.status < 200 || response.status >= 300) {
     return JudgeRefusal(bucket, call, response, credentials, progress);
+  }
+  if (Status sender = CheckSender(response); !sender.ok()) {
+    return {Outcome::Next::kReturn, std::move(sender).While(call.doing)};
   }
   RememberWorkingRequest(bucket, progress);
   Status checked = call.check ? call.check(response) : Status();

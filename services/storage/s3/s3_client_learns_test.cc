@@ -150,6 +150,40 @@ TEST_F(S3ClientTest, AsksWhyHeadFindsNothingOnce) {
   EXPECT_EQ(service_->sent()[4].method, "HEAD");
 }
 
+// S3 explains a refused GET in its body; a proxy that knows no such path may say nothing at all.
+TEST_F(S3ClientTest, AnEmptyAnswerToGetIsOfNoS3Service) {
+  const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
+  service_->Answer(404);
+  service_->Answer(404);
+  const Status empty = Send(*Client(), head).status();
+  EXPECT_EQ(empty.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(empty.message(), HasSubstr("the service answered 404; this is no answer of an S3 service: check "
+                                         "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3"));
+  service_->Answer(404);
+  service_->Answer(404, "", {{"x-amz-request-id", "R1"}});
+  EXPECT_EQ(Send(*Client(), head)->status, 404) << "some stores explain nothing";
+  service_->Answer(404);
+  EXPECT_EQ(Send(*Client(), {.request = DeleteObjectRequest("k"), .known_statuses = {404}})->status, 404);
+}
+
+TEST_F(S3ClientTest, APageThatAnswersEveryPathIsOfNoS3Service) {
+  const HttpHeaders page = {{"content-type", "text/html; charset=utf-8"}, {"etag", "\"1\""}, {"content-length", "6"}};
+  const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
+  service_->Answer(200, "", page);
+  EXPECT_EQ(Send(*Client(), head).status().code(), StatusCode::kUnimplemented);
+  service_->Answer(404);  // to HEAD
+  service_->Answer(206, "<h", page);
+  EXPECT_EQ(Send(*Client(), head).status().code(), StatusCode::kUnimplemented);
+  service_->Answer(200, "<html>", page);
+  const Status status = Refused(*Client());
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), HasSubstr("a web page answers, not an S3 service: check spec.storage.s3.endpoint"));
+  HttpHeaders object = page;
+  object.emplace_back("x-amz-request-id", "R1");
+  service_->Answer(200, "<html>", object);
+  EXPECT_TRUE(Send(*Client()).ok()) << "an object that is a page";
+}
+
 TEST_F(S3ClientTest, BelievesHeadWhereNothingExplainsIt) {
   service_->Answer(404);
   service_->Fail(Unavailable("reset"));

@@ -282,6 +282,8 @@ TEST_F(S3StoreTest, LeavesOutWhatNoStoreCouldName) {
 TEST_F(S3StoreTest, ListingNothingIsNoMissingObject) {
   auto script = std::make_shared<ScriptedTransport>();
   script->Answer(404);
+  EXPECT_EQ(Store(script).List("").status().code(), StatusCode::kUnimplemented);
+  script->Answer(404, "", {{"x-amz-request-id", "R1"}});
   const Status status = Store(script).List("").status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(status.message(), HasSubstr("check the endpoint"));

@@ -15,6 +15,8 @@ quirks:
   silent-region=NAME  the same without naming the region in a header: 400, and HEAD has no body (Garage)
   bucket=NAME       only that bucket exists
   web-server        404 with a web page to every request: no S3 at all
+  empty-server      404 with nothing to every request
+  page-server       200 with a web page to every request (an application of one page)
   no-delete         403 to every deletion (credentials without s3:DeleteObject)
 """
 
@@ -49,10 +51,15 @@ class Refusal(Exception):
         self.body = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>'
 
 
-class WebPage(Refusal):
-    def __init__(self):
-        super().__init__(404, "", "", [("Content-Type", "text/html")])
-        self.body = "<!DOCTYPE html><html><head><title>404 Not Found</title></head></html>"
+class OtherService(Refusal):
+    """An answer of a server that is no S3 service."""
+
+    def __init__(self, status, title):
+        super().__init__(status, "", "", [("Content-Type", "text/html")] if title else [])
+        self.body = f"<!DOCTYPE html><html><head><title>{title}</title></head></html>" if title else ""
+
+
+OTHER_SERVICES = {"web-server": (404, "404 Not Found"), "empty-server": (404, ""), "page-server": (200, "Welcome")}
 
 
 class Store:
@@ -70,8 +77,8 @@ class Store:
 
     def check(self, request, bucket):
         """Raises what the quirks refuse before the operation is looked at."""
-        if "web-server" in self.quirks:
-            raise WebPage
+        for quirk in OTHER_SERVICES.keys() & set(self.quirks):
+            raise OtherService(*OTHER_SERVICES[quirk])
         for quirk in ("region", "silent-region"):
             region = self.value_of(quirk)
             signed_for = re.search(r"Credential=[^/]+/\d+/([^/]+)/s3", request.headers.get("Authorization", ""))
@@ -189,13 +196,15 @@ class Handler(BaseHTTPRequestHandler):
         query = dict(parse_qsl(url.query, keep_blank_values=True))
         bucket, _, key = unquote(url.path).lstrip("/").partition("/")
         store = self.server.store
+        own_headers = [("x-amz-request-id", "MOCK1")]
         try:
             with store.lock:
                 store.check(self, bucket)
                 status, content, headers = self.serve(store, bucket, key, query, body)
         except Refusal as refusal:
             status, content, headers = refusal.status, refusal.body, refusal.headers
-        self.write(status, content.encode() if isinstance(content, str) else content, headers)
+            own_headers = [] if isinstance(refusal, OtherService) else own_headers
+        self.write(status, content.encode() if isinstance(content, str) else content, [*headers, *own_headers])
 
     def serve(self, store, bucket, key, query, body):
         if self.command == "PUT":
@@ -216,7 +225,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.log.write(f"{self.command} {self.path} {status} {notable}\n")
             self.server.log.flush()
         self.send_response(status)
-        for name, value in [*headers, ("x-amz-request-id", "MOCK1")]:
+        for name, value in headers:
             self.send_header(name, value)
         if status != 204:
             self.send_header("Content-Length", str(len(content)))

@@ -70,7 +70,9 @@ class StoreQuirks(Scenario):
 
     def test_what_the_store_is_makes_no_bad_input(self):
         commands = self.commands_at("s3://nowhere/graph")
-        for quirk, words in (("bucket=tests", "create the bucket first"), ("web-server", "check spec.storage.s3.endpoint")):
+        for quirk, words in (("bucket=tests", "create the bucket first"), ("web-server", "check spec.storage.s3.endpoint"),
+                             ("empty-server", "check spec.storage.s3.endpoint"),
+                             ("page-server", "check spec.storage.s3.endpoint")):
             self.start_store(quirk)
             for command in commands:
                 done = espalier(*command, env=self.environment)
