@@ -108,10 +108,23 @@ class StoreQuirks(Scenario):
         graph = self.generate("--nodes", 80000, "--edges", 80000, "--features", 64)
         done = self.partition(graph, "NPY")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        completions = [line for line in self.requests() if line.startswith("POST") and "uploadId=" in line]
+        self.completed_without_checksums("partitions/")
+
+    def completed_without_checksums(self, folder):
+        completions = [line for line in self.requests() if line.startswith("POST") and "uploadId=" in line and folder in line]
         self.assertTrue(completions, "no object was large enough")
         for line in completions:
             self.assertNotIn("x-amz-checksum", line)
+
+    def test_checkpoints_above_one_part_go_there_too_and_are_read_back(self):
+        self.start_store("composite-only")
+        done = self.run_in_store(training__model__hiddenSize=1024, checkpoint={"every": {"epochs": 1}})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.completed_without_checksums("run/checkpoints/")
+        for command in ("ls", "inspect", "verify"):
+            done = espalier("checkpoint", command, "s3://tests/run", env=self.environment)
+            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
+            self.assertIn("epoch 1", done.stdout, command)
 
     def test_a_store_without_checksums_in_another_region(self):
         self.start_store("no-checksums,no-checksum-mode,region=eu-central-1")
