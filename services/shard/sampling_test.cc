@@ -170,5 +170,18 @@ TEST_F(ShardSamplingTest, NamesColumnsAndBadWeights) {
               HasSubstr("one number for each edge"));
 }
 
+TEST_F(ShardSamplingTest, ARelationWithoutEdgesNeedsNoWeights) {
+  graph::SourceGraph source = SourceOf(edges);
+  source.schema = *graph::GraphSchema::Make({"n"}, {{"n", "full", "n"}, {"n", "none", "n"}});
+  source.edges.push_back({.sources = Tensor::Zeros(DType::kU32, {0}), .destinations = Tensor::Zeros(DType::kU32, {0})});
+  const testing::TestGraph typed = testing::MakeTestGraph(source, 2, 0);
+  HopQuery query = Query(3, false, "w");
+  query.relations.push_back({.edge_type = EdgeTypeId(1), .fanout = 3, .destinations = all});
+  const auto sample = typed.graph->SampleInEdges(query, Soon());
+  ASSERT_TRUE(sample.ok()) << sample.status().ToString();
+  EXPECT_GT(sample->relations[0].sources.size(), 0u);
+  EXPECT_EQ(sample->relations[1].sources.size(), 0u);
+}
+
 }  // namespace
 }  // namespace espalier::shard

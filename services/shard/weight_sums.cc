@@ -17,6 +17,7 @@ constexpr int64_t kRowsPerTask = 4096;
 }  // namespace
 
 Result<WeightSums::Sums> WeightSums::Get(EdgeTypeId type, const std::string& column) {
+  if (partition_.in_edges[type.value].indices.num_elements() == 0) return Sums();
   MutexLock lock(&mutex_);
   const std::pair<uint16_t, std::string> key(type.value, column);
   const auto found = built_.find(key);

@@ -18,7 +18,8 @@ class WeightSums {
 
   explicit WeightSums(const graph::Partition& partition) : partition_(partition) {}
 
-  // NotFound names the columns that exist; InvalidArgument the first weight that is negative or not finite;
+  // Null where the partition has no edges of the type, with the column or without. NotFound names the columns that
+  // exist; InvalidArgument the first weight that is negative or not finite;
   // ResourceExhausted where there is no memory for the sums. What is wrong with a column is remembered too.
   Result<Sums> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -170,6 +170,7 @@ class FitCheck {
       if (!is_drawn[type]) continue;
       const ColumnHeader* const header = EdgeColumn(EdgeTypeId(type), name);
       if (header == nullptr) {
+        if (graph_.num_edges[type] == 0) continue;  // nothing is drawn
         Add(path, NameOf(EdgeTypeId(type)) + " has no column '" + name +
                       "', and spec.training.sampling.layers draws its edges: add the column, or give the edge type "
                       "the fanout 0");

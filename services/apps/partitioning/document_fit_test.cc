@@ -16,6 +16,12 @@ using ::testing::StartsWith;
 
 Tensor Column(DType dtype, std::vector<int64_t> shape = {0}) { return Tensor::Zeros(dtype, std::move(shape)); }
 
+graph::EdgeSet OneEdge() {
+  graph::EdgeSet edges;
+  edges.sources = edges.destinations = Tensor::FromVector(std::vector<uint32_t>{0});
+  return edges;
+}
+
 // Authors write papers, papers cite papers; every edge has a "strength", who wrote when is known ("year").
 graph::SourceGraph LibraryWithWeights() {
   graph::SourceGraph graph;
@@ -25,7 +31,7 @@ graph::SourceGraph LibraryWithWeights() {
   graph.nodes[1].columns["feat"] = Column(DType::kF32, {0, 4});
   graph.nodes[1].columns["topic"] = Column(DType::kI64, {0, 1});
   graph.nodes[1].columns["since"] = Column(DType::kI32);
-  graph.edges.resize(2);
+  graph.edges.resize(2, OneEdge());
   for (graph::EdgeSet& edges : graph.edges) edges.columns["strength"] = Column(DType::kF32);
   graph.edges[0].columns["year"] = Column(DType::kI64);
   graph.splits["time"][1] = {.train = {0}, .validation = {1}, .test = {2}};
@@ -118,7 +124,10 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
   EXPECT_THAT(Misfits(graph, weighted),
               ElementsAre(HasSubstr("edge type 'paper:cites:paper' has no column 'strength', and "
                                     "spec.training.sampling.layers draws its edges")));
-  // Edges that no layer draws need no weight.
+  // A relation without edges needs no weight, nor do edges that no layer draws.
+  graph::SourceGraph empty = graph;
+  empty.edges[1].sources = empty.edges[1].destinations = Column(DType::kU32);
+  EXPECT_THAT(Misfits(empty, weighted), IsEmpty());
   EXPECT_THAT(
       Misfits(graph,
               With(weighted, {{"training.sampling.layers", "[{fanout: 5, edgeTypes: [{type: cites, fanout: 0}]}]"}})),

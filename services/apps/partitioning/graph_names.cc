@@ -16,6 +16,7 @@ GraphNames NamesFor(graph::GraphSchema schema) {
   names.node_splits.resize(schema.num_node_types());
   names.edge_columns.resize(schema.num_edge_types());
   names.edge_splits.resize(schema.num_edge_types());
+  names.num_edges.resize(schema.num_edge_types());
   names.schema = std::move(schema);
   return names;
 }
@@ -140,6 +141,7 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
     for (const EdgeTypeId made : TypesMadeOf(named, makes_relations, names.schema)) {
       names.edge_columns[made.value].insert(columns.begin(), columns.end());
+      names.num_edges[made.value] += source.edges[type].num_edges();
       AddSplits(source, type, &names.edge_splits[made.value]);
     }
   }
@@ -155,6 +157,7 @@ GraphNames NamesOf(const format::Manifest& manifest) {
   }
   for (size_t type = 0; type < manifest.edge_columns.size(); ++type) {
     names.edge_columns[type] = HeadersOf(manifest.edge_columns[type]);
+    names.num_edges[type] = manifest.book.num_edges(EdgeTypeId(static_cast<uint16_t>(type)));
   }
   for (const format::SplitEntry& split : manifest.splits) {
     names.node_splits[split.node_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});

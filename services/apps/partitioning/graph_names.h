@@ -38,6 +38,7 @@ struct GraphNames {
   std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with the copies of sources' columns
   std::vector<std::map<std::string, PartSizes>> node_splits;      // by NodeTypeId
   std::vector<std::map<std::string, PartSizes>> edge_splits;      // by EdgeTypeId
+  std::vector<uint64_t> num_edges;                                // by EdgeTypeId: of the source, or the partitioning
 };
 
 // Returns the headers of a source as graph.preprocess and graph.partitions will have it: with the relations that
