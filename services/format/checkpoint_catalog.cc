@@ -215,6 +215,16 @@ Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& p
   return NotFound("no checkpoints in " + store.Describe() + (prefix.empty() ? "" : "/" + prefix));
 }
 
+Result<CheckpointManifest> ReadNamedCheckpoint(ObjectStore& store, const std::string& prefix) {
+  ASSIGN_OR_RETURN(const CheckpointPlace place, FindCheckpoints(store, prefix));
+  if (place.is_one) return ReadCheckpointManifest(store, place.prefix);
+  ASSIGN_OR_RETURN(std::vector<CheckpointListing> listings, ListCheckpoints(store, place.prefix));
+  const auto newest = std::find_if(listings.rbegin(), listings.rend(),
+                                   [](const CheckpointListing& c) { return c.state == CheckpointState::kComplete; });
+  if (newest == listings.rend()) return NotFound("no complete checkpoint in " + store.Describe());
+  return std::move(newest->manifest);
+}
+
 Status RemoveCheckpoint(ObjectStore& store, const std::string& folder) {
   RETURN_IF_ERROR(store.Delete(JoinKey(folder, kManifestKey)));
   ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(folder + "/"));

@@ -55,6 +55,10 @@ struct CheckpointPlace {
 // NotFound where there is none of the three.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
+// The manifest of the checkpoint that such a URI means: of a folder, its newest complete one's. NotFound where there is
+// none.
+Result<CheckpointManifest> ReadNamedCheckpoint(storage::ObjectStore& store, const std::string& prefix);
+
 // What is known of the bytes of checkpoints, by those who wrote or read them: OK, or why they are corrupt.
 using CheckpointVerdicts = std::map<CheckpointId, Status>;
 

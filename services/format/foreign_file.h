@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+
+#include "services/storage/object_store.h"
 
 namespace espalier::format {
 
@@ -13,13 +16,27 @@ enum class FileKind {
   kTorchScript,  // a zip archive with constants.pkl: torch.jit.save
   kPickle,       // torch.save before PyTorch 1.6, and Python's own pickles
   kZip,          // another zip archive: .npz, Keras
+  kCutZip,       // the beginning of a zip archive, whose directory is missing
   kNpy,
   kHdf5,
   kSafetensors
 };
 
-// Looks at the beginning and, of zip archives, at the directory in the last 4 MiB. Never reads a pickle.
+// The parts of a file that say what it is.
+struct FileEnds {
+  std::span<const std::byte> head;  // the first kHeadBytes, or all
+  std::span<const std::byte> tail;  // the last kTailBytes, or all
+  uint64_t size_bytes = 0;          // of the file
+
+  static constexpr size_t kHeadBytes = 16;
+  static constexpr size_t kTailBytes = size_t{4} << 20;  // the directory of a zip archive
+};
+
+// Looks at the beginning and, of zip archives, at the directory at the end. Never reads a pickle.
+FileKind DetectFileKind(const FileEnds& ends);
 FileKind DetectFileKind(std::span<const std::byte> file);
+// The same of an object in a store, of which only the ends are read.
+Result<FileKind> DetectFileKind(storage::ObjectStore& store, const std::string& key);
 
 // "a file of torch.save"; "" for kUnknown.
 std::string NameOf(FileKind kind);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/format/model_kind.h"
 #include "services/format/safetensors.h"
+#include "services/storage/memory_store.h"
 
 namespace espalier::format {
 namespace {
@@ -31,6 +33,7 @@ TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
   EXPECT_EQ(KindOf(kTorchScript), FileKind::kTorchScript);
   EXPECT_EQ(KindOf(kLegacy), FileKind::kPickle);
   EXPECT_EQ(KindOf(Archive("weights.npy")), FileKind::kZip);
+  EXPECT_EQ(KindOf(kTorchScript.substr(0, kTorchScript.size() - 4)), FileKind::kCutZip);
   EXPECT_EQ(KindOf("\x93NUMPY\x01"), FileKind::kNpy);
   EXPECT_EQ(KindOf("\x89HDF\r\n\x1a\n"), FileKind::kHdf5);
   EXPECT_EQ(KindOf(std::string("\2\0\0\0\0\0\0\0{}", 10)), FileKind::kSafetensors);
@@ -41,6 +44,33 @@ TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
         std::string("\3\0\0\0\0\0\0\0{}", 10), std::string("{\"a\": 1}")}) {
     EXPECT_EQ(KindOf(other), FileKind::kUnknown) << other;
   }
+}
+
+TEST(ForeignFileTest, OfAnObjectTheEndsSayWhatItIs) {
+  storage::MemoryStore store;
+  const auto kind_of = [&store](const std::string& key, const std::string& bytes) {
+    EXPECT_TRUE(store.PutIfAbsent(key, std::as_bytes(std::span(bytes))).ok());
+    return *DetectFileKind(store, key);
+  };
+  EXPECT_EQ(kind_of("script", kTorchScript), FileKind::kTorchScript);
+  EXPECT_EQ(kind_of("cut", kTorchScript.substr(0, 5 << 20)), FileKind::kCutZip);
+  EXPECT_EQ(kind_of("save", kTorchSave), FileKind::kTorchSave);
+  EXPECT_EQ(kind_of("tensors", std::string("\2\0\0\0\0\0\0\0{}", 10)), FileKind::kSafetensors);
+  EXPECT_EQ(kind_of("empty", ""), FileKind::kUnknown);
+  EXPECT_EQ(DetectFileKind(store, "nowhere").status().code(), StatusCode::kNotFound);
+}
+
+TEST(ForeignFileTest, ModelsNeedFilesOfTheirKind) {
+  for (const FileKind kind : {FileKind::kUnknown, FileKind::kTorchSave, FileKind::kPickle, FileKind::kZip,
+                              FileKind::kCutZip, FileKind::kNpy, FileKind::kSafetensors}) {
+    const Status status = CheckIsTorchScript(kind);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr(NameOf(kind)));
+  }
+  EXPECT_TRUE(CheckIsTorchScript(FileKind::kTorchScript).ok());
+  EXPECT_TRUE(CheckIsModelFile(FileKind::kSafetensors).ok());
+  EXPECT_THAT(CheckIsModelFile(FileKind::kTorchScript).message(), HasSubstr("spec.training.model.type: TorchScript"));
+  EXPECT_THAT(CheckIsModelFile(FileKind::kCutZip).message(), HasSubstr("cut short: this type of model reads"));
 }
 
 TEST(ForeignFileTest, SafetensorsThatAreOtherFilesAreNamed) {

@@ -28,4 +28,8 @@ Status WriteSafetensors(const Safetensors& content, storage::ObjectWriter& write
 // is wrong and where (the caller adds which file). Also refused: data that is not aligned to its element size.
 Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
+// The metadata of an object in a store, of which only the header is read: it must describe as many bytes as the object
+// has. DataLoss as above; NotFound.
+Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::ObjectStore& store, const std::string& key);
+
 }  // namespace espalier::format

@@ -29,10 +29,10 @@ Status CheckKind(std::span<const std::byte> bytes) {
                          (is_torch ? "; Python writes one with safetensors.torch.save_file" : ""));
 }
 
-Result<std::string_view> HeaderOf(std::span<const std::byte> bytes) {
-  RETURN_IF_ERROR(CheckKind(bytes));
-  if (bytes.size() < kSafetensorsLengthBytes) {
-    return DataLoss("expected at least 8 bytes of a safetensors file, found " + std::to_string(bytes.size()));
+// Of a file of `size_bytes` that begins with `bytes`: at least its first 8, or all.
+Result<uint64_t> HeaderBytesOf(std::span<const std::byte> bytes, uint64_t size_bytes) {
+  if (size_bytes < kSafetensorsLengthBytes) {
+    return DataLoss("expected at least 8 bytes of a safetensors file, found " + std::to_string(size_bytes));
   }
   uint64_t length = 0;
   for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= static_cast<uint64_t>(bytes[i]) << (8 * i);
@@ -40,11 +40,11 @@ Result<std::string_view> HeaderOf(std::span<const std::byte> bytes) {
     return DataLoss("the header promises " + std::to_string(length) + " bytes, more than the " +
                     std::to_string(kMaxHeaderBytes) + " that are allowed");
   }
-  if (length > bytes.size() - kSafetensorsLengthBytes) {
+  if (length > size_bytes - kSafetensorsLengthBytes) {
     return DataLoss("the header promises " + std::to_string(length) + " bytes, the file has " +
-                    std::to_string(bytes.size() - kSafetensorsLengthBytes) + " after its length");
+                    std::to_string(size_bytes - kSafetensorsLengthBytes) + " after its length");
   }
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()) + kSafetensorsLengthBytes, length);
+  return length;
 }
 
 Status MetadataFrom(const json& value, std::map<std::string, std::string>* metadata) {
@@ -119,27 +119,52 @@ Status CheckCover(std::vector<Entry>* entries, uint64_t data_bytes) {
                   std::to_string(data_bytes));
 }
 
-}  // namespace
+struct FileHeader {
+  std::map<std::string, std::string> metadata;
+  std::vector<Entry> entries;  // by place
+};
 
-Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
-  ASSIGN_OR_RETURN(const std::string_view text, HeaderOf(bytes));
-  const Result<json> header = ParseStrictJson(text, kMaxHeaderDepth);
-  if (!header.ok()) return DataLoss("safetensors header: " + header.status().message());
-  if (!header->is_object()) return DataLoss("the safetensors header is not a JSON object");
-
-  Safetensors content;
-  std::vector<Entry> entries;
-  for (const auto& [name, value] : header->items()) {
+// `data_bytes`: what the file has behind its header.
+Result<FileHeader> HeaderFrom(std::string_view text, uint64_t data_bytes) {
+  const Result<json> parsed = ParseStrictJson(text, kMaxHeaderDepth);
+  if (!parsed.ok()) return DataLoss("safetensors header: " + parsed.status().message());
+  if (!parsed->is_object()) return DataLoss("the safetensors header is not a JSON object");
+  FileHeader header;
+  for (const auto& [name, value] : parsed->items()) {
     if (name == "__metadata__") {
-      RETURN_IF_ERROR(MetadataFrom(value, &content.metadata));
+      RETURN_IF_ERROR(MetadataFrom(value, &header.metadata));
       continue;
     }
     ASSIGN_OR_RETURN(Entry entry, EntryFrom(name, value).While("tensor '" + name + "'"));
-    entries.push_back(std::move(entry));
+    header.entries.push_back(std::move(entry));
   }
-  const std::span<const std::byte> data = bytes.subspan(kSafetensorsLengthBytes + text.size());
-  RETURN_IF_ERROR(CheckCover(&entries, data.size()));
-  for (Entry& entry : entries) {
+  RETURN_IF_ERROR(CheckCover(&header.entries, data_bytes));
+  return header;
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::ObjectStore& store,
+                                                                   const std::string& key) {
+  ASSIGN_OR_RETURN(const storage::ObjectInfo object, store.Head(key));
+  const uint64_t first_bytes = std::min<uint64_t>(object.size_bytes, kSafetensorsLengthBytes);
+  ASSIGN_OR_RETURN(const std::string first, store.GetRange(key, {0, first_bytes}));
+  ASSIGN_OR_RETURN(const uint64_t header_bytes, HeaderBytesOf(std::as_bytes(std::span(first)), object.size_bytes));
+  ASSIGN_OR_RETURN(const std::string text, store.GetRange(key, {kSafetensorsLengthBytes, header_bytes}));
+  ASSIGN_OR_RETURN(FileHeader header, HeaderFrom(text, object.size_bytes - kSafetensorsLengthBytes - header_bytes));
+  return std::move(header.metadata);
+}
+
+Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+  RETURN_IF_ERROR(CheckKind(bytes));
+  ASSIGN_OR_RETURN(const uint64_t header_bytes, HeaderBytesOf(bytes, bytes.size()));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kSafetensorsLengthBytes, header_bytes);
+  const std::span<const std::byte> data = bytes.subspan(kSafetensorsLengthBytes + header_bytes);
+  ASSIGN_OR_RETURN(FileHeader header, HeaderFrom(text, data.size()));
+
+  Safetensors content;
+  content.metadata = std::move(header.metadata);
+  for (Entry& entry : header.entries) {
     const std::byte* const at = data.data() + entry.begin;
     if (reinterpret_cast<uintptr_t>(at) % SizeOf(entry.dtype) != 0) {
       return DataLoss("tensor '" + entry.name + "' is not aligned to its element size");

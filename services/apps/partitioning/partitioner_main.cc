@@ -18,6 +18,7 @@
 #include "services/apps/partitioning/source_values.h"
 #include "services/apps/partitioning/stop_watcher.h"
 #include "services/apps/partitioning/store_access.h"
+#include "services/apps/start_files/start_files.h"
 #include "services/base/clock.h"
 #include "services/base/exit_code.h"
 #include "services/base/failpoint.h"
@@ -55,6 +56,7 @@ struct Flags {
   int peer_timeout_seconds = 60;
   int start_timeout_seconds = 600;
   TrainedBy trained_by = TrainedBy::kEspalier;
+  bool skip_start_files = false;
   bool json = false;
 };
 
@@ -95,6 +97,8 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_flag_callback(
       "--trained-by-program", [flags] { flags->trained_by = TrainedBy::kProgram; },
       "A program of the user's trains: whether the graph has what spec.training names is not looked at");
+  app->add_flag("--skip-start-files", flags->skip_start_files,
+                "Does not look for the model, checkpoint and nodes in object storage that trainers start from");
   app->add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
@@ -252,6 +256,12 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
 
   if (const Status answers = CheckPlace(*output, "partitions"); !answers.ok()) {
     return Fail(answers, ExitCodeOfPlace(answers.code()));
+  }
+
+  // Trainers may have volumes and credentials of their own.
+  if (!flags.skip_start_files && IsTrainedByEspalier(training, flags.trained_by)) {
+    const auto error = start_files::FindStartFileError(training, start_files::SharedWithTrainers{}, access->open_store);
+    if (error.has_value()) return Fail(error->status, error->exit_code);
   }
 
   Status names;  // kept, because a document that names what is not there is no bad graph

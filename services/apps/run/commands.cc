@@ -55,8 +55,10 @@ ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const
                              const PartitionerPeers& peers) {
   const std::string name = NameOf(ChildId{Role::kPartitioner, peers.rank});
   ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
-  spec.arguments = {"--job",        site.paths.JobFile(),       "--output", partitions_uri, "--admin-listen", kAnyPort,
-                    "--ready-file", site.paths.ReadyFile(name), "--json"};
+  // `run` has looked at what the job starts from, which a resumed one does not read again.
+  spec.arguments = {
+      "--job",        site.paths.JobFile(),       "--output", partitions_uri,      "--admin-listen", kAnyPort,
+      "--ready-file", site.paths.ReadyFile(name), "--json",   "--skip-start-files"};
   if (options.has_program()) spec.arguments.push_back("--trained-by-program");
   const int threads = site.partitioner_threads > 0 ? site.partitioner_threads : peers.threads;
   if (threads > 0) Append(&spec.arguments, {"--threads", std::to_string(threads)});

@@ -97,17 +97,8 @@ std::string PositionText(const EarlierRun& earlier) {
 }
 
 Result<std::string> PositionTextOf(const storage::StoreLocation& named) {
-  ASSIGN_OR_RETURN(const format::CheckpointPlace place, format::FindCheckpoints(*named.store, named.prefix));
-  if (place.is_one) {
-    ASSIGN_OR_RETURN(const format::CheckpointManifest manifest,
-                     format::ReadCheckpointManifest(*named.store, place.prefix));
-    return PositionIn(manifest);
-  }
-  EarlierRun there;
-  ASSIGN_OR_RETURN(there.checkpoints, format::ListCheckpoints(*named.store, place.prefix));
-  const format::CheckpointListing* newest = there.NewestCheckpoint();
-  if (newest == nullptr) return NotFound("no complete checkpoint in " + named.store->Describe());
-  return PositionIn(newest->manifest);
+  ASSIGN_OR_RETURN(const format::CheckpointManifest manifest, format::ReadNamedCheckpoint(*named.store, named.prefix));
+  return PositionIn(manifest);
 }
 
 std::string NewestPositionText(const storage::StoreLocation& prefix) {

@@ -18,8 +18,8 @@
 #include "services/apps/run/run_state.h"
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/shell_word.h"
-#include "services/apps/run/start_files.h"
 #include "services/apps/run/store_probe.h"
+#include "services/apps/start_files/start_files.h"
 #include "services/job/job_warnings.h"
 #include "services/sampler/batches/audit.h"
 #include "services/telemetry/process.h"
@@ -303,9 +303,10 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   }
   // A run that is resumed has read them, and goes on with its own checkpoints.
   if (!options.resume && !options.roles.has_program()) {
-    const Status starts = CheckStartFiles(job->training, options.runs_on, stores->open_for_words);
-    if (starts.code() == StatusCode::kNotFound) return Failed(starts);
-    if (!starts.ok()) return Failed(ExitCodeOfPlace(starts.code()), starts.message());
+    const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
+                                                 .credentials = true};
+    const auto error = start_files::FindStartFileError(job->training, shared, stores->open_for_words);
+    if (error.has_value()) return Failed(error->exit_code, error->status.message());
   }
   if (const Status cleared = folder->RemoveRunFiles(); !cleared.ok()) return Failed(cleared);
   std::unique_ptr<TlsFiles> tls;

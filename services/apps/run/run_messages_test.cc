@@ -153,9 +153,16 @@ TEST_F(RunMessagesTest, WhatAJobStartsFromIsThereBeforeTheGraphIsCut) {
   }
   fs::create_directory(root_ / "chosen");
   std::ofstream(root_ / "chosen/node.npy") << "what it holds, trainers see";
-  const Said said = Run(
-      {"training.model.uri=" + (root_ / "chosen/node.npy").string(), "output.nodesUri=" + (root_ / "chosen").string()});
+  const Said said = Run({"output.nodesUri=" + (root_ / "chosen").string()});
   EXPECT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
+}
+
+TEST_F(RunMessagesTest, AModelFileOfAnotherKindIsNamedBeforeTheGraphIsCut) {
+  std::ofstream(root_ / "model.pt") << "\x93NUMPY and more";
+  const Said said = Run({"training.model.uri=" + (root_ / "model.pt").string()});
+  EXPECT_EQ(said.outcome.code, ExitCode::kBadInput);
+  EXPECT_THAT(said.outcome.error, AllOf(HasSubstr("spec.training.model.uri: "), HasSubstr("model.pt is a .npy array")));
+  EXPECT_THAT(said.lines, Not(HasSubstr("partitioning")));
 }
 
 }  // namespace

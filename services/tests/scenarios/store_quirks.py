@@ -5,8 +5,9 @@ import socket
 import subprocess
 import sys
 import unittest
+from urllib.request import Request, urlopen
 
-from harness import CORA, SOURCE, Scenario, espalier, job
+from harness import BIN, CORA, SOURCE, Scenario, espalier, job
 
 MOCK = SOURCE / "services/storage/testing/mock_s3.py"
 
@@ -125,6 +126,27 @@ class StoreQuirks(Scenario):
             done = espalier("checkpoint", command, "s3://tests/run", env=self.environment)
             self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
             self.assertIn("epoch 1", done.stdout, command)
+
+    def cut_with_model(self, uri):
+        document = job(CORA, "OGB", output={"uri": "s3://tests/run", "save": ["Predictions"]},
+                       training__task={"type": "NodeClassification", "label": "node-label", "split": "public"})
+        document["spec"]["training"]["model"] = {"type": "TorchScript", "uri": uri}
+        return subprocess.run([str(BIN / "espalier-partitioner"), "--job", str(self.write_job(document)), "--output",
+                               str(self.dir / "cut")], env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def test_the_partitioner_looks_at_what_trainers_start_from(self):
+        self.start_store("plain")
+        done = self.cut_with_model("s3://tests/models/nowhere.pt")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("spec.training.model.uri: there is no object s3://tests/models/nowhere.pt", done.stderr)
+        endpoint = self.environment["AWS_ENDPOINT_URL_S3"]
+        for name, content, words in (("a.npy", b"\x93NUMPY\x01\0 and more", "is a .npy array: expected a TorchScript archive"),
+                                     ("cut.pt", b"PK\x03\x04 constants.pkl", "is the beginning of a zip archive")):
+            urlopen(Request(f"{endpoint}/tests/{name}", content, method="PUT")).close()
+            done = self.cut_with_model(f"s3://tests/{name}")
+            self.assertEqual(done.returncode, 65, done.stderr)
+            self.assertIn(f"spec.training.model.uri: s3://tests/{name} {words}", done.stderr)
+            self.assertNotIn("phase started", done.stderr)
 
     def test_a_store_without_checksums_in_another_region(self):
         self.start_store("no-checksums,no-checksum-mode,region=eu-central-1")

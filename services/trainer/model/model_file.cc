@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "services/format/foreign_file.h"
+#include "services/format/model_kind.h"
 #include "services/storage/object_key.h"
 #include "services/trainer/model/parameters.h"
 
@@ -96,17 +96,6 @@ Status CheckProperties(const ModelFile& file, const std::map<std::string, std::s
   return names_relations ? CheckScorerRelations(file, expected) : Status();
 }
 
-// Files of PyTorch and others, which people give for a model file of Espalier's.
-Status CheckModelFileKind(const std::string& where, std::span<const std::byte> file) {
-  const format::FileKind kind = format::DetectFileKind(file);
-  if (kind == format::FileKind::kUnknown || kind == format::FileKind::kSafetensors) return Status();
-  const bool is_script = kind == format::FileKind::kTorchScript;
-  return InvalidArgument(where + " is " + format::NameOf(kind) + ": " +
-                         (is_script ? "spec.training.model.type: TorchScript reads it; " : "") +
-                         "this type of model reads what a run has written into model/ (*.safetensors)" +
-                         (is_script ? "" : "; a PyTorch module of one's own is a model of type TorchScript"));
-}
-
 }  // namespace
 
 Result<storage::StoreLocation> OpenModelFile(const std::string& uri, const storage::StoreSettings& settings) {
@@ -132,16 +121,13 @@ Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
   if (!got.ok()) return got.status().While(reading);
   auto bytes = std::make_shared<const std::string>(*std::move(got));
   const std::span<const char> view(bytes->data(), bytes->size());
-  RETURN_IF_ERROR(CheckModelFileKind(model.where, std::as_bytes(view)));
+  const Status kind = format::CheckIsModelFile(format::DetectFileKind(std::as_bytes(view)));
+  if (!kind.ok()) return Status(kind.code(), model.where + " " + kind.message());
   Result<format::Safetensors> content = format::ReadSafetensors(std::as_bytes(view), bytes);
   if (!content.ok()) return content.status().While(reading);
   model.content = *std::move(content);
-  const auto format = model.content.metadata.find("format");
-  if (format == model.content.metadata.end() || format->second != "espalier-model-1") {
-    return InvalidArgument(model.where +
-                           " is no model file of ours: expected \"format\": \"espalier-model-1\" in its metadata, as "
-                           "the model/*.safetensors of a run have it");
-  }
+  const Status ours = format::CheckIsModelFile(model.content.metadata);
+  if (!ours.ok()) return Status(ours.code(), model.where + " " + ours.message());
   return model;
 }
 

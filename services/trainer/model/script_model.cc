@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "services/base/random_purpose.h"
-#include "services/format/foreign_file.h"
+#include "services/format/model_kind.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/model/collective_error.h"
 #include "services/trainer/model/model_error.h"
@@ -315,21 +315,8 @@ class ScriptModel final : public Model {
   std::vector<int64_t> widths_;  // by layer; while the module is probed, of the layers before
 };
 
-// Files that are given for TorchScript: what they are, and what to do.
-Status CheckModuleKind(const ModuleFile& file) {
-  const format::FileKind kind = format::DetectFileKind(std::as_bytes(std::span(file.archive)));
-  if (kind == format::FileKind::kUnknown || kind == format::FileKind::kTorchScript) return Status();
-  std::string remedy;
-  if (kind == format::FileKind::kTorchSave || kind == format::FileKind::kPickle) {
-    remedy = ", which needs the Python that wrote it; load it there and write torch.jit.script(module).save(PATH)";
-  } else if (kind == format::FileKind::kSafetensors) {
-    remedy = ": weights without a program; a model of Espalier's own needs its spec.training.model.type";
-  }
-  return InvalidArgument("is " + format::NameOf(kind) + remedy + ": expected a TorchScript archive");
-}
-
 Result<ScriptModule> LoadModule(const ModuleFile& file) {
-  RETURN_IF_ERROR(CheckModuleKind(file));
+  RETURN_IF_ERROR(format::CheckIsTorchScript(format::DetectFileKind(std::as_bytes(std::span(file.archive)))));
   try {
     std::istringstream stream(file.archive);
     return torch::jit::load(stream, torch::kCPU);
