@@ -152,6 +152,20 @@ class TrainerRun {
          reason + (cannot_stop ? "; early stopping cannot act, and training ends after the last epoch" : ""));
   }
 
+  // A relation set without edges has been reported.
+  void WarnOfNoEdges() {
+    if (CountEdges(parts_.sampling, graph_.neighbors.book()) == 0) return;
+    const job::Sampling& sampling = job_.training.sampling;
+    std::string reason = ": look at the direction of the edges and at spec.training.sampling";
+    if (!sampling.seed_time.empty()) {
+      reason = ": every in-edge is later than the time of its seed in column '" + sampling.seed_time +
+               "' (spec.training.sampling.seedTime), in another unit perhaps";
+    } else if (!sampling.draw.weight_column.empty()) {
+      reason = ": every in-edge that layers reach has the weight 0 in column '" + sampling.draw.weight_column + "'";
+    }
+    Warn("no neighbor was drawn in a whole epoch, and each node was trained by itself" + reason);
+  }
+
   // Before the work, so that a folder nobody may write to is known at once.
   Status OpenFiles() {
     Status status;
@@ -312,6 +326,7 @@ class TrainerRun {
     loop.on_computed = options_.on_computed;
     loop.on_progress = options_.on_progress;
     loop.on_stopped = options_.on_stopped;
+    loop.on_no_edges = [this] { WarnOfNoEdges(); };
     loop.start = start_.has_value() ? &start_->snapshot : nullptr;
     loop.snapshots = checkpoints_.get();
     loop.learnable = learnable_.get();

@@ -36,6 +36,15 @@ Result<NamedTensors> CopyOf(const NamedTensors& tensors) {
   }
 }
 
+bool HasEdges(const sampler::MiniBatch& batch) {
+  for (const sampler::BatchLayer& layer : batch.layers) {
+    for (const sampler::Block& block : layer.blocks) {
+      if (!block.indices.empty()) return true;
+    }
+  }
+  return false;
+}
+
 // From on_computing to on_computed.
 class Computing {
  public:
@@ -131,6 +140,7 @@ class Loop {
       if (save_at_end && next_step_ < options_.steps_per_epoch) Save();
     }
     report_.loss = MeanLoss();
+    RETURN_IF_ERROR(LookForEdges());
     if (const Status validated = Validate(); !validated.ok()) {
       // Somebody was asked to stop in the middle of an evaluation, on which all ranks agree as on any error of it: all
       // of the epoch's steps are kept, and whoever goes on evaluates first.
@@ -138,6 +148,17 @@ class Loop {
     }
     report_.total_seconds = seconds_before + timer.Seconds();
     return EndEpoch(save_at_end);
+  }
+
+  // Not beside the gradients of each step: one answer is enough.
+  Status LookForEdges() {
+    // Nothing was trained here yet, or the model reads no edges.
+    if (!has_edges_.has_value() || options_.relations.empty()) return Status();
+    if (std::exchange(has_looked_for_edges_, true)) return Status();
+    float num_with_edges = *has_edges_ ? 1 : 0;
+    RETURN_IF_ERROR(collective_.AllReduceSum(std::span(&num_with_edges, 1), options_.timeouts.ForCollective()));
+    if (num_with_edges == 0 && options_.on_no_edges) options_.on_no_edges();
+    return Status();
   }
 
   void CountStep(const SecondsSplit& seconds) {
@@ -271,6 +292,7 @@ class Loop {
     report_.seconds.wait += wait_timer.Seconds();
     Status own = next.ok() ? Status() : next.status();
     BatchTensors batch = next.ok() ? *std::move(next) : EmptyBatch(options_.relations, data_);
+    has_edges_ = has_edges_.value_or(false) || HasEdges(batch.batch);
     if (options_.learnable != nullptr) own = JoinLearnable(own, &batch, data);
 
     gradients_.Clear();
@@ -442,6 +464,8 @@ class Loop {
   // have whole tables among them; then a step that is given up ends the run as any failure does.
   const bool keeps_buffers_;
   NamedTensors buffers_before_;
+  std::optional<bool> has_edges_;  // some mini-batch of this rank; none before the first step
+  bool has_looked_for_edges_ = false;
   bool is_given_up_ = false;  // the step, which counts as not begun
   int64_t evaluations_since_best_ = 0;
 };

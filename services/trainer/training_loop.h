@@ -55,7 +55,10 @@ struct LoopOptions {
   PhaseTracker* phases = nullptr;                      // outlives the loop; may be null
   std::function<void()> on_computing, on_computed;     // may be empty; around what a step computes
   std::function<void()> on_progress;                   // may be empty; while a snapshot waits for memory
-  std::function<void()> on_stopped;                    // may be empty; what the last checkpoint needs is in memory
+  // May be empty. On every rank, after the first epoch that is trained here, where no mini-batch of any rank had an
+  // edge.
+  std::function<void()> on_no_edges;
+  std::function<void()> on_stopped;  // may be empty; what the last checkpoint needs is in memory
 };
 
 enum class LoopEnd { kAllEpochs, kEarlyStopping, kStopRequested };

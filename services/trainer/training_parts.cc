@@ -77,6 +77,14 @@ std::vector<int64_t> WidthsRead(const Parts& parts) {
 
 }  // namespace
 
+uint64_t CountEdges(const sampler::SamplingSpec& sampling, const graph::PartitionBook& book) {
+  uint64_t count = 0;
+  for (const std::vector<EdgeTypeId>& layer : RelationsOf(sampling)) {
+    for (const EdgeTypeId type : layer) count += book.num_edges(type);
+  }
+  return count;
+}
+
 ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts) {
   ModelOptions options;
   options.model = training.model;
@@ -142,6 +150,11 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     parts.warnings = parts.edges->label_warnings;
     const bool lacks_labels = parts.edges->target.label.empty() && parts.unmeasurable.empty();
     if (lacks_labels) parts.unmeasurable = "the edges have no column '" + training.task.label + "'";
+  }
+  if (!parts.sampling.layers.empty() && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
+    parts.warnings.push_back("the relations that spec.training.sampling.layers draws have no edge" +
+                             std::string(job::IsOfEdges(training.task.type) ? " that is not held out" : "") +
+                             ": each node is trained by itself");
   }
   if (file.has_value()) {
     RunFacts facts;

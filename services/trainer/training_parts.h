@@ -27,8 +27,11 @@ struct Parts {
   std::string unmeasurable;                   // why no metric can be computed; empty: it can
   std::vector<std::string> scorer_relations;  // RunFacts
   uint64_t chunk_nodes = 0;                   // evaluated at once
-  std::vector<std::string> warnings;          // what is worth telling of the labels; the same on every rank
+  std::vector<std::string> warnings;          // what is worth telling of labels and edges; the same on every rank
 };
+
+// Edges of the relations that layers draw.
+uint64_t CountEdges(const sampler::SamplingSpec& sampling, const graph::PartitionBook& book);
 
 ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts);
 

@@ -100,6 +100,80 @@ TEST(WarningsTest, ATrainingPartOfOneClassIsNamed) {
                           "'node-label' (0): a model learns nothing from them"));
 }
 
+job::DistTraining RegressionJob() {
+  job::DistTraining job = Job();
+  job.training.task.type = job::TaskType::kNodeRegression;
+  job.training.evaluation.metric = job::Metric::kMeanSquaredError;
+  return job;
+}
+
+TEST(WarningsTest, TargetsThatAreAllTheSameAreNamed) {
+  graph::SourceGraph source = CommunityGraph();
+  const auto num_nodes = static_cast<int64_t>(source.nodes[0].count);
+  Tensor& column = source.nodes[0].columns.at(graph::kLabelColumn);
+  column = Tensor::FromVector(std::vector<float>(source.nodes[0].count, 3.5F));
+  EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = 2}).warnings,
+              ElementsAre("split 'random': all training nodes that have a target have the same one in column "
+                          "'node-label': a model learns nothing but that number"));
+  std::vector<float> targets(2 * source.nodes[0].count, 1);
+  for (size_t i = 0; i < targets.size(); i += 2) targets[i] = static_cast<float>(i % 7);
+  column = Tensor::FromVector(targets, {num_nodes, 2});
+  EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = 2}).warnings,
+              ElementsAre(HasSubstr("in column 'node-label' in 1 value of 2 (1): a model learns")));
+}
+
+TEST(WarningsTest, ClassesOfSeveralWithoutAPositiveAreNamed) {
+  graph::SourceGraph source = CommunityGraph();
+  const std::vector<uint64_t> test = SplitOf(source).test;
+  // Class 1 has no positive, class 2 only in the test part.
+  std::vector<float> labels(4 * source.nodes[0].count, 0);
+  for (size_t node = 0; node < source.nodes[0].count; ++node) {
+    labels[4 * node] = static_cast<float>(node % 2);
+    labels[4 * node + 3] = static_cast<float>(node % 3 == 0);
+  }
+  labels[4 * test.front() + 2] = 1;
+  source.nodes[0].columns.at(graph::kLabelColumn) =
+      Tensor::FromVector(labels, {static_cast<int64_t>(source.nodes[0].count), 4});
+  job::DistTraining job = Job();
+  job.training.task.multi_label = true;
+  job.training.evaluation.metric = job::Metric::kMicroF1;
+  EXPECT_THAT(
+      TrainSmall(source, job, {.trainers = 2}).warnings,
+      ElementsAre("split 'random': no node has 1 class of the 4 in column 'node-label' (1): look at the column, "
+                  "unless they are meant to exist",
+                  HasSubstr("no training node has 1 class of column 'node-label' that validation or test nodes "
+                            "have (2)")));
+}
+
+TEST(WarningsTest, AGraphWithoutEdgesIsNamed) {
+  graph::SourceGraph source = CommunityGraph();
+  source.edges[0] = {.sources = Tensor::Zeros(DType::kU32, {0}), .destinations = Tensor::Zeros(DType::kU32, {0})};
+  EXPECT_THAT(
+      TrainSmall(source, Job(), {.trainers = 2}).warnings,
+      ElementsAre("the relations that spec.training.sampling.layers draws have no edge: each node is trained by "
+                  "itself"));
+}
+
+TEST(WarningsTest, EdgesThatAreAllLaterThanTheirSeedsAreNamedOnce) {
+  graph::SourceGraph source = CommunityGraph();
+  source.nodes[0].columns["since"] = Tensor::FromVector(std::vector<int64_t>(source.nodes[0].count, 2020));
+  const std::vector<int64_t> times(source.edges[0].num_edges(), 1'577'836'800);  // seconds, not years
+  source.edges[0].columns["when"] = Tensor::FromVector(times);
+  job::DistTraining job = Job();
+  job.training.sampling.draw.time_column = job.graph.time_column = "when";
+  job.training.sampling.seed_time = "since";
+  job.training.evaluation.neighborhood = job::EvaluationNeighborhood::kSampled;
+  for (const uint32_t trainers : {1u, 2u}) {
+    EXPECT_THAT(
+        TrainSmall(source, job, {.trainers = trainers}).warnings,
+        ElementsAre("no neighbor was drawn in a whole epoch, and each node was trained by itself: every in-edge "
+                    "is later than the time of its seed in column 'since' (spec.training.sampling.seedTime), in "
+                    "another unit perhaps"));
+  }
+  source.edges[0].columns["when"] = Tensor::FromVector(std::vector<int64_t>(times.size(), 2019));
+  EXPECT_THAT(TrainSmall(source, job).warnings, IsEmpty());
+}
+
 TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
   graph::SourceGraph parts = CommunityGraph();
   const std::vector<uint64_t> test = SplitOf(parts).test;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -22,6 +23,12 @@ size_t IndexOf(graph::SplitPartName part) { return static_cast<size_t>(part); }
 
 std::string PluralOf(uint64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : noun == "class" ? "es" : "s");
+}
+
+void SetBit(int64_t bit, std::vector<uint64_t>* words) {
+  const auto word = static_cast<size_t>(bit) / 64;
+  if (words->size() <= word) words->resize(word + 1);
+  (*words)[word] |= uint64_t{1} << (bit % 64);
 }
 
 uint64_t CountBits(const std::vector<uint64_t>& words) {
@@ -50,20 +57,43 @@ LabelCensus::LabelCensus(LossKind kind, std::string split, std::string column, s
 void LabelCensus::Add(graph::SplitPartName part, const torch::Tensor& labels) {
   Part& counts = parts_[IndexOf(part)];
   counts.rows += static_cast<uint64_t>(labels.size(0));
-  if (kind_ != LossKind::kCrossEntropy) {
-    if (labels.numel() == 0) return;
-    const torch::Tensor has_label = torch::isnan(labels).logical_not().reshape({labels.size(0), -1}).any(1);
-    counts.labelled += static_cast<uint64_t>(has_label.sum().item<int64_t>());
-    return;
+  if (kind_ == LossKind::kCrossEntropy) {
+    AddClasses(labels, &counts);
+  } else if (labels.numel() > 0) {
+    AddColumns(part, labels.reshape({labels.size(0), -1}), &counts);
   }
+}
+
+void LabelCensus::AddClasses(const torch::Tensor& labels, Part* counts) {
   const torch::Tensor classes = labels.contiguous();
   for (const int64_t value : std::span(classes.data_ptr<int64_t>(), static_cast<size_t>(classes.numel()))) {
     if (value < 0) continue;
-    const auto word = static_cast<size_t>(value) / 64;
-    if (counts.classes.size() <= word) counts.classes.resize(word + 1);
-    counts.classes[word] |= uint64_t{1} << (value % 64);
+    SetBit(value, &counts->classes);
     largest_class_ = std::max(largest_class_, value);
-    ++counts.labelled;
+    ++counts->labelled;
+  }
+}
+
+void LabelCensus::AddColumns(graph::SplitPartName part, const torch::Tensor& labels, Part* counts) {
+  const torch::Tensor is_label = torch::isnan(labels).logical_not();
+  counts->labelled += static_cast<uint64_t>(is_label.any(1).sum().item<int64_t>());
+  const int64_t width = labels.size(1);
+  largest_class_ = std::max(largest_class_, width - 1);
+  if (kind_ == LossKind::kBinaryCrossEntropy) {
+    const torch::Tensor has_positive = (labels > 0).any(0).contiguous();
+    for (int64_t c = 0; c < width; ++c) {
+      if (has_positive.data_ptr<bool>()[c]) SetBit(c, &counts->classes);
+    }
+  } else if (part == graph::SplitPartName::kTrain) {
+    ranges_.resize(static_cast<size_t>(width));
+    const torch::Tensor targets = labels.contiguous();
+    const std::span values(targets.data_ptr<float>(), static_cast<size_t>(targets.numel()));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float value = values[i];
+      if (std::isnan(value)) continue;
+      Range& range = ranges_[i % ranges_.size()];
+      range = {std::min(range.least, value), std::max(range.most, value)};
+    }
   }
 }
 
@@ -85,7 +115,8 @@ Status LabelCensus::MergeOverRanks(collective::Collective& collective, std::chro
       parts_[part].labelled += static_cast<uint64_t>(of_rank[2 + 2 * part]);
     }
   }
-  return largest_class_ < 0 ? Status() : MergeClasses(collective, timeout);
+  if (largest_class_ < 0) return Status();
+  return kind_ == LossKind::kSquaredError ? MergeRanges(collective, timeout) : MergeClasses(collective, timeout);
 }
 
 Status LabelCensus::MergeClasses(collective::Collective& collective, std::chrono::seconds timeout) {
@@ -103,6 +134,19 @@ Status LabelCensus::MergeClasses(collective::Collective& collective, std::chrono
   return Status();
 }
 
+Status LabelCensus::MergeRanges(collective::Collective& collective, std::chrono::seconds timeout) {
+  ranges_.resize(static_cast<size_t>(largest_class_) + 1);
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                   collective.AllGather(std::as_bytes(std::span(ranges_)), Deadline::After(timeout)));
+  for (size_t at = 0; at < all.size(); at += sizeof(Range)) {
+    Range of_rank;
+    std::memcpy(&of_rank, all.data() + at, sizeof(of_rank));
+    Range& range = ranges_[at / sizeof(Range) % ranges_.size()];
+    range = {std::min(range.least, of_rank.least), std::max(range.most, of_rank.most)};
+  }
+  return Status();
+}
+
 Status LabelCensus::CheckTraining() const {
   const Part& train = parts_[IndexOf(graph::SplitPartName::kTrain)];
   if (train.rows == 0 || train.labelled > 0) return Status();
@@ -113,7 +157,7 @@ Status LabelCensus::CheckTraining() const {
 
 std::vector<std::string> LabelCensus::Warnings() const {
   std::vector<std::string> warnings;
-  for (std::string text : {UnlabelledText(), AbsentText(), UntrainedText(), OneClassText()}) {
+  for (std::string text : {UnlabelledText(), AbsentText(), UntrainedText(), OneClassText(), OneTargetText()}) {
     if (!text.empty()) warnings.push_back(std::move(text));
   }
   return warnings;
@@ -134,13 +178,22 @@ std::string LabelCensus::UnlabelledText() const {
 }
 
 std::string LabelCensus::AbsentText() const {
-  if (largest_class_ < 0) return "";
+  if (largest_class_ < 0 || kind_ == LossKind::kSquaredError) return "";
   std::vector<uint64_t> seen(parts_.front().classes.size());
   for (const Part& part : parts_) {
     for (size_t word = 0; word < seen.size(); ++word) seen[word] |= part.classes[word];
   }
   const uint64_t occurring = CountBits(seen);
   if (occurring == static_cast<uint64_t>(num_classes())) return "";
+  if (kind_ == LossKind::kBinaryCrossEntropy) {
+    std::vector<uint64_t> absent(seen.size());
+    for (int64_t c = 0; c < num_classes(); ++c) {
+      if ((seen[static_cast<size_t>(c) / 64] >> (c % 64) & 1) == 0) SetBit(c, &absent);
+    }
+    return "split '" + split_ + "': no " + row_ + " has " + PluralOf(CountBits(absent), "class") + " of the " +
+           std::to_string(num_classes()) + " in column '" + column_ + "' (" + FirstClasses(absent) +
+           "): look at the column, unless they are meant to exist";
+  }
   return "the largest class in column '" + column_ + "' is " + std::to_string(largest_class_) +
          ", so that the model has " + std::to_string(num_classes()) + " outputs, of which " +
          PluralOf(occurring, "class") + " occur" + (occurring == 1 ? "s" : "") + " in split '" + split_ + "' (" +
@@ -148,7 +201,7 @@ std::string LabelCensus::AbsentText() const {
 }
 
 std::string LabelCensus::UntrainedText() const {
-  if (largest_class_ < 0) return "";
+  if (largest_class_ < 0 || kind_ == LossKind::kSquaredError) return "";
   std::vector<uint64_t> untrained(parts_.front().classes.size());
   for (size_t word = 0; word < untrained.size(); ++word) {
     untrained[word] = (parts_[1].classes[word] | parts_[2].classes[word]) & ~parts_[0].classes[word];
@@ -161,9 +214,24 @@ std::string LabelCensus::UntrainedText() const {
 }
 
 std::string LabelCensus::OneClassText() const {
-  if (largest_class_ < 0 || CountBits(parts_.front().classes) != 1) return "";
+  if (kind_ != LossKind::kCrossEntropy || CountBits(parts_.front().classes) != 1) return "";
   return "split '" + split_ + "': all training " + row_ + "s that have a label have the same class of column '" +
          column_ + "' (" + FirstClasses(parts_.front().classes) + "): a model learns nothing from them";
+}
+
+std::string LabelCensus::OneTargetText() const {
+  const uint64_t labelled = parts_.front().labelled;
+  std::vector<uint64_t> constant;
+  for (size_t c = 0; c < ranges_.size() && labelled > 1; ++c) {
+    if (ranges_[c].least == ranges_[c].most) SetBit(static_cast<int64_t>(c), &constant);
+  }
+  if (constant.empty()) return "";
+  const std::string which = ranges_.size() == 1
+                                ? ""
+                                : " in " + PluralOf(CountBits(constant), "value") + " of " +
+                                      std::to_string(ranges_.size()) + " (" + FirstClasses(constant) + ")";
+  return "split '" + split_ + "': all training " + row_ + "s that have a target have the same one in column '" +
+         column_ + "'" + which + ": a model learns nothing but that number";
 }
 
 }  // namespace espalier::trainer
