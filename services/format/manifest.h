@@ -31,6 +31,9 @@ struct ColumnEntry {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
   bool lacks_values = false;  // some value of the source is NaN, which only labels may have (graph/label_columns.h)
+  // Of an edge column of one number for each edge: why it cannot weigh edges ("row 2 is -2.5"); empty: it can.
+  std::string bad_weight = {};
+  bool is_all_zero = false;  // of such a column with rows
   friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
 };
 

@@ -32,6 +32,12 @@ Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   if (fields.Has("lacks_values")) {
     ASSIGN_OR_RETURN(column.lacks_values, fields.Bool("lacks_values"));
   }
+  if (fields.Has("bad_weight")) {
+    ASSIGN_OR_RETURN(column.bad_weight, fields.Text("bad_weight"));
+  }
+  if (fields.Has("all_zero")) {
+    ASSIGN_OR_RETURN(column.is_all_zero, fields.Bool("all_zero"));
+  }
   return column;
 }
 

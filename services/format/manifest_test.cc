@@ -30,6 +30,8 @@ TEST(ManifestTest, ComesBackExactly) {
   manifest.partitions[0].graph.block_hashes[0] = ~uint64_t{0} - 1;
   manifest.source_columns = {"original_id", "mask"};
   manifest.node_columns[1].back().lacks_values = true;
+  manifest.edge_columns[1].back().bad_weight = "row 2 is -2.5";
+  manifest.edge_columns[1].back().is_all_zero = true;
 
   const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
   ASSERT_TRUE(back.ok()) << back.status().ToString();

@@ -14,6 +14,8 @@ Json ToJson(const std::vector<ColumnEntry>& columns) {
   for (const ColumnEntry& column : columns) {
     Json entry = {{"name", column.name}, {"dtype", NameOf(column.dtype)}, {"row_shape", column.row_shape}};
     if (column.lacks_values) entry["lacks_values"] = true;
+    if (!column.bad_weight.empty()) entry["bad_weight"] = column.bad_weight;
+    if (column.is_all_zero) entry["all_zero"] = true;
     list.push_back(std::move(entry));
   }
   return list;

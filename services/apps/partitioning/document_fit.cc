@@ -164,6 +164,7 @@ class FitCheck {
     const std::string& name = training.sampling.draw.weight_column;
     if (name.empty()) return;
     const std::string path = "spec.training.sampling.weight";
+    size_t num_weighted = 0, num_zero = 0;  // edge types
     const std::vector<bool> is_drawn =
         DrawnEdgeTypes(training.sampling, graph_.schema, SeedTypes(training.task, graph_.schema));
     for (uint16_t type = 0; type < is_drawn.size(); ++type) {
@@ -180,7 +181,15 @@ class FitCheck {
         Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected F32, F64 or an integer type");
       } else if (header->lacks_values) {
         Add(path, LacksValues(EdgeTypeId(type), name));
+      } else if (!header->bad_weight.empty()) {
+        Add(path, "column '" + name + "' of " + NameOf(EdgeTypeId(type)) + ", " + header->bad_weight +
+                      ": expected a finite weight, 0 or larger");
       }
+      num_zero += header != nullptr && header->is_all_zero ? 1 : 0;
+      num_weighted += graph_.num_edges[type] > 0 ? 1 : 0;
+    }
+    if (num_weighted > 0 && num_zero == num_weighted) {
+      Add(path, "all weights in column '" + name + "' are 0, so that no edge would be drawn: expected some above 0");
     }
   }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "services/apps/partitioning/testing/library_job.h"
 
 namespace espalier::partitioning {
@@ -135,6 +137,29 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
   // Nor do those that lead to nodes that no layer reaches: nobody asks for an author's in-edges in one layer.
   graph::SourceGraph reversed = LibraryWithWeights();
   EXPECT_THAT(Misfits(reversed, With(weighted, {{"graph.preprocess.addReverseEdges", "true"}})), IsEmpty());
+}
+
+// Of a partitioning that is reused the manifest says what its source had.
+TEST(DocumentFitTest, WeightsOfAReusedPartitioningAreThoseOfItsSource) {
+  const job::ParsedJob job = LibraryJob({{"training.sampling.weight", "strength"}});
+  graph::SourceGraph source = LibraryWithWeights();
+  const auto misfits = [&](std::vector<float> strength) {
+    const auto num_edges = strength.size();
+    source.edges[1].sources = source.edges[1].destinations =
+        Tensor::Zeros(DType::kU32, {static_cast<int64_t>(num_edges)});
+    source.edges[1].columns["strength"] = Tensor::FromVector(std::move(strength));
+    GraphNames names = *NamesOf(source, job.training.graph);
+    MarkWeights(source, /*threads=*/2, &names);
+    std::string texts;
+    for (const FieldError& error : FindMisfits(job.training, TrainedBy::kEspalier, names)) texts += error.message;
+    return texts;
+  };
+  source.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0});
+  EXPECT_EQ(misfits({0, 0.5F}), "");
+  EXPECT_EQ(misfits({1, -2.5F, 1}),
+            "column 'strength' of edge type 'paper:cites:paper', row 1 is -2.5: expected a finite weight, 0 or larger");
+  EXPECT_THAT(misfits({1, std::numeric_limits<float>::infinity()}), HasSubstr("row 1 is infinity"));
+  EXPECT_THAT(misfits({0, 0}), StartsWith("all weights in column 'strength' are 0"));
 }
 
 TEST(DocumentFitTest, OnlyLayersThatReachADestinationDrawItsEdges) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/apps/partitioning/column_values.h"
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
@@ -39,7 +40,7 @@ Headers HeadersOf(const std::map<std::string, Tensor>& columns, const graph::Lab
 Headers HeadersOf(const std::vector<format::ColumnEntry>& columns) {
   Headers headers;
   for (const format::ColumnEntry& column : columns) {
-    headers[column.name] = {column.dtype, column.row_shape, column.lacks_values};
+    headers[column.name] = {column.dtype, column.row_shape, column.lacks_values, column.bad_weight, column.is_all_zero};
   }
   return headers;
 }
@@ -48,7 +49,10 @@ void MarkMissingValues(const std::vector<Headers>& source, std::vector<std::vect
   for (size_t type = 0; type < columns->size(); ++type) {
     for (format::ColumnEntry& column : (*columns)[type]) {
       const auto header = source[type].find(column.name);
-      column.lacks_values = header != source[type].end() && header->second.lacks_values;
+      if (header == source[type].end()) continue;
+      column.lacks_values = header->second.lacks_values;
+      column.bad_weight = header->second.bad_weight;
+      column.is_all_zero = header->second.is_all_zero;
     }
   }
 }
@@ -166,6 +170,26 @@ GraphNames NamesOf(const format::Manifest& manifest) {
     names.edge_splits[split.edge_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
   }
   return names;
+}
+
+void MarkWeights(const graph::SourceGraph& source, int threads, GraphNames* names) {
+  for (uint16_t type = 0; type < source.edges.size(); ++type) {
+    const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
+    for (const auto& [name, values] : source.edges[type].columns) {
+      const bool is_number =
+          !values.shape().empty() && values.num_rows() > 0 && values.num_elements() == values.num_rows();
+      if (!is_number || static_cast<uint64_t>(values.num_rows()) != source.edges[type].num_edges()) continue;
+      const std::optional<int64_t> bad = FindBadWeight(values, threads);
+      const std::string bad_weight = bad ? "row " + std::to_string(*bad) + " is " + ElementText(values, *bad) : "";
+      const bool is_all_zero = !bad && !HasPositive(values, threads);
+      for (const EdgeTypeId made : TypesMadeOf(named, /*makes_relations=*/true, names->schema)) {
+        const auto header = names->edge_columns[made.value].find(name);
+        if (header == names->edge_columns[made.value].end()) continue;
+        header->second.bad_weight = bad_weight;
+        header->second.is_all_zero = is_all_zero;
+      }
+    }
+  }
 }
 
 void MarkMissingValues(const GraphNames& source, format::Manifest* manifest) {

@@ -19,6 +19,8 @@ struct ColumnHeader {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // of one node or edge; empty: one value
   bool lacks_values = false;       // some value is NaN; false if the values were not read
+  std::string bad_weight = {};     // format::ColumnEntry's; of a partitioning, and of a source after MarkWeights
+  bool is_all_zero = false;        // likewise
 
   // Values of one row; 0 where a dimension is 0.
   int64_t width() const;
@@ -51,7 +53,11 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
 // Returns the headers of a partitioning.
 GraphNames NamesOf(const format::Manifest& manifest);
 
-// Sets lacks_values of the columns of a manifest from the headers of its source. Both must have the same types.
+// Sets bad_weight and is_all_zero of edge columns, whose values are read. `names`: NamesOf(source, ...).
+void MarkWeights(const graph::SourceGraph& source, int threads, GraphNames* names);
+
+// Sets what the columns of a manifest say of their values from the headers of its source. Both must have the same
+// types.
 void MarkMissingValues(const GraphNames& source, format::Manifest* manifest);
 
 // Returns the names of the columns of each type.

@@ -206,7 +206,9 @@ class Pipeline {
     const bool lacks_values =
         source_names_.node_columns != headers.node_columns || source_names_.edge_columns != headers.edge_columns;
     if (lacks_values && options_.check_names) RETURN_IF_ERROR(options_.check_names(source_names_));
-    return options_.check_values ? options_.check_values(source_names_, source) : Status();
+    if (options_.check_values) RETURN_IF_ERROR(options_.check_values(source_names_, source));
+    MarkWeights(source, options_.threads, &source_names_);  // for jobs that reuse the partitioning
+    return Status();
   }
 
   // A missing name may be one that the reader of the source has left out: the error then carries the warnings.

@@ -1,8 +1,6 @@
 #include "services/apps/partitioning/source_values.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -11,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "services/apps/partitioning/column_values.h"
 #include "services/apps/partitioning/document_fit.h"
 #include "services/base/parallel.h"
 #include "services/graph/first_violation.h"
@@ -22,54 +21,8 @@
 namespace espalier::partitioning {
 namespace {
 
-// Calls `use` with a function that returns element i as a double. 64-bit integers are rounded: signs and the order of
-// magnitude stay what they are.
-template <class Use>
-auto WithElements(const Tensor& tensor, const Use& use) {
-  const auto typed = [&]<class T>(T) {
-    const std::span<const T> values = tensor.values<T>();
-    return use([values](int64_t i) { return static_cast<double>(values[static_cast<size_t>(i)]); });
-  };
-  switch (tensor.dtype()) {
-    case DType::kU8: return typed(uint8_t{});
-    case DType::kI8: return typed(int8_t{});
-    case DType::kI16: return typed(int16_t{});
-    case DType::kI32: return typed(int32_t{});
-    case DType::kI64: return typed(int64_t{});
-    case DType::kU16: return typed(uint16_t{});
-    case DType::kU32: return typed(uint32_t{});
-    case DType::kU64: return typed(uint64_t{});
-    case DType::kF32: return typed(float{});
-    case DType::kF64: return typed(double{});
-    // Bytes of a BOOL column are not checked yet, and halves have no type of their own.
-    case DType::kBool:
-    case DType::kF16:
-    case DType::kBF16: break;
-  }
-  return use([&tensor](int64_t i) { return tensor.ValueAsDouble(i); });
-}
-
 bool HasRows(const Tensor& column, uint64_t count) {
   return !column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == count;
-}
-
-// Exact for integers.
-std::string TextOf(const Tensor& column, int64_t element) {
-  if (!IsFloating(column.dtype())) {
-    if (column.dtype() == DType::kU64) return std::to_string(column.values<uint64_t>()[static_cast<size_t>(element)]);
-    return std::to_string(column.ValueAsInt(element));
-  }
-  const double value = column.ValueAsDouble(element);
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value < 0 ? "-infinity" : "infinity";
-  // As few digits as read back as the same number of the column's precision.
-  const bool is_plain = value == 0 || (std::abs(value) >= 1e-4 && std::abs(value) < 1e15);
-  const std::chars_format format = is_plain ? std::chars_format::fixed : std::chars_format::scientific;
-  std::array<char, 32> digits;
-  const auto written = column.dtype() == DType::kF64
-                           ? std::to_chars(digits.begin(), digits.end(), value, format)
-                           : std::to_chars(digits.begin(), digits.end(), static_cast<float>(value), format);
-  return std::string(digits.begin(), written.ptr);
 }
 
 struct NamedColumn {
@@ -83,7 +36,7 @@ Status WrongElement(const NamedColumn& column, int64_t element, const std::strin
   const int64_t width = column.values.num_elements() / column.values.num_rows();
   const std::string value = width == 1 ? "" : ", value " + std::to_string(element % width) + ",";
   return InvalidArgument(column.field + ": row " + std::to_string(element / width) + " of column '" + column.name +
-                         "' of " + column.owner + value + " is " + TextOf(column.values, element) + ": expected " +
+                         "' of " + column.owner + value + " is " + ElementText(column.values, element) + ": expected " +
                          expected);
 }
 
@@ -142,22 +95,13 @@ class ValueCheck {
       if (found == edges.columns.end() || !HasRows(found->second, edges.num_edges())) continue;
       const graph::CanonicalEdgeType& named = source_.schema.EdgeType(EdgeTypeId(type));
       if (!IsDrawn(named.Name(), is_drawn) && !IsDrawn(graph::ReverseRelationOf(named).Name(), is_drawn)) continue;
-      const std::optional<int64_t> wrong = WithElements(found->second, [&](const auto& value_at) {
-        return graph::FirstViolation(threads_, found->second.num_elements(), kCheapGrain, [&](int64_t i) {
-          const double value = value_at(i);
-          return !(value >= 0) || std::isinf(value);
-        });
-      });
+      const std::optional<int64_t> wrong = FindBadWeight(found->second, threads_);
       if (wrong) {
         return WrongElement({"spec.training.sampling.weight", name, "edge type '" + named.Name() + "'", found->second},
                             *wrong, "a finite weight, 0 or larger");
       }
       num_weights += edges.num_edges();
-      has_weight = has_weight || WithElements(found->second, [&](const auto& value_at) {
-                     return graph::FirstViolation(threads_, found->second.num_elements(), kCheapGrain,
-                                                  [&](int64_t i) { return value_at(i) > 0; })
-                         .has_value();
-                   });
+      has_weight = has_weight || HasPositive(found->second, threads_);
     }
     if (num_weights == 0 || has_weight) return {};
     return InvalidArgument("spec.training.sampling.weight: all " + std::to_string(num_weights) +
