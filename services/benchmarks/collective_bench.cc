@@ -1,4 +1,4 @@
-// The all-reduce of two ranks, by size: bare sockets, the gRPC ring in plaintext, the ring with mutual TLS. Ranks are
+// The all-reduce of two ranks, by size: bare sockets, the ring in plaintext, the ring with mutual TLS. Ranks are
 // threads of this process that talk over loopback. Bare sockets are the floor: each rank sums one half of the values,
 // which the other sends, and sends back its sums.
 #include <arpa/inet.h>
@@ -151,7 +151,7 @@ double MedianSeconds(Group& group, size_t size_bytes, int rounds) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"All-reduce of 2 ranks: bare sockets, gRPC ring, gRPC ring with TLS"};
+  CLI::App app{"All-reduce of 2 ranks: bare sockets, ring, ring with TLS"};
   double effort = 1;
   app.add_option("--effort", effort, "how many rounds, relative to the usual number")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

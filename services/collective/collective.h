@@ -1,5 +1,5 @@
 // Collective operations of data-parallel trainers. Implementations: SelfCollective (one rank), InProcessCollective
-// (threads of one process, for tests and tools), client/ring (gRPC).
+// (threads of one process, for tests and tools), client/ring (TCP).
 #pragma once
 
 #include <cstddef>

@@ -111,14 +111,14 @@ Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::LoadPatientl
 }
 
 TransportSecurity::TransportSecurity(const TlsSettings& settings)
-    : job_(settings.job),
+    : settings_(settings),
       certificates_(std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
           settings.key_file, settings.certificate_file, settings.ca_file,
           static_cast<unsigned>(std::max<int64_t>(1, settings.refresh_interval.count())))) {}
 
 std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(pki::PeerRole server_role) const {
   grpc::experimental::TlsChannelCredentialsOptions options;
-  Fill(certificates_, job_, {server_role}, options);
+  Fill(certificates_, settings_.job, {server_role}, options);
   options.set_verify_server_certs(true);
   // Servers are identified by job and role, not by host name.
   options.set_check_call_host(false);
@@ -128,10 +128,10 @@ std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(
 std::shared_ptr<grpc::ServerCredentials> TransportSecurity::ServerCredentials(
     std::vector<pki::PeerRole> callers) const {
   grpc::experimental::TlsServerCredentialsOptions options(certificates_);
-  Fill(certificates_, job_, {std::begin(pki::kPeerRoles), std::end(pki::kPeerRoles)}, options);
+  Fill(certificates_, settings_.job, {std::begin(pki::kPeerRoles), std::end(pki::kPeerRoles)}, options);
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::experimental::TlsServerCredentials(options);
-  credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(job_, std::move(callers)));
+  credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(settings_.job, std::move(callers)));
   return credentials;
 }
 

@@ -41,6 +41,8 @@ class TransportSecurity {
   static Result<std::shared_ptr<const TransportSecurity>> LoadPatiently(const TlsSettings& settings,
                                                                         pki::PeerRole role);
 
+  const TlsSettings& settings() const { return settings_; }
+
   // For channels to a server of `server_role`.
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(pki::PeerRole server_role) const;
   // For a server that processes of `callers` may call. Health checks are open to every process of the job.
@@ -49,7 +51,7 @@ class TransportSecurity {
  private:
   explicit TransportSecurity(const TlsSettings& settings);
 
-  const pki::JobIdentity job_;
+  const TlsSettings settings_;
   const std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates_;
 };
 

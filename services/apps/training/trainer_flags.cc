@@ -79,7 +79,7 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
                  "address of this machine for the all-reduce; absent: the one that faces the rendezvous")
       ->envname("ESPALIER_LOCAL_ADDRESS");
   app.add_option("--collective", flags->collective,
-                 "how trainers add gradients up: ring, over gRPC; auto means the same")
+                 "how trainers add gradients up: ring, over TCP; auto means the same")
       ->envname("ESPALIER_COLLECTIVE")
       ->check(CLI::Validator(CheckCollective, "{auto,ring}"))
       ->capture_default_str();

@@ -1,4 +1,4 @@
-// How this trainer meets the others: over the gRPC ring, in plaintext or under mutual TLS.
+// How this trainer meets the others: over the ring, in plaintext or under mutual TLS.
 #pragma once
 
 #include <memory>

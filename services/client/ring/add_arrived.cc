@@ -1,55 +1,45 @@
 #include "services/client/ring/add_arrived.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "services/base/check.h"
 
 namespace espalier::client {
 namespace {
 
-template <class T>
-T Load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof(value));
-  return value;
-}
+constexpr size_t kBlock = 256;
 
-// The summands may be unaligned. Not inlined, so that both ranks of an exchange, whose received and own values are on
-// opposite sides, execute the same instructions and add in the same order.
+// Not inlined, so that both ranks of an exchange, whose received and own values are on opposite sides, execute the same
+// instructions and add in the same order. `sums` is other memory than the summands: a loop in place would not be
+// vectorized.
 template <class T>
-[[gnu::noinline]] void AddPiece(const std::byte* lower, const std::byte* higher, size_t count, T* sums) {
-  for (size_t i = 0; i < count; ++i) {
-    sums[i] = Load<T>(lower + i * sizeof(T)) + Load<T>(higher + i * sizeof(T));
-  }
+[[gnu::noinline]] void AddBlock(const T* lower, const T* higher, size_t count, T* __restrict__ sums) {
+  for (size_t i = 0; i < count; ++i) sums[i] = lower[i] + higher[i];
 }
 
 }  // namespace
 
 template <class T>
-void AddArrived(rpc::FrameReader& arrived, ArrivedAre side, std::span<const T> own, T* sums) {
-  const auto add = [&](const std::byte* values, size_t first, size_t count) {
-    const std::byte* own_values = std::as_bytes(own.subspan(first)).data();
+void AddArrived(std::span<const std::byte> arrived, ArrivedAre side, std::span<T> values) {
+  ESPALIER_CHECK(arrived.size() == values.size_bytes())
+      << "received " << arrived.size() << " bytes for values of " << values.size_bytes();
+  T block[kBlock], sums[kBlock];
+  while (!values.empty()) {
+    const std::span<T> own = values.first(std::min(kBlock, values.size()));
+    std::memcpy(block, arrived.data(), own.size_bytes());  // aligned
     if (side == ArrivedAre::kOfLowerRanks) {
-      AddPiece(values, own_values, count, sums + first);
+      AddBlock(block, own.data(), own.size(), sums);
     } else {
-      AddPiece(own_values, values, count, sums + first);
+      AddBlock(own.data(), block, own.size(), sums);
     }
-  };
-  ESPALIER_CHECK(own.size_bytes() <= arrived.remaining()) << "the message has fewer values than the operand";
-  for (size_t done = 0; done < own.size();) {
-    const std::span<const std::byte> piece = arrived.TakePiece((own.size() - done) * sizeof(T));
-    const size_t count = piece.size() / sizeof(T), rest_bytes = piece.size() % sizeof(T);
-    add(piece.data(), done, count);
-    done += count;
-    if (rest_bytes == 0) continue;
-    // This value is split over two or more pieces.
-    std::byte value[sizeof(T)];
-    std::memcpy(value, piece.data() + count * sizeof(T), rest_bytes);
-    arrived.CopyBytes(value + rest_bytes, sizeof(T) - rest_bytes);
-    add(value, done, 1);
-    ++done;
+    std::memcpy(own.data(), sums, own.size_bytes());
+    arrived = arrived.subspan(own.size_bytes());
+    values = values.subspan(own.size());
   }
 }
 
-template void AddArrived<float>(rpc::FrameReader&, ArrivedAre, std::span<const float>, float*);
-template void AddArrived<double>(rpc::FrameReader&, ArrivedAre, std::span<const double>, double*);
+template void AddArrived<float>(std::span<const std::byte>, ArrivedAre, std::span<float>);
+template void AddArrived<double>(std::span<const std::byte>, ArrivedAre, std::span<double>);
 
 }  // namespace espalier::client

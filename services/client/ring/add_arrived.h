@@ -1,9 +1,8 @@
-// Summation for the ring: adds received values to the values of this rank directly from the message.
+// Summation for the ring: adds received values to the values of this rank.
 #pragma once
 
+#include <cstddef>
 #include <span>
-
-#include "services/rpc/frame.h"
 
 namespace espalier::client {
 
@@ -11,9 +10,9 @@ namespace espalier::client {
 // determines which of two NaNs is the result.
 enum class ArrivedAre { kOfLowerRanks, kOfHigherRanks };
 
-// Computes sums[i] = arrived[i] + own[i] for the next own.size() values of the message; `sums` may be `own`. The caller
-// must have checked that arrived.remaining() is at least own.size_bytes(). T: float, double.
+// Computes values[i] = arrived[i] + values[i]. `arrived` has values.size_bytes() bytes, of any alignment. T: float,
+// double.
 template <class T>
-void AddArrived(rpc::FrameReader& arrived, ArrivedAre side, std::span<const T> own, T* sums);
+void AddArrived(std::span<const std::byte> arrived, ArrivedAre side, std::span<T> values);
 
 }  // namespace espalier::client

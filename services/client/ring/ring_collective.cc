@@ -1,34 +1,32 @@
 // Every message is a segment of at most kSegmentBytes with the number, size and offset of its operation, by which a
-// rank detects that the previous rank executes another operation. ring_link.h describes the streams and their errors,
-// ring_collective.h the order of summation.
+// rank detects that the previous rank executes another operation. ring_link.h describes the connections and their
+// errors, ring_collective.h the order of summation.
+//
+// Segments are sent from the memory of the operation's values and received into it. Partial sums replace a rank's own
+// values, which are not needed once they are added; the sums over all ranks replace the partial sums, which were sent
+// before the sums can arrive. Only values that are still to be added are received into a buffer.
 #include "services/client/ring/ring_collective.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
+#include <vector>
 
-#include "services/base/buffer_pool.h"
 #include "services/client/ring/add_arrived.h"
 
 namespace espalier::client {
 namespace {
 
-using collective::v1::Segment;
-using collective::v1::SegmentKind;
-
 constexpr char kContext[] = "collective operation of the trainers";
-// Large enough to amortize the cost of a message, small enough to stay in the processor's cache.
-constexpr size_t kSegmentBytes = size_t{1} << 20;
-// Segments in flight: of rank 0 around the ring, and of the root of a broadcast to the next rank.
-constexpr size_t kWindow = 8;
-// Memory of sent payloads that is kept for reuse.
-constexpr size_t kIdleBytes = 2 * kWindow * kSegmentBytes;
+// Large enough to amortize the cost of a message, small enough that received values are added in the processor's cache.
+constexpr size_t kSegmentBytes = size_t{256} << 10;
+// Segments that two ranks exchange. With more, both adding all values takes longer than sending the sums back.
+constexpr size_t kMostExchanged = 4;
 
 template <class T>
-constexpr SegmentKind kPartialKind = collective::v1::SEGMENT_KIND_PARTIAL_FLOAT;
+constexpr FrameKind kPartialKind = FrameKind::kPartialFloat;
 template <>
-constexpr SegmentKind kPartialKind<double> = collective::v1::SEGMENT_KIND_PARTIAL_DOUBLE;
+constexpr FrameKind kPartialKind<double> = FrameKind::kPartialDouble;
 
 size_t CountSegments(size_t total_bytes) {
   return std::max<size_t>(1, (total_bytes + kSegmentBytes - 1) / kSegmentBytes);
@@ -86,46 +84,44 @@ class RingCollective final : public collective::Collective {
     return Run(values.size_bytes(), [&] { return SumInRankOrder(values, deadline); });
   }
 
-  Segment Header(SegmentKind kind, size_t offset, uint32_t origin) const {
-    Segment header;
-    header.set_kind(kind);
-    header.set_operation(number_);
-    header.set_total_bytes(total_bytes_);
-    header.set_offset(offset);
-    header.set_origin(origin);
-    return header;
-  }
   size_t BytesAt(size_t offset) const { return std::min(kSegmentBytes, total_bytes_ - offset); }
-
-  // `payload` must come from buffers_, not from the caller: gRPC may keep a message after the operation has ended, also
-  // after an error.
-  void Send(SegmentKind kind, std::shared_ptr<std::byte> payload, size_t offset, uint32_t origin) {
-    const std::byte* bytes = payload.get();
-    link_.Send(rpc::EncodeFrame(
-        Header(kind, offset, origin),
-        std::array{Tensor::Wrap(DType::kU8, {static_cast<int64_t>(BytesAt(offset))}, bytes, std::move(payload))}));
+  template <class Bytes>
+  Bytes SegmentAt(size_t offset, Bytes all) const {
+    return all.subspan(offset, BytesAt(offset));
   }
 
-  void SendCopy(SegmentKind kind, std::span<const std::byte> all, size_t offset, uint32_t origin) {
-    std::shared_ptr<std::byte> payload = buffers_.Take(BytesAt(offset));
-    if (BytesAt(offset) > 0) std::memcpy(payload.get(), all.data() + offset, BytesAt(offset));
-    Send(kind, std::move(payload), offset, origin);
+  // Sends the segment of `all` at `offset`, which must not change before it is sent.
+  void Send(FrameKind kind, std::span<const std::byte> all, size_t offset, uint64_t origin) {
+    link_.Send({.kind = kind,
+                .payload_bytes = BytesAt(offset),
+                .operation = number_,
+                .total_bytes = total_bytes_,
+                .offset = offset,
+                .origin = origin},
+               SegmentAt(offset, all));
   }
 
-  // Returns the next segment of this operation, of one of two kinds. Any other segment means that the previous rank
-  // executes another operation: InvalidArgument.
-  Result<ArrivedSegment> Receive(SegmentKind either, SegmentKind other, Deadline deadline) {
-    ASSIGN_OR_RETURN(ArrivedSegment segment, link_.Receive(deadline));
-    const Segment& header = segment.header;
-    const bool fits = (header.kind() == either || header.kind() == other) && header.operation() == number_ &&
-                      header.total_bytes() == total_bytes_ && header.offset() % kSegmentBytes == 0 &&
-                      header.offset() / kSegmentBytes < CountSegments(total_bytes_) && header.origin() < size_ &&
-                      segment.payload.remaining() == BytesAt(header.offset());
-    if (fits) return segment;
+  // Returns the header of the next segment of this operation, of one of two kinds; receive its payload next. Any other
+  // segment means that the previous rank executes another operation: InvalidArgument.
+  Result<FrameHeader> Receive(FrameKind either, FrameKind other, const Deadline& deadline) {
+    ASSIGN_OR_RETURN(const FrameHeader header, link_.ReceiveHeader(deadline));
+    const bool fits = (header.kind == either || header.kind == other) && header.operation == number_ &&
+                      header.total_bytes == total_bytes_ && header.offset % kSegmentBytes == 0 &&
+                      header.offset / kSegmentBytes < CountSegments(total_bytes_) && header.origin < size_ &&
+                      header.payload_bytes == BytesAt(header.offset);
+    if (fits) return header;
     return link_.Fail(InvalidArgument("the trainers called different operations or sizes: operation " +
                                       std::to_string(number_) + " of " + std::to_string(total_bytes_) +
-                                      " bytes here, operation " + std::to_string(header.operation()) + " of " +
-                                      std::to_string(header.total_bytes()) + " bytes at the previous rank"));
+                                      " bytes here, operation " + std::to_string(header.operation) + " of " +
+                                      std::to_string(header.total_bytes) + " bytes at the previous rank"));
+  }
+
+  // Receives values of other ranks that are to be added. They are valid until the next call.
+  Result<std::span<const std::byte>> ReceiveSummands(size_t offset, const Deadline& deadline) {
+    arrived_.resize(std::max(arrived_.size(), BytesAt(offset)));
+    const std::span<std::byte> arrived = std::span(arrived_).first(BytesAt(offset));
+    RETURN_IF_ERROR(link_.ReceivePayload(arrived, deadline));
+    return std::span<const std::byte>(arrived);
   }
 
   template <class T>
@@ -133,99 +129,84 @@ class RingCollective final : public collective::Collective {
     return values.subspan(offset / sizeof(T), BytesAt(offset) / sizeof(T));
   }
 
-  template <class T>
-  Status SumInRankOrder(std::span<T> values, Deadline deadline) {
-    if (size_ == 2 && CountSegments(values.size_bytes()) == 1) return ExchangeWithOther(values, deadline);
-    if (rank_ == 0) return SumAsFirst(values, deadline);
-    const size_t num_segments = CountSegments(values.size_bytes());
-    size_t num_partials = 0;
-    for (size_t num_sums = 0; num_partials < num_segments || num_sums < num_segments;) {
-      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialKind<T>, collective::v1::SEGMENT_KIND_SUM, deadline));
-      if (segment.header.kind() == collective::v1::SEGMENT_KIND_SUM) {
-        TakeSum(std::as_writable_bytes(values), segment);
-        ++num_sums;
-        continue;
-      }
-      const size_t offset = segment.header.offset();
-      const std::span<T> own = ValuesAt(offset, values);
-      ++num_partials;
-      if (IsLast()) {
-        AddArrived<T>(segment.payload, ArrivedAre::kOfLowerRanks, own, own.data());
-        SendCopy(collective::v1::SEGMENT_KIND_SUM, std::as_bytes(values), offset, rank_);
-        ++num_sums;
-      } else {
-        std::shared_ptr<std::byte> payload = buffers_.Take(BytesAt(offset));
-        AddArrived<T>(segment.payload, ArrivedAre::kOfLowerRanks, own, reinterpret_cast<T*>(payload.get()));
-        Send(kPartialKind<T>, std::move(payload), offset, rank_);
-      }
-    }
-    return Status();
-  }
-
-  // Two ranks with one segment exchange their values: one message latency instead of two. With many segments both ranks
-  // would add all values, which takes longer than sending the sums back.
-  template <class T>
-  Status ExchangeWithOther(std::span<T> values, Deadline deadline) {
-    const ArrivedAre side = rank_ == 0 ? ArrivedAre::kOfHigherRanks : ArrivedAre::kOfLowerRanks;
-    SendCopy(kPartialKind<T>, std::as_bytes(values), 0, rank_);
-    ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialKind<T>, kPartialKind<T>, deadline));
-    AddArrived<T>(segment.payload, side, values, values.data());
+  // Receives sums over all ranks and forwards them unless the next rank is the last one, which made them.
+  Status ReceiveSum(std::span<std::byte> bytes, size_t offset, uint64_t origin, const Deadline& deadline) {
+    RETURN_IF_ERROR(link_.ReceivePayload(SegmentAt(offset, bytes), deadline));
+    if (!IsNextToLast()) Send(FrameKind::kSum, bytes, offset, origin);
     return Status();
   }
 
   template <class T>
-  Status SumAsFirst(std::span<T> values, Deadline deadline) {
-    std::span<std::byte> bytes = std::as_writable_bytes(values);
+  Status SumInRankOrder(std::span<T> values, const Deadline& deadline) {
+    if (size_ == 2 && CountSegments(values.size_bytes()) <= kMostExchanged) return ExchangeWithOther(values, deadline);
+    const std::span<std::byte> bytes = std::as_writable_bytes(values);
     const size_t num_segments = CountSegments(bytes.size());
-    size_t num_sent = 0;
-    for (size_t num_sums = 0; num_sums < num_segments; ++num_sums) {
-      for (; num_sent < num_segments && num_sent < num_sums + kWindow; ++num_sent) {
-        SendCopy(kPartialKind<T>, bytes, num_sent * kSegmentBytes, 0);
+    if (rank_ == 0) {
+      for (size_t i = 0; i < num_segments; ++i) Send(kPartialKind<T>, bytes, i * kSegmentBytes, rank_);
+    }
+    const size_t expected_partials = rank_ == 0 ? 0 : num_segments, expected_sums = IsLast() ? 0 : num_segments;
+    for (size_t i = 0; i < expected_partials + expected_sums; ++i) {
+      ASSIGN_OR_RETURN(const FrameHeader header, Receive(rank_ == 0 ? FrameKind::kSum : kPartialKind<T>,
+                                                         IsLast() ? kPartialKind<T> : FrameKind::kSum, deadline));
+      if (header.kind == FrameKind::kSum) {
+        RETURN_IF_ERROR(ReceiveSum(bytes, header.offset, header.origin, deadline));
+      } else {
+        ASSIGN_OR_RETURN(const auto summands, ReceiveSummands(header.offset, deadline));
+        AddArrived<T>(summands, ArrivedAre::kOfLowerRanks, ValuesAt(header.offset, values));
+        Send(IsLast() ? FrameKind::kSum : kPartialKind<T>, bytes, header.offset, rank_);
       }
-      ASSIGN_OR_RETURN(ArrivedSegment segment,
-                       Receive(collective::v1::SEGMENT_KIND_SUM, collective::v1::SEGMENT_KIND_SUM, deadline));
-      TakeSum(bytes, segment);
+    }
+    return link_.Flush(0, deadline);
+  }
+
+  // Two ranks exchange their values, and each adds: one message latency instead of two.
+  template <class T>
+  Status ExchangeWithOther(std::span<T> values, const Deadline& deadline) {
+    const ArrivedAre side = rank_ == 0 ? ArrivedAre::kOfHigherRanks : ArrivedAre::kOfLowerRanks;
+    const std::span<const std::byte> bytes = std::as_bytes(std::span<const T>(values));
+    const size_t num_segments = CountSegments(bytes.size());
+    for (size_t i = 0; i < num_segments; ++i) Send(kPartialKind<T>, bytes, i * kSegmentBytes, rank_);
+    for (size_t i = 0; i < num_segments; ++i) {
+      ASSIGN_OR_RETURN(const FrameHeader header, Receive(kPartialKind<T>, kPartialKind<T>, deadline));
+      ASSIGN_OR_RETURN(const auto summands, ReceiveSummands(header.offset, deadline));
+      // Segments are sent in order, so the own values of this one are sent when as few as those after it are left.
+      RETURN_IF_ERROR(link_.Flush(num_segments - 1 - header.offset / kSegmentBytes, deadline));
+      AddArrived<T>(summands, side, ValuesAt(header.offset, values));
     }
     return Status();
   }
 
-  void TakeSum(std::span<std::byte> bytes, ArrivedSegment& segment) {
-    if (!IsNextToLast()) link_.Send(segment.bytes);
-    segment.payload.CopyBytes(bytes.data() + segment.header.offset(), segment.payload.remaining());
-  }
-
-  Status BroadcastFromRoot(std::span<std::byte> bytes, uint32_t root, Deadline deadline) {
-    constexpr SegmentKind kKind = collective::v1::SEGMENT_KIND_BROADCAST;
+  Status BroadcastFromRoot(std::span<std::byte> bytes, uint32_t root, const Deadline& deadline) {
+    constexpr FrameKind kKind = FrameKind::kBroadcast;
     const bool is_last_receiver = (rank_ + 1) % size_ == root;
     for (size_t i = 0; i < CountSegments(bytes.size()); ++i) {
-      if (rank_ == root) {
-        SendCopy(kKind, bytes, i * kSegmentBytes, root);
-      } else {
-        ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kKind, kKind, deadline));
-        if (!is_last_receiver) link_.Send(segment.bytes);
-        segment.payload.CopyBytes(bytes.data() + segment.header.offset(), segment.payload.remaining());
+      size_t offset = i * kSegmentBytes;
+      if (rank_ != root) {
+        ASSIGN_OR_RETURN(const FrameHeader header, Receive(kKind, kKind, deadline));
+        offset = header.offset;
+        RETURN_IF_ERROR(link_.ReceivePayload(SegmentAt(offset, bytes), deadline));
       }
-      RETURN_IF_ERROR(link_.WaitUntilSent(kWindow, deadline));
+      if (!is_last_receiver) Send(kKind, bytes, offset, root);
     }
-    return Status();
+    return link_.Flush(0, deadline);
   }
 
-  Status GatherFromAll(std::span<const std::byte> own, std::vector<std::byte>& all, Deadline deadline) {
-    constexpr SegmentKind kKind = collective::v1::SEGMENT_KIND_GATHER;
-    if (!own.empty()) std::memcpy(all.data() + rank_ * own.size(), own.data(), own.size());
+  Status GatherFromAll(std::span<const std::byte> own, std::span<std::byte> all, const Deadline& deadline) {
+    constexpr FrameKind kKind = FrameKind::kGather;
+    const auto bytes_of = [&](uint64_t origin) { return all.subspan(origin * own.size(), own.size()); };
+    if (!own.empty()) std::memcpy(bytes_of(rank_).data(), own.data(), own.size());
     const size_t num_segments = CountSegments(own.size());
-    for (size_t i = 0; i < num_segments; ++i) SendCopy(kKind, own, i * kSegmentBytes, rank_);
+    for (size_t i = 0; i < num_segments; ++i) Send(kKind, own, i * kSegmentBytes, rank_);
     for (size_t i = 0; i < num_segments * (size_ - 1); ++i) {
-      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kKind, kKind, deadline));
-      const uint32_t origin = segment.header.origin();
-      if (origin != (rank_ + 1) % size_) link_.Send(segment.bytes);
-      segment.payload.CopyBytes(all.data() + origin * own.size() + segment.header.offset(),
-                                segment.payload.remaining());
+      ASSIGN_OR_RETURN(const FrameHeader header, Receive(kKind, kKind, deadline));
+      const std::span<std::byte> bytes = bytes_of(header.origin);
+      RETURN_IF_ERROR(link_.ReceivePayload(SegmentAt(header.offset, bytes), deadline));
+      if (header.origin != (rank_ + 1) % size_) Send(kKind, bytes, header.offset, header.origin);
     }
-    return Status();
+    return link_.Flush(0, deadline);
   }
 
-  BufferPool buffers_{kIdleBytes};
+  std::vector<std::byte> arrived_;  // values that are to be added
   const std::unique_ptr<RingEndpoint> endpoint_;
   RingLink& link_;
   const uint32_t rank_;

@@ -9,7 +9,6 @@
 #include "services/base/testing/soon.h"
 #include "services/collective/in_process_collective.h"
 #include "services/collective/testing/conformance.h"
-#include "services/rpc/call.h"
 #include "services/rpc/testing/tls_folder.h"
 
 namespace espalier::client {
@@ -180,25 +179,6 @@ TEST(RingCollectiveTest, RefusesPlaintextAndOtherRolesWhereTheGroupHasTls) {
   EXPECT_EQ(join(sampler, Soon()).code(), StatusCode::kPermissionDenied);
   // Joining is retried until the deadline.
   EXPECT_EQ(join(nullptr, Deadline::After(std::chrono::seconds(3))).code(), StatusCode::kUnavailable);
-}
-
-TEST(RingCollectiveTest, RefusesForeignStreamsAndStaysUsable) {
-  auto endpoints = Endpoints(2, nullptr);
-  const std::string address = endpoints[0]->address();
-  Ranks ranks = ConnectAll(std::move(endpoints));
-  const auto call = [&](const char* method, grpc::ByteBuffer message) {
-    return rpc::CallAndWait(std::make_shared<rpc::Peer>("trainer 0", address, rpc::ChannelSettings()), method,
-                            std::move(message), Soon())
-        .status();
-  };
-  const grpc::Slice garbage("garbage that is no frame");
-  EXPECT_FALSE(call("/espalier.collective.v1.Ring/Pass", grpc::ByteBuffer(&garbage, 1)).ok());
-  EXPECT_EQ(call("/espalier.collective.v1.Ring/Join", grpc::ByteBuffer(&garbage, 1)).code(),
-            StatusCode::kInvalidArgument);
-  collective::v1::Segment greeting;  // of the expected rank, but of another group
-  greeting.set_rank(1);
-  EXPECT_FALSE(call("/espalier.collective.v1.Ring/Pass", rpc::EncodeFrame(greeting, {})).ok());
-  OnEveryRank(ranks, [](Collective& collective) { EXPECT_TRUE(collective.Barrier(Soon()).ok()); });
 }
 
 }  // namespace

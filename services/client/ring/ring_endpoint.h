@@ -1,5 +1,5 @@
-// Port of a trainer's ring and rendezvous of the trainers: every rank listens and sends a Join request to rank 0, which
-// responds with all addresses when all ranks have joined.
+// Port of a trainer's ring and rendezvous of the trainers: every rank listens and sends a JoinRequest to rank 0, which
+// answers with all addresses when all ranks have joined.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/client/ring/ring_link.h"
-#include "services/rpc/server.h"
+#include "services/rpc/tls.h"
 
 namespace espalier::client {
 
@@ -27,13 +27,15 @@ struct RingOptions {
   std::stop_token stop = {};
 };
 
+class RingListener;
 class RingRendezvous;
 
 // A trainer's port. Owned by one thread.
 class RingEndpoint {
  public:
-  // InvalidArgument: the rank is not below the size, or the address is invalid. Other errors are those of
-  // RpcServer::Start.
+  // InvalidArgument: the rank is not below the size, or the address is invalid. FailedPrecondition: other hosts could
+  // connect without TLS and options.allow_other_hosts is not set. Unavailable: the port is in use or the address is not
+  // of this host.
   static Result<std::unique_ptr<RingEndpoint>> Listen(const RingOptions& options);
   // Leaves the ring (RingLink::Leave).
   ~RingEndpoint();
@@ -41,28 +43,26 @@ class RingEndpoint {
   // "host:port" for the other ranks.
   const std::string& address() const { return address_; }
   const RingOptions& options() const { return options_; }
-  RingLink& link() { return *link_; }
+  RingLink& link() { return link_; }
 
   // Blocks until all ranks have joined at rank 0 and the previous rank is connected. Rank 0 ignores `rank0_address`.
-  Status Join(const std::string& rank0_address, Deadline deadline);
+  Status Join(const std::string& rank0_address, const Deadline& deadline);
 
  private:
-  class Service;
   struct Group {
     uint64_t number = 0;
     std::vector<std::string> addresses;  // by rank
   };
 
   explicit RingEndpoint(const RingOptions& options);
-  Result<Group> Rendezvous(const std::string& rank0_address, Deadline deadline);
-  rpc::ChannelSettings Channel() const;
+  Result<Group> Rendezvous(const std::string& rank0_address, const Deadline& deadline);
 
   const RingOptions options_;
   std::string address_;
-  const std::shared_ptr<RingLink> link_;
-  std::unique_ptr<RingRendezvous> rendezvous_;  // null if this is not rank 0
-  std::unique_ptr<Service> service_;
-  std::unique_ptr<rpc::RpcServer> server_;  // last: drains before the members that its calls use are destroyed
+  const std::unique_ptr<RingTls> tls_;  // null: plaintext
+  RingLink link_;
+  const std::unique_ptr<RingRendezvous> rendezvous_;  // null if this is not rank 0
+  std::unique_ptr<RingListener> listener_;            // last: its thread uses the members above
 };
 
 }  // namespace espalier::client

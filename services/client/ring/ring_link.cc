@@ -1,11 +1,9 @@
-// Reactions and operations change the state under mutex_ and call gRPC's Start functions with the mutex held; gRPC
-// never runs a reaction inside of them. The first error is kept in error_, ends both streams and is returned by every
-// later operation. A neighbor that ends sends the number of its finished operations (a farewell segment to the next
-// rank, a PassEnd to the previous one), so that an end after the last operation is not an error.
+// All bytes are moved by Drive, which alternates between sending and receiving pieces and polls when neither is
+// possible. Receiving needs no memory but the operation's, so a rank never stops receiving because it cannot send, and
+// the ring cannot deadlock. The first error is kept in error_, ends both connections and is returned by every later
+// operation. Streams are ordered: a rank that has received all of an operation never sees that its previous rank ended
+// after it. Only the next rank may end, after its last operation, while this rank is in that operation, and says so.
 #include "services/client/ring/ring_link.h"
-
-#include <grpcpp/client_context.h>
-#include <grpcpp/support/client_callback.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,22 +14,17 @@
 namespace espalier::client {
 namespace {
 
-using collective::v1::PassEnd;
-using collective::v1::Segment;
+using collective::v1::End;
+using collective::v1::Greeting;
 
-constexpr const char* kPass = "/espalier.collective.v1.Ring/Pass";
-// How long a failed rank waits until its neighbors are notified, so that they do not continue an operation that has
-// failed here.
+// How long a failed rank tries to notify its neighbors, so that they do not continue an operation that has failed here.
 constexpr std::chrono::milliseconds kNotifyTimeout(200);
-// Segments that are read before an operation takes them; with more, the sender is blocked by flow control.
-constexpr size_t kMaxReceived = 8;
-
-Result<ArrivedSegment> Decode(const grpc::ByteBuffer& bytes) {
-  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(bytes));
-  Segment header;
-  RETURN_IF_ERROR(reader.ReadHeader(&header));
-  return ArrivedSegment{std::move(header), std::move(reader), bytes};
-}
+constexpr size_t kMaxEndBytes = 2 * rpc::kMaxStatusMessageBytes;
+// Pieces of large payloads between which Drive alternates: small enough that the bytes of both directions stay in the
+// processor's cache until the next rank has received them.
+constexpr size_t kPieceBytes = size_t{256} << 10;
+// Connections that were greeted and wait for the group: with TLS one, in plaintext also those of strangers.
+constexpr size_t kMaxGreeted = 8;
 
 // Converts the error that a neighbor sent when it ended (empty if it left) to a status.
 Status MakeEndStatus(const std::string& neighbor, const std::string& error) {
@@ -41,340 +34,263 @@ Status MakeEndStatus(const std::string& neighbor, const std::string& error) {
 
 }  // namespace
 
-// A stream to this rank. Owns itself until OnDone.
-class RingLink::IncomingPass final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  explicit IncomingPass(std::shared_ptr<RingLink> link) : link_(std::move(link)) {}
-
-  void OnReadDone(bool ok) override { link_->OnArrived(this, ok); }
-  void OnDone() override {
-    link_->OnIncomingDone(this);
-    delete this;
-  }
-
-  grpc::ByteBuffer incoming;  // one read at a time
-  grpc::ByteBuffer farewell;
-  bool greeted = false;
-  bool finished = false;  // Finish was called
-
- private:
-  const std::shared_ptr<RingLink> link_;
-};
-
-// The stream to the next rank. Owns itself until OnDone.
-class RingLink::OutgoingPass final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  explicit OutgoingPass(std::shared_ptr<RingLink> link) : link_(std::move(link)) {}
-
-  void OnWriteDone(bool ok) override { link_->OnSent(ok); }
-  void OnReadDone(bool ok) override { link_->OnNextEnds(*this, ok); }
-  void OnDone(const grpc::Status& status) override {
-    const std::shared_ptr<OutgoingPass> keep_alive = std::move(self);
-    link_->OnOutgoingDone(rpc::FromGrpc(status));
-  }
-
-  std::shared_ptr<OutgoingPass> self;
-  grpc::ClientContext context;
-  grpc::ByteBuffer incoming, outgoing;
-
- private:
-  const std::shared_ptr<RingLink> link_;
-};
+RingLink::RingLink(Rank rank, uint32_t size)
+    : rank_(rank), size_(size), from_previous_(kMaxEndBytes), from_next_(kMaxEndBytes) {}
 
 std::string RingLink::PreviousName() const { return "trainer " + std::to_string((rank_.value + size_ - 1) % size_); }
 
 std::string RingLink::NextName() const { return "trainer " + std::to_string((rank_.value + 1) % size_); }
 
-// --- the stream from the previous rank
+// --- connections
 
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RingLink::AcceptStream() {
-  auto* pass = new IncomingPass(shared_from_this());
-  MutexLock lock(&mutex_);
-  passes_.insert(pass);
-  if (!error_.ok() || leaving_) {
-    Refuse(pass, Unavailable("trainer " + std::to_string(rank_.value) + " is leaving the group"));
-  } else {
-    pass->StartRead(&pass->incoming);
-  }
-  return pass;
-}
-
-void RingLink::OnArrived(IncomingPass* pass, bool ok) {
-  Result<ArrivedSegment> segment = ok ? Decode(pass->incoming) : Cancelled("the stream ended");
-  MutexLock lock(&mutex_);
-  if (pass == previous_) reading_ = false;
-  if (pass->finished) return;
-  if (!pass->greeted) {
-    if (!segment.ok()) return Refuse(pass, segment.status());
-    return HandleGreeting(pass, segment->header);
-  }
-  if (pass != previous_) return Refuse(pass, Aborted("replaced by a newer stream"));
-  if (!segment.ok()) {
-    // The stream has ended, with or without a farewell.
-    if (!previous_end_.has_value()) previous_end_ = NeighborEnd{0, Unavailable(PreviousName() + " disconnected")};
-    Finish(pass);
-    return CheckNeighbors();
-  }
-  if (segment->header.kind() == collective::v1::SEGMENT_KIND_FAREWELL) {
-    previous_end_ =
-        NeighborEnd{segment->header.finished_operations(), MakeEndStatus(PreviousName(), segment->header.error())};
-    CheckNeighbors();
-  } else {
-    received_.push_back(*std::move(segment));
-  }
-  ReadMore();
-}
-
-void RingLink::HandleGreeting(IncomingPass* pass, const Segment& greeting) {
+Status RingLink::Offer(const Greeting& greeting, RingSocket& socket) {
   const uint32_t expected = (rank_.value + size_ - 1) % size_;
-  if (greeting.kind() != collective::v1::SEGMENT_KIND_GREETING || greeting.rank() != expected || accepted_) {
-    return Refuse(
-        pass, InvalidArgument("greeting of trainer " + std::to_string(greeting.rank()) + " to trainer " +
-                              std::to_string(rank_.value) + ", expected one of trainer " + std::to_string(expected)));
+  if (greeting.rank() != expected) {
+    return InvalidArgument("greeting of trainer " + std::to_string(greeting.rank()) + " to trainer " +
+                           std::to_string(rank_.value) + ", expected one of trainer " + std::to_string(expected));
   }
-  pass->greeted = true;
-  if (greeted_ != nullptr) Refuse(greeted_, Aborted("replaced by a newer stream"));
-  greeted_ = pass;
-  greeted_group_ = greeting.group();
-  AcceptGreeted();
-}
-
-void RingLink::AcceptGreeted() {
-  if (greeted_ == nullptr || !group_.has_value()) return;
-  IncomingPass* pass = std::exchange(greeted_, nullptr);
-  if (greeted_group_ != *group_) return Refuse(pass, Aborted("the stream belongs to another group"));
-  previous_ = pass;
-  accepted_ = true;
-  ReadMore();
-}
-
-void RingLink::ReadMore() {
-  if (previous_ == nullptr || reading_ || received_.size() >= kMaxReceived) return;
-  reading_ = true;
-  previous_->incoming.Clear();
-  previous_->StartRead(&previous_->incoming);
-}
-
-void RingLink::Refuse(IncomingPass* pass, const Status& why) {
-  if (std::exchange(pass->finished, true)) return;
-  if (pass == greeted_) greeted_ = nullptr;
-  pass->Finish(rpc::ToGrpc(why));
-}
-
-void RingLink::Finish(IncomingPass* pass) {
-  if (std::exchange(pass->finished, true)) return;
-  if (pass == previous_) previous_ = nullptr;
-  PassEnd end;
-  end.set_finished_operations(finished_);
-  end.set_error(error_.message());
-  pass->farewell = rpc::EncodeFrame(std::move(end), {});
-  pass->StartWriteAndFinish(&pass->farewell, grpc::WriteOptions(), grpc::Status::OK);
-}
-
-void RingLink::OnIncomingDone(IncomingPass* pass) {
   MutexLock lock(&mutex_);
-  passes_.erase(pass);
+  if (!accepts_) {
+    return Unavailable("trainer " + std::to_string(rank_.value) + " has a connection of trainer " +
+                       std::to_string(expected) + " or is leaving the group");
+  }
+  if (greeted_.size() == kMaxGreeted) greeted_.pop_back();
+  greeted_.push_front({greeting.group(), std::move(socket)});
+  offered_.Wake();
+  return Status();
 }
 
-// --- the stream to the next rank
-
-void RingLink::Connect(uint64_t group, std::shared_ptr<rpc::Peer> next) {
-  auto pass = std::make_shared<OutgoingPass>(shared_from_this());
-  pass->self = pass;
-  pass->context.set_wait_for_ready(true);  // bounded by the caller's deadline, after which the call is cancelled
-  next->stub.PrepareBidiStreamingCall(&pass->context, kPass, grpc::StubOptions(), pass.get());
-  Segment greeting;
-  greeting.set_kind(collective::v1::SEGMENT_KIND_GREETING);
+Status RingLink::Connect(uint64_t group, RingSocket next, const Deadline& deadline) {
+  Greeting greeting;
   greeting.set_group(group);
   greeting.set_rank(rank_.value);
-
-  MutexLock lock(&mutex_);
   next_ = std::move(next);
-  outgoing_ = pass;
-  outgoing_done_ = false;
-  held_ = true;
-  pass->AddHold();
-  to_send_.push_back(rpc::EncodeFrame(std::move(greeting), {}));
-  WriteMore();
-  pass->StartRead(&pass->incoming);
-  pass->StartCall();
-  group_ = group;
-  AcceptGreeted();
+  const Status sent = SendAll(next_, EncodeMessageFrame(FrameKind::kGreeting, greeting), RingWait(deadline));
+  return sent.ok() ? sent : Fail(sent.While("greeting " + NextName()));
 }
 
-void RingLink::WriteMore() {
-  if (outgoing_done_ || writing_ || !held_) return;
-  if (!to_send_.empty()) {
-    outgoing_->outgoing = to_send_.front();
-    to_send_.pop_front();
-    writing_ = true;
-    return outgoing_->StartWrite(&outgoing_->outgoing);
-  }
-  if (!leaving_) return;
-  held_ = false;
-  outgoing_->StartWritesDone();
-  outgoing_->RemoveHold();
-}
-
-void RingLink::OnSent(bool) {
+// Newer connections come first in greeted_: the previous rank may have connected again.
+bool RingLink::TakeGreeted(uint64_t group) {
   MutexLock lock(&mutex_);
-  writing_ = false;  // if the write failed, OnOutgoingDone gets the error
-  WriteMore();
+  const auto of_group =
+      std::find_if(greeted_.begin(), greeted_.end(), [&](const Greeted& greeted) { return greeted.group == group; });
+  const bool found = of_group != greeted_.end();
+  if (found) {
+    previous_ = std::move(of_group->socket);
+    accepts_ = false;
+  }
+  greeted_.clear();
+  return found;
 }
 
-// The next rank sends one message, a PassEnd, when it ends.
-void RingLink::OnNextEnds(OutgoingPass& pass, bool ok) {
-  const Result<rpc::Frame<PassEnd>> end = ok ? rpc::DecodeFrame<PassEnd>(pass.incoming) : Cancelled("no PassEnd");
-  MutexLock lock(&mutex_);
-  if (end.ok()) {
-    next_end_ = NeighborEnd{end->header.finished_operations(), MakeEndStatus(NextName(), end->header.error())};
+Status RingLink::AwaitPrevious(uint64_t group, const Deadline& deadline) {
+  const RingWait wait(deadline);
+  while (error_.ok()) {
+    offered_.Reset();
+    if (TakeGreeted(group)) return Status();
+    pollfd events[] = {{.fd = offered_.descriptor(), .events = POLLIN, .revents = 0},
+                       {.fd = next_.descriptor(), .events = next_.read_events(), .revents = 0}};
+    if (const Status ready = wait.Poll(events); !ready.ok()) {
+      return Fail(Status(ready.code(), PreviousName() + " did not connect: " + ready.message()));
+    }
+    if (events[1].revents != 0) ReceiveNextEnd();
+    if (next_end_.has_value()) SetError(next_end_->why);
   }
-  CheckNeighbors();
-  if (std::exchange(held_, false)) pass.RemoveHold();
+  return ReportError();
 }
 
-void RingLink::OnOutgoingDone(const Status& status) {
-  MutexLock lock(&mutex_);
-  outgoing_done_ = true;
-  outgoing_.reset();
-  to_send_.clear();
-  writing_ = false;
-  if (!next_end_.has_value()) {
-    next_end_ =
-        NeighborEnd{0, Unavailable(NextName() + " disconnected" + (status.ok() ? "" : ": " + status.message()))};
+// --- bytes
+
+bool RingLink::SendQueued() {
+  if (to_send_.empty()) return false;
+  if (!next_.is_open()) {
+    to_send_.clear();  // the next rank needs nothing more (CheckNext)
+    return true;
   }
-  CheckNeighbors();
+  Segment& segment = to_send_.front();
+  segment.is_begun = true;
+  const size_t header_sent = std::min(segment.num_sent, kFrameHeaderBytes);
+  const std::span<const std::byte> body = segment.payload.subspan(segment.num_sent - header_sent);
+  const Result<size_t> sent =
+      next_.Write(std::span(segment.header).subspan(header_sent), body.first(std::min(body.size(), kPieceBytes)));
+  if (!sent.ok()) {
+    // It may have sent its end before it closed the connection.
+    ReceiveNextEnd();
+    if (!next_end_.has_value()) OnNextEnds(0, Unavailable(NextName() + " disconnected: " + sent.status().message()));
+    return true;
+  }
+  segment.num_sent += *sent;
+  if (segment.num_sent == kFrameHeaderBytes + segment.payload.size()) to_send_.pop_front();
+  return *sent > 0;
+}
+
+void RingLink::ReceiveNextEnd() {
+  const Result<bool> complete = from_next_.Receive(next_);
+  if (complete.ok() && !*complete) return;
+  End end;
+  const Status parsed = complete.ok() ? from_next_.ParseMessage(FrameKind::kEnd, &end) : complete.status();
+  if (parsed.ok()) {
+    OnNextEnds(end.finished_operations(), MakeEndStatus(NextName(), end.error()));
+  } else {
+    OnNextEnds(0, Unavailable(NextName() + " disconnected: " + parsed.message()));
+  }
+}
+
+void RingLink::OnNextEnds(uint64_t finished, const Status& why) {
+  next_end_ = NeighborEnd{finished, why};
+  next_.Close();
+}
+
+void RingLink::CheckNext() {
+  if (next_end_.has_value() && next_end_->finished < operation_) SetError(next_end_->why);
+}
+
+template <class Receive>
+Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receive receive) {
+  const RingWait wait(deadline);
+  for (;;) {
+    CheckNext();
+    if (!error_.ok()) return ReportError();
+    bool moved = SendQueued();
+    const Result<bool> done = receive(&moved);
+    if (!done.ok()) {
+      SetError(done.status());
+      return ReportError();
+    }
+    if (*done) return Status();
+    if (moved) continue;
+    pollfd events[] = {
+        {.fd = waits_for_previous ? previous_.descriptor() : -1, .events = previous_.read_events(), .revents = 0},
+        {.fd = next_.descriptor(),
+         .events = static_cast<short>(next_.read_events() | (to_send_.empty() ? 0 : next_.write_events())),
+         .revents = 0}};
+    if (const Status ready = wait.Poll(events); !ready.ok()) {
+      SetError(TimedOut(ready, waits_for_previous));
+      return ReportError();
+    }
+    if ((events[1].revents & (next_.read_events() | POLLERR | POLLHUP)) != 0) ReceiveNextEnd();
+  }
+}
+
+Status RingLink::TimedOut(const Status& ended, bool waits_for_previous) const {
+  if (ended.code() != StatusCode::kDeadlineExceeded) return ended;
+  return DeadlineExceeded(waits_for_previous ? PreviousName() + " sent nothing before the deadline"
+                                             : NextName() + " received nothing before the deadline");
 }
 
 // --- operations
 
-Status RingLink::AwaitPrevious(Deadline deadline) {
-  MutexLock lock(&mutex_);
-  mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return accepted_ || !error_.ok(); });
-  if (error_.ok() && !accepted_) SetError(DeadlineExceeded(PreviousName() + " did not connect before the deadline"));
-  return error_.ok() ? Status() : ReportError();
-}
-
 Result<uint64_t> RingLink::BeginOperation() {
-  MutexLock lock(&mutex_);
   if (reported_) return error_.While("the process group has failed");
   ++operation_;
-  CheckNeighbors();
+  if (next_.is_open()) ReceiveNextEnd();
+  CheckNext();
   if (!error_.ok()) return ReportError();
   return operation_;
 }
 
-Status RingLink::ErrorFor(uint64_t number) const {
-  if (previous_end_.has_value() && previous_end_->finished < number) return previous_end_->why;
-  if (next_end_.has_value() && next_end_->finished < number) return next_end_->why;
-  return Status();
+void RingLink::EndOperation() { finished_ = operation_; }
+
+void RingLink::Send(const FrameHeader& header, std::span<const std::byte> payload) {
+  to_send_.push_back({EncodeFrameHeader(header), payload});
 }
 
-// Between operations the end of a neighbor is not an error yet.
-void RingLink::CheckNeighbors() {
-  const bool is_idle = operation_ == finished_ && accepted_;
-  if (is_idle || leaving_) return;
-  if (const Status error = ErrorFor(std::max<uint64_t>(1, operation_)); !error.ok()) SetError(error);
+Result<bool> RingLink::ReceiveSegmentHeader() {
+  const Result<bool> complete = from_previous_.Receive(previous_);
+  if (!complete.ok()) return Unavailable(PreviousName() + " disconnected: " + complete.status().message());
+  if (!*complete || from_previous_.header().IsSegment()) return complete;
+  End end;
+  RETURN_IF_ERROR(from_previous_.ParseMessage(FrameKind::kEnd, &end).While(PreviousName()));
+  return MakeEndStatus(PreviousName(), end.error());
 }
 
-void RingLink::EndOperation() {
-  MutexLock lock(&mutex_);
-  finished_ = operation_;
+Result<FrameHeader> RingLink::ReceiveHeader(const Deadline& deadline) {
+  from_previous_.Reset();
+  RETURN_IF_ERROR(Drive(deadline, true, [&](bool*) { return ReceiveSegmentHeader(); }));
+  return from_previous_.header();
 }
 
-void RingLink::Send(grpc::ByteBuffer message) {
-  MutexLock lock(&mutex_);
-  if (!error_.ok() || outgoing_done_) return;
-  to_send_.push_back(std::move(message));
-  WriteMore();
+Status RingLink::ReceivePayload(std::span<std::byte> payload, const Deadline& deadline) {
+  return Drive(deadline, true, [&](bool* moved) -> Result<bool> {
+    if (payload.empty()) return true;
+    const Result<size_t> received = previous_.Read(payload.first(std::min(payload.size(), kPieceBytes)));
+    if (!received.ok()) return Unavailable(PreviousName() + " disconnected: " + received.status().message());
+    payload = payload.subspan(*received);
+    if (*received > 0) *moved = true;
+    return payload.empty();
+  });
 }
 
-Status RingLink::WaitUntilSent(size_t most, Deadline deadline) {
-  MutexLock lock(&mutex_);
-  const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return to_send_.size() + (writing_ ? 1 : 0) <= most || !error_.ok();
-  };
-  if (!mutex_.AwaitBefore(deadline, sent)) {
-    SetError(DeadlineExceeded(NextName() + " received nothing before the deadline"));
-  }
-  return error_.ok() ? Status() : ReportError();
-}
-
-Result<ArrivedSegment> RingLink::Receive(Deadline deadline) {
-  MutexLock lock(&mutex_);
-  const auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !received_.empty() || !error_.ok(); };
-  if (!mutex_.AwaitBefore(deadline, has_news)) {
-    SetError(DeadlineExceeded(PreviousName() + " sent nothing before the deadline"));
-  }
-  if (!error_.ok()) return ReportError();
-  ArrivedSegment segment = std::move(received_.front());
-  received_.pop_front();
-  ReadMore();
-  return segment;
+Status RingLink::Flush(size_t most, const Deadline& deadline) {
+  return Drive(deadline, false, [&](bool*) -> Result<bool> { return to_send_.size() <= most; });
 }
 
 // --- the end
 
 Status RingLink::Fail(const Status& why) {
-  MutexLock lock(&mutex_);
   SetError(why);
   return ReportError();
 }
 
 void RingLink::SetError(const Status& why) {
-  if (!error_.ok()) return;
-  error_ = why;
-  received_.clear();
-  FinishAll();
-  QueueFarewell();
+  if (error_.ok()) error_ = why;
 }
 
 Status RingLink::ReportError() {
-  if (!std::exchange(reported_, true)) {
-    mutex_.AwaitBefore(Deadline::After(kNotifyTimeout),
-                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_ && passes_.empty(); });
-  }
+  if (std::exchange(reported_, true)) return error_;
+  QueueEnds();
+  FlushEnds(Deadline::After(kNotifyTimeout));
+  // The values of a segment that could not be sent are not valid any longer.
+  if (!std::exchange(to_send_, {}).empty()) next_.Close();
   return error_;
 }
 
-void RingLink::QueueFarewell() {
-  if (std::exchange(leaving_, true) || outgoing_done_) return;
-  Segment farewell;
-  farewell.set_kind(collective::v1::SEGMENT_KIND_FAREWELL);
-  farewell.set_finished_operations(finished_);
-  farewell.set_error(error_.message());
-  to_send_.push_back(rpc::EncodeFrame(std::move(farewell), {}));
-  WriteMore();
+// Of the queued segments only one that is begun still goes to the next rank.
+void RingLink::QueueEnds() {
+  if (std::exchange(ended_, true)) return;
+  {
+    MutexLock lock(&mutex_);
+    accepts_ = false;
+    greeted_.clear();
+  }
+  to_send_.resize(!to_send_.empty() && to_send_.front().is_begun ? 1 : 0);
+  End end;
+  end.set_finished_operations(finished_);
+  end.set_error(ShortenMiddle(error_.message(), rpc::kMaxStatusMessageBytes));
+  end.set_code(static_cast<uint32_t>(error_.code()));
+  end_to_next_ = end_to_previous_ = EncodeMessageFrame(FrameKind::kEnd, end);
 }
 
-void RingLink::FinishAll() {
-  const Status gone = Unavailable("trainer " + std::to_string(rank_.value) + " has left the group");
-  for (IncomingPass* pass : passes_) {
-    if (pass == previous_) {
-      Finish(pass);
-    } else {
-      Refuse(pass, gone);
-    }
+void RingLink::FlushEnds(const Deadline& deadline) {
+  const RingWait wait(deadline);
+  const auto send_end = [&](RingSocket& socket, std::string& end) {
+    if (end.empty() || !socket.is_open()) return;
+    // Without it the neighbor gets the end of the stream, which is an error if it needs more of this rank.
+    [[maybe_unused]] const Status sent = SendAll(socket, std::exchange(end, ""), wait);
+    socket.FinishWriting();
+  };
+  send_end(previous_, end_to_previous_);
+  while (!to_send_.empty() && next_.is_open()) {
+    if (SendQueued()) continue;
+    pollfd events{.fd = next_.descriptor(), .events = next_.write_events(), .revents = 0};
+    if (!wait.Poll({&events, 1}).ok()) return;
   }
+  send_end(next_, end_to_next_);
 }
 
 void RingLink::Abandon() {
-  MutexLock lock(&mutex_);
-  QueueFarewell();
-  FinishAll();
+  QueueEnds();
+  FlushEnds(Deadline::After(std::chrono::seconds(0)));
   if (error_.ok()) error_ = Unavailable("this trainer has left the group");
   reported_ = true;
 }
 
-void RingLink::Leave(Deadline deadline) {
-  MutexLock lock(&mutex_);
-  QueueFarewell();
-  mutex_.AwaitBefore(error_.ok() ? deadline : deadline.AtMost(kNotifyTimeout),
-                     [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_; });
-  if (outgoing_ != nullptr) outgoing_->context.TryCancel();
-  FinishAll();
-  // The streams are cancelled or finished, so this wait is short.
-  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return outgoing_done_ && passes_.empty(); });
+void RingLink::Leave(const Deadline& deadline) {
+  const Deadline end = error_.ok() ? deadline : Deadline::After(std::chrono::seconds(0));
+  QueueEnds();
+  FlushEnds(end);
+  previous_.CloseAfterArrival(end.Remaining());
+  next_.CloseAfterArrival(end.Remaining());
 }
 
 }  // namespace espalier::client

@@ -1,135 +1,123 @@
-// Links of one trainer to its neighbors in the ring: the incoming stream from the previous rank and the outgoing stream
-// to the next rank (proto/espalier/collective/v1/ring.proto).
+// Links of one trainer to its neighbors in the ring: the connection from the previous rank and the connection to the
+// next rank (proto/espalier/collective/v1/ring.proto).
 //
-//   previous rank ==> IncomingPass --> received_ --> Receive
-//                             Send --> to_send_ --> OutgoingPass ==> next rank
+//   previous rank == segments ==> ReceiveHeader, ReceivePayload
+//                                             Send, Flush == segments ==> next rank
 //
-// An error ends both streams and thereby propagates around the ring. Messages that were sent before arrive before it.
-// A rank that ends a stream sends the number of operations that it has finished; its neighbors can finish these too.
+// The thread that calls the operations moves the bytes: between operations, what arrives waits in the kernel. An error
+// ends both connections and thereby propagates around the ring. Messages that were sent before arrive before it. A rank
+// that leaves sends the number of operations that it has finished; its neighbors can finish these too.
 #pragma once
 
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <deque>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "espalier/collective/v1/ring.pb.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/client/ring/ring_frame.h"
+#include "services/client/ring/ring_socket.h"
 #include "services/graph/ids.h"
-#include "services/rpc/channel.h"
-#include "services/rpc/frame.h"
 
 namespace espalier::client {
 
-// A received segment; `bytes` is the whole message, which is forwarded unchanged.
-struct ArrivedSegment {
-  collective::v1::Segment header;
-  rpc::FrameReader payload;  // positioned after the header
-  grpc::ByteBuffer bytes;
-};
-
-// Thread-safe. The reactions run on gRPC's threads; operations are called by one thread.
-class RingLink : public std::enable_shared_from_this<RingLink> {
+// Offer is thread-safe. The other functions are called by one thread.
+class RingLink {
  public:
-  RingLink(Rank rank, uint32_t size) : rank_(rank), size_(size) {}
+  RingLink(Rank rank, uint32_t size);
 
   Rank rank() const { return rank_; }
   uint32_t size() const { return size_; }
 
-  // Returns the reactor of a new stream to this rank. The stream is used if its first message, the greeting, identifies
-  // the previous rank.
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AcceptStream();
-  // Opens the stream to the next rank and accepts the stream of the previous rank with the same group number. To be
-  // called after all ranks have joined.
-  void Connect(uint64_t group, std::shared_ptr<rpc::Peer> next) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Blocks until the stream of the previous rank is accepted.
-  Status AwaitPrevious(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes a connection that was greeted, unless it returns an error: the greeting is not of the previous rank, or the
+  // connection of the previous rank is accepted.
+  Status Offer(const collective::v1::Greeting& greeting, RingSocket& socket) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Greets the next rank over a connection to it.
+  Status Connect(uint64_t group, RingSocket next, const Deadline& deadline);
+  // Blocks until the previous rank has connected with the number of the group. To be called after Connect.
+  Status AwaitPrevious(uint64_t group, const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Begins an operation and returns its number, from 1. After a failure of the group: its error.
-  Result<uint64_t> BeginOperation() ABSL_LOCKS_EXCLUDED(mutex_);
-  void EndOperation() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Queues a message for the next rank; does not block.
-  void Send(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Blocks until at most `most` messages are queued.
-  Status WaitUntilSent(size_t most, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Blocks until a segment of the previous rank has arrived.
-  Result<ArrivedSegment> Receive(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  Result<uint64_t> BeginOperation();
+  // Ends an operation that has sent everything (Flush).
+  void EndOperation();
+  // Queues a segment for the next rank; does not block. The payload must be valid and unchanged until it is sent.
+  void Send(const FrameHeader& header, std::span<const std::byte> payload);
+  // Blocks until the header of the next segment of the previous rank has arrived. Sends meanwhile, as the next two.
+  Result<FrameHeader> ReceiveHeader(const Deadline& deadline);
+  // Blocks until the payload of that segment has arrived.
+  Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
+  // Blocks until at most `most` queued segments are unsent.
+  Status Flush(size_t most, const Deadline& deadline);
   // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
-  Status Fail(const Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  Status Fail(const Status& why);
 
   // Leaves the group: sent messages still arrive, the other ranks are notified, and every further operation of this
   // rank fails. Does not block.
-  void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Leaves the group and blocks until sent messages have arrived, the other ranks are notified, and all streams are
-  // done. No reaction runs afterwards.
-  void Leave(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Abandon();
+  // Leaves the group and blocks until sent messages have arrived at the hosts of the neighbors. Idempotent.
+  void Leave(const Deadline& deadline);
 
  private:
-  class IncomingPass;
-  class OutgoingPass;
-  // End of a neighbor.
+  struct Segment {
+    FrameHeaderBytes header;
+    std::span<const std::byte> payload;
+    size_t num_sent = 0;  // of both
+    bool is_begun = false;
+  };
+  // The end of the next rank.
   struct NeighborEnd {
     uint64_t finished = 0;  // operations that it has finished
     Status why;
   };
+  struct Greeted {
+    uint64_t group = 0;
+    RingSocket socket;
+  };
 
-  // Reactions.
-  void OnArrived(IncomingPass* pass, bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnIncomingDone(IncomingPass* pass) ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnSent(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnNextEnds(OutgoingPass& pass, bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnOutgoingDone(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  void HandleGreeting(IncomingPass* pass, const collective::v1::Segment& greeting)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AcceptGreeted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReadMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WriteMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Refuse(IncomingPass* pass, const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Finish(IncomingPass* pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns why operation `number` cannot proceed, or OK.
-  Status ErrorFor(uint64_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CheckNeighbors() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void QueueFarewell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FinishAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetError(const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status ReportError() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves bytes until `receive`, which receives from the previous rank what has arrived and sets `*moved` if that is
+  // something, returns true. `waits_for_previous`: whether it waits for the previous rank.
+  template <class Receive>
+  Status Drive(const Deadline& deadline, bool waits_for_previous, Receive receive);
+  // Sends what can be sent at once; returns whether something was.
+  bool SendQueued();
+  // Returns whether it is complete. Unavailable: the previous rank has ended.
+  Result<bool> ReceiveSegmentHeader();
+  // Receives what the next rank sends when it ends.
+  void ReceiveNextEnd();
+  bool TakeGreeted(uint64_t group) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnNextEnds(uint64_t finished, const Status& why);
+  void CheckNext();
+  Status TimedOut(const Status& ended, bool waits_for_previous) const;
+  void SetError(const Status& why);
+  // Notifies the neighbors of the error, the first time, and returns it.
+  Status ReportError();
+  void QueueEnds();
+  void FlushEnds(const Deadline& deadline);
   std::string PreviousName() const;
   std::string NextName() const;
 
   const Rank rank_;
   const uint32_t size_;
 
+  uint64_t operation_ = 0;  // begun last
+  uint64_t finished_ = 0;   // finished last
+  Status error_;
+  bool reported_ = false;
+  bool ended_ = false;  // the ends of this rank are queued
+
+  RingSocket previous_, next_;
+  FrameReceiver from_previous_, from_next_;
+  std::deque<Segment> to_send_;
+  std::string end_to_next_, end_to_previous_;  // queued behind to_send_
+  std::optional<NeighborEnd> next_end_;
+
+  RingWaker offered_;  // wakes AwaitPrevious
   Mutex mutex_;
-  std::optional<uint64_t> group_ ABSL_GUARDED_BY(mutex_);
-  uint64_t operation_ ABSL_GUARDED_BY(mutex_) = 0;  // begun last
-  uint64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;   // finished last
-  Status error_ ABSL_GUARDED_BY(mutex_);
-  bool reported_ ABSL_GUARDED_BY(mutex_) = false;
-  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
-
-  IncomingPass* greeted_ ABSL_GUARDED_BY(mutex_) = nullptr;  // waits until the group is known
-  uint64_t greeted_group_ ABSL_GUARDED_BY(mutex_) = 0;
-  IncomingPass* previous_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null before it is accepted and after its end
-  bool accepted_ ABSL_GUARDED_BY(mutex_) = false;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<NeighborEnd> previous_end_ ABSL_GUARDED_BY(mutex_);
-  std::deque<ArrivedSegment> received_ ABSL_GUARDED_BY(mutex_);
-  std::set<IncomingPass*> passes_ ABSL_GUARDED_BY(mutex_);  // all streams to this rank until OnDone
-
-  std::shared_ptr<rpc::Peer> next_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<OutgoingPass> outgoing_ ABSL_GUARDED_BY(mutex_);
-  bool outgoing_done_ ABSL_GUARDED_BY(mutex_) = true;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool held_ ABSL_GUARDED_BY(mutex_) = false;  // keeps gRPC from finishing the call between two writes
-  std::optional<NeighborEnd> next_end_ ABSL_GUARDED_BY(mutex_);
-  std::deque<grpc::ByteBuffer> to_send_ ABSL_GUARDED_BY(mutex_);
+  bool accepts_ ABSL_GUARDED_BY(mutex_) = true;  // connections of the previous rank
+  std::deque<Greeted> greeted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::client

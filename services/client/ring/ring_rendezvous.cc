@@ -1,48 +1,16 @@
 #include "services/client/ring/ring_rendezvous.h"
 
-#include <random>
-#include <utility>
-
+#include "services/base/unique_number.h"
+#include "services/base/wait_ended.h"
 #include "services/rpc/address.h"
-#include "services/rpc/frame.h"
-#include "services/rpc/status_map.h"
 
 namespace espalier::client {
-namespace {
 
 using collective::v1::JoinRequest;
 using collective::v1::JoinResponse;
 
-uint64_t DrawRandomNumber() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
-
-}  // namespace
-
-// One call of Join. Owns itself until OnDone.
-class RingRendezvous::Request final : public grpc::ServerUnaryReactor {
- public:
-  Request(RingRendezvous& rendezvous, grpc::ByteBuffer* reply) : rendezvous_(rendezvous), reply_(reply) {}
-
-  // Must be called exactly once.
-  void Respond(const Result<JoinResponse>& response) {
-    if (response.ok()) *reply_ = rpc::EncodeFrame(*response, {});
-    Finish(rpc::ToGrpc(response.status()));
-  }
-  void OnCancel() override { rendezvous_.OnRequestEnded(this); }
-  void OnDone() override {
-    rendezvous_.OnRequestEnded(this);
-    delete this;
-  }
-
- private:
-  RingRendezvous& rendezvous_;
-  grpc::ByteBuffer* const reply_;
-};
-
 RingRendezvous::RingRendezvous(uint32_t size, uint64_t incarnation)
-    : size_(size), incarnation_(incarnation), group_(DrawRandomNumber()) {}
+    : size_(size), incarnation_(incarnation), group_(UniqueNumber()) {}
 
 Status RingRendezvous::Check(const JoinRequest& request) const {
   const std::string trainer = "trainer " + std::to_string(request.rank());
@@ -62,43 +30,36 @@ Status RingRendezvous::Check(const JoinRequest& request) const {
   return rpc::ParseHostPort(request.address()).status().While("the address of " + trainer);
 }
 
-grpc::ServerUnaryReactor* RingRendezvous::Join(const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
-  auto* call = new Request(*this, reply);
-  const Result<rpc::Frame<JoinRequest>> frame = rpc::DecodeFrame<JoinRequest>(*request);
-  const Status checked = frame.ok() ? Check(frame->header) : frame.status();
-  if (!checked.ok()) {
-    call->Respond(checked);
-    return call;
-  }
-  MutexLock lock(&mutex_);
-  if (closed_) {
-    call->Respond(Unavailable("trainer 0 is leaving the group"));
-  } else {
-    Add(frame->header.rank(), frame->header.address(), call);
-  }
-  return call;
-}
-
 void RingRendezvous::AddOwn(const std::string& address) {
   MutexLock lock(&mutex_);
-  Add(0, address, nullptr);
+  addresses_[0] = address;
 }
 
-void RingRendezvous::Add(uint32_t rank, const std::string& address, Request* call) {
-  if (IsComplete() && addresses_[rank] != address) {
-    call->Respond(
-        Aborted("trainer " + std::to_string(rank) + " joined twice, from " + addresses_[rank] + " and " + address));
-    return;
+Status RingRendezvous::Join(const JoinRequest& request, uint64_t connection) {
+  RETURN_IF_ERROR(Check(request));
+  const uint32_t rank = request.rank();
+  MutexLock lock(&mutex_);
+  if (IsComplete() && addresses_[rank] != request.address()) {
+    return Aborted("trainer " + std::to_string(rank) + " joined twice, from " + addresses_[rank] + " and " +
+                   request.address());
   }
-  addresses_[rank] = address;
-  if (call != nullptr) {
-    Request*& place = requests_[rank];
-    if (place != nullptr) place->Respond(Aborted("trainer " + std::to_string(rank) + " sent a newer request"));
-    place = call;
-  }
-  if (!IsComplete()) return;
-  for (auto& [other, waiting] : requests_) waiting->Respond(MakeResponse());
-  requests_.clear();
+  addresses_[rank] = request.address();
+  connections_[rank] = connection;
+  return Status();
+}
+
+std::optional<Result<JoinResponse>> RingRendezvous::FindAnswer(uint32_t rank, uint64_t connection) {
+  MutexLock lock(&mutex_);
+  if (connections_[rank] != connection) return Aborted("trainer " + std::to_string(rank) + " sent a newer request");
+  if (IsComplete()) return MakeResponse();
+  return std::nullopt;
+}
+
+void RingRendezvous::Forget(uint32_t rank, uint64_t connection) {
+  MutexLock lock(&mutex_);
+  if (IsComplete() || connections_[rank] != connection) return;
+  addresses_.erase(rank);
+  connections_.erase(rank);
 }
 
 JoinResponse RingRendezvous::MakeResponse() const {
@@ -106,18 +67,6 @@ JoinResponse RingRendezvous::MakeResponse() const {
   response.set_group(group_);
   for (const auto& [rank, address] : addresses_) response.add_addresses(address);
   return response;
-}
-
-// A rank whose request ends before the group is complete no longer counts as joined.
-void RingRendezvous::OnRequestEnded(Request* call) {
-  MutexLock lock(&mutex_);
-  for (auto place = requests_.begin(); place != requests_.end(); ++place) {
-    if (place->second != call) continue;
-    addresses_.erase(place->first);
-    requests_.erase(place);
-    call->Respond(Cancelled("the trainer cancelled its request"));
-    return;
-  }
 }
 
 Result<JoinResponse> RingRendezvous::AwaitAll(Deadline deadline) {
@@ -128,8 +77,8 @@ Result<JoinResponse> RingRendezvous::AwaitAll(Deadline deadline) {
     for (uint32_t rank = 0; rank < size_ && missing.size() < 200; ++rank) {
       if (!addresses_.contains(rank)) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     }
-    return DeadlineExceeded("some of " + std::to_string(size_) +
-                            " trainers did not join before the deadline: " + missing);
+    return WaitEnded(deadline,
+                     "some of " + std::to_string(size_) + " trainers did not join before the deadline: " + missing);
   }
   if (!IsComplete()) return Cancelled("stopped while waiting for the other ranks");
   return MakeResponse();
@@ -138,13 +87,6 @@ Result<JoinResponse> RingRendezvous::AwaitAll(Deadline deadline) {
 void RingRendezvous::StopWaiting() {
   MutexLock lock(&mutex_);
   stopped_ = true;
-}
-
-void RingRendezvous::Close() {
-  MutexLock lock(&mutex_);
-  closed_ = true;
-  for (auto& [rank, waiting] : requests_) waiting->Respond(Unavailable("trainer 0 is leaving the group"));
-  requests_.clear();
 }
 
 }  // namespace espalier::client

@@ -1,14 +1,9 @@
 // Ranks that have joined a group; held by rank 0 until the group is complete.
 #pragma once
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "espalier/collective/v1/ring.pb.h"
 #include "services/base/clock.h"
@@ -24,22 +19,22 @@ class RingRendezvous {
 
   // Adds rank 0 itself.
   void AddOwn(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Handles a Join request of another rank; responds when the group is complete. A newer request of the same rank
-  // replaces the older one.
-  grpc::ServerUnaryReactor* Join(const grpc::ByteBuffer* request, grpc::ByteBuffer* reply);
-  // Blocks until the group is complete. DeadlineExceeded names the missing ranks.
+  // Adds the rank of a request, which came over the given connection. A newer request of the same rank replaces the
+  // older one. Unavailable: the request is for a newer incarnation of rank 0; Aborted: an older incarnation, or
+  // the group is complete and has the rank at another address; InvalidArgument: no such rank or size.
+  Status Join(const collective::v1::JoinRequest& request, uint64_t connection) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the answer to the request of a rank over a connection; nothing while ranks are missing.
+  std::optional<Result<collective::v1::JoinResponse>> FindAnswer(uint32_t rank, uint64_t connection)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // To be called when a connection ends: unless the group is complete, its rank no longer counts as joined.
+  void Forget(uint32_t rank, uint64_t connection) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Blocks until the group is complete. DeadlineExceeded names the missing ranks; Cancelled: StopWaiting was called.
   Result<collective::v1::JoinResponse> AwaitAll(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes AwaitAll return Cancelled while ranks are missing.
   void StopWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends all pending requests and refuses new ones with Unavailable.
-  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  class Request;
-
   Status Check(const collective::v1::JoinRequest& request) const;
-  void Add(uint32_t rank, const std::string& address, Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnRequestEnded(Request* request) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsComplete() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return addresses_.size() == size_; }
   collective::v1::JoinResponse MakeResponse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -48,10 +43,9 @@ class RingRendezvous {
   const uint64_t group_;  // random
 
   Mutex mutex_;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint32_t, std::string> addresses_ ABSL_GUARDED_BY(mutex_);  // by rank
-  std::map<uint32_t, Request*> requests_ ABSL_GUARDED_BY(mutex_);      // by rank: pending
+  std::map<uint32_t, uint64_t> connections_ ABSL_GUARDED_BY(mutex_);   // by rank: of the newest request
 };
 
 }  // namespace espalier::client

@@ -1,0 +1,139 @@
+#include "services/client/ring/ring_connect.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "services/base/backoff.h"
+#include "services/rpc/address.h"
+
+namespace espalier::client {
+namespace {
+
+using collective::v1::JoinRequest;
+using collective::v1::JoinResponse;
+
+constexpr size_t kMaxAnswerBytes = size_t{4} << 20;  // the addresses of all ranks
+// Of one attempt to connect; handshakes on a busy machine are slow.
+constexpr std::chrono::seconds kAttemptTimeout(5);
+constexpr RetryPolicy kRetry{.max_attempts = 0,  // bounded by the wait
+                             .initial_delay = std::chrono::milliseconds(50),
+                             .max_delay = std::chrono::milliseconds(1000)};
+
+Result<RingDescriptor> ConnectTo(const addrinfo& address, const RingWait& wait) {
+  RingDescriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (descriptor.get() < 0) return Unavailable(std::string("making a socket: ") + strerror(errno));
+  SetRingSocketOptions(descriptor.get());
+  int error = connect(descriptor.get(), address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd events{.fd = descriptor.get(), .events = POLLOUT, .revents = 0};
+    RETURN_IF_ERROR(wait.Poll({&events, 1}));
+    socklen_t size = sizeof(error);
+    getsockopt(descriptor.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  if (error != 0) return Unavailable(std::string("connecting: ") + strerror(error));
+  return descriptor;
+}
+
+Result<RingDescriptor> ConnectToAny(const std::string& address, const RingWait& wait) {
+  ASSIGN_OR_RETURN(const rpc::HostPort to, rpc::ParseHostPort(address));
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found); error != 0) {
+    return Unavailable("looking up '" + to.host + "': " + gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  Status last = Unavailable("'" + to.host + "' has no address");
+  for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
+    Result<RingDescriptor> connected = ConnectTo(*candidate, wait);
+    if (connected.ok() || connected.status().code() != StatusCode::kUnavailable) return connected;
+    last = connected.status();
+  }
+  return last;
+}
+
+// One attempt. Unavailable: another one may succeed.
+Result<RingSocket> TryToConnect(const std::string& address, RingTls* tls, const RingWait& wait) {
+  ASSIGN_OR_RETURN(RingDescriptor descriptor, ConnectToAny(address, wait));
+  Result<RingSocket> made = RingSocket::Make(std::move(descriptor), tls, TlsSide::kConnects);
+  // The certificate files may be in the middle of being replaced.
+  if (!made.ok()) return Unavailable(made.status().message());
+  RingSocket socket = *std::move(made);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool done, socket.Handshake());
+    if (done) break;
+    pollfd events{.fd = socket.descriptor(), .events = socket.handshake_events(), .revents = 0};
+    RETURN_IF_ERROR(wait.Poll({&events, 1}));
+  }
+  constexpr pki::PeerRole kTrainer = pki::PeerRole::kTrainer;
+  if (const Status checked = socket.CheckPeer({&kTrainer, 1}); !checked.ok()) return Unavailable(checked.message());
+  return socket;
+}
+
+// Calls `attempt` until it returns another result than Unavailable or the wait ends.
+template <class Attempt>
+auto Retry(Rank rank, const std::string& address, const RingWait& wait, Attempt attempt) -> decltype(attempt()) {
+  std::minstd_rand jitter(std::random_device{}());
+  Status last_unavailable;
+  for (int number = 1;; ++number) {
+    auto result = attempt();
+    if (result.ok()) return result;
+    Status why = result.status();
+    if (why.code() == StatusCode::kUnavailable) {
+      last_unavailable = why;
+      const Status paused = wait.Pause(DelayBefore(number, kRetry, static_cast<uint32_t>(jitter())));
+      if (paused.ok()) continue;
+      why = paused;
+    }
+    // The error of the last attempt is the reason that the deadline has passed.
+    if (why.code() == StatusCode::kDeadlineExceeded && !last_unavailable.ok()) why = last_unavailable;
+    const std::string tries = number == 1 ? "" : " (" + std::to_string(number) + " tries)";
+    return std::move(why).While("trainer " + std::to_string(rank.value) + " at " + address + tries);
+  }
+}
+
+// The answer to a request of this rank.
+Result<JoinResponse> AwaitAnswer(RingSocket& socket, const RingWait& wait) {
+  FrameReceiver receiver(kMaxAnswerBytes);
+  RETURN_IF_ERROR(ReceiveFrame(socket, receiver, wait));
+  if (receiver.header().kind == FrameKind::kEnd) {
+    collective::v1::End end;
+    RETURN_IF_ERROR(receiver.ParseMessage(FrameKind::kEnd, &end));
+    const bool is_error = end.code() > 0 && end.code() <= static_cast<uint32_t>(StatusCode::kUnauthenticated);
+    return Status(is_error ? static_cast<StatusCode>(end.code()) : StatusCode::kUnknown, end.error());
+  }
+  JoinResponse response;
+  RETURN_IF_ERROR(receiver.ParseMessage(FrameKind::kJoined, &response));
+  return response;
+}
+
+// Bounds one attempt to connect; its end by itself is Unavailable.
+Result<RingSocket> ConnectOnce(const std::string& address, RingTls* tls, const RingWait& wait) {
+  const RingWait attempt(wait.deadline().AtMost(kAttemptTimeout), wait.stop());
+  Result<RingSocket> connected = TryToConnect(address, tls, attempt);
+  if (connected.status().code() != StatusCode::kDeadlineExceeded || wait.deadline().HasPassed()) return connected;
+  return Unavailable("no connection within " + std::to_string(kAttemptTimeout.count()) + " s");
+}
+
+}  // namespace
+
+Result<RingSocket> ConnectToRank(Rank rank, const std::string& address, RingTls* tls, const RingWait& wait) {
+  return Retry(rank, address, wait, [&] { return ConnectOnce(address, tls, wait); });
+}
+
+Result<JoinResponse> JoinAtRank0(const std::string& address, const JoinRequest& request, RingTls* tls,
+                                 const RingWait& wait) {
+  return Retry(Rank(0), address, wait, [&]() -> Result<JoinResponse> {
+    ASSIGN_OR_RETURN(RingSocket socket, ConnectOnce(address, tls, wait));
+    RETURN_IF_ERROR(SendAll(socket, EncodeMessageFrame(FrameKind::kJoin, request), wait));
+    return AwaitAnswer(socket, wait);
+  });
+}
+
+}  // namespace espalier::client

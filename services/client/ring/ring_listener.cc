@@ -1,0 +1,266 @@
+// One loop polls the listening socket and all connections. A connection advances from handshake to first message to
+// answer; one that has joined waits in between until the group is complete. A greeted connection moves to the link.
+#include "services/client/ring/ring_listener.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "services/base/shorten.h"
+#include "services/rpc/handshake_log.h"
+#include "services/rpc/status_map.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr int kBacklog = 1024;  // all ranks may connect to rank 0 at once
+// Connections but for those of ranks that have joined, and the time that they have for a first message and to read its
+// answer. A new connection replaces the oldest.
+constexpr int kMaxStrangers = 256;
+constexpr std::chrono::seconds kFirstMessageTimeout(20);
+// Of accepting connections, when the process has no descriptors left.
+constexpr std::chrono::milliseconds kAcceptPause(100);
+constexpr size_t kMaxFirstMessageBytes = 4096;
+
+Result<RingDescriptor> ListenOn(const addrinfo& address) {
+  RingDescriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto set = [&](int level, int option, int value) {
+    setsockopt(descriptor.get(), level, option, &value, sizeof(value));
+  };
+  set(SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.ai_family == AF_INET6) set(IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (descriptor.get() < 0 || bind(descriptor.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      listen(descriptor.get(), kBacklog) != 0) {
+    return Unavailable(strerror(errno));
+  }
+  return descriptor;
+}
+
+Result<RingDescriptor> ListenOnAny(const std::string& host, uint16_t port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); error != 0) {
+    return Unavailable(gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  Result<RingDescriptor> listening = Unavailable("the host has no address");
+  for (const addrinfo* candidate = found; candidate != nullptr && !listening.ok(); candidate = candidate->ai_next) {
+    listening = ListenOn(*candidate);
+  }
+  return listening;
+}
+
+// All addresses of the host, also those of IPv6 where it has them.
+Result<RingDescriptor> Listen(const rpc::HostPort& listen) {
+  if (listen.host == "0.0.0.0") {
+    Result<RingDescriptor> both = ListenOnAny("::", listen.port);
+    if (both.ok()) return both;
+  }
+  return ListenOnAny(listen.host, listen.port);
+}
+
+Result<uint16_t> ReadPort(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return FromErrno(errno, "reading the bound port");
+  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<sockaddr_in6&>(address).sin6_port);
+  return ntohs(reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+}  // namespace
+
+struct RingListener::Connection {
+  RingSocket socket;
+  uint64_t number = 0;
+  Deadline until = Deadline::Never();  // of the first message, and of the answer
+  bool is_secured = false;             // the handshake is done
+  FrameReceiver first{kMaxFirstMessageBytes};
+  std::optional<uint32_t> joined;  // rank, once it has asked to join
+  std::string answer;              // what is to be sent before the connection is closed
+  size_t num_answered = 0;
+
+  bool IsWaiting() const { return joined.has_value() && answer.empty(); }
+  short events() const {
+    if (!answer.empty()) return socket.write_events();
+    return is_secured ? socket.read_events() : socket.handshake_events();
+  }
+};
+
+Result<std::unique_ptr<RingListener>> RingListener::Start(const rpc::HostPort& listen, RingTls* tls, RingLink& link,
+                                                          RingRendezvous* rendezvous) {
+  Result<RingDescriptor> listening = Listen(listen);
+  if (!listening.ok()) return listening.status().While("cannot listen on " + rpc::ToString(listen));
+  ASSIGN_OR_RETURN(const uint16_t port, ReadPort(listening->get()));
+  return std::unique_ptr<RingListener>(new RingListener(*std::move(listening), port, tls, link, rendezvous));
+}
+
+RingListener::RingListener(RingDescriptor listening, uint16_t port, RingTls* tls, RingLink& link,
+                           RingRendezvous* rendezvous)
+    : listening_(std::move(listening)),
+      port_(port),
+      tls_(tls),
+      link_(link),
+      rendezvous_(rendezvous),
+      subject_("the ring's port of trainer " + std::to_string(link.rank().value)),
+      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+RingListener::~RingListener() {
+  thread_.request_stop();
+  waker_.Wake();
+}
+
+void RingListener::Run(const std::stop_token& stop) {
+  bool can_accept = true;
+  for (bool last = false; !last;) {
+    last = stop.stop_requested();
+    std::vector<pollfd> polled = {{.fd = waker_.descriptor(), .events = POLLIN, .revents = 0},
+                                  {.fd = can_accept ? listening_.get() : -1, .events = POLLIN, .revents = 0}};
+    Deadline next = can_accept ? Deadline::After(std::chrono::hours(1)) : Deadline::After(kAcceptPause);
+    for (const Connection& connection : connections_) {
+      polled.push_back({.fd = connection.socket.descriptor(), .events = connection.events(), .revents = 0});
+      if (connection.until.time() < next.time()) next = connection.until;
+    }
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next.Remaining());
+    poll(polled.data(), polled.size(), last ? 0 : static_cast<int>(wait.count()));
+    waker_.Reset();
+    size_t at = 2;
+    for (auto connection = connections_.begin(); connection != connections_.end(); ++at) {
+      const bool stays = Advance(*connection, polled[at].revents != 0);
+      if (!stays && connection->joined.has_value()) rendezvous_->Forget(*connection->joined, connection->number);
+      connection = stays ? std::next(connection) : connections_.erase(connection);
+    }
+    can_accept = polled[1].revents == 0 || Accept();
+  }
+}
+
+bool RingListener::Accept() {
+  for (;;) {
+    RingDescriptor descriptor(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (descriptor.get() < 0) {
+      // Without descriptors the oldest stranger must give its one up.
+      const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (is_short) DropOldestStranger();
+      return !is_short;
+    }
+    SetRingSocketOptions(descriptor.get());
+    Result<RingSocket> socket = RingSocket::Make(std::move(descriptor), tls_, TlsSide::kAccepts);
+    if (!socket.ok()) {
+      rpc::LogRefusal("a connection was refused", subject_, socket.status());
+      continue;
+    }
+    const auto num_strangers = std::count_if(connections_.begin(), connections_.end(),
+                                             [](const Connection& connection) { return !connection.IsWaiting(); });
+    if (num_strangers >= kMaxStrangers) DropOldestStranger();
+    connections_.push_back(
+        {.socket = *std::move(socket), .number = ++last_number_, .until = Deadline::After(kFirstMessageTimeout)});
+  }
+}
+
+void RingListener::DropOldestStranger() {
+  const auto oldest = std::find_if(connections_.begin(), connections_.end(),
+                                   [](const Connection& connection) { return !connection.IsWaiting(); });
+  if (oldest != connections_.end()) connections_.erase(oldest);
+}
+
+bool RingListener::Advance(Connection& connection, bool has_event) {
+  if (connection.until.HasPassed()) return false;
+  if (connection.IsWaiting()) return AwaitAnswer(connection, has_event);
+  if (!has_event) return true;
+  if (connection.answer.empty()) return ReceiveFirst(connection);
+  return SendAnswer(connection);
+}
+
+bool RingListener::ReceiveFirst(Connection& connection) {
+  if (!connection.is_secured) {
+    const Result<bool> done = connection.socket.Handshake();
+    // In the handshake processes of other jobs are refused; those of other roles are told why.
+    const Status secured = !done.ok() ? done.status() : *done ? connection.socket.CheckPeer(pki::kPeerRoles) : Status();
+    if (!secured.ok()) {
+      rpc::LogRefusal("a connection was refused", subject_, secured);
+      return false;
+    }
+    connection.is_secured = *done;
+    if (!*done) return true;
+  }
+  const Result<bool> complete = connection.first.Receive(connection.socket);
+  if (complete.ok() && !*complete) return true;
+  // Ports are probed by connecting to them: no line of the log.
+  if (complete.status().code() == StatusCode::kUnavailable) return false;
+  if (const Status handled = complete.ok() ? HandleFirst(connection) : complete.status(); !handled.ok()) {
+    Refuse(connection, handled);
+    return SendAnswer(connection);
+  }
+  return connection.socket.is_open() && Advance(connection, false);
+}
+
+Status RingListener::HandleFirst(Connection& connection) {
+  constexpr pki::PeerRole kTrainer = pki::PeerRole::kTrainer;
+  RETURN_IF_ERROR(connection.socket.CheckPeer({&kTrainer, 1}).While("the ring refuses this certificate"));
+  if (connection.first.header().kind == FrameKind::kGreeting) {
+    collective::v1::Greeting greeting;
+    RETURN_IF_ERROR(connection.first.ParseMessage(FrameKind::kGreeting, &greeting));
+    return link_.Offer(greeting, connection.socket);
+  }
+  collective::v1::JoinRequest request;
+  RETURN_IF_ERROR(connection.first.ParseMessage(FrameKind::kJoin, &request));
+  if (rendezvous_ == nullptr) {
+    return FailedPrecondition("trainer " + std::to_string(link_.rank().value) +
+                              " does not accept Join: send it to trainer 0");
+  }
+  RETURN_IF_ERROR(rendezvous_->Join(request, connection.number));
+  connection.joined = request.rank();
+  connection.until = Deadline::Never();
+  AnswerJoins();  // of the other ranks, if the group is complete
+  return Status();
+}
+
+bool RingListener::AwaitAnswer(Connection& connection, bool has_event) {
+  const auto answer = rendezvous_->FindAnswer(*connection.joined, connection.number);
+  if (!answer.has_value()) {
+    // Nothing is expected of the rank but the end of the connection.
+    std::byte unexpected{};
+    const Result<size_t> received = has_event ? connection.socket.Read({&unexpected, 1}) : size_t{0};
+    return received.ok() && *received == 0;
+  }
+  if (answer->ok()) {
+    connection.until = Deadline::After(kFirstMessageTimeout);
+    connection.answer = EncodeMessageFrame(FrameKind::kJoined, **answer);
+  } else {
+    Refuse(connection, answer->status());
+  }
+  return SendAnswer(connection);
+}
+
+bool RingListener::SendAnswer(Connection& connection) {
+  while (connection.num_answered < connection.answer.size()) {
+    const Result<size_t> sent =
+        connection.socket.Write(std::as_bytes(std::span(connection.answer)).subspan(connection.num_answered));
+    if (!sent.ok()) return false;
+    if (*sent == 0) return true;
+    connection.num_answered += *sent;
+  }
+  connection.socket.FinishWriting();
+  return false;
+}
+
+void RingListener::Refuse(Connection& connection, const Status& why) {
+  // A rank that came too early tries again.
+  if (why.code() != StatusCode::kUnavailable) rpc::LogRefusal("a connection was refused", subject_, why);
+  collective::v1::End end;
+  end.set_error(ShortenMiddle(why.message(), rpc::kMaxStatusMessageBytes));
+  end.set_code(static_cast<uint32_t>(why.code()));
+  connection.answer = EncodeMessageFrame(FrameKind::kEnd, end);
+  connection.until = Deadline::After(kFirstMessageTimeout);
+}
+
+}  // namespace espalier::client
