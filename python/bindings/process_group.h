@@ -12,7 +12,7 @@
 
 namespace espalier::python {
 
-// A rank of the group. A collective operation waits for other ranks, and the ring's operations have no stop: an
+// A rank of the group. A collective operation waits for other ranks: an
 // interrupted one leaves the group, whose operations fail from then on, here and on the other ranks.
 class ProcessGroup {
  public:

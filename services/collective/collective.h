@@ -13,7 +13,8 @@
 namespace espalier::collective {
 
 // Every rank must call the same operations in the same order with the same sizes. After an error the group is unusable:
-// every later call of the rank fails immediately with the code of that error. Owned by one thread per rank.
+// every later call of the rank fails immediately with the code of that error. Owned by one thread per rank, but for
+// Abandon.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -35,7 +36,7 @@ class Collective {
   virtual Status Barrier(Deadline deadline) = 0;
   // Leaves the group: operations that need this rank fail with Unavailable promptly instead of at their deadline, on
   // the other ranks too. A rank that has reported an error keeps its code. For a rank that continues with cleanup after
-  // an error. Idempotent.
+  // an error, or whose operation is to end early: any thread may call it. Idempotent.
   virtual void Abandon() = 0;
 };
 

@@ -332,11 +332,11 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
 Status CheckTrainer(const std::string& program_folder) {
   const std::string trainer = program_folder + "/espalier-trainer";
   if (access(trainer.c_str(), X_OK) == 0) return Status();
-  return NotFound(
-      "there is no program " + trainer +
-      ", which trains the model of a document: this installation runs programs alone (espalier run ... -- "
-      "PROGRAM, or spec.trainers.program). pip install 'espalier[trainer]' adds it to the Python package; otherwise build "
-      "Espalier with its trainer, and use the espalier beside it");
+  return NotFound("there is no program " + trainer +
+                  ", which trains the model of a document: this installation runs programs alone (espalier run ... -- "
+                  "PROGRAM, or spec.trainers.program). pip install 'espalier[trainer]' adds it to the Python package; "
+                  "otherwise build "
+                  "Espalier with its trainer, and use the espalier beside it");
 }
 
 }  // namespace

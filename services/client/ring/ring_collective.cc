@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/mutex.h"
 #include "services/client/ring/add_arrived.h"
 
 namespace espalier::client {
@@ -32,7 +33,7 @@ size_t CountSegments(size_t total_bytes) {
   return std::max<size_t>(1, (total_bytes + kSegmentBytes - 1) / kSegmentBytes);
 }
 
-// One rank. Owned by one thread.
+// One rank.
 class RingCollective final : public collective::Collective {
  public:
   explicit RingCollective(std::unique_ptr<RingEndpoint> endpoint)
@@ -61,14 +62,32 @@ class RingCollective final : public collective::Collective {
     return Run(0, [&] { return SumInRankOrder(std::span<float>(), deadline); });
   }
 
-  void Abandon() override { link_.Abandon(); }
+  void Abandon() override ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    is_abandoned_ = true;
+    link_.Interrupt();
+    if (!is_operating_) link_.Abandon();  // otherwise the operation does, in its own thread
+  }
 
  private:
   bool IsLast() const { return rank_ == size_ - 1; }
   bool IsNextToLast() const { return rank_ + 2 == size_; }
 
   template <class Operation>
-  Status Run(size_t total_bytes, Operation operation) {
+  Status Run(size_t total_bytes, Operation operation) ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      MutexLock lock(&mutex_);
+      is_operating_ = true;
+    }
+    const Status status = RunOperation(total_bytes, operation);
+    MutexLock lock(&mutex_);
+    is_operating_ = false;
+    if (is_abandoned_) link_.Abandon();
+    return status;
+  }
+
+  template <class Operation>
+  Status RunOperation(size_t total_bytes, Operation operation) {
     Result<uint64_t> number = link_.BeginOperation();
     if (!number.ok()) return number.status().While(kContext);
     number_ = *number;
@@ -213,6 +232,10 @@ class RingCollective final : public collective::Collective {
   const uint32_t size_;
   uint64_t number_ = 0;     // of the current operation
   size_t total_bytes_ = 0;  // of the values of the current operation
+
+  Mutex mutex_;
+  bool is_operating_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_abandoned_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

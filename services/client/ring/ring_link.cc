@@ -32,6 +32,8 @@ Status MakeEndStatus(const std::string& neighbor, const std::string& error) {
   return Unavailable(neighbor + " failed: " + ShortenMiddle(error, rpc::kMaxStatusMessageBytes));
 }
 
+Status ThisRankHasLeft() { return Unavailable("this trainer has left the group"); }
+
 }  // namespace
 
 RingLink::RingLink(Rank rank, uint32_t size)
@@ -150,6 +152,7 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
   const RingWait wait(deadline);
   for (;;) {
     CheckNext();
+    if (is_interrupted_) SetError(ThisRankHasLeft());
     if (!error_.ok()) return ReportError();
     bool moved = SendQueued();
     const Result<bool> done = receive(&moved);
@@ -163,7 +166,8 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
         {.fd = waits_for_previous ? previous_.descriptor() : -1, .events = previous_.read_events(), .revents = 0},
         {.fd = next_.descriptor(),
          .events = static_cast<short>(next_.read_events() | (to_send_.empty() ? 0 : next_.write_events())),
-         .revents = 0}};
+         .revents = 0},
+        {.fd = interrupted_.descriptor(), .events = POLLIN, .revents = 0}};
     if (const Status ready = wait.Poll(events); !ready.ok()) {
       SetError(TimedOut(ready, waits_for_previous));
       return ReportError();
@@ -278,10 +282,15 @@ void RingLink::FlushEnds(const Deadline& deadline) {
   send_end(next_, end_to_next_);
 }
 
+void RingLink::Interrupt() {
+  is_interrupted_ = true;
+  interrupted_.Wake();
+}
+
 void RingLink::Abandon() {
   QueueEnds();
   FlushEnds(Deadline::After(std::chrono::seconds(0)));
-  if (error_.ok()) error_ = Unavailable("this trainer has left the group");
+  if (error_.ok()) error_ = ThisRankHasLeft();
   reported_ = true;
 }
 

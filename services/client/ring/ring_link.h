@@ -9,6 +9,7 @@
 // that leaves sends the number of operations that it has finished; its neighbors can finish these too.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@
 
 namespace espalier::client {
 
-// Offer is thread-safe. The other functions are called by one thread.
+// Offer and Interrupt are thread-safe. The other functions are called by one thread at a time.
 class RingLink {
  public:
   RingLink(Rank rank, uint32_t size);
@@ -54,6 +55,8 @@ class RingLink {
   // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
   Status Fail(const Status& why);
 
+  // Fails the operation under way, and every later one, with Unavailable: this rank has left. Does not block.
+  void Interrupt();
   // Leaves the group: sent messages still arrive, the other ranks are notified, and every further operation of this
   // rank fails. Does not block.
   void Abandon();
@@ -114,7 +117,9 @@ class RingLink {
   std::string end_to_next_, end_to_previous_;  // queued behind to_send_
   std::optional<NeighborEnd> next_end_;
 
-  RingWaker offered_;  // wakes AwaitPrevious
+  RingWaker offered_;      // wakes AwaitPrevious
+  RingWaker interrupted_;  // wakes Drive
+  std::atomic<bool> is_interrupted_ = false;
   Mutex mutex_;
   bool accepts_ ABSL_GUARDED_BY(mutex_) = true;  // connections of the previous rank
   std::deque<Greeted> greeted_ ABSL_GUARDED_BY(mutex_);

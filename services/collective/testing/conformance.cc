@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <latch>
 #include <thread>
 
 #include "services/base/philox.h"
@@ -162,6 +163,24 @@ TEST_P(CollectiveConformanceTest, FailsOtherRanksAtOnceWhenARankAbandonsTheGroup
       EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kUnavailable);
     }
     EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kUnavailable);
+  });
+}
+
+TEST_P(CollectiveConformanceTest, AnotherThreadEndsAnOperationByAbandoningTheGroup) {
+  auto ranks = GetParam()(3);
+  std::latch last_operation(1);
+  OnEveryRank(ranks, [&](Collective& collective) {
+    ASSERT_TRUE(collective.Barrier(Soon()).ok());
+    if (collective.rank() == Rank(2)) {
+      last_operation.wait();  // it comes to no barrier before the others have failed
+    } else if (collective.rank() == Rank(1)) {
+      EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kUnavailable);
+    } else {
+      std::jthread other([&] { collective.Abandon(); });  // before the operation, or while it waits
+      EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kUnavailable);
+      EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kUnavailable);
+      last_operation.count_down();
+    }
   });
 }
 
