@@ -1,4 +1,5 @@
 // Certificates of servers that a Python program starts, and of itself as their client.
+#include <chrono>
 #include <string>
 #include <tuple>
 #include <utility>

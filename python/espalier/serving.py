@@ -11,6 +11,7 @@ import time
 
 from espalier import _core, errors, programs
 from espalier.graph import DistGraph
+from espalier.types import to_int
 
 _END_SECONDS = 10  # of servers after SIGTERM, before they are killed
 _LAST_LINES = 20   # of a server's log, in the error of one that does not start
@@ -49,6 +50,7 @@ def serve(partitions, *, servers=1, tls=False, timeout=600):
     partitions; NotFound: there is no program; DeadlineExceeded: servers are not ready in time. The error of a server
     that does not start has the end of its log, and its exit code.
     """
+    servers = to_int(servers, "servers", least=1)
     count = _count(partitions)
     with tempfile.TemporaryDirectory(prefix="espalier-serve-") as name, contextlib.ExitStack() as stack:
         folder = pathlib.Path(name)  # for this user alone

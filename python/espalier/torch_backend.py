@@ -7,10 +7,10 @@ import torch.distributed as dist
 
 from espalier.errors import FailedPrecondition, InvalidArgument
 
-# What a sum is computed in. Integers below 2^53 are exact in float64.
+# What a sum is computed in. Integers of 32 bits are exact in float64.
 _SUMMED_AS = {torch.float32: torch.float32, torch.float64: torch.float64, torch.float16: torch.float32,
-              torch.bfloat16: torch.float32, torch.int32: torch.float64, torch.int64: torch.float64,
-              torch.uint8: torch.float64, torch.int8: torch.float64, torch.bool: torch.float64}
+              torch.bfloat16: torch.float32, torch.int32: torch.float64, torch.uint8: torch.float64,
+              torch.int8: torch.float64, torch.bool: torch.float64}
 # Of the tensors of all ranks. A ReduceOp equals its kind but has another hash, hence pairs.
 _OF_GATHERED = ((dist.ReduceOp.MIN, lambda gathered: gathered.amin(0)), (dist.ReduceOp.MAX, lambda gathered: gathered.amax(0)),
                 (dist.ReduceOp.PRODUCT, lambda gathered: functools.reduce(torch.mul, gathered)))
@@ -57,6 +57,9 @@ class _TorchGroup(dist.ProcessGroup):
         return self.allreduce(tensors, opts)
 
     def _reduce(self, tensor, operation):
+        if operation == dist.ReduceOp.SUM and tensor.dtype == torch.int64:
+            tensor.detach().copy_(self._gather(tensor).sum(0))
+            return
         if operation == dist.ReduceOp.SUM or operation == dist.ReduceOp.AVG:
             summed_as = _SUMMED_AS.get(tensor.dtype)
             if summed_as is None:

@@ -40,6 +40,11 @@ class ServeTest(unittest.TestCase):
         with self.assertRaises(ep.Unavailable):
             ep.DistGraph(servers=servers.addresses, environment={"ESPALIER_CONNECT_SECONDS": "1"})
 
+    def test_each_partition_has_a_server(self):
+        for servers in (0, -1):
+            with self.assertRaisesRegex(ep.InvalidArgument, "servers"), ep.serve(partitions, servers=servers):
+                pass
+
     def test_each_partition_may_have_several_servers(self):
         with ep.serve(partitions, servers=2) as servers:
             self.assertEqual([address.count("|") for address in servers.addresses], [1, 1])

@@ -181,6 +181,25 @@ class Partitions(unittest.TestCase):
                 edges[WRITES][local.edges[WRITES].data[dgl.EID]]])
 
 
+class SeedsThatRepeat(unittest.TestCase):
+    """Such a loader calls its sampler for each batch."""
+
+    def batches(self, **options):
+        sampler = NeighborSampler([2], **options.pop("sampler", {}))
+        return [list(seeds) for _, seeds, _ in DistNodeDataLoader(g, np.arange(12) // 2, sampler, batch_size=4, shuffle=True,
+                                                                  **options)]
+
+    def test_the_seed_orders_them(self):
+        self.assertEqual(self.batches(seed=1), self.batches(seed=1))
+        self.assertNotEqual(self.batches(seed=1), self.batches(seed=2))
+
+    def test_what_has_no_effect_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "takes no nonsense"):
+            self.batches(nonsense=1)
+        with self.assertRaisesRegex(NotImplementedError, "pass each seed once"):
+            self.batches(sampler={"prefetch_node_feats": ["node-feat"]})
+
+
 class Errors(unittest.TestCase):
     def test_an_uncaught_error_is_printed_after_torch_has_a_process_group(self):
         code = ("import torch, espalier as ep, espalier.dgl as dgl; dgl.distributed.initialize('x'); "

@@ -52,7 +52,7 @@ ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job
 struct TrainerPeers {
   std::vector<std::string> servers;  // by partition
   std::vector<std::string> samplers;
-  // host:port where ranks meet. Rank 0 of trainers says it, and listens at its site; to a program it is told.
+  // host:port where ranks meet: rank 0 of trainers publishes it; programs get it as MASTER_ADDR and MASTER_PORT.
   std::string rendezvous;
 };
 // It goes on from the newest checkpoint below the job's prefix, where there is one.

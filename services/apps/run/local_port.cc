@@ -37,7 +37,7 @@ bool IsTaken(const std::string& host, uint16_t port) {
   const socklen_t bytes = SocketAddress(host, port, &storage);
   const int socket_number = bytes == 0 ? -1 : socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket_number < 0) return false;
-  // As servers do: what remains of connections that have ended is in nobody's way.
+  // As servers do: sockets in TIME_WAIT do not make a port taken.
   const int yes = 1;
   setsockopt(socket_number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   const bool is_bound = bind(socket_number, reinterpret_cast<const sockaddr*>(&storage), bytes) == 0;

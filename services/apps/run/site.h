@@ -13,7 +13,7 @@ struct Site {
   std::string program_folder;       // of the role binaries there
   std::string host = "127.0.0.1";   // numeric address at which the others reach it
   uint16_t port = 0;                // where the child listens when it begins; 0: the kernel picks
-  uint16_t rendezvous_port = 0;     // of a program's rank 0 there; 0: whoever starts it on this machine looks for one
+  uint16_t rendezvous_port = 0;     // of a program's rank 0 there; 0: picked when it starts
   uint32_t local_rank = 0;          // of a rank among those on its machine
   unsigned server_threads = 2;      // of a graph server there
   int partitioner_threads = 0;      // of a partitioner there; 0: its share of the machine of the command

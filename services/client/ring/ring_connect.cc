@@ -50,12 +50,17 @@ Result<RingDescriptor> ConnectToAny(const std::string& address, const RingWait& 
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   Status last = Unavailable("'" + to.host + "' has no address");
+  int num_left = 0;
+  for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) ++num_left;
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    Result<RingDescriptor> connected = ConnectTo(*candidate, wait);
-    if (connected.ok() || connected.status().code() != StatusCode::kUnavailable) return connected;
+    // An address that does not answer, such as one of IPv6 without a route, leaves time for the others.
+    const RingWait share(wait.deadline().AtMost(wait.deadline().Remaining() / num_left--), wait.stop());
+    Result<RingDescriptor> connected = ConnectTo(*candidate, share);
+    if (connected.ok()) return connected;
+    RETURN_IF_ERROR(wait.Check());
     last = connected.status();
   }
-  return last;
+  return Unavailable(last.message());
 }
 
 // One attempt. Unavailable: another one may succeed.

@@ -71,10 +71,11 @@ Status RingEndpoint::Join(const std::string& rank0_address, const Deadline& dead
   const Result<Group> group = Rendezvous(rank0_address, deadline);
   if (!group.ok()) return link_.Fail(group.status());
   const Rank next((options_.rank.value + 1) % options_.size);
-  Result<RingSocket> connected = ConnectToRank(next, group->addresses[next.value], tls_.get(), RingWait(deadline));
+  Result<RingSocket> connected =
+      ConnectToRank(next, group->addresses[next.value], tls_.get(), RingWait(deadline, options_.stop));
   if (!connected.ok()) return link_.Fail(connected.status());
   RETURN_IF_ERROR(link_.Connect(group->number, *std::move(connected), deadline));
-  return link_.AwaitPrevious(group->number, deadline);
+  return link_.AwaitPrevious(group->number, RingWait(deadline, options_.stop));
 }
 
 }  // namespace espalier::client

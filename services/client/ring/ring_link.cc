@@ -85,8 +85,7 @@ bool RingLink::TakeGreeted(uint64_t group) {
   return found;
 }
 
-Status RingLink::AwaitPrevious(uint64_t group, const Deadline& deadline) {
-  const RingWait wait(deadline);
+Status RingLink::AwaitPrevious(uint64_t group, const RingWait& wait) {
   while (error_.ok()) {
     offered_.Reset();
     if (TakeGreeted(group)) return Status();

@@ -38,7 +38,7 @@ class RingLink {
   // Greets the next rank over a connection to it.
   Status Connect(uint64_t group, RingSocket next, const Deadline& deadline);
   // Blocks until the previous rank has connected with the number of the group. To be called after Connect.
-  Status AwaitPrevious(uint64_t group, const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  Status AwaitPrevious(uint64_t group, const RingWait& wait) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Begins an operation and returns its number, from 1. After a failure of the group: its error.
   Result<uint64_t> BeginOperation();

@@ -24,6 +24,7 @@ constexpr int kBacklog = 1024;  // all ranks may connect to rank 0 at once
 // Connections but for those of ranks that have joined, and the time that they have for a first message and to read its
 // answer. A new connection replaces the oldest.
 constexpr int kMaxStrangers = 256;
+constexpr int kMaxAcceptedAtOnce = 64;  // between which connections advance
 constexpr std::chrono::seconds kFirstMessageTimeout(20);
 // Of accepting connections, when the process has no descriptors left.
 constexpr std::chrono::milliseconds kAcceptPause(100);
@@ -144,7 +145,7 @@ void RingListener::Run(const std::stop_token& stop) {
 }
 
 bool RingListener::Accept() {
-  for (;;) {
+  for (int i = 0; i < kMaxAcceptedAtOnce; ++i) {
     RingDescriptor descriptor(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (descriptor.get() < 0) {
       // Without descriptors the oldest stranger must give its one up.
@@ -164,6 +165,7 @@ bool RingListener::Accept() {
     connections_.push_back(
         {.socket = *std::move(socket), .number = ++last_number_, .until = Deadline::After(kFirstMessageTimeout)});
   }
+  return true;
 }
 
 void RingListener::DropOldestStranger() {

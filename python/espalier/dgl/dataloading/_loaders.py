@@ -33,11 +33,12 @@ class _Iterable:
 
 class DistDataLoader(_Iterable, ep.DistDataLoader):
     """Batches of a dataset, made by collate_fn. Counterpart of DGL's DistDataLoader, over espalier.DistDataLoader:
-    collate_fn gets a batch's rows as one array or tensor, in the thread of the loop. queue_size is not read."""
+    collate_fn gets a batch's rows as one array or tensor, in the thread of the loop. queue_size is not read. seed: of
+    shuffling; None for that of `dgl.seed`."""
 
-    def __init__(self, dataset, batch_size, shuffle=False, collate_fn=None, drop_last=False, queue_size=None):
+    def __init__(self, dataset, batch_size, shuffle=False, collate_fn=None, drop_last=False, queue_size=None, *, seed=None):
         super().__init__(dataset, batch_size, shuffle=shuffle, collate_fn=collate_fn, drop_last=drop_last,
-                         seed=_session.loader_seed())
+                         seed=_session.loader_seed() if seed is None else seed)
 
 
 def _seeds(given):
@@ -81,13 +82,18 @@ def DistNodeDataLoader(g, nids, graph_sampler, device=None, *, batch_size=1, shu
     nodes, is_of_all_ranks = _seeds(nids)
     is_of_espalier = isinstance(graph_sampler, NeighborSampler) and graph_sampler._example_of is None
     if not is_of_espalier or _repeat(nodes):
-        return _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last)
+        unknown = options.keys() - {"num_threads", "batches_ahead"}  # of the library's threads, which are not used here
+        if unknown:
+            raise TypeError(f"a DistNodeDataLoader that calls its sampler takes no {', '.join(sorted(unknown))}")
+        return _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last, seed)
     return _NodeLoader(device, g, nodes, graph_sampler._of_espalier(), shuffle=shuffle, drop_last=drop_last, seed=seed,
                        batch_size=batch_size * (g.world_size if is_of_all_ranks else 1), **options)
 
 
-def _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last):
+def _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last, seed):
     """A loader whose sampler's `sample(g, seeds)` is called for each batch."""
+    if isinstance(graph_sampler, NeighborSampler) and (graph_sampler.prefetch_node_feats or graph_sampler.prefetch_labels):
+        refuse("prefetching of columns for seeds that repeat", "pass each seed once, or read rows from g.ndata")
     ntype, ids = None, to_numpy(nids)
     if isinstance(ids, dict):
         if len(ids) != 1:
@@ -99,7 +105,7 @@ def _sampled_here(g, nids, graph_sampler, device, batch_size, shuffle, drop_last
         batch = graph_sampler.sample(g, seeds if ntype is None else {ntype: seeds})
         return batch if device is None else Batch(_moved(part, device) for part in batch)
 
-    return DistDataLoader(np.asarray(ids), batch_size, shuffle, drop_last=drop_last, collate_fn=collate)
+    return DistDataLoader(np.asarray(ids), batch_size, shuffle, drop_last=drop_last, collate_fn=collate, seed=seed)
 
 
 def _moved(values, device):
@@ -137,7 +143,7 @@ class DistEdgeDataLoader(_Loader, ep.DistEdgeDataLoader):
         if not isinstance(graph_sampler, NeighborSampler):
             refuse(f"a loader of edges with a {type(graph_sampler).__name__}", "samplers are those of dgl.dataloading")
         if callable(negative_sampler):
-            refuse("a negative sampler of one's own", "Uniform, GlobalUniform and others of espalier.negative_sampler")
+            refuse("a custom negative sampler", "Uniform, GlobalUniform and others of espalier.negative_sampler")
         edges, is_of_all_ranks = _seeds(eids)
         numbers = self._edge_types(g, edges)
         super().__init__(g, edges, graph_sampler._of_espalier(), shuffle=shuffle, drop_last=drop_last, exclude=exclude,

@@ -109,7 +109,7 @@ class LaborSampler(NeighborSampler):
         return ep.LaborSampler(self.fanouts, layer_dependency=self.layer_dependency, **self._options())
 
     def _sample(self, g, seeds, sample):
-        refuse("sample_blocks of a LaborSampler", "give the sampler to DistNodeDataLoader")
+        refuse("sample_blocks of a LaborSampler", "give the sampler to DistNodeDataLoader, with each seed once")
 
 
 class EdgePredictionSampler:

@@ -29,6 +29,9 @@ def operations():
         summed = values.to(dtype).t()  # not contiguous
         dist.all_reduce(summed)
         assert summed.dtype == dtype and torch.equal(summed.t(), expected.to(dtype)), (dtype, summed)
+    large = torch.tensor([2**53 + 1 if rank == 0 else 0])
+    dist.all_reduce(large)
+    assert large.item() == 2**53 + 1
     values = torch.tensor([rank + 1, 5 - rank])
     for operation, expected in ((dist.ReduceOp.MIN, [1, 6 - ranks]), (dist.ReduceOp.MAX, [ranks, 5]),
                                 (dist.ReduceOp.PRODUCT, [6, 60])):
