@@ -82,9 +82,16 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(caught.exception.exit_code, 65)
 
     def test_servers_that_are_not_ready_in_time(self):
-        with self.assertRaisesRegex(ep.DeadlineExceeded, "partition 0 is not ready in time"):
-            with ep.serve(partitions, timeout=0):
-                self.fail("the block was entered")
+        programs = folder / "slow-programs"
+        programs.mkdir()
+        (programs / "espalier").symlink_to(graphs.BIN / "espalier")
+        slow = programs / "espalier-graph-server"
+        slow.write_text("#!/bin/sh\nexec sleep 600\n")  # never ready
+        slow.chmod(0o755)
+        with mock.patch.dict(os.environ, ESPALIER_BIN=str(programs)):
+            with self.assertRaisesRegex(ep.DeadlineExceeded, "partition 0 is not ready in time"):
+                with ep.serve(partitions, timeout=0):
+                    self.fail("the block was entered")
 
     def test_an_error_in_the_block_ends_the_servers(self):
         with self.assertRaises(KeyboardInterrupt):
