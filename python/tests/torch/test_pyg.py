@@ -375,8 +375,8 @@ class Sampling(unittest.TestCase):
             pyg.NeighborSampler(g, [2, 2], seed=5).load_state_dict(state)
 
     def test_over_graph_servers(self):
-        with graphs.graph_servers(cora_partitions, 2, folder) as (addresses, _):
-            g = ep.DistGraph(servers=addresses)
+        with ep.serve(cora_partitions) as servers:
+            g = servers.graph()
             batches = []
             for graph in g, cora_graphs[2]:
                 data = pyg.FeatureStore(graph, {"x": "node-feat"}), pyg.GraphStore(graph)
