@@ -12,7 +12,7 @@ from espalier.types import OneCallAtATime
 
 
 class ProcessGroup:
-    """Collective operations of all ranks of a job, over gRPC, under mutual TLS where the job is.
+    """Collective operations of all ranks of a job, under mutual TLS where the job is.
 
     Every rank calls the same operations in the same order. Sums have the same bits on every rank and in every run with as
     many ranks. When a rank dies, the operations of the others fail within moments. An operation that Ctrl-C or an error

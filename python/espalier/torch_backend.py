@@ -63,7 +63,7 @@ class _TorchGroup(dist.ProcessGroup):
         if operation == dist.ReduceOp.SUM or operation == dist.ReduceOp.AVG:
             summed_as = _SUMMED_AS.get(tensor.dtype)
             if summed_as is None:
-                raise InvalidArgument(f"all_reduce does not sum {tensor.dtype}")
+                raise InvalidArgument(f"all_reduce has no sum, or mean, of {tensor.dtype}")
             values = tensor.detach().to(summed_as).contiguous()  # the tensor itself where nothing has to change
             self._group.all_reduce(values)
             if operation == dist.ReduceOp.AVG:
