@@ -32,7 +32,7 @@ def submit(job, *, namespace=None, context=None, kubeconfig=None):
     the kubeconfig; default: the current one. kubeconfig: default: KUBECONFIG, else ~/.kube/config, else the pod's
     account.
 
-    Needs `pip install 'espalier[kubernetes]'` (ImportError). InvalidArgument: the API server refuses the document, with
+    Needs `pip install 'kubernetes>=37'` (ImportError). InvalidArgument: the API server refuses the document, with
     the path of each field that is wrong or unknown; AlreadyExists, PermissionDenied, Unauthenticated, Unavailable.
     """
     cluster = _Cluster(namespace, context, kubeconfig)
@@ -235,7 +235,7 @@ class _Cluster:
         try:
             import kubernetes
         except ImportError as error:
-            raise ImportError("jobs on a cluster need kubernetes: pip install 'espalier[kubernetes]'") from error
+            raise ImportError("jobs on a cluster need its client: pip install 'kubernetes>=37'") from error
         config, file = kubernetes.config, os.fspath(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG") or None
         configuration = kubernetes.client.Configuration()
         try:

@@ -334,9 +334,8 @@ Status CheckTrainer(const std::string& program_folder) {
   if (access(trainer.c_str(), X_OK) == 0) return Status();
   return NotFound("there is no program " + trainer +
                   ", which trains the model of a document: this installation runs programs alone (espalier run ... -- "
-                  "PROGRAM, or spec.trainers.program). pip install 'espalier[trainer]' adds it to the Python package; "
-                  "otherwise build "
-                  "Espalier with its trainer, and use the espalier beside it");
+                  "PROGRAM, or spec.trainers.program). The Python package gets it by the wheel espalier-trainer "
+                  "(docs/python.md); otherwise build Espalier with its trainer, and use the espalier beside it");
 }
 
 }  // namespace
