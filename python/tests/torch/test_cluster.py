@@ -234,7 +234,7 @@ class Errors(unittest.TestCase):
 
     def test_without_the_client(self):
         with mock.patch.dict(sys.modules, kubernetes=None):
-            with self.assertRaisesRegex(ImportError, r"pip install 'espalier\[kubernetes\]'"):
+            with self.assertRaisesRegex(ImportError, r"pip install 'kubernetes>=37'"):
                 submit(training("x"))
 
 
