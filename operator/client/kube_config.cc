@@ -2,7 +2,6 @@
 
 #include <sstream>
 
-#include "operator/client/base64.h"
 #include "operator/client/bearer_token.h"
 #include "operator/client/certificate_pair.h"
 #include "operator/client/exec_credential.h"
@@ -11,6 +10,7 @@
 #include "operator/client/server_url.h"
 #include "operator/client/small_file.h"
 #include "operator/client/yaml_json.h"
+#include "services/base/base64.h"
 #include "services/base/environment.h"
 
 namespace espalier::ctl::client {

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "operator/client/base64.h"
 #include "operator/client/yaml_json.h"
+#include "services/base/base64.h"
 
 namespace espalier::ctl::client {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/client/base64.h"
+#include "services/base/base64.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -47,30 +47,6 @@ TEST(YamlJsonTest, SaysTheLineAndNotTheText) {
 TEST(YamlJsonTest, BoundsDepthAndSize) {
   EXPECT_THAT(AsJson(std::string(100'000, '[')), HasSubstr("INVALID_ARGUMENT"));
   EXPECT_THAT(AsJson(std::string(kMaxYamlBytes + 1, 'a')), HasSubstr("INVALID_ARGUMENT"));
-}
-
-TEST(Base64Test, EncodesTheVectorsOfTheRfc) {
-  const std::pair<const char*, const char*> vectors[] = {{"", ""},
-                                                         {"f", "Zg=="},
-                                                         {"fo", "Zm8="},
-                                                         {"foo", "Zm9v"},
-                                                         {"foob", "Zm9vYg=="},
-                                                         {"fooba", "Zm9vYmE="},
-                                                         {"foobar", "Zm9vYmFy"}};
-  for (const auto& [bytes, text] : vectors) {
-    EXPECT_EQ(EncodeBase64(bytes), text);
-    EXPECT_EQ(DecodeBase64(text), bytes);
-  }
-  std::string all;
-  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  EXPECT_EQ(DecodeBase64(EncodeBase64(all)), all);
-}
-
-TEST(Base64Test, PassesOverLineBreaksAndNothingElse) {
-  EXPECT_EQ(DecodeBase64("Zm9v\r\nYmFy\n"), "foobar");
-  for (const char* text : {"Z", "Zg", "Zg=", "Zg===", "Zm9v=", "=Zm9", "Zm=v", "Zm9v Zm9v", "Zm9-", "====", "="}) {
-    EXPECT_EQ(DecodeBase64(text), std::nullopt) << text;
-  }
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "operator/resources/addresses.h"
-#include "operator/resources/base64.h"
 #include "operator/resources/child.h"
 #include "operator/resources/names.h"
+#include "services/base/base64.h"
 #include "services/pki/certificate_details.h"
 
 namespace espalier::ctl::resources {

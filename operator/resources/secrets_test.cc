@@ -6,9 +6,9 @@
 #include <fstream>
 #include <functional>
 
-#include "operator/resources/base64.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/testing/jobs.h"
+#include "services/base/base64.h"
 #include "services/pki/certificates.h"
 
 namespace espalier::ctl::resources {
@@ -127,24 +127,6 @@ TEST_F(SecretsTest, NobodySignsWithABrokenAuthority) {
   authority["data"]["tls.key"] = Authority()["data"]["tls.key"];
   EXPECT_EQ(ReadAuthoritySecret(authority).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(ReadAuthoritySecret(Json::object()).status().code(), StatusCode::kFailedPrecondition);
-}
-
-TEST(Base64Test, IsThatOfTheRfc) {
-  const std::pair<std::string, std::string> vectors[] = {{"", ""},
-                                                         {"f", "Zg=="},
-                                                         {"fo", "Zm8="},
-                                                         {"foo", "Zm9v"},
-                                                         {"foob", "Zm9vYg=="},
-                                                         {"fooba", "Zm9vYmE="},
-                                                         {"foobar", "Zm9vYmFy"},
-                                                         {std::string("\0\xff", 2), "AP8="}};
-  for (const auto& [bytes, text] : vectors) {
-    EXPECT_EQ(EncodeBase64(bytes), text);
-    EXPECT_EQ(DecodeBase64(text), bytes);
-  }
-  for (const char* const bad : {"Z", "Zg=", "Zg= ", "Z===", "====", "Zg==Zg==", "Zm 9", "Zm9v\n", "Zm9\x80"}) {
-    EXPECT_EQ(DecodeBase64(bad), std::nullopt) << bad;
-  }
 }
 
 }  // namespace

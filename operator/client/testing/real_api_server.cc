@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "operator/kube/json.h"
+#include "services/base/base64.h"
 #include "services/base/clock.h"
 #include "services/storage/http/curl_transport.h"
 #include "services/storage/testing/free_port.h"
@@ -20,17 +21,6 @@ using storage::FreePort;
 
 constexpr int kMaxStarts = 3;
 constexpr std::chrono::seconds kStartTime{60};  // on a machine that does much else
-
-std::string Base64(std::string_view bytes) {
-  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t word = 0;
-    for (size_t k = 0; k < 3; ++k) word = word << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0u);
-    for (size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : kLetters[word >> (18 - 6 * k) & 63];
-  }
-  return text;
-}
 
 std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -184,9 +174,9 @@ std::string RealApiServer::KubeConfigOf(const std::string& user, const std::vect
   return "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
          "contexts: [{name: test, context: {cluster: test, user: test}}]\n"
          "clusters: [{name: test, cluster: {server: \"https://127.0.0.1:" +
-         std::to_string(port_) + "\", certificate-authority-data: " + Base64(authority_.pem()) +
-         "}}]\nusers: [{name: test, user: {client-certificate-data: " + Base64(pair.certificate_pem) +
-         ", client-key-data: " + Base64(pair.key_pem) + "}}]\n";
+         std::to_string(port_) + "\", certificate-authority-data: " + EncodeBase64(authority_.pem()) +
+         "}}]\nusers: [{name: test, user: {client-certificate-data: " + EncodeBase64(pair.certificate_pem) +
+         ", client-key-data: " + EncodeBase64(pair.key_pem) + "}}]\n";
 }
 
 void RealApiServer::Kill() { api_server_.reset(); }

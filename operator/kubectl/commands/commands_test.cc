@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "operator/client/base64.h"
 #include "operator/kubectl/commands/testing/plugin_world.h"
+#include "services/base/base64.h"
 #include "services/format/checksum.h"
 #include "services/format/outputs_manifest.h"
 #include "services/storage/file_store.h"
@@ -280,11 +280,11 @@ TEST_F(FetchCommandTest, TakesTheJobsCredentialsOnlyFromTheSecretThatItNames) {
   Json secret = {{"apiVersion", "v1"},
                  {"kind", "Secret"},
                  {"metadata", {{"name", "cora-s3"}, {"namespace", "ml"}}},
-                 {"data", {{"AWS_ACCESS_KEY_ID", client::EncodeBase64("who")}}}};
+                 {"data", {{"AWS_ACCESS_KEY_ID", EncodeBase64("who")}}}};
   world_.Put(kube::kSecrets, secret);
   EXPECT_THAT(Fetch(flags, world_.Around()).status().message(), HasSubstr("Secret ml/cora-s3 lacks"));
 
-  secret["data"]["AWS_SECRET_ACCESS_KEY"] = "hidden words";
+  secret["data"]["AWS_SECRET_ACCESS_KEY"] = "hidden: words";
   world_.Put(kube::kSecrets, secret);
   const std::string message = Fetch(flags, world_.Around()).status().message();
   EXPECT_THAT(message, AllOf(HasSubstr("AWS_SECRET_ACCESS_KEY is no base64"), Not(HasSubstr("hidden"))));

@@ -1,4 +1,3 @@
-#include "operator/client/base64.h"
 #include "operator/kubectl/commands/commands.h"
 #include "operator/kubectl/commands/job_reader.h"
 #include "operator/kubectl/outputs/fetch.h"
@@ -6,6 +5,7 @@
 #include "operator/kubectl/view/status_json.h"
 #include "operator/kubectl/view/status_text.h"
 #include "services/apps/terminal/progress.h"
+#include "services/base/base64.h"
 #include "services/storage/file_uri.h"
 #include "services/storage/open_store.h"
 
@@ -17,7 +17,7 @@ std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<d
 // A field of a Secret; empty where it has none. Never in a message.
 Result<std::string> SecretField(const kube::Json& secret, const std::string& name) {
   const std::string encoded = kube::StringAt(secret, {"data", name});
-  const std::optional<std::string> value = client::DecodeBase64(encoded);
+  const std::optional<std::string> value = DecodeBase64(encoded);
   if (!value) return InvalidArgument("field " + name + " is no base64");
   return *value;
 }

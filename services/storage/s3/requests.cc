@@ -4,9 +4,9 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "services/base/base64.h"
 #include "services/base/check.h"
 
 namespace espalier::storage {
@@ -14,20 +14,13 @@ namespace {
 
 constexpr char kXmlNamespace[] = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-std::string Base64(std::span<const unsigned char> bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int length =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(), static_cast<int>(bytes.size()));
-  text.resize(static_cast<size_t>(length));
-  return text;
-}
-
 std::string Md5InBase64(const std::string& text) {
-  std::array<unsigned char, 16> digest;
+  std::string digest(16, '\0');
   unsigned int length = 0;
-  const int made = EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_md5(), nullptr);
+  const int made = EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(digest.data()), &length,
+                              EVP_md5(), nullptr);
   ESPALIER_CHECK(made == 1 && length == digest.size()) << "MD5 failed";
-  return Base64(digest);
+  return EncodeBase64(digest);
 }
 
 std::string EscapedXml(std::string_view text) {
@@ -170,10 +163,9 @@ S3Request WithoutChecksums(S3Request request) {
 }
 
 std::string EncodedCrc32(uint32_t crc32) {
-  const std::array<unsigned char, 4> bytes = {
-      static_cast<unsigned char>(crc32 >> 24), static_cast<unsigned char>(crc32 >> 16),
-      static_cast<unsigned char>(crc32 >> 8), static_cast<unsigned char>(crc32)};
-  return Base64(bytes);
+  std::string bytes;
+  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(crc32 >> shift);
+  return EncodeBase64(bytes);
 }
 
 uint32_t Crc32Of(std::span<const std::byte> bytes) {

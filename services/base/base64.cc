@@ -1,0 +1,19 @@
+#include "services/base/base64.h"
+
+#include <absl/strings/escaping.h>
+#include <absl/strings/string_view.h>
+
+namespace espalier {
+
+// Debian's abseil has a string_view of its own.
+std::string EncodeBase64(std::string_view bytes) {
+  return absl::Base64Escape(absl::string_view(bytes.data(), bytes.size()));
+}
+
+std::optional<std::string> DecodeBase64(std::string_view text) {
+  std::string bytes;
+  if (!absl::Base64Unescape(absl::string_view(text.data(), text.size()), &bytes)) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace espalier
