@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "operator/client/exec_credential.h"
-#include "operator/client/program_output.h"
 #include "services/base/mutex.h"
+#include "services/process/program_output.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -75,9 +75,10 @@ class Plugin final : public CredentialsSource {
   }
 
   Result<ExecCredential> Run(const std::stop_token& stop) const {
-    ProgramCall call{.command = options_.command, .arguments = options_.arguments, .environment = options_.environment};
+    process::ProgramCall call{
+        .command = options_.command, .arguments = options_.arguments, .environment = options_.environment};
     call.environment["KUBERNETES_EXEC_INFO"] = ExecInfo(options_.api_version, options_.cluster);
-    const Result<std::string> output = OutputOfProgram(call, Deadline::After(options_.timeout), stop);
+    const Result<std::string> output = process::OutputOfProgram(call, Deadline::After(options_.timeout), stop);
     if (output.ok()) {
       Result<ExecCredential> credential = ParseExecCredential(*output, options_.api_version);
       if (credential.ok()) return credential;

@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include "operator/client/descriptor.h"
+#include "services/base/descriptor.h"
 
 namespace espalier::ctl::client {
 

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 
+#include "services/base/descriptor.h"
+
 namespace espalier {
 namespace {
 
@@ -32,14 +34,13 @@ Result<std::string> ReadToEnd(int descriptor, const std::string& path, size_t ma
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
-  int descriptor = -1;
+  int number = -1;
   do {
-    descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  } while (descriptor < 0 && errno == EINTR);
-  if (descriptor < 0) return FromErrno(errno, "opening " + path);
-  Result<std::string> text = ReadToEnd(descriptor, path, max_bytes);
-  close(descriptor);
-  return text;
+    number = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  } while (number < 0 && errno == EINTR);
+  const Descriptor file(number);
+  if (!file.is_open()) return FromErrno(errno, "opening " + path);
+  return ReadToEnd(file.get(), path, max_bytes);
 }
 
 }  // namespace espalier

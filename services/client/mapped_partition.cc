@@ -2,6 +2,7 @@
 // nonce from that path and owns the file, it runs on the same host as the same user. The partition is then loaded as in
 // a server, and each query of immutable data is forwarded to that GraphShard.
 #include "services/client/mapped_partition.h"
+#include "services/base/descriptor.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,16 +20,14 @@ bool SharesFilesWith(const graph::v1::MappedFiles& files) {
   if (files.nonce().empty()) return false;
   // The path comes from a peer and may name a device, a pipe or a link: open without blocking, accept regular files
   // only.
-  const int descriptor = open(files.nonce_path().c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-  if (descriptor < 0) return false;
+  const Descriptor file(open(files.nonce_path().c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open()) return false;
   struct stat about {};
   std::string contents(files.nonce().size(), '\0');
-  const bool same = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
-                    static_cast<size_t>(about.st_size) == contents.size() &&
-                    read(descriptor, contents.data(), contents.size()) == static_cast<ssize_t>(contents.size()) &&
-                    contents == files.nonce();
-  close(descriptor);
-  return same;
+  return fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
+         static_cast<size_t>(about.st_size) == contents.size() &&
+         read(file.get(), contents.data(), contents.size()) == static_cast<ssize_t>(contents.size()) &&
+         contents == files.nonce();
 }
 
 Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescription& description) {

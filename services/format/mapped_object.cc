@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <limits>
 
+#include "services/base/descriptor.h"
+
 namespace espalier::format {
 namespace {
 
@@ -39,12 +41,10 @@ Result<std::span<const std::byte>> Map(int descriptor, const std::string& path,
 
 Result<std::shared_ptr<const MappedObject>> MappedObject::Open(const std::string& path,
                                                                std::optional<uint64_t> expected_size_bytes) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return FromErrno(errno, "opening " + path);
-  const Result<std::span<const std::byte>> bytes = Map(descriptor, path, expected_size_bytes);
-  close(descriptor);  // the mapping stays
-  if (!bytes.ok()) return bytes.status();
-  return std::shared_ptr<const MappedObject>(new MappedObject(*bytes));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // the mapping stays when it is closed
+  if (!file.is_open()) return FromErrno(errno, "opening " + path);
+  ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, Map(file.get(), path, expected_size_bytes));
+  return std::shared_ptr<const MappedObject>(new MappedObject(bytes));
 }
 
 MappedObject::~MappedObject() {

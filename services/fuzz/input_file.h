@@ -10,30 +10,28 @@
 #include <string>
 
 #include "services/base/check.h"
+#include "services/base/descriptor.h"
 
 namespace espalier::fuzz {
 
 // An unlinked file that holds `size` bytes at `data` for the lifetime of this object. Owned by one thread.
 class InputFile {
  public:
-  InputFile(const uint8_t* data, size_t size) : descriptor_(memfd_create("fuzz-input", MFD_CLOEXEC)) {
-    ESPALIER_CHECK(descriptor_ >= 0);
+  InputFile(const uint8_t* data, size_t size) : file_(memfd_create("fuzz-input", MFD_CLOEXEC)) {
+    ESPALIER_CHECK(file_.is_open());
     for (size_t written = 0; written < size;) {
-      const ssize_t count = write(descriptor_, data + written, size - written);
+      const ssize_t count = write(file_.get(), data + written, size - written);
       ESPALIER_CHECK(count > 0);
       written += static_cast<size_t>(count);
     }
-    path_ = "/proc/self/fd/" + std::to_string(descriptor_);
+    path_ = "/proc/self/fd/" + std::to_string(file_.get());
   }
-  ~InputFile() { close(descriptor_); }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   // Opens a new description of the file, at its beginning.
   const std::string& path() const { return path_; }
 
  private:
-  const int descriptor_;
+  const Descriptor file_;
   std::string path_;
 };
 

@@ -9,6 +9,8 @@
 #include <charconv>
 #include <memory>
 
+#include "services/base/descriptor.h"
+
 namespace espalier::rpc {
 
 Result<HostPort> ParseHostPort(const std::string& address) {
@@ -56,16 +58,15 @@ Result<std::string> LocalAddressFacing(const std::string& host) {
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    const int descriptor = socket(candidate->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) continue;
+    const Descriptor probe(socket(candidate->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!probe.is_open()) continue;
     sockaddr_storage local{};
     socklen_t length = sizeof(local);
     char text[NI_MAXHOST];
-    const bool known = connect(descriptor, candidate->ai_addr, candidate->ai_addrlen) == 0 &&
-                       getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &length) == 0 &&
+    const bool known = connect(probe.get(), candidate->ai_addr, candidate->ai_addrlen) == 0 &&
+                       getsockname(probe.get(), reinterpret_cast<sockaddr*>(&local), &length) == 0 &&
                        getnameinfo(reinterpret_cast<const sockaddr*>(&local), length, text, sizeof(text), nullptr, 0,
                                    NI_NUMERICHOST) == 0;
-    close(descriptor);
     if (known) return std::string(text);
   }
   return Unavailable("no interface of this machine has a route to '" + host + "'");

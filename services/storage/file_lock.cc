@@ -23,15 +23,15 @@ bool HasName(int descriptor, const std::string& path) {
 }  // namespace
 
 Result<FileLock> FileLock::TryAcquire(const std::string& path, LockMode mode) {
-  FileLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (lock.descriptor_ < 0) return FromErrno(errno, "opening " + path);
+  FileLock lock(Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
+  if (!lock.file_.is_open()) return FromErrno(errno, "opening " + path);
   const int operation = (mode == LockMode::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
-  while (flock(lock.descriptor_, operation) != 0) {
+  while (flock(lock.file_.get(), operation) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) return Unavailable(path + " is locked by somebody else");
     return FromErrno(errno, "locking " + path);
   }
-  if (!HasName(lock.descriptor_, path)) return Unavailable(path + " was replaced while it was locked");
+  if (!HasName(lock.file_.get(), path)) return Unavailable(path + " was replaced while it was locked");
   return lock;
 }
 
@@ -44,17 +44,6 @@ Result<FileLock> FileLock::Acquire(const std::string& path, LockMode mode, Deadl
     if (deadline.HasPassed()) return DeadlineExceeded("waiting for the lock on " + path);
     Clock::Real().SleepFor(kPause);
   }
-}
-
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-FileLock& FileLock::operator=(FileLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-FileLock::~FileLock() {
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace espalier::storage

@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "services/base/clock.h"
+#include "services/base/descriptor.h"
 #include "services/base/status.h"
 
 namespace espalier::storage {
@@ -23,17 +25,13 @@ class FileLock {
   // The same without waiting: Unavailable where somebody else holds it.
   static Result<FileLock> TryAcquire(const std::string& path, LockMode mode);
 
-  FileLock(FileLock&& other) noexcept;
-  FileLock& operator=(FileLock&& other) noexcept;
-  ~FileLock();
-
   // Open for reading and writing; this object's.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return file_.get(); }
 
  private:
-  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  explicit FileLock(Descriptor file) : file_(std::move(file)) {}
 
-  int descriptor_;
+  Descriptor file_;
 };
 
 }  // namespace espalier::storage

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "services/base/descriptor.h"
 #include "services/base/failpoint.h"
 #include "services/storage/object_key.h"
 #include "services/storage/temporary_file.h"
@@ -39,22 +40,13 @@ class FileWriter final : public ObjectWriter {
 class OpenFile {
  public:
   static Result<OpenFile> Open(const fs::path& path) {
-    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return FromErrno(errno, "opening " + path.string());
-    OpenFile file(descriptor, path.string());
+    OpenFile file(Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)), path.string());
+    if (!file.descriptor_.is_open()) return FromErrno(errno, "opening " + path.string());
     struct stat about {};
-    if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + path.string());
+    if (fstat(file.descriptor_.get(), &about) != 0) return FromErrno(errno, "looking at " + path.string());
     if (!S_ISREG(about.st_mode)) return NotFound(path.string() + " is not a file");
     file.size_bytes_ = static_cast<uint64_t>(about.st_size);
     return file;
-  }
-  OpenFile(OpenFile&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)),
-        path_(std::move(other.path_)),
-        size_bytes_(other.size_bytes_) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
   }
 
   uint64_t size_bytes() const { return size_bytes_; }
@@ -66,8 +58,8 @@ class OpenFile {
     }
     std::string content(range.length, '\0');
     for (size_t done = 0; done < content.size();) {
-      const ssize_t got =
-          pread(descriptor_, content.data() + done, content.size() - done, static_cast<off_t>(range.offset + done));
+      const ssize_t got = pread(descriptor_.get(), content.data() + done, content.size() - done,
+                                static_cast<off_t>(range.offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return FromErrno(errno, "reading " + path_);
       if (got == 0) return DataLoss(path_ + " became shorter while it was read");
@@ -77,9 +69,9 @@ class OpenFile {
   }
 
  private:
-  OpenFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  OpenFile(Descriptor descriptor, std::string path) : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
-  int descriptor_;
+  Descriptor descriptor_;
   std::string path_;
   uint64_t size_bytes_ = 0;
 };

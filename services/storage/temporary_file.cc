@@ -44,38 +44,35 @@ bool IsNamed(int descriptor, const std::filesystem::path& path) {
 }  // namespace
 
 void SyncFolder(const std::filesystem::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  close(descriptor);
+  const Descriptor descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.is_open()) fsync(descriptor.get());
 }
 
 Result<std::unique_ptr<TemporaryFile>> TemporaryFile::Beside(const std::filesystem::path& target) {
   const std::filesystem::path folder = target.parent_path();
   std::string name;
-  int descriptor = -1;
+  Descriptor file;
   // Whoever deletes the last object of a folder removes the folder: it may be gone again before our file is in it.
-  for (int tries = 0; descriptor < 0 && tries < kMaxTries; ++tries) {
+  for (int tries = 0; !file.is_open() && tries < kMaxTries; ++tries) {
     RETURN_IF_ERROR(MakeFolder(folder));
     name = (folder / (std::string(kPrefix) + "XXXXXX")).string();
-    descriptor = mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor < 0 && errno != ENOENT) break;
-    if (descriptor >= 0 && !LockNew(descriptor)) close(std::exchange(descriptor, -1));
+    file = Descriptor(mkostemp(name.data(), O_CLOEXEC));
+    if (!file.is_open() && errno != ENOENT) break;
+    if (file.is_open() && !LockNew(file.get())) file.Close();
   }
-  if (descriptor < 0) return FromErrno(errno, "creating a file for " + target.string());
-  fchmod(descriptor, 0644);
-  return std::unique_ptr<TemporaryFile>(new TemporaryFile(descriptor, name, target));
+  if (!file.is_open()) return FromErrno(errno, "creating a file for " + target.string());
+  fchmod(file.get(), 0644);
+  return std::unique_ptr<TemporaryFile>(new TemporaryFile(std::move(file), name, target));
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (descriptor_ >= 0) close(descriptor_);
   if (!path_.empty()) unlink(path_.c_str());
 }
 
 Status TemporaryFile::Write(std::span<const std::byte> bytes) {
-  if (descriptor_ < 0) return FailedPrecondition("writing " + target_.string() + ": it is committed");
+  if (!file_.is_open()) return FailedPrecondition("writing " + target_.string() + ": it is committed");
   while (!bytes.empty()) {
-    const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
       return WriteError(errno, "writing " + std::to_string(bytes.size()) + " bytes to " + target_.string() + " after " +
@@ -88,21 +85,18 @@ Status TemporaryFile::Write(std::span<const std::byte> bytes) {
 }
 
 Status TemporaryFile::Sync() {
-  if (descriptor_ < 0) return FailedPrecondition("committing " + target_.string() + ": it is committed");
+  if (!file_.is_open()) return FailedPrecondition("committing " + target_.string() + ": it is committed");
   // Some file systems report a full disk only here.
-  if (fsync(descriptor_) == 0) return {};
+  if (fsync(file_.get()) == 0) return {};
   return WriteError(errno, "syncing " + std::to_string(bytes_written_) + " bytes of " + target_.string());
 }
-
-// Only when the file has its name: the lock is on the open file. What is synced needs nothing of close.
-void TemporaryFile::Close() { close(std::exchange(descriptor_, -1)); }
 
 Status TemporaryFile::RenameToTarget() {
   RETURN_IF_ERROR(Sync());
   if (rename(path_.c_str(), target_.c_str()) != 0) return FromErrno(errno, "renaming to " + target_.string());
   path_.clear();
   SyncFolder(target_.parent_path());
-  Close();
+  file_.Close();
   return {};
 }
 
@@ -110,11 +104,11 @@ Status TemporaryFile::LinkToTarget() {
   RETURN_IF_ERROR(Sync());
   if (link(path_.c_str(), target_.c_str()) != 0) {
     const int error_number = errno;
-    const bool is_ours = error_number == EEXIST && IsNamed(descriptor_, target_);
+    const bool is_ours = error_number == EEXIST && IsNamed(file_.get(), target_);
     if (!is_ours) return FromErrno(error_number, "creating " + target_.string());
   }
   SyncFolder(target_.parent_path());
-  Close();
+  file_.Close();
   return {};
 }
 
@@ -130,17 +124,15 @@ bool IsHeldByNobody(int descriptor) {
 }  // namespace
 
 bool RemoveAbandoned(const std::filesystem::path& path) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);  // NFS locks only what may be written
-  if (descriptor < 0) return errno == ENOENT;
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));  // NFS locks only what may be written
+  if (!file.is_open()) return errno == ENOENT;
   struct stat about {};
   const auto is_old = [&] {
     const auto changed = std::chrono::system_clock::from_time_t(about.st_mtime);
     return std::chrono::system_clock::now() - changed > kAbandonedAfter;
   };
-  const bool removed = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && is_old() &&
-                       IsHeldByNobody(descriptor) && unlink(path.c_str()) == 0;
-  close(descriptor);
-  return removed;
+  return fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) && is_old() && IsHeldByNobody(file.get()) &&
+         unlink(path.c_str()) == 0;
 }
 
 }  // namespace espalier::storage

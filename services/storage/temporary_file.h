@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <utility>
 
+#include "services/base/descriptor.h"
 #include "services/base/status.h"
 
 namespace espalier::storage {
@@ -30,12 +32,12 @@ class TemporaryFile {
   Status LinkToTarget();
 
  private:
-  TemporaryFile(int descriptor, std::filesystem::path path, std::filesystem::path target)
-      : descriptor_(descriptor), path_(std::move(path)), target_(std::move(target)) {}
+  TemporaryFile(Descriptor file, std::filesystem::path path, std::filesystem::path target)
+      : file_(std::move(file)), path_(std::move(path)), target_(std::move(target)) {}
   Status Sync();
-  void Close();
 
-  int descriptor_;
+  // Closed only when the file has its name: the lock is on the open file. What is synced needs nothing of close.
+  Descriptor file_;
   std::filesystem::path path_;
   std::filesystem::path target_;
   uint64_t bytes_written_ = 0;

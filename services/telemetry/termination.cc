@@ -11,6 +11,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "services/base/descriptor.h"
 #include "services/base/shorten.h"
 
 namespace espalier::telemetry {
@@ -37,11 +38,10 @@ Json DocumentOf(const TerminationMessage& message) {
 }
 
 Status WriteInPlace(const std::string& path, const std::string& text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return FromErrno(errno, "opening " + path);
-  const ssize_t written = write(file, text.data(), text.size());
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.is_open()) return FromErrno(errno, "opening " + path);
+  const ssize_t written = write(file.get(), text.data(), text.size());
   const int error_number = written < 0 ? errno : ENOSPC;
-  close(file);
   return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error_number, "writing " + path);
 }
 

@@ -1,5 +1,6 @@
 #include "operator/client/testing/real_api_server.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -16,7 +17,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-using storage::ChildProcess;
+using process::ChildProcess;
 using storage::FreePort;
 
 constexpr int kMaxStarts = 3;
@@ -100,8 +101,8 @@ Status RealApiServer::StartApiServer() {
     flags.push_back("--audit-log-path=" + audit_log());
   }
   flags.insert(flags.end(), options_.flags.begin(), options_.flags.end());
-  ASSIGN_OR_RETURN(ChildProcess process, Run("kube-apiserver", std::move(flags)));
-  api_server_ = std::make_unique<ChildProcess>(std::move(process));
+  ASSIGN_OR_RETURN(ChildProcess child, Run("kube-apiserver", std::move(flags)));
+  api_server_ = std::make_unique<ChildProcess>(std::move(child));
   // Anybody may ask so much, once the rules are there.
   return AwaitReady("https://127.0.0.1:" + std::to_string(port_) + "/readyz", "kube-apiserver", *api_server_);
 }
@@ -109,8 +110,8 @@ Status RealApiServer::StartApiServer() {
 Status RealApiServer::StartOthers() {
   const std::string config = "--kubeconfig=" + folder() + "/admin.kubeconfig";
   const auto start = [&](const std::string& program, std::vector<std::string> flags) -> Status {
-    ASSIGN_OR_RETURN(ChildProcess process, Run(program, std::move(flags)));
-    others_.push_back(std::make_unique<ChildProcess>(std::move(process)));
+    ASSIGN_OR_RETURN(ChildProcess child, Run(program, std::move(flags)));
+    others_.push_back(std::make_unique<ChildProcess>(std::move(child)));
     return {};
   };
   if (!options_.controllers.empty()) {
@@ -133,18 +134,21 @@ Status RealApiServer::StartOthers() {
 }
 
 Result<ChildProcess> RealApiServer::Run(const std::string& program, std::vector<std::string> flags) const {
-  flags.insert(flags.begin(), Tools() + "/" + program);
-  return ChildProcess::Start(flags, {{"HOME", folder()}, {"PATH", "/usr/bin:/bin"}}, folder() + "/" + program + ".log");
+  return ChildProcess::Start({.name = program,
+                              .program = Tools() + "/" + program,
+                              .arguments = std::move(flags),
+                              .environment = {{"HOME", folder()}, {"PATH", "/usr/bin:/bin"}},
+                              .inherits_environment = false,
+                              .log_path = folder() + "/" + program + ".log"});
 }
 
-Status RealApiServer::AwaitReady(const std::string& url, const std::string& program,
-                                 const ChildProcess& process) const {
+Status RealApiServer::AwaitReady(const std::string& url, const std::string& program, ChildProcess& child) const {
   const std::string ca_file = url.starts_with("https") ? folder() + "/ca.crt" : "";
   const Deadline deadline = Deadline::After(kStartTime);
   while (!deadline.HasPassed()) {
     const Result<storage::HttpResponse> answer = Exchange("GET", url, ca_file, "");
     if (answer.ok() && answer->status == 200) return {};
-    if (!process.IsRunning()) return Unavailable(program + " has ended: " + LogOf(program));
+    if (child.Poll()) return Unavailable(program + " has ended: " + LogOf(program));
     Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
   }
   return DeadlineExceeded(program + " is not ready: " + LogOf(program));
@@ -187,7 +191,11 @@ Status RealApiServer::Restart() {
 }
 
 void RealApiServer::Freeze() {
-  if (api_server_ != nullptr) api_server_->Signal(SIGSTOP);
+  if (api_server_ == nullptr) return;
+  api_server_->Signal(SIGSTOP);
+  // Until none of its threads runs any more.
+  siginfo_t ignored{};
+  waitid(P_PID, static_cast<id_t>(api_server_->pid()), &ignored, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 void RealApiServer::Thaw() {

@@ -10,7 +10,7 @@
 
 #include "operator/client/connection.h"
 #include "operator/client/testing/test_certificates.h"
-#include "services/storage/testing/child_process.h"
+#include "services/process/child_process.h"
 #include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::ctl::client {
@@ -60,9 +60,9 @@ class RealApiServer {
   Status StartOnce();
   Status StartApiServer();
   Status StartOthers();
-  Result<storage::ChildProcess> Run(const std::string& program, std::vector<std::string> flags) const;
+  Result<process::ChildProcess> Run(const std::string& program, std::vector<std::string> flags) const;
   Status WriteFile(const std::string& name, const std::string& text) const;
-  Status AwaitReady(const std::string& url, const std::string& program, const storage::ChildProcess& process) const;
+  Status AwaitReady(const std::string& url, const std::string& program, process::ChildProcess& child) const;
   Result<std::string> AskEtcd(const std::string& call, const std::string& body) const;
 
   const RealApiServerOptions options_;
@@ -70,8 +70,8 @@ class RealApiServer {
   TestAuthority authority_{"espalier-test-ca"};
   uint16_t port_ = 0;
   std::string etcd_url_;
-  std::unique_ptr<storage::ChildProcess> etcd_, api_server_;
-  std::vector<std::unique_ptr<storage::ChildProcess>> others_;  // end first
+  std::unique_ptr<process::ChildProcess> etcd_, api_server_;
+  std::vector<std::unique_ptr<process::ChildProcess>> others_;  // end first
 };
 
 }  // namespace espalier::ctl::client

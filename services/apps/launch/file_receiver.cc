@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "services/base/descriptor.h"
 #include "services/format/checksum.h"
 
 namespace espalier::launch {
@@ -65,16 +66,16 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
 std::set<uint64_t> FileReceiver::MissingIn(const std::string& path) const {
   std::set<uint64_t> missing;
   std::string bytes;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   for (uint64_t block = 0; block < entry_.block_hashes.size(); ++block) {
     const storage::ByteRange range = format::BlockRange(entry_, block);
     bytes.resize(range.length);
-    const ssize_t count = file < 0 ? -1 : pread(file, bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
+    const ssize_t count =
+        !file.is_open() ? -1 : pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
     const bool is_good =
         count == static_cast<ssize_t>(bytes.size()) && format::CheckBlock(entry_, block, BytesOf(bytes), path).ok();
     if (!is_good) missing.insert(block);
   }
-  if (file >= 0) close(file);
   return missing;
 }
 

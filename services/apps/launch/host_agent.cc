@@ -200,7 +200,7 @@ class HostAgent {
     const std::string name = NameOf(*child);
     const std::string listen = message.Text("listen");
     RETURN_IF_ERROR(CheckPortIsFree(listen, name));
-    run::ChildSpec spec;
+    process::ChildSpec spec;
     spec.name = name;
     spec.program = message.Text("program");
     for (const json& argument : message.head.value("arguments", json::array())) {

@@ -219,7 +219,7 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
   return Status();
 }
 
-Status HostFleet::Start(ChildId child, const run::ChildSpec& spec, const std::string& ready_path) {
+Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) {
   if (IsHere(child)) return local_.Start(child, spec, ready_path);
   const bool first_life = !members_.contains(child);
   Member& member = members_[child] =
@@ -312,7 +312,8 @@ Status HostFleet::Take(size_t host, const Message& message) {
 }
 
 Status HostFleet::TakeEnd(ChildId child, Member& member, const Message& message) {
-  member.exit = run::ExitState{static_cast<int>(message.Number("code")), static_cast<int>(message.Number("signal"))};
+  member.exit =
+      process::ExitState{static_cast<int>(message.Number("code")), static_cast<int>(message.Number("signal"))};
   events_.ended.push_back({child, *member.exit});
   if (child == ChildId{Role::kTrainer, 0}) rank0_status_.clear();
   return telemetry::WriteFileAtomically(folder_.TerminationFile(NameOf(child)), message.Text("lastWords"));
@@ -387,7 +388,7 @@ std::vector<ChildId> HostFleet::Running() {
   return running;
 }
 
-std::optional<run::ExitState> HostFleet::ExitOf(ChildId child) {
+std::optional<process::ExitState> HostFleet::ExitOf(ChildId child) {
   const auto found = members_.find(child);
   return found == members_.end() ? local_.ExitOf(child) : found->second.exit;
 }

@@ -50,14 +50,14 @@ class HostFleet final : public run::Fleet {
 
   run::Site SiteOf(run::ChildId child) const override;
   Status BringPartitions(const std::string& uri, std::optional<Deadline> deadline) override;
-  Status Start(run::ChildId child, const run::ChildSpec& spec, const std::string& ready_path) override;
+  Status Start(run::ChildId child, const process::ChildSpec& spec, const std::string& ready_path) override;
   run::FleetEvents Poll() override;
   void WaitForEvent(std::chrono::milliseconds longest) override;
   void Signal(run::ChildId child, int signal_number) override;
   std::optional<Awaited> LongestAwaited() const override;
   std::map<run::ChildId, pid_t> Pids() const override;
   std::vector<run::ChildId> Running() override;
-  std::optional<run::ExitState> ExitOf(run::ChildId child) override;
+  std::optional<process::ExitState> ExitOf(run::ChildId child) override;
   Result<std::string> StatusOf(run::ChildId child) override;
 
  private:
@@ -66,7 +66,7 @@ class HostFleet final : public run::Fleet {
     SteadyTime started;
     bool is_ready = false;
     pid_t pid = 0;  // on its host
-    std::optional<run::ExitState> exit;
+    std::optional<process::ExitState> exit;
   };
 
   // On this machine, not on a host.

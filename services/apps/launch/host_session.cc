@@ -27,29 +27,6 @@ constexpr std::chrono::seconds kLongestWait{1};
 // From the end of ssh's output to its own end, which says why.
 constexpr std::chrono::seconds kEndPatience{5};
 
-void CloseOne(int* descriptor) {
-  if (*descriptor >= 0) close(*descriptor);
-  *descriptor = -1;
-}
-
-// Closes the ends that nobody has taken.
-struct Pipe {
-  Pipe(int reading, int writing) : read_end(reading), write_end(writing) {}
-  Pipe(Pipe&& other) noexcept
-      : read_end(std::exchange(other.read_end, -1)), write_end(std::exchange(other.write_end, -1)) {}
-  ~Pipe() {
-    CloseOne(&read_end);
-    CloseOne(&write_end);
-  }
-  int read_end, write_end;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return FromErrno(errno, "making a pipe");
-  return Pipe(ends[0], ends[1]);
-}
-
 }  // namespace
 
 Status FailureOf(const HostSession& session, const Message& message) {
@@ -65,20 +42,20 @@ Result<std::unique_ptr<HostSession>> HostSession::Open(const Host& host, const S
   ASSIGN_OR_RETURN(Pipe input, MakePipe());
   ASSIGN_OR_RETURN(Pipe output, MakePipe());
   ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  run::ChildSpec spec;
+  process::ChildSpec spec;
   spec.name = "ssh to " + host.name;
   spec.program = options.ssh.program;
   spec.arguments = SshArguments(options.ssh, host.name, {options.program, "host"});
-  spec.input = input.read_end;
-  spec.output = output.write_end;
-  spec.error = error.write_end;
-  ASSIGN_OR_RETURN(run::ChildProcess ssh, run::ChildProcess::Start(spec));
+  spec.input = input.read_end.get();
+  spec.output = output.write_end.get();
+  spec.error = error.write_end.get();
+  ASSIGN_OR_RETURN(process::ChildProcess ssh, process::ChildProcess::Start(spec));
   session->ssh_.emplace(std::move(ssh));
-  session->input_ = std::exchange(input.write_end, -1);
-  session->output_ = std::exchange(output.read_end, -1);
-  session->error_ = std::exchange(error.read_end, -1);
-  fcntl(session->error_, F_SETFL, O_NONBLOCK);
-  session->pipe_.emplace(session->output_, session->input_, MessagePipe::Greeting::kExpected);
+  session->input_ = std::move(input.write_end);
+  session->output_ = std::move(output.read_end);
+  session->error_ = std::move(error.read_end);
+  fcntl(session->error_.get(), F_SETFL, O_NONBLOCK);
+  session->pipe_.emplace(session->output_.get(), session->input_.get(), MessagePipe::Greeting::kExpected);
   return session;
 }
 
@@ -88,7 +65,7 @@ HostSession::~HostSession() {
 }
 
 void HostSession::CloseDescriptors() {
-  for (int* descriptor : {&input_, &output_, &error_}) CloseOne(descriptor);
+  for (Descriptor* descriptor : {&input_, &output_, &error_}) descriptor->Close();
 }
 
 Status HostSession::AwaitHello(const telemetry::StopSignal& stop, Deadline deadline, Heartbeat& heartbeat) {
@@ -168,7 +145,7 @@ Result<Message> HostSession::Await(const std::string& is, const telemetry::StopS
     if (stop.requested()) return Cancelled("stopped while waiting for " + host_.name);
     if (deadline.HasPassed()) return Over(DeadlineExceeded("no answer in time"));
     RETURN_IF_ERROR(heartbeat.Beat());
-    pollfd polled[] = {{output_, POLLIN, 0}, {error_, POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
+    pollfd polled[] = {{output_.get(), POLLIN, 0}, {error_.get(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
     const auto longest = std::min<std::chrono::nanoseconds>(deadline.Remaining(), kLongestWait);
     poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(longest).count()));
   }
@@ -176,10 +153,10 @@ Result<Message> HostSession::Await(const std::string& is, const telemetry::StopS
 
 void HostSession::ReadErrors() {
   std::array<char, 4096> bytes;
-  for (int turn = 0; turn < kMostReads && error_ >= 0; ++turn) {
-    const ssize_t count = read(error_, bytes.data(), bytes.size());
+  for (int turn = 0; turn < kMostReads && error_.is_open(); ++turn) {
+    const ssize_t count = read(error_.get(), bytes.data(), bytes.size());
     if (count < 0) return;
-    if (count == 0) return CloseOne(&error_);
+    if (count == 0) return error_.Close();
     said_.append(bytes.data(), static_cast<size_t>(count));
     if (said_.size() > kMostSaidBytes) said_.erase(0, said_.size() - kMostSaidBytes);
   }
@@ -188,25 +165,25 @@ void HostSession::ReadErrors() {
 // Why: what ssh says at its end says more than the pipe.
 Status HostSession::Over(const Status& status) {
   if (over_.has_value()) return *over_;
-  CloseOne(&input_);
+  input_.Close();
   for (const Deadline deadline = Deadline::After(kEndPatience); !ssh_->Poll().has_value() && !deadline.HasPassed();) {
     pollfd polled{ssh_->descriptor(), POLLIN, 0};
     poll(&polled, 1, static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
   }
   ReadErrors();
   const bool closed = status.code() == StatusCode::kUnavailable;
-  const std::optional<run::ExitState> exit = ssh_->Poll();
+  const std::optional<process::ExitState> exit = ssh_->Poll();
   over_ = closed && exit.has_value() ? SshFailure(host_.name, options_.program, *exit, said_)
                                      : status.While("talking to " + host_.name);
   return *over_;
 }
 
 void HostSession::Close(Deadline deadline) {
-  CloseOne(&input_);
+  input_.Close();
   while (ssh_.has_value() && !ssh_->Poll().has_value() && !deadline.HasPassed()) {
     ReadErrors();
     if (!over_.has_value() && !pipe_->Receive().ok()) over_ = Unavailable(host_.name + " has been left");
-    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0}, {over_.has_value() ? -1 : output_, POLLIN, 0}};
+    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0}, {over_.has_value() ? -1 : output_.get(), POLLIN, 0}};
     poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
   }
   if (!over_.has_value()) over_ = Unavailable(host_.name + " has been left");

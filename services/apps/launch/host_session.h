@@ -11,7 +11,8 @@
 #include "services/apps/launch/hosts_file.h"
 #include "services/apps/launch/message.h"
 #include "services/apps/launch/ssh_command.h"
-#include "services/apps/run/child_process.h"
+#include "services/base/descriptor.h"
+#include "services/process/child_process.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::launch {
@@ -54,7 +55,7 @@ class HostSession {
   // Closes a connection that is of no use any more; the reason is what its calls say from now on.
   Status GiveUp(const Status& reason) { return Over(reason); }
   // For poll().
-  std::vector<int> descriptors() const { return {output_, error_}; }
+  std::vector<int> descriptors() const { return {output_.get(), error_.get()}; }
   bool is_over() const { return over_.has_value(); }
   // Has said hello, and is not in the middle of a Send.
   bool is_listening() const { return has_said_hello_ && !is_sending_; }
@@ -74,13 +75,13 @@ class HostSession {
   int processors_ = 1;
   std::string program_folder_;
   std::vector<std::string> missing_;
-  int input_ = -1, output_ = -1, error_ = -1;  // this process's ends
-  std::string said_;                           // the last of standard error
+  Descriptor input_, output_, error_;  // this process's ends
+  std::string said_;                   // the last of standard error
   bool has_said_hello_ = false, is_sending_ = false;
   std::deque<Message> kept_;  // by Look
   std::optional<Status> over_;
   std::optional<MessagePipe> pipe_;
-  std::optional<run::ChildProcess> ssh_;
+  std::optional<process::ChildProcess> ssh_;
 };
 
 // What the host's message `failed` says.

@@ -54,7 +54,7 @@ std::vector<std::string> SshArguments(const SshOptions& options, const std::stri
   return arguments;
 }
 
-Status SshFailure(const std::string& host, const std::string& program, const run::ExitState& exit,
+Status SshFailure(const std::string& host, const std::string& program, const process::ExitState& exit,
                   const std::string& said) {
   const std::string words = OneLine(said);
   const std::string why = words.empty() ? "" : ": " + words;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "services/apps/run/child_process.h"
 #include "services/base/environment.h"
 #include "services/base/status.h"
+#include "services/process/child_process.h"
 
 namespace espalier::launch {
 
@@ -31,7 +31,7 @@ std::vector<std::string> SshArguments(const SshOptions& options, const std::stri
 // Why a connection ended. `said`: the last of what ssh and the program on the host wrote to standard error. `program`:
 // what was to run there. PermissionDenied: a key or a host key was refused; NotFound: no such program;
 // FailedPrecondition: one of another version; Unavailable.
-Status SshFailure(const std::string& host, const std::string& program, const run::ExitState& exit,
+Status SshFailure(const std::string& host, const std::string& program, const process::ExitState& exit,
                   const std::string& said);
 
 }  // namespace espalier::launch

@@ -16,7 +16,7 @@ std::string Joined(const std::vector<std::string>& texts) {
   return joined;
 }
 
-ChildSpec CommandOf(const Site& site, const std::string& program, const std::string& name) {
+process::ChildSpec CommandOf(const Site& site, const std::string& program, const std::string& name) {
   // Idle OpenMP threads that spin take the processor from the other processes of the same machine.
   return {.name = name,
           .program = site.program_folder + "/" + program,
@@ -38,12 +38,12 @@ std::string ListenAddress(const Site& site, const Life& life) {
   return life.address.empty() ? AddressAt(site.host, site.port) : life.address;
 }
 
-void AllowPlaintext(const Site& site, ChildSpec* spec) {
+void AllowPlaintext(const Site& site, process::ChildSpec* spec) {
   if (site.plaintext_to_others) spec->arguments.push_back("--insecure-listen-any");
 }
 
 // The math library reads its thread count when it is loaded.
-void SetMathThreads(const job::DistTraining& job, ChildSpec* spec) {
+void SetMathThreads(const job::DistTraining& job, process::ChildSpec* spec) {
   const std::string threads = std::to_string(job.trainer_threads);
   spec->environment["OMP_NUM_THREADS"] = threads;
   spec->environment["MKL_NUM_THREADS"] = threads;
@@ -51,10 +51,10 @@ void SetMathThreads(const job::DistTraining& job, ChildSpec* spec) {
 
 }  // namespace
 
-ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
-                             const PartitionerPeers& peers) {
+process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
+                                      const PartitionerPeers& peers) {
   const std::string name = NameOf(ChildId{Role::kPartitioner, peers.rank});
-  ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
+  process::ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
   // `run` has looked at what the job starts from, which a resumed one does not read again.
   spec.arguments = {
       "--job",        site.paths.JobFile(),       "--output", partitions_uri,      "--admin-listen", kAnyPort,
@@ -75,9 +75,9 @@ ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const
   return spec;
 }
 
-ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life) {
+process::ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life) {
   const std::string name = NameOf(ChildId{Role::kServer, server});
-  ChildSpec spec = CommandOf(site, "espalier-graph-server", name);
+  process::ChildSpec spec = CommandOf(site, "espalier-graph-server", name);
   spec.arguments = {"--partitions",   site.partitions_uri,
                     "--partition",    std::to_string(ServersOf(job).PartitionOf(server)),
                     "--listen",       ListenAddress(site, life),
@@ -95,10 +95,10 @@ ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t
   return spec;
 }
 
-ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t index,
-                         const std::vector<std::string>& servers, const Life& life) {
+process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
+                                  uint32_t index, const std::vector<std::string>& servers, const Life& life) {
   const std::string name = NameOf(ChildId{Role::kSampler, index});
-  ChildSpec spec = CommandOf(site, "espalier-sampler", name);
+  process::ChildSpec spec = CommandOf(site, "espalier-sampler", name);
   spec.arguments = {"--job",          site.paths.JobFile(),
                     "--servers",      Joined(servers),
                     "--listen",       ListenAddress(site, life),
@@ -111,10 +111,10 @@ ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job
   return spec;
 }
 
-ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
-                         const TrainerPeers& peers, uint64_t incarnation) {
+process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
+                                  uint32_t rank, const TrainerPeers& peers, uint64_t incarnation) {
   const std::string name = NameOf(ChildId{Role::kTrainer, rank});
-  ChildSpec spec = CommandOf(site, "espalier-trainer", name);
+  process::ChildSpec spec = CommandOf(site, "espalier-trainer", name);
   spec.arguments = {"--job",          site.paths.JobFile(),
                     "--servers",      Joined(peers.servers),
                     "--rank",         std::to_string(rank),
@@ -140,10 +140,10 @@ ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job
   return spec;
 }
 
-ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
-                         const TrainerPeers& peers, const ProgramLife& life) {
+process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
+                                  uint32_t rank, const TrainerPeers& peers, const ProgramLife& life) {
   const std::string name = NameOf(ChildId{Role::kTrainer, rank});
-  ChildSpec spec = CommandOf(site, "", name);
+  process::ChildSpec spec = CommandOf(site, "", name);
   spec.program = options.program.front();
   spec.arguments.assign(options.program.begin() + 1, options.program.end());
   spec.folder = site.working_folder;

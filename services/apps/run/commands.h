@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "services/apps/run/child_process.h"
 #include "services/apps/run/role.h"
 #include "services/apps/run/site.h"
 #include "services/job/dist_training.h"
 #include "services/job/runs_on.h"
+#include "services/process/child_process.h"
 
 namespace espalier::run {
 
@@ -42,12 +42,12 @@ struct PartitionerPeers {
   std::string group = {};  // of no group before; where there are several
   int threads = 0;         // 0: as many as the machine has processors
 };
-ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
-                             const PartitionerPeers& peers);
+process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
+                                      const PartitionerPeers& peers);
 // Of server `server` by number (server_numbering.h).
-ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
-ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t index,
-                         const std::vector<std::string>& servers, const Life& life);
+process::ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
+process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
+                                  uint32_t index, const std::vector<std::string>& servers, const Life& life);
 
 struct TrainerPeers {
   std::vector<std::string> servers;  // by partition
@@ -56,8 +56,8 @@ struct TrainerPeers {
   std::string rendezvous;
 };
 // It goes on from the newest checkpoint below the job's prefix, where there is one.
-ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
-                         const TrainerPeers& peers, uint64_t incarnation);
+process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
+                                  uint32_t rank, const TrainerPeers& peers, uint64_t incarnation);
 
 // What a user's program is told besides its peers.
 struct ProgramLife {
@@ -66,7 +66,7 @@ struct ProgramLife {
   bool goes_on = false;  // from what an earlier incarnation, or an earlier run, has saved
 };
 // A rank of the user's program, told everything by environment variables (docs/programs.md).
-ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
-                         const TrainerPeers& peers, const ProgramLife& life);
+process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
+                                  uint32_t rank, const TrainerPeers& peers, const ProgramLife& life);
 
 }  // namespace espalier::run

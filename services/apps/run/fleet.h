@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "services/apps/run/child_process.h"
 #include "services/apps/run/role.h"
 #include "services/apps/run/site.h"
 #include "services/base/clock.h"
+#include "services/process/child_process.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::run {
@@ -24,7 +24,7 @@ struct ChildReady {
 };
 struct ChildEnded {
   ChildId child;
-  ExitState exit;
+  process::ExitState exit;
 };
 struct FleetEvents {
   std::vector<ChildReady> ready;  // happened before `ended`: a child may be in both
@@ -44,7 +44,7 @@ class Fleet {
 
   // In place of an earlier process of the same child, which has ended. The ready file of the earlier one is removed.
   // Paths in `spec` are those of the child's site; its log, last words and output end up in this machine's folder too.
-  virtual Status Start(ChildId child, const ChildSpec& spec, const std::string& ready_path) = 0;
+  virtual Status Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) = 0;
 
   // What happened since the last call.
   virtual FleetEvents Poll() = 0;
@@ -60,9 +60,10 @@ class Fleet {
     Status ready_error;  // what is wrong with its ready file, where there is one
   };
   virtual std::optional<Awaited> LongestAwaited() const = 0;
-  virtual std::map<ChildId, pid_t> Pids() const = 0;           // of those that run
-  virtual std::vector<ChildId> Running() = 0;                  // looks anew
-  virtual std::optional<ExitState> ExitOf(ChildId child) = 0;  // of one that was started; nullopt while it runs
+  virtual std::map<ChildId, pid_t> Pids() const = 0;  // of those that run
+  virtual std::vector<ChildId> Running() = 0;         // looks anew
+  virtual std::optional<process::ExitState> ExitOf(
+      ChildId child) = 0;  // of one that was started; nullopt while it runs
   // What the child's admin port answers to /status, as JSON. Best effort, within half a second.
   virtual Result<std::string> StatusOf(ChildId child) = 0;
 

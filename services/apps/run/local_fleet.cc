@@ -13,12 +13,12 @@ namespace espalier::run {
 
 using std::chrono::milliseconds;
 
-Status LocalFleet::Start(ChildId child, const ChildSpec& spec, const std::string& ready_path) {
+Status LocalFleet::Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) {
   members_.erase(child);
   if (!ready_path.empty() && unlink(ready_path.c_str()) != 0 && errno != ENOENT) {
     return FromErrno(errno, "removing " + ready_path);
   }
-  ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(spec));
+  ASSIGN_OR_RETURN(process::ChildProcess process, process::ChildProcess::Start(spec));
   members_.emplace(child, Member{.process = std::move(process),
                                  .ready_path = ready_path,
                                  .started = Clock::Real().Now(),
@@ -46,7 +46,7 @@ FleetEvents LocalFleet::Poll() {
   for (auto& [child, member] : members_) {
     if (member.end_reported) continue;
     // The end first, the ready file after it: what a child wrote before it ended is seen.
-    const std::optional<ExitState> exit = member.process.Poll();
+    const std::optional<process::ExitState> exit = member.process.Poll();
     PollReady(child, member, &events);
     if (!exit.has_value()) continue;
     member.end_reported = true;
@@ -88,7 +88,7 @@ std::map<ChildId, pid_t> LocalFleet::Pids() const {
   return pids;
 }
 
-std::optional<ExitState> LocalFleet::ExitOf(ChildId child) {
+std::optional<process::ExitState> LocalFleet::ExitOf(ChildId child) {
   const auto found = members_.find(child);
   return found == members_.end() ? std::nullopt : found->second.process.Poll();
 }

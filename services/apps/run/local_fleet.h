@@ -25,19 +25,19 @@ class LocalFleet final : public Fleet {
     site_.partitions_uri = uri;
     return Status();
   }
-  Status Start(ChildId child, const ChildSpec& spec, const std::string& ready_path) override;
+  Status Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) override;
   FleetEvents Poll() override;
   void WaitForEvent(std::chrono::milliseconds longest) override;
   void Signal(ChildId child, int signal_number) override;
   std::optional<Awaited> LongestAwaited() const override;
   std::map<ChildId, pid_t> Pids() const override;
   std::vector<ChildId> Running() override;
-  std::optional<ExitState> ExitOf(ChildId child) override;
+  std::optional<process::ExitState> ExitOf(ChildId child) override;
   Result<std::string> StatusOf(ChildId child) override;
 
  private:
   struct Member {
-    ChildProcess process;
+    process::ChildProcess process;
     std::string ready_path;
     SteadyTime started;
     bool is_ready = false;

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <random>
 
+#include "services/base/descriptor.h"
+
 namespace espalier::run {
 namespace {
 
@@ -35,15 +37,13 @@ socklen_t SocketAddress(const std::string& host, uint16_t port, sockaddr_storage
 bool IsTaken(const std::string& host, uint16_t port) {
   sockaddr_storage storage{};
   const socklen_t bytes = SocketAddress(host, port, &storage);
-  const int socket_number = bytes == 0 ? -1 : socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket_number < 0) return false;
+  const Descriptor socket(bytes == 0 ? -1 : ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return false;
   // As servers do: sockets in TIME_WAIT do not make a port taken.
   const int yes = 1;
-  setsockopt(socket_number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  const bool is_bound = bind(socket_number, reinterpret_cast<const sockaddr*>(&storage), bytes) == 0;
-  const bool is_taken = !is_bound && errno == EADDRINUSE;
-  close(socket_number);
-  return is_taken;
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  const bool is_bound = bind(socket.get(), reinterpret_cast<const sockaddr*>(&storage), bytes) == 0;
+  return !is_bound && errno == EADDRINUSE;
 }
 
 Result<uint16_t> FindFreePort(const std::string& host) {

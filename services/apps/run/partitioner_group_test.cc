@@ -65,7 +65,7 @@ TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
 TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
   const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
   for (const PartitionerPeers& peers : {PartitionerPeers{}, PartitionerPeers{.rank = 1, .size = 3, .group = "g"}}) {
-    const ChildSpec spec = PartitionerCommand(site, {}, "/srv/partitions", peers);
+    const process::ChildSpec spec = PartitionerCommand(site, {}, "/srv/partitions", peers);
     for (const char* variable :
          {"ESPALIER_PARTITIONER_RANK", "ESPALIER_PARTITIONER_WORLD_SIZE", "ESPALIER_PARTITIONER_GROUP"}) {
       ASSERT_TRUE(spec.environment.contains(variable)) << variable;
@@ -78,14 +78,15 @@ TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
 
 TEST(PartitionerCommandTest, EachHasAnAdminPortAndSaysWhere) {
   const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
-  const auto after = [](const ChildSpec& spec, const std::string& flag) {
+  const auto after = [](const process::ChildSpec& spec, const std::string& flag) {
     const auto found = std::find(spec.arguments.begin(), spec.arguments.end(), flag);
     return found == spec.arguments.end() ? "" : *std::next(found);
   };
-  const ChildSpec alone = PartitionerCommand(site, {}, "/srv/partitions", {});
+  const process::ChildSpec alone = PartitionerCommand(site, {}, "/srv/partitions", {});
   EXPECT_EQ(after(alone, "--admin-listen"), "127.0.0.1:0");
   EXPECT_EQ(after(alone, "--ready-file"), site.paths.ReadyFile("partitioner"));
-  const ChildSpec second = PartitionerCommand(site, {}, "/srv/partitions", {.rank = 1, .size = 3, .group = "g"});
+  const process::ChildSpec second =
+      PartitionerCommand(site, {}, "/srv/partitions", {.rank = 1, .size = 3, .group = "g"});
   EXPECT_EQ(after(second, "--ready-file"), site.paths.ReadyFile("partitioner-1"));
 }
 

@@ -44,7 +44,7 @@ TEST(ServerCommandTest, NamesEachPluginWhereItIsAtTheServersSite) {
   job::DistTraining job;
   EXPECT_THAT(ServerCommand(site, job, 1, {}).arguments, Not(Contains("--plugin")));
   job.server_plugins = {{"degrees", "build/degrees.so"}, {"other", "/opt/other.so"}};
-  const ChildSpec spec = ServerCommand(site, job, 1, {});
+  const process::ChildSpec spec = ServerCommand(site, job, 1, {});
   std::string line;
   for (const std::string& argument : spec.arguments) line += argument + "\n";
   EXPECT_THAT(line, HasSubstr("--plugin\ndegrees=/srv/job/build/degrees.so\n--plugin\nother=/opt/other.so\n"));

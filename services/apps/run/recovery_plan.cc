@@ -10,13 +10,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-bool IsBadInput(const ExitState& exit) { return exit.signal == 0 && (exit.code == 64 || exit.code == 65); }
+bool IsBadInput(const process::ExitState& exit) { return exit.signal == 0 && (exit.code == 64 || exit.code == 65); }
 // A store, or a peer: who ended cannot always tell which.
-bool MissedSomething(const ExitState& exit) { return exit.signal == 0 && exit.code == 74; }
-bool WasAskedToStop(const ExitState& exit) { return exit.signal == 0 && exit.code == 75; }
+bool MissedSomething(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 74; }
+bool WasAskedToStop(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 75; }
 
 // The larger, the likelier it is the cause: crashes before complaints about peers that went away.
-int Weight(const ExitState& exit) {
+int Weight(const process::ExitState& exit) {
   if (exit.signal != 0) return 5;
   switch (exit.code) {
     case 64:
@@ -45,7 +45,7 @@ void RecoveryPlan::OnReady(ChildId id, SteadyTime now) {
   child.ready_at = now;
 }
 
-void RecoveryPlan::OnEnded(ChildId id, ExitState exit, SteadyTime now) {
+void RecoveryPlan::OnEnded(ChildId id, process::ExitState exit, SteadyTime now) {
   Child& child = children_.at(id);
   if (child.life == Life::kReady && now - child.ready_at >= options_.healthy) child.deaths_in_a_row = 0;
   child.life = Life::kEnded;

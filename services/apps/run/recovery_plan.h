@@ -22,9 +22,9 @@
 #include <variant>
 #include <vector>
 
-#include "services/apps/run/child_process.h"
 #include "services/apps/run/role.h"
 #include "services/base/clock.h"
+#include "services/process/child_process.h"
 
 namespace espalier::run {
 
@@ -64,7 +64,7 @@ struct Attempts {
 // The likeliest cause of a failure.
 struct Failure {
   ChildId child;
-  ExitState exit;
+  process::ExitState exit;
 };
 
 namespace action {
@@ -109,7 +109,7 @@ class RecoveryPlan {
   explicit RecoveryPlan(const PlanOptions& options);
 
   void OnReady(ChildId child, SteadyTime now);  // it serves; for partitioners, never
-  void OnEnded(ChildId child, ExitState exit, SteadyTime now);
+  void OnEnded(ChildId child, process::ExitState exit, SteadyTime now);
   enum class Stores { kWithinReach, kOutOfReach };
   void OnStores(Stores stores, SteadyTime now);  // the answer to LookAtStores
 
@@ -127,7 +127,7 @@ class RecoveryPlan {
   struct Child {
     Life life = Life::kAbsent;
     bool was_ready = false;  // since the beginning; its address is known
-    ExitState exit;
+    process::ExitState exit;
     SteadyTime ready_at, ended_at;
     int64_t deaths_in_a_row = 0;
     std::optional<SteadyTime> due;  // ended: when it is started again

@@ -57,12 +57,12 @@ Result<RunFolder> RunFolder::Open(const std::string& path) {
   std::error_code ignored;
   const bool had_lock = fs::exists(lock_path, ignored);
   if (!had_lock) RETURN_IF_ERROR(CheckFree(folder));
-  const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock < 0) return FromErrno(errno, "opening " + lock_path);
+  Descriptor lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock.is_open()) return FromErrno(errno, "opening " + lock_path);
   std::string text = folder.string();
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  RunFolder result(text, lock);
-  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  RunFolder result(text, std::move(lock));
+  if (flock(result.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return FromErrno(errno, "locking " + lock_path);
     return Aborted("another run is using " + result.path() + ": choose another --output, or wait for it");
   }
@@ -94,12 +94,6 @@ Status RunFolder::RemoveAll(const std::vector<std::string>& leftovers, bool keep
   for (const std::string& name : leftovers) RETURN_IF_ERROR(Remove(folder / name));
   if (!keep_logs) RETURN_IF_ERROR(Remove(folder / "logs"));
   return MakeFolder(folder / "logs");
-}
-
-RunFolder::RunFolder(RunFolder&& other) noexcept : RunPaths(std::move(other)), lock_(std::exchange(other.lock_, -1)) {}
-
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) close(lock_);
 }
 
 }  // namespace espalier::run

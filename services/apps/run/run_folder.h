@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/apps/run/run_paths.h"
+#include "services/base/descriptor.h"
 #include "services/base/status.h"
 
 namespace espalier::run {
@@ -16,9 +17,6 @@ class RunFolder : public RunPaths {
   // Makes the folder and locks it. Aborted while another run has it; FailedPrecondition for one with files in it that
   // no run has made.
   static Result<RunFolder> Open(const std::string& path);
-  RunFolder(RunFolder&& other) noexcept;
-  RunFolder& operator=(RunFolder&&) = delete;
-  ~RunFolder();
 
   // What an earlier run left that could be taken for this one's. Its state and its checkpoints stay.
 
@@ -31,10 +29,10 @@ class RunFolder : public RunPaths {
   Status RemoveResultOfProgram(bool keep_logs) const;
 
  private:
-  RunFolder(std::string path, int lock) : RunPaths(std::move(path)), lock_(lock) {}
+  RunFolder(std::string path, Descriptor lock) : RunPaths(std::move(path)), lock_(std::move(lock)) {}
   Status RemoveAll(const std::vector<std::string>& leftovers, bool keep_logs) const;
 
-  int lock_ = -1;
+  Descriptor lock_;
 };
 
 }  // namespace espalier::run

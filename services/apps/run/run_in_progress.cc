@@ -52,7 +52,7 @@ PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation)
 }
 
 // "was killed (signal 9)", "crashed (signal 11)", "ended with exit code 74 (...)"
-std::string HowItEnded(const ExitState& exit) {
+std::string HowItEnded(const process::ExitState& exit) {
   if (exit.signal == 0) return "ended with " + exit.Describe();
   const bool killed = exit.Class() == ExitCode::kUnavailable;
   return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
@@ -174,7 +174,7 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
     // Of an earlier life here. The fleet removes those that it waits for, and this is for people alone.
     (void)unlink(ready_file.c_str());
   }
-  ChildSpec spec = CommandOf(start.child, site);
+  process::ChildSpec spec = CommandOf(start.child, site);
   spec.environment.merge(StoreEnvironment(context_.job.training.s3));
   spec.environment.merge(context_.tls == nullptr
                              ? EnvironmentWithoutTls()
@@ -245,7 +245,7 @@ std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
 }
 
 std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
-  const ExitState& exit = give_up.failure.exit;
+  const process::ExitState& exit = give_up.failure.exit;
   // Nothing but the document is to be mended: how a process came to say so is of no use.
   const std::string reason = ReasonOf(give_up.failure.child);
   const bool is_of_document = give_up.failure.child.role == Role::kPartitioner && !exit.ok() &&
@@ -342,7 +342,7 @@ Life RunInProgress::LifeOf(ChildId child) const {
   return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
 }
 
-ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
+process::ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
   const RoleOptions& roles = context_.options.roles;
   const job::DistTraining& job = context_.job.training;
   switch (child.role) {
@@ -433,7 +433,7 @@ std::vector<std::string> RunInProgress::StopChildren() {
 
 bool RunInProgress::TrainersEndedWell() {
   for (uint32_t rank = 0; rank < context_.job.training.trainer_replicas; ++rank) {
-    const std::optional<ExitState> exit = context_.fleet.ExitOf({Role::kTrainer, rank});
+    const std::optional<process::ExitState> exit = context_.fleet.ExitOf({Role::kTrainer, rank});
     if (!exit.has_value() || !exit->ok()) return false;
   }
   return true;

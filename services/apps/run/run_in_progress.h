@@ -80,7 +80,7 @@ class RunInProgress {
   std::optional<Stop> CheckDeadlines() const;
   std::optional<Stop> ReadPartitionerAnswer();
   std::optional<Stop> BringPartitions();
-  ChildSpec CommandOf(ChildId child, const Site& site) const;
+  process::ChildSpec CommandOf(ChildId child, const Site& site) const;
   Life LifeOf(ChildId child) const;
   void BeginPhase(ChildId child);
   std::string ReasonOf(ChildId child) const;

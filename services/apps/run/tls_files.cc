@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <random>
 
+#include "services/base/descriptor.h"
 #include "services/base/file.h"
 #include "services/pki/certificates.h"
 
@@ -35,11 +36,10 @@ Status MakePrivateFolder(const std::string& path) {
 
 // Nobody else can open it at any moment.
 Status WritePrivate(const std::string& path, const std::string& text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return FromErrno(errno, "making " + path);
-  const ssize_t written = write(file, text.data(), text.size());
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open()) return FromErrno(errno, "making " + path);
+  const ssize_t written = write(file.get(), text.data(), text.size());
   const int error = written < 0 ? errno : ENOSPC;
-  close(file);
   return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error, "writing " + path);
 }
 

@@ -3,32 +3,21 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 
+#include "services/base/descriptor.h"
+
 namespace espalier::format {
-namespace {
-
-// Closes a descriptor at the end of the scope: a mapping does not need it.
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) close(number);
-  }
-};
-
-}  // namespace
-
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.number < 0) return FromErrno(errno, "opening " + path);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a mapping does not need it
+  if (!file.is_open()) return FromErrno(errno, "opening " + path);
   struct stat status {};
-  if (fstat(file.number, &status) != 0) return FromErrno(errno, "reading " + path);
+  if (fstat(file.get(), &status) != 0) return FromErrno(errno, "reading " + path);
   if (!S_ISREG(status.st_mode)) return InvalidArgument(path + " is not a file");
   const auto size_bytes = static_cast<size_t>(status.st_size);
   if (size_bytes == 0) return std::shared_ptr<const MappedFile>(new MappedFile({}));
-  void* address = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, file.number, 0);
+  void* address = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) return FromErrno(errno, "mapping " + path);
   return std::shared_ptr<const MappedFile>(new MappedFile({static_cast<const std::byte*>(address), size_bytes}));
 }

@@ -32,35 +32,25 @@ int OpenWithoutName(const std::string& folder) {
   return named;
 }
 
-Result<int> OpenNameless(const std::string& folder) {
+Result<Descriptor> OpenNameless(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return FromErrno(error.value(), "creating " + folder);
-  const int descriptor = OpenWithoutName(folder);
-  if (descriptor < 0) return FromErrno(errno, "making a file in " + folder);
+  Descriptor descriptor(OpenWithoutName(folder));
+  if (!descriptor.is_open()) return FromErrno(errno, "making a file in " + folder);
   return descriptor;
 }
-
-// A mapping does not need its descriptor.
-struct ClosedAtEnd {
-  int descriptor;
-  ~ClosedAtEnd() { close(descriptor); }
-};
 
 }  // namespace
 
 Result<ScratchFile> ScratchFile::Make(const std::string& folder) {
-  ASSIGN_OR_RETURN(const int descriptor, OpenNameless(folder));
-  return ScratchFile(descriptor, "a file in " + folder);
-}
-
-ScratchFile::~ScratchFile() {
-  if (descriptor_ >= 0) close(descriptor_);
+  ASSIGN_OR_RETURN(Descriptor descriptor, OpenNameless(folder));
+  return ScratchFile(std::move(descriptor), "a file in " + folder);
 }
 
 Status ScratchFile::Append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t written = write(descriptor_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return FromErrno(errno, "writing " + where_);
     bytes = bytes.subspan(static_cast<size_t>(written));
@@ -76,7 +66,7 @@ Result<Tensor> ScratchFile::Map(DType dtype, std::vector<int64_t> shape) && {
     return Internal(where_ + " has " + std::to_string(size_bytes_) + " bytes: expected " + std::to_string(expected));
   }
   if (count == 0) return Tensor::Zeros(dtype, std::move(shape));
-  void* address = mmap(nullptr, size_bytes_, PROT_READ, MAP_SHARED, descriptor_, 0);
+  void* address = mmap(nullptr, size_bytes_, PROT_READ, MAP_SHARED, descriptor_.get(), 0);
   if (address == MAP_FAILED) return FromErrno(errno, "mapping " + where_);
   auto mapping = std::make_shared<Mapping>(address, size_bytes_);
   return Tensor::Wrap(dtype, std::move(shape), address, std::move(mapping));
@@ -84,13 +74,12 @@ Result<Tensor> ScratchFile::Map(DType dtype, std::vector<int64_t> shape) && {
 
 Result<ScratchRegion> MakeScratchRegion(const std::string& folder, uint64_t size_bytes) {
   if (size_bytes == 0) return ScratchRegion();
-  ASSIGN_OR_RETURN(const int descriptor, OpenNameless(folder));
-  const ClosedAtEnd closed{descriptor};
+  ASSIGN_OR_RETURN(const Descriptor file, OpenNameless(folder));  // a mapping does not need it
   // A page for which there is no room on the disk would end this process when it is written.
   int error = EINTR;
-  while (error == EINTR) error = posix_fallocate(descriptor, 0, static_cast<off_t>(size_bytes));
+  while (error == EINTR) error = posix_fallocate(file.get(), 0, static_cast<off_t>(size_bytes));
   if (error != 0) return FromErrno(error, "reserving " + std::to_string(size_bytes) + " bytes in " + folder);
-  void* address = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  void* address = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (address == MAP_FAILED) return FromErrno(errno, "mapping a file in " + folder);
   return ScratchRegion{.bytes = {static_cast<std::byte*>(address), size_bytes},
                        .owner = std::make_shared<Mapping>(address, size_bytes)};

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/descriptor.h"
 #include "services/base/tensor.h"
 
 namespace espalier::format {
@@ -19,12 +20,6 @@ class ScratchFile {
   // In `folder`, which is made where it is not there; nothing is to be seen of the file, and it is gone with its
   // tensor.
   static Result<ScratchFile> Make(const std::string& folder);
-  ~ScratchFile();
-  ScratchFile(ScratchFile&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)),
-        where_(std::move(other.where_)),
-        size_bytes_(other.size_bytes_) {}
-  ScratchFile& operator=(ScratchFile&&) = delete;
 
   // ResourceExhausted: the disk is full.
   Status Append(std::span<const std::byte> bytes);
@@ -33,9 +28,10 @@ class ScratchFile {
   Result<Tensor> Map(DType dtype, std::vector<int64_t> shape) &&;
 
  private:
-  ScratchFile(int descriptor, std::string where) : descriptor_(descriptor), where_(std::move(where)) {}
+  ScratchFile(Descriptor descriptor, std::string where)
+      : descriptor_(std::move(descriptor)), where_(std::move(where)) {}
 
-  int descriptor_;
+  Descriptor descriptor_;
   std::string where_;  // for messages
   uint64_t size_bytes_ = 0;
 };

@@ -7,20 +7,20 @@
 
 #include <cerrno>
 
+#include "services/base/descriptor.h"
+
 namespace espalier::storage {
 
 Result<uint16_t> FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0) return FromErrno(errno, "making a socket");
+  const Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!listener.is_open()) return FromErrno(errno, "making a socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof(address);
-  const bool good = bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
-                    getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  const int error = errno;
-  close(listener);
-  if (!good) return FromErrno(error, "finding a free port");
+  const bool good = bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
+                    getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  if (!good) return FromErrno(errno, "finding a free port");
   return ntohs(address.sin_port);
 }
 

@@ -91,9 +91,14 @@ Status S3Server::StartOnce(const Prepare& prepare) {
   settings_.credentials.access_key_id = "espalier-tests";
   settings_.credentials.secret_access_key = telemetry::Secret("a secret of no worth");
   ASSIGN_OR_RETURN(const Command command, prepare(*this, port));
-  ASSIGN_OR_RETURN(ChildProcess process,
-                   ChildProcess::Start(command.arguments, command.environment, folder_.path() + "/log"));
-  process_ = std::make_unique<ChildProcess>(std::move(process));
+  ASSIGN_OR_RETURN(process::ChildProcess started,
+                   process::ChildProcess::Start({.name = "the service",
+                                                 .program = command.arguments[0],
+                                                 .arguments = {command.arguments.begin() + 1, command.arguments.end()},
+                                                 .environment = command.environment,
+                                                 .inherits_environment = false,
+                                                 .log_path = folder_.path() + "/log"}));
+  process_ = std::make_unique<process::ChildProcess>(std::move(started));
   RETURN_IF_ERROR(AwaitReady());
   return command.creates_bucket ? CreateBucket() : Status();
 }
@@ -112,7 +117,7 @@ Status S3Server::AwaitReady() const {
     // Any answer is enough: requests without a signature may be refused.
     const HttpRequest request{.method = "GET", .url = settings_.endpoint + "/", .proxy = ProxyUse::kNone};
     if (transport.Send(request, {.deadline = deadline}).ok()) return Status();
-    if (!process_->IsRunning()) return Unavailable("the service has ended: " + Log());
+    if (process_->Poll()) return Unavailable("the service has ended: " + Log());
     Clock::Real().SleepFor(std::chrono::milliseconds(20));  // between looks at another process
   }
   return DeadlineExceeded("the service is not ready: " + Log());

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "services/process/child_process.h"
 #include "services/storage/store_settings.h"
-#include "services/storage/testing/child_process.h"
 #include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::storage {
@@ -55,7 +55,7 @@ class S3Server {
   TemporaryFolder folder_;
   S3Settings settings_;
   const std::string bucket_ = "tests";
-  std::unique_ptr<ChildProcess> process_;
+  std::unique_ptr<process::ChildProcess> process_;
 };
 
 }  // namespace espalier::storage

@@ -24,10 +24,10 @@ inline constexpr ChildId kTrainer1{Role::kTrainer, 1};
 inline constexpr auto kWithinReach = RecoveryPlan::Stores::kWithinReach,
                       kOutOfReach = RecoveryPlan::Stores::kOutOfReach;
 
-inline constexpr ExitState kDone{0, 0};
-inline constexpr ExitState kKilled{0, SIGKILL};
-inline constexpr ExitState kCrashed{0, SIGSEGV};
-inline ExitState Code(int code) { return {code, 0}; }
+inline constexpr process::ExitState kDone{0, 0};
+inline constexpr process::ExitState kKilled{0, SIGKILL};
+inline constexpr process::ExitState kCrashed{0, SIGSEGV};
+inline process::ExitState Code(int code) { return {code, 0}; }
 
 // Actions as words: "start server-1", "incarnation 2 (total 2, counted 1)", "signal 15 trainer-0",
 // "recover server-1 1/3", "look at stores", "succeed", "give up server-1", "give up on stores server-1".
@@ -80,7 +80,7 @@ class RecoveryPlanTest : public testing::Test {
     return Next();
   }
   void Ready(ChildId child) { plan_->OnReady(child, now_); }
-  void End(ChildId child, ExitState exit) { plan_->OnEnded(child, exit, now_); }
+  void End(ChildId child, process::ExitState exit) { plan_->OnEnded(child, exit, now_); }
 
   void StoresAre(RecoveryPlan::Stores stores) { plan_->OnStores(stores, now_); }
   // The group ends because a store is out of reach, says rank 0.

@@ -1,6 +1,6 @@
-// A program started by `espalier run`: in a process group of its own (so that a Ctrl-C at the terminal reaches only
-// the run, which then stops its children in order), with its output in a log file, and dead as soon as the run is,
-// even by kill -9.
+// A program that runs beside this one: in a process group of its own (so that a Ctrl-C at the terminal reaches only
+// this process, which then stops its children in order), with its output in a log file, and dead as soon as this
+// process is, even by kill -9.
 #pragma once
 
 #include <sys/types.h>
@@ -10,19 +10,21 @@
 #include <string>
 #include <vector>
 
+#include "services/base/descriptor.h"
 #include "services/base/exit_code.h"
 #include "services/base/status.h"
 
-namespace espalier::run {
+namespace espalier::process {
 
 struct ChildSpec {
   std::string name;     // "server-1": for messages
   std::string program;  // path
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // in addition to this process's
-  std::string folder = {};                         // it works in; empty: this process's
-  std::string log_path;                            // appended to: standard error, and output without a path of its own
-  std::string output_path;                         // replaced; empty: the log
+  std::map<std::string, std::string> environment;  // in addition to this process's, if that is inherited
+  bool inherits_environment = true;
+  std::string folder = {};  // it works in; empty: this process's
+  std::string log_path;     // appended to: standard error, and output without a path of its own
+  std::string output_path;  // replaced; empty: the log
   // Descriptors of the caller's in place of /dev/null, output_path and log_path; -1: none.
   int input = -1, output = -1, error = -1;
 };
@@ -34,7 +36,7 @@ struct ExitState {
   bool ok() const { return code == 0 && signal == 0; }
   // "exit code 65 (bad input)", "signal 9 (Killed)"
   std::string Describe() const;
-  // What the run exits with because of it: the child's code where it is one of ours, kBug for crashes and codes
+  // What this process exits with because of it: the child's code where it is one of ours, kBug for crashes and codes
   // that nobody documents, kUnavailable for children that somebody killed.
   ExitCode Class() const;
 };
@@ -54,7 +56,7 @@ class ChildProcess {
   const std::string& log_path() const { return log_path_; }
   pid_t pid() const { return pid_; }
   // For poll(): readable once the child has ended.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return ended_.get(); }
 
   // nullopt while it runs. Does not wait.
   std::optional<ExitState> Poll();
@@ -62,16 +64,16 @@ class ChildProcess {
   void Signal(int signal_number);
 
  private:
-  ChildProcess(std::string name, std::string log_path, pid_t pid, int descriptor)
-      : name_(std::move(name)), log_path_(std::move(log_path)), pid_(pid), descriptor_(descriptor) {}
+  ChildProcess(std::string name, std::string log_path, pid_t pid, Descriptor ended)
+      : name_(std::move(name)), log_path_(std::move(log_path)), pid_(pid), ended_(std::move(ended)) {}
 
   void Reap();
 
   std::string name_;
   std::string log_path_;
   pid_t pid_ = -1;  // -1: moved away
-  int descriptor_ = -1;
+  Descriptor ended_;
   std::optional<ExitState> exit_;
 };
 
-}  // namespace espalier::run
+}  // namespace espalier::process

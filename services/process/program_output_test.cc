@@ -1,4 +1,4 @@
-#include "operator/client/program_output.h"
+#include "services/process/program_output.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -11,10 +11,10 @@
 #include <fstream>
 #include <thread>
 
-#include "operator/client/descriptor.h"
+#include "services/base/descriptor.h"
 #include "services/storage/testing/temporary_folder.h"
 
-namespace espalier::ctl::client {
+namespace espalier::process {
 namespace {
 
 using std::chrono::milliseconds;
@@ -111,4 +111,4 @@ TEST(ProgramOutputTest, HandsDownNoDescriptors) {
 }
 
 }  // namespace
-}  // namespace espalier::ctl::client
+}  // namespace espalier::process

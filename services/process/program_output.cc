@@ -1,11 +1,8 @@
-#include "operator/client/program_output.h"
+#include "services/process/program_output.h"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,11 +11,13 @@
 #include <cerrno>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
-#include "operator/client/descriptor.h"
+#include "services/base/descriptor.h"
 #include "services/base/environment.h"
+#include "services/process/start_program.h"
 
-namespace espalier::ctl::client {
+namespace espalier::process {
 namespace {
 
 constexpr std::chrono::milliseconds kStopCheckInterval{100};  // at most so long until a stop is noticed
@@ -34,78 +33,24 @@ std::string FindProgram(const ProgramCall& call) {
   return "";
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-struct Preparation {
-  int input, output;
-  int error_pipe;  // closed by a successful exec, which may take its time: the file may be far away
-  pid_t parent;
-  const char* path;
-  char* const* arguments;
-  char* const* environment;
-};
-
-// Runs in the child between fork and exec: async-signal-safe calls only.
-[[noreturn]] void Exec(const Preparation& prepared) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // the thread that started it waits for it, so this means: when the process dies
-  if (getppid() != prepared.parent) _exit(127);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGPIPE, SIG_DFL);
-  const bool redirected = dup2(prepared.input, STDIN_FILENO) >= 0 && dup2(prepared.output, STDOUT_FILENO) >= 0;
-  // cpprestsdk's sockets are not close-on-exec; a plugin must not hold connections to the API server.
-  syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
-  if (redirected) execve(prepared.path, prepared.arguments, prepared.environment);
-  const int error_number = errno;
-  [[maybe_unused]] const ssize_t written = write(prepared.error_pipe, &error_number, sizeof(error_number));
-  _exit(127);
-}
-
 // A child and all that it has started: dead and reaped in the end. Owned by one thread, which outlives it.
 class Child {
  public:
-  explicit Child(pid_t pid) : pid_(pid), ended_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {
-    setpgid(pid, pid);  // here as in the child: whoever comes second changes nothing
-  }
+  explicit Child(const StartedProgram& started) : pid_(started.pid) {}
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child() { End(); }
 
-  int ended_descriptor() const { return ended_.get(); }  // readable once it has ended
-
-  // Kills the group while the child, dead or not, still holds its number; then reaps it. Returns waitpid's state.
+  // Returns waitpid's state.
   int End() {
-    if (pid_ < 0) return state_;
-    kill(-pid_, SIGKILL);
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, &state_, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
+    if (pid_ >= 0) state_ = KillAndWait(std::exchange(pid_, -1));
     return state_;
   }
 
  private:
   pid_t pid_;  // -1: reaped
-  Descriptor ended_;
   int state_ = 0;
 };
-
-struct Pipe {
-  Descriptor read_end, write_end;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) return FromErrno(errno, "pipe");
-  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
-}
 
 ssize_t ReadSome(int descriptor, void* buffer, size_t size) {
   ssize_t count = 0;
@@ -148,7 +93,7 @@ struct PipeReader {
   bool is_open = true;
 };
 
-// Why the program could not be run, as Exec writes it; ok: nothing was written.
+// Why the program could not be run, as StartedProgram::failure has it; ok: nothing was written.
 Status ExecFailure(const std::string& written, const std::string& path) {
   int error_number = 0;
   if (written.size() < sizeof(error_number)) return {};
@@ -156,13 +101,13 @@ Status ExecFailure(const std::string& written, const std::string& path) {
   return FromErrno(error_number, path);
 }
 
-Status AwaitEnd(const Child& child, PipeReader& output, PipeReader& error, Deadline deadline,
+Status AwaitEnd(const Descriptor& ended, PipeReader& output, PipeReader& error, Deadline deadline,
                 const std::stop_token& stop) {
   for (;;) {
     if (stop.stop_requested()) return Cancelled("asked to stop");
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining());
     if (left.count() == 0) return DeadlineExceeded("it did not end in time");
-    std::array<pollfd, 3> waiting = {pollfd{child.ended_descriptor(), POLLIN, 0}, output.waiting(), error.waiting()};
+    std::array<pollfd, 3> waiting = {pollfd{ended.get(), POLLIN, 0}, output.waiting(), error.waiting()};
     const auto longest = std::min(left, kStopCheckInterval);
     const int count = poll(waiting.data(), waiting.size(), static_cast<int>(longest.count()));
     if (count < 0 && errno != EINTR) return FromErrno(errno, "waiting for it");
@@ -179,30 +124,21 @@ Result<std::string> Run(const ProgramCall& call, Deadline deadline, const std::s
   if (path.empty()) return NotFound("not in PATH");
   const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
   ASSIGN_OR_RETURN(Pipe output, MakePipe());
-  ASSIGN_OR_RETURN(Pipe error, MakePipe());
   std::vector<std::string> arguments = {call.command};
   arguments.insert(arguments.end(), call.arguments.begin(), call.arguments.end());
-  std::vector<std::string> environment;
-  for (const auto& [name, value] : call.environment) environment.push_back(name + "=" + value);
-  const std::vector<char*> argument_pointers = Pointers(arguments);
-  const std::vector<char*> environment_pointers = Pointers(environment);
-  const Preparation prepared{.input = input.get(),
-                             .output = output.write_end.get(),
-                             .error_pipe = error.write_end.get(),
-                             .parent = getpid(),
-                             .path = path.c_str(),
-                             .arguments = argument_pointers.data(),
-                             .environment = environment_pointers.data()};
-  const pid_t pid = fork();
-  if (pid < 0) return FromErrno(errno, "fork");
-  if (pid == 0) Exec(prepared);
-  Child child(pid);
+  ASSIGN_OR_RETURN(StartedProgram started, StartProgram({.path = path,
+                                                         .arguments = std::move(arguments),
+                                                         .environment = call.environment,
+                                                         .input = input.get(),
+                                                         .output = output.write_end.get(),
+                                                         .error = STDERR_FILENO,
+                                                         // cpprestsdk's sockets are not close-on-exec.
+                                                         .closes_others = true}));
+  Child child(started);
   output.write_end.Close();
-  error.write_end.Close();
-  if (child.ended_descriptor() < 0) return Unavailable("pidfd_open failed");
   PipeReader printed(std::move(output.read_end), call.max_output_bytes);
-  PipeReader failure(std::move(error.read_end), sizeof(int));
-  RETURN_IF_ERROR(AwaitEnd(child, printed, failure, deadline, stop));
+  PipeReader failure(std::move(started.failure), sizeof(int));
+  RETURN_IF_ERROR(AwaitEnd(started.ended, printed, failure, deadline, stop));
   const int state = child.End();
   RETURN_IF_ERROR(ExecFailure(failure.text, path));
   if (WIFSIGNALED(state)) return Unavailable("signal " + std::to_string(WTERMSIG(state)));
@@ -216,4 +152,4 @@ Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline, 
   return Run(call, deadline, stop).While("running " + call.command);
 }
 
-}  // namespace espalier::ctl::client
+}  // namespace espalier::process

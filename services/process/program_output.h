@@ -9,7 +9,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 
-namespace espalier::ctl::client {
+namespace espalier::process {
 
 struct ProgramCall {
   std::string command;  // a path, or a name that is looked up in the PATH of `environment`
@@ -26,4 +26,4 @@ struct ProgramCall {
 // Cancelled: asked to stop; ResourceExhausted: it printed more. Errors name the command and never what it printed.
 Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop = {});
 
-}  // namespace espalier::ctl::client
+}  // namespace espalier::process

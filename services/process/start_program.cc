@@ -1,0 +1,91 @@
+#include "services/process/start_program.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace espalier::process {
+namespace {
+
+// All that the child needs between fork and exec, made before the fork.
+struct Preparation {
+  const ProgramStart& start;
+  const char* folder;  // null: this process's
+  int failure;         // the pipe's write end, closed by a successful exec
+  pid_t parent;
+  char* const* arguments;
+  char* const* environment;
+};
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Runs in the child: async-signal-safe calls only.
+[[noreturn]] void Exec(const Preparation& prepared) {
+  const ProgramStart& start = prepared.start;
+  setpgid(0, 0);
+  // posix_spawn has no way to say this, hence fork.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != prepared.parent) _exit(127);  // it died before the line above
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  const bool is_ready = dup2(start.input, STDIN_FILENO) >= 0 && dup2(start.output, STDOUT_FILENO) >= 0 &&
+                        dup2(start.error, STDERR_FILENO) >= 0 &&
+                        (prepared.folder == nullptr || chdir(prepared.folder) == 0);
+  if (start.closes_others) syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+  if (is_ready) execve(start.path.c_str(), prepared.arguments, prepared.environment);
+  const int error_number = errno;
+  [[maybe_unused]] const ssize_t written = write(prepared.failure, &error_number, sizeof(error_number));
+  _exit(127);
+}
+
+}  // namespace
+
+Result<StartedProgram> StartProgram(const ProgramStart& start) {
+  ASSIGN_OR_RETURN(Pipe failure, MakePipe());
+  std::vector<std::string> arguments = start.arguments, environment;
+  for (const auto& [name, value] : start.environment) environment.push_back(name + "=" + value);
+  const std::vector<char*> argument_pointers = Pointers(arguments), environment_pointers = Pointers(environment);
+  const Preparation prepared{.start = start,
+                             .folder = start.folder.empty() ? nullptr : start.folder.c_str(),
+                             .failure = failure.write_end.get(),
+                             .parent = getpid(),
+                             .arguments = argument_pointers.data(),
+                             .environment = environment_pointers.data()};
+  signal(SIGCHLD, SIG_DFL);  // whoever started this process may ignore it, and then children leave no exit status
+  const pid_t pid = fork();
+  if (pid < 0) return FromErrno(errno, "fork");
+  if (pid == 0) Exec(prepared);
+  setpgid(pid, pid);  // here as in the child: whoever comes second changes nothing
+  Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!ended.is_open()) {
+    const int error_number = errno;
+    KillAndWait(pid);
+    return FromErrno(error_number, "pidfd_open");
+  }
+  return StartedProgram{pid, std::move(ended), std::move(failure.read_end)};
+}
+
+int KillAndWait(pid_t pid) {
+  // While the program, dead or not, still holds its number.
+  kill(-pid, SIGKILL);
+  kill(pid, SIGKILL);
+  int state = 0;
+  while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
+  }
+  return state;
+}
+
+}  // namespace espalier::process
