@@ -6,14 +6,16 @@
 #include <system_error>
 #include <utility>
 
-#include "operator/controller/http_get.h"
 #include "operator/controller/write_progress.h"
 #include "operator/resources/builders.h"
 #include "operator/resources/labels.h"
+#include "services/http/get.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::controller {
 namespace {
+
+constexpr size_t kMaxStatusBytes = 64 << 10;
 
 bool HasLabel(const kube::Pod& pod, const char* label, const std::string& value) {
   const auto found = pod.meta.labels.find(label);
@@ -43,11 +45,10 @@ bool SayTheSame(api::Progress a, const api::Progress& b) {
 }  // namespace
 
 Result<std::string> FetchStatus(const std::string& pod_ip, Deadline deadline) {
-  HttpGetOptions options;
-  options.address = pod_ip;
-  options.port = resources::kAdminPort;
-  options.path = "/status";
-  return HttpGet(options, deadline);
+  const bool is_v6 = pod_ip.find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + pod_ip + "]" : pod_ip;
+  return http::Get("http://" + host + ":" + std::to_string(resources::kAdminPort) + "/status", kMaxStatusBytes,
+                   deadline);
 }
 
 Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord& training, kube::WallTime now) {

@@ -31,7 +31,7 @@ std::shared_ptr<ObjectStore> S3StoreOnAFake() {
     std::unique_ptr<S3Store> store;
   };
   const auto all = std::make_shared<All>();
-  const std::shared_ptr<HttpTransport> network(std::shared_ptr<void>(), &all->network);
+  const std::shared_ptr<http::Transport> network(std::shared_ptr<void>(), &all->network);
   auto client = std::make_shared<S3Client>(
       network, FixedCredentials({.access_key_id = "AKID", .secret_access_key = telemetry::Secret("secret")}),
       S3ClientOptions{.clock = &all->clock, .now = [] { return WallTime(std::chrono::seconds(1'800'000'000)); }});

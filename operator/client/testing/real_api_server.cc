@@ -11,7 +11,7 @@
 #include "operator/kube/json.h"
 #include "services/base/base64.h"
 #include "services/base/clock.h"
-#include "services/storage/http/curl_transport.h"
+#include "services/http/curl_transport.h"
 #include "services/storage/testing/free_port.h"
 
 namespace espalier::ctl::client {
@@ -29,11 +29,11 @@ std::string Joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-Result<storage::HttpResponse> Exchange(const std::string& method, const std::string& url, const std::string& ca_file,
-                                       const std::string& body) {
-  storage::CurlTransport transport({.ca_file = ca_file});
-  const storage::HttpRequest request{
-      .method = method, .url = url, .body = std::as_bytes(std::span(body)), .proxy = storage::ProxyUse::kNone};
+Result<http::Response> Exchange(const std::string& method, const std::string& url, const std::string& ca_file,
+                                const std::string& body) {
+  http::CurlTransport transport({.ca_file = ca_file});
+  const http::Request request{
+      .method = method, .url = url, .body = std::as_bytes(std::span(body)), .proxy = http::ProxyUse::kNone};
   return transport.Send(request, {.deadline = Deadline::After(std::chrono::seconds(5))});
 }
 
@@ -146,7 +146,7 @@ Status RealApiServer::AwaitReady(const std::string& url, const std::string& prog
   const std::string ca_file = url.starts_with("https") ? folder() + "/ca.crt" : "";
   const Deadline deadline = Deadline::After(kStartTime);
   while (!deadline.HasPassed()) {
-    const Result<storage::HttpResponse> answer = Exchange("GET", url, ca_file, "");
+    const Result<http::Response> answer = Exchange("GET", url, ca_file, "");
     if (answer.ok() && answer->status == 200) return {};
     if (child.Poll()) return Unavailable(program + " has ended: " + LogOf(program));
     Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
@@ -203,7 +203,7 @@ void RealApiServer::Thaw() {
 }
 
 Result<std::string> RealApiServer::AskEtcd(const std::string& call, const std::string& body) const {
-  ASSIGN_OR_RETURN(storage::HttpResponse answer, Exchange("POST", etcd_url_ + "/v3/kv/" + call, "", body));
+  ASSIGN_OR_RETURN(http::Response answer, Exchange("POST", etcd_url_ + "/v3/kv/" + call, "", body));
   if (answer.status != 200) return Unavailable("etcd answers " + std::to_string(answer.status) + ": " + answer.body);
   return std::move(answer.body);
 }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "services/apps/run/admin_client.h"
+#include "services/apps/run/admin_status.h"
 
 namespace espalier::run {
 
@@ -106,7 +106,7 @@ Result<std::string> LocalFleet::StatusOf(ChildId child) {
   if (found == members_.end() || found->second.admin_address.empty()) {
     return NotFound(NameOf(child) + " has not said where its admin port is");
   }
-  return AdminGet(found->second.admin_address, "/status", Deadline::After(kStatusDeadline));
+  return StatusAt(found->second.admin_address);
 }
 
 unsigned ServerThreads(unsigned processors, uint32_t num_servers) {

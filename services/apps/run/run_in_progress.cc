@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "services/apps/run/admin_client.h"
+#include "services/apps/run/admin_status.h"
 #include "services/apps/run/job_prefix.h"
 #include "services/apps/run/local_port.h"
 #include "services/apps/run/log_tail.h"
@@ -407,7 +407,7 @@ void RunInProgress::ShowWarnings(const std::string& json) {
 void RunInProgress::ShowPartitioning() {
   const auto ready = telemetry::ReadReadyFile(context_.folder.ReadyFile(NameOf({Role::kPartitioner, 0})));
   if (!ready.ok()) return;
-  const Result<std::string> answer = AdminGet(ready->admin_address, "/status", Deadline::After(kStatusDeadline));
+  const Result<std::string> answer = StatusAt(ready->admin_address);
   if (!answer.ok()) return;
   const std::optional<PartitioningView> view = ParsePartitioningStatus(*answer);
   if (view.has_value()) context_.progress.Update(view->fraction, view->text, view->remaining_seconds);

@@ -35,7 +35,7 @@ Status CheckPathBucketName(const std::string& name) {
 }
 
 // The path of an endpoint without the slash at its end.
-Result<std::string> CheckEndpointPath(const Url& endpoint) {
+Result<std::string> CheckEndpointPath(const http::Url& endpoint) {
   std::string path = endpoint.path;
   if (path.ends_with('/')) path.pop_back();
   const bool good = std::all_of(path.begin(), path.end(),
@@ -68,7 +68,8 @@ Result<S3Bucket> MakeS3Bucket(const std::string& name, const S3Settings& setting
     return InvalidArgument("'" + settings.region.substr(0, 64) +
                            "' is not a valid region; expected a name like us-east-1");
   }
-  Result<Url> endpoint = ParseUrl(settings.endpoint.empty() ? AwsOrigin("s3", settings.region) : settings.endpoint);
+  Result<http::Url> endpoint =
+      http::ParseUrl(settings.endpoint.empty() ? AwsOrigin("s3", settings.region) : settings.endpoint);
   if (!endpoint.ok()) return std::move(endpoint).status().While("reading the S3 endpoint");
   ASSIGN_OR_RETURN(const std::string path, CheckEndpointPath(*endpoint));
   return S3Bucket{.scheme = endpoint->scheme,

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 #include "services/storage/store_settings.h"
 
 namespace espalier::storage {

@@ -1,4 +1,4 @@
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 #include "services/storage/s3/credential_sources.h"
 
 namespace espalier::storage {
@@ -22,12 +22,12 @@ std::string UnsupportedProfile(const S3CredentialSettings& from) {
   return "";
 }
 
-Result<std::unique_ptr<CredentialSource>> MakeWebIdentity(const S3Settings& settings, HttpTransport& transport) {
+Result<std::unique_ptr<CredentialSource>> MakeWebIdentity(const S3Settings& settings, http::Transport& transport) {
   if (settings.credentials.role_arn.empty()) {
     return InvalidArgument("AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not");
   }
   if (!settings.credentials.sts_endpoint.empty()) {
-    Result<Url> url = ParseUrl(settings.credentials.sts_endpoint);
+    Result<http::Url> url = http::ParseUrl(settings.credentials.sts_endpoint);
     if (!url.ok()) return std::move(url).status().While("reading AWS_ENDPOINT_URL_STS");
   }
   return WebIdentityCredentials(settings, transport);
@@ -35,7 +35,7 @@ Result<std::unique_ptr<CredentialSource>> MakeWebIdentity(const S3Settings& sett
 
 }  // namespace
 
-Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings& settings, HttpTransport& transport) {
+Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings& settings, http::Transport& transport) {
   const S3CredentialSettings& from = settings.credentials;
   if (!from.access_key_id.empty() && !from.secret_access_key.empty()) return FixedCredentials(from);
   if (!from.shared_file.empty()) return SharedFileCredentials(from.shared_file, from.profile);

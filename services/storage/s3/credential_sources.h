@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 #include "services/storage/s3/credentials.h"
 #include "services/storage/store_settings.h"
 
@@ -12,7 +12,7 @@ namespace espalier::storage {
 
 // The first of the order in store_settings.h that is set up. `transport` outlives it. FailedPrecondition where none is,
 // InvalidArgument for settings that are wrong.
-Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings& settings, HttpTransport& transport);
+Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings& settings, http::Transport& transport);
 
 // Each by itself, as MakeCredentialSource makes them.
 std::unique_ptr<CredentialSource> FixedCredentials(const S3CredentialSettings& settings);
@@ -22,11 +22,11 @@ std::unique_ptr<CredentialSource> SharedFileCredentials(std::string path, std::s
 // assume". "" where the file cannot be read, or the profile has none of these settings.
 std::string UnsupportedProfileSetting(const std::string& path, const std::string& profile);
 // STS AssumeRoleWithWebIdentity with the token in a file, which is read anew every time: Kubernetes replaces it.
-std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, HttpTransport& transport);
+std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, http::Transport& transport);
 // The agent of EKS or ECS. InvalidArgument for a plain http address that is neither loopback nor theirs.
 Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3CredentialSettings& settings,
-                                                               HttpTransport& transport);
+                                                               http::Transport& transport);
 // IMDSv2 of an EC2 machine.
-std::unique_ptr<CredentialSource> InstanceMetadataCredentials(HttpTransport& transport);
+std::unique_ptr<CredentialSource> InstanceMetadataCredentials(http::Transport& transport);
 
 }  // namespace espalier::storage

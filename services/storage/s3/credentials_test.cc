@@ -185,7 +185,7 @@ TEST(ContainerTest, SendsItsTokenToTheAgent) {
   ASSERT_TRUE(credentials.ok()) << credentials.status().ToString();
   EXPECT_EQ(credentials->session_token.Reveal(), "C");
   EXPECT_EQ(agent.sent()[0].Header("authorization"), "hush");
-  EXPECT_EQ(agent.sent()[0].proxy, ProxyUse::kNone);
+  EXPECT_EQ(agent.sent()[0].proxy, http::ProxyUse::kNone);
   EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kDataLoss);
 }

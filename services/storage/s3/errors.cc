@@ -56,7 +56,7 @@ bool IsOneOf(const std::string& code, std::initializer_list<const char*> codes) 
 // A 404 of a web server or a proxy. Answers to HEAD have no body and may be S3's.
 bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 && (error.is_page || error.is_bare); }
 
-void ReadPage(const HttpResponse& response, S3Error& error) {
+void ReadPage(const http::Response& response, S3Error& error) {
   error.message = ReasonInBody(response.body);
   error.is_page = !error.message.empty();
   error.is_bare = response.body.empty() && response.method == "GET" && !HasHeaderOfS3(response);
@@ -135,7 +135,7 @@ void ReadRegion(const std::string& element, S3Error& error) {
 }
 
 // MinIO sends the error of a HEAD request in headers, because the response has no body.
-void ReadHeadersOfMinio(const HttpResponse& response, S3Error& error) {
+void ReadHeadersOfMinio(const http::Response& response, S3Error& error) {
   const std::string* const code = response.Header("x-minio-error-code");
   if (code == nullptr) return;
   error.code = Quoted(*code);
@@ -159,7 +159,7 @@ bool IsAboutTheObject(const S3Error& error) {
           IsOneOf(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"}));
 }
 
-S3Error ErrorOf(const HttpResponse& response) {
+S3Error ErrorOf(const http::Response& response) {
   S3Error error{.http_status = response.status};
   if (const std::string* region = response.Header("x-amz-bucket-region"); region != nullptr && response.status != 200) {
     // Says something only where the request went astray.

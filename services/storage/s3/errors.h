@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 
 namespace espalier::storage {
 
@@ -21,7 +21,7 @@ struct S3Error {
 
 // From an answer that is not 2xx, or a 2xx one with an error as its body. Never fails: what cannot be read is left out.
 // Of a page `message` is the first line or the title.
-S3Error ErrorOf(const HttpResponse& response);
+S3Error ErrorOf(const http::Response& response);
 
 // False for a 404 that says that something else does not exist: the bucket, the access key, or, where a page says so,
 // the S3 service.

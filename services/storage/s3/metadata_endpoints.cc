@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/small_file.h"
 
@@ -37,9 +37,9 @@ Result<Credentials> ParseAnswer(const std::string& body) {
 }
 
 // The body of a 200 answer. Never through a proxy: these addresses mean something else there.
-Result<std::string> Ask(HttpTransport& transport, HttpRequest request, Deadline deadline) {
-  request.proxy = ProxyUse::kNone;
-  ASSIGN_OR_RETURN(HttpResponse response, transport.Send(request, {.deadline = deadline}));
+Result<std::string> Ask(http::Transport& transport, http::Request request, Deadline deadline) {
+  request.proxy = http::ProxyUse::kNone;
+  ASSIGN_OR_RETURN(http::Response response, transport.Send(request, {.deadline = deadline}));
   if (response.status == 200) return std::move(response.body);
   const std::string message = "the endpoint answered " + std::to_string(response.status);
   const bool is_transient = response.status >= 500 || response.status == 429;
@@ -52,7 +52,7 @@ bool IsOneLine(const std::string& text) {
 
 class ContainerSource final : public CredentialSource {
  public:
-  ContainerSource(const S3CredentialSettings& settings, std::string host, HttpTransport& transport)
+  ContainerSource(const S3CredentialSettings& settings, std::string host, http::Transport& transport)
       : url_(settings.container_uri),
         host_(std::move(host)),
         token_file_(settings.container_token_file),
@@ -63,7 +63,7 @@ class ContainerSource final : public CredentialSource {
   bool IsRenewable() const override { return true; }
 
   Result<Credentials> Fetch(Deadline deadline) override {
-    HttpRequest request{.method = "GET", .url = url_};
+    http::Request request{.method = "GET", .url = url_};
     Secret token = token_;
     if (!token_file_.empty()) {
       ASSIGN_OR_RETURN(std::string text, ReadSmallFile(token_file_));
@@ -80,34 +80,34 @@ class ContainerSource final : public CredentialSource {
   const std::string host_;
   const std::string token_file_;
   const Secret token_;
-  HttpTransport& transport_;  // outlives this
+  http::Transport& transport_;  // outlives this
 };
 
 class InstanceSource final : public CredentialSource {
  public:
-  explicit InstanceSource(HttpTransport& transport) : transport_(transport) {}
+  explicit InstanceSource(http::Transport& transport) : transport_(transport) {}
   std::string Describe() const override { return "instance metadata"; }
   bool IsRenewable() const override { return true; }
 
   Result<Credentials> Fetch(Deadline deadline) override {
-    HttpRequest session{.method = "PUT", .url = std::string(kInstanceOrigin) + "/latest/api/token"};
+    http::Request session{.method = "PUT", .url = std::string(kInstanceOrigin) + "/latest/api/token"};
     session.headers.emplace_back("x-aws-ec2-metadata-token-ttl-seconds", "300");
     ASSIGN_OR_RETURN(const std::string token, Ask(transport_, session, deadline));
     if (token.empty() || !IsOneLine(token)) return DataLoss("the session token is none");
-    const HttpHeaders headers = {{"x-aws-ec2-metadata-token", token}};
+    const http::Headers headers = {{"x-aws-ec2-metadata-token", token}};
     const std::string roles_url = std::string(kInstanceOrigin) + kRolePath;
     ASSIGN_OR_RETURN(const std::string roles,
                      Ask(transport_, {.method = "GET", .url = roles_url, .headers = headers}, deadline));
     const std::string role = roles.substr(0, roles.find_first_of("\r\n"));
     if (role.empty()) return FailedPrecondition("the machine has no role");
-    const std::string url = roles_url + PercentEncode(role, SlashEncoding::kEncode);
+    const std::string url = roles_url + http::PercentEncode(role, http::SlashEncoding::kEncode);
     ASSIGN_OR_RETURN(const std::string body,
                      Ask(transport_, {.method = "GET", .url = url, .headers = headers}, deadline));
     return ParseAnswer(body);
   }
 
  private:
-  HttpTransport& transport_;  // outlives this
+  http::Transport& transport_;  // outlives this
 };
 
 // Loopback, and the fixed addresses of ECS and EKS. (127.example.com is a name, not an address.)
@@ -120,8 +120,8 @@ bool IsAgentHost(const std::string& host) {
 }  // namespace
 
 Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3CredentialSettings& settings,
-                                                               HttpTransport& transport) {
-  Result<Url> url = ParseUrl(settings.container_uri);
+                                                               http::Transport& transport) {
+  Result<http::Url> url = http::ParseUrl(settings.container_uri);
   if (!url.ok()) return std::move(url).status().While("reading AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (url->scheme == "http" && !IsAgentHost(url->host)) {
     return InvalidArgument("AWS_CONTAINER_CREDENTIALS_FULL_URI sends credentials in the clear to " + url->host +
@@ -130,7 +130,7 @@ Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3Credentia
   return std::unique_ptr<CredentialSource>(std::make_unique<ContainerSource>(settings, url->host, transport));
 }
 
-std::unique_ptr<CredentialSource> InstanceMetadataCredentials(HttpTransport& transport) {
+std::unique_ptr<CredentialSource> InstanceMetadataCredentials(http::Transport& transport) {
   return std::make_unique<InstanceSource>(transport);
 }
 

@@ -89,7 +89,7 @@ class S3Writer final : public ObjectWriter {
   Status BeginUpload() {
     const S3Call call{.request = CreateMultipartUploadRequest(key_, writer_name_),
                       .doing = "starting to write " + uri_};
-    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+    ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
     Result<std::string> id = ParseUploadId(response.body);
     if (!id.ok()) return std::move(id).status().While(call.doing);
     upload_id_ = *std::move(id);
@@ -108,8 +108,8 @@ class S3Writer final : public ObjectWriter {
     const S3Call call{.request = UploadPartRequest(key_, upload_id_, number, bytes),
                       .doing = "writing part " + std::to_string(number) + " of " + uri_,
                       .transfer_bytes = bytes.size(),
-                      .check = [](const HttpResponse& response) { return ETagOf(response).status(); }};
-    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+                      .check = [](const http::Response& response) { return ETagOf(response).status(); }};
+    ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
     ASSIGN_OR_RETURN(std::string etag, ETagOf(response));
     return SentPart{{number, std::move(etag), Crc32Of(bytes)}, bytes.size()};
   }
@@ -132,15 +132,15 @@ class S3Writer final : public ObjectWriter {
                       .doing = "committing " + uri_,
                       .extra_time = kCompletionTime,
                       .known_statuses = {404},
-                      .check = [this](const HttpResponse& response) { return CheckCompletion(response); }};
-    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+                      .check = [this](const http::Response& response) { return CheckCompletion(response); }};
+    ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
     if (response.status != 404) return Status();
     // An earlier request may have gone through although its answer was lost: then the object has our name on it.
     if (IsOurs()) return Status();
     return StatusOf(ErrorOf(response), call.doing);
   }
 
-  Status CheckCompletion(const HttpResponse& response) const {
+  Status CheckCompletion(const http::Response& response) const {
     if (IsCompletedUpload(response.body)) return Status();
     const S3Error error = ErrorOf(response);
     if (error.code.empty()) return DataLoss("the answer to the completion of an upload is none");
@@ -149,7 +149,7 @@ class S3Writer final : public ObjectWriter {
 
   bool IsOurs() {
     const S3Call call{.request = HeadObjectRequest(key_), .doing = "looking at " + uri_};
-    const Result<HttpResponse> response = client_->Send(bucket_, call);
+    const Result<http::Response> response = client_->Send(bucket_, call);
     const std::string* const writer = response.ok() ? response->Header(kWriterHeader) : nullptr;
     return writer != nullptr && *writer == writer_name_;
   }
@@ -163,7 +163,7 @@ class S3Writer final : public ObjectWriter {
                       .doing = "aborting the upload of " + uri_,
                       .known_statuses = {404},
                       .max_attempts = is_out_of_reach ? 1 : 0};
-    const Result<HttpResponse> response = client_->Send(bucket_, call);
+    const Result<http::Response> response = client_->Send(bucket_, call);
     if (response.ok()) return;
     telemetry::Log(telemetry::Level::kWarning, "an unfinished upload stays in the bucket",
                    {{"object", uri_}, {"error", response.status()}});

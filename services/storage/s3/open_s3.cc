@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/mutex.h"
-#include "services/storage/http/curl_transport.h"
+#include "services/http/curl_transport.h"
 #include "services/storage/object_key.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/s3_store.h"
@@ -49,7 +49,7 @@ Result<std::shared_ptr<S3Client>> MakeClient(const S3Settings& settings) {
   if (!settings.ca_file.empty() && !std::filesystem::is_regular_file(settings.ca_file, error)) {
     return InvalidArgument("AWS_CA_BUNDLE names " + settings.ca_file + ", which is no file");
   }
-  auto transport = std::make_shared<CurlTransport>(CurlOptions{.ca_file = settings.ca_file});
+  auto transport = std::make_shared<http::CurlTransport>(http::CurlOptions{.ca_file = settings.ca_file});
   ASSIGN_OR_RETURN(std::unique_ptr<CredentialSource> source, MakeCredentialSource(settings, *transport));
   return std::make_shared<S3Client>(std::move(transport), std::move(source),
                                     S3ClientOptions{.retry_budget = settings.patience,

@@ -172,8 +172,8 @@ uint32_t Crc32Of(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 
-HttpRequest SignedHttpRequest(const S3Request& request, const S3Bucket& bucket, const Credentials& credentials,
-                              WallTime now, const std::string& payload_sha256) {
+http::Request SignedHttpRequest(const S3Request& request, const S3Bucket& bucket, const Credentials& credentials,
+                                WallTime now, const std::string& payload_sha256) {
   SignableRequest signable{.method = request.method,
                            .path = bucket.path_prefix + (request.key.empty() ? "" : "/" + request.key),
                            .query = request.query,
@@ -186,10 +186,10 @@ HttpRequest SignedHttpRequest(const S3Request& request, const S3Bucket& bucket, 
     signable.headers.emplace_back("x-amz-security-token", credentials.session_token.Reveal());
   }
   const std::string query = CanonicalQuery(signable.query);
-  HttpRequest http{.method = request.method,
-                   .url = bucket.Origin() + CanonicalPath(signable.path) + (query.empty() ? "" : "?" + query),
-                   .headers = signable.headers,
-                   .body = request.body()};
+  http::Request http{.method = request.method,
+                     .url = bucket.Origin() + CanonicalPath(signable.path) + (query.empty() ? "" : "?" + query),
+                     .headers = signable.headers,
+                     .body = request.body()};
   http.headers.emplace_back("authorization", Authorization(signable, {now, bucket.region, "s3"}, credentials));
   return http;
 }

@@ -19,7 +19,7 @@ struct S3Request {
   std::string method;
   std::string key;  // "": the bucket itself
   QueryParameters query;
-  HttpHeaders headers;
+  http::Headers headers;
   std::string text;                 // the body of an XML request, otherwise
   std::span<const std::byte> data;  // the caller's bytes, which outlive the request
   // Replaces `text` in WithoutChecksums; nullopt: `text` holds no checksums.
@@ -74,7 +74,7 @@ uint32_t Crc32Of(std::span<const std::byte> bytes);
 
 // The request as it is sent: addressed, with its headers and signature. The body is request.body(); payload_sha256 is
 // its digest.
-HttpRequest SignedHttpRequest(const S3Request& request, const S3Bucket& bucket, const Credentials& credentials,
-                              WallTime now, const std::string& payload_sha256);
+http::Request SignedHttpRequest(const S3Request& request, const S3Bucket& bucket, const Credentials& credentials,
+                                WallTime now, const std::string& payload_sha256);
 
 }  // namespace espalier::storage

@@ -61,7 +61,7 @@ TEST(S3RequestTest, GoesToTheHostOfAnotherRegionOnAwsAlone) {
 }
 
 TEST(S3RequestTest, SignsTheHostThatItGoesTo) {
-  const HttpRequest sent = SignedHttpRequest(
+  const http::Request sent = SignedHttpRequest(
       HeadObjectRequest("k"), BucketWith(S3Addressing::kVirtualHost, "http://s3.test:80"),
       {"AKID", telemetry::Secret("secret"), telemetry::Secret("token"), {}}, WallTime(), Sha256Hex(""));
   EXPECT_THAT(sent.headers, Contains(Header("host", "graphs.s3.test")));

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "services/base/ascii.h"
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 #include "services/storage/s3/requests.h"
 
 namespace espalier::storage {
@@ -43,26 +43,26 @@ Result<pugi::xml_node> RootOf(pugi::xml_document& document, const std::string& b
 
 }  // namespace
 
-bool HasHeaderOfS3(const HttpResponse& response) {
+bool HasHeaderOfS3(const http::Response& response) {
   return std::any_of(response.headers.begin(), response.headers.end(),
                      [](const auto& header) { return header.first.starts_with("x-amz"); });
 }
 
 // An object of a bucket may be a web page, too: then S3 says in headers that it is S3.
-Status CheckSender(const HttpResponse& response) {
+Status CheckSender(const http::Response& response) {
   const std::string* const type = response.Header("content-type");
   const bool is_page = type != nullptr && ToLowerAscii(*type).starts_with("text/html");
   return is_page && !HasHeaderOfS3(response) ? NoS3Service() : Status();
 }
 
-Result<uint64_t> ContentLengthOf(const HttpResponse& response) {
+Result<uint64_t> ContentLengthOf(const http::Response& response) {
   const std::string* const text = response.Header("content-length");
   const std::optional<uint64_t> length = text == nullptr ? std::nullopt : NumberOf(*text);
   if (!length) return DataLoss("the service's answer has no Content-Length");
   return *length;
 }
 
-Result<ContentRange> ContentRangeOf(const HttpResponse& response) {
+Result<ContentRange> ContentRangeOf(const http::Response& response) {
   const std::string* const header = response.Header("content-range");
   const std::string_view text = header == nullptr ? std::string_view() : *header;
   const size_t dash = text.find('-'), slash = text.find('/');
@@ -75,7 +75,7 @@ Result<ContentRange> ContentRangeOf(const HttpResponse& response) {
   return DataLoss("the service's answer to a range has no Content-Range");
 }
 
-Status CheckCrc32(const HttpResponse& response) {
+Status CheckCrc32(const http::Response& response) {
   const std::string* const expected = response.Header("x-amz-checksum-crc32");
   // "...-3" is a checksum of three parts' checksums.
   if (expected == nullptr || expected->find('-') != std::string::npos) return Status();
@@ -94,7 +94,7 @@ Result<ListPage> ParseListPage(const std::string& body) {
   for (const pugi::xml_node entry : root.children("Contents")) {
     ObjectInfo object{.key = entry.child_value("Key"), .etag = entry.child_value("ETag")};
     if (is_encoded) {
-      ASSIGN_OR_RETURN(object.key, PercentDecode(object.key, PlusDecoding::kSpace));
+      ASSIGN_OR_RETURN(object.key, http::PercentDecode(object.key, http::PlusDecoding::kSpace));
     }
     const std::optional<uint64_t> size_bytes = NumberOf(entry.child_value("Size"));
     if (object.key.empty() || !size_bytes) return DataLoss("an object in the service's listing has no key or no size");
@@ -115,12 +115,12 @@ Result<std::string> ParseUploadId(const std::string& body) {
   return id;
 }
 
-bool KeepsObjectChecksum(const HttpResponse& response) {
+bool KeepsObjectChecksum(const http::Response& response) {
   const std::string* const type = response.Header("x-amz-checksum-type");
   return type != nullptr && *type == "FULL_OBJECT";
 }
 
-Result<std::string> ETagOf(const HttpResponse& response) {
+Result<std::string> ETagOf(const http::Response& response) {
   const std::string* const etag = response.Header("etag");
   if (etag == nullptr || etag->empty() || etag->size() > 1024) return DataLoss("the service's answer has no ETag");
   return *etag;

@@ -7,27 +7,27 @@
 #include <string>
 #include <vector>
 
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::storage {
 
 // Whether some header's name begins with "x-amz".
-bool HasHeaderOfS3(const HttpResponse& response);
+bool HasHeaderOfS3(const http::Response& response);
 // Unimplemented where a 2xx answer is a web page: text/html without any header of S3.
-Status CheckSender(const HttpResponse& response);
+Status CheckSender(const http::Response& response);
 
 // Of a 2xx answer to HEAD or GET of a whole object.
-Result<uint64_t> ContentLengthOf(const HttpResponse& response);
+Result<uint64_t> ContentLengthOf(const http::Response& response);
 
 struct ContentRange {
   uint64_t first = 0, last = 0, total = 0;  // first <= last < total
 };
 // Of a 206 answer: "bytes 3-6/10".
-Result<ContentRange> ContentRangeOf(const HttpResponse& response);
+Result<ContentRange> ContentRangeOf(const http::Response& response);
 
 // ok where the body is what the service keeps a whole-object CRC-32 of, and where it keeps none.
-Status CheckCrc32(const HttpResponse& response);
+Status CheckCrc32(const http::Response& response);
 
 struct ListPage {
   std::vector<ObjectInfo> objects;
@@ -37,8 +37,8 @@ Result<ListPage> ParseListPage(const std::string& body);
 
 Result<std::string> ParseUploadId(const std::string& body);
 // True where the answer to CreateMultipartUpload says that the service will keep a checksum of the whole object.
-bool KeepsObjectChecksum(const HttpResponse& response);
-Result<std::string> ETagOf(const HttpResponse& response);
+bool KeepsObjectChecksum(const http::Response& response);
+Result<std::string> ETagOf(const http::Response& response);
 
 // S3 answers 200 before it knows how a long operation ends: ok only where the body says that it went well.
 bool IsCompletedUpload(const std::string& body);

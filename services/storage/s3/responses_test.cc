@@ -54,7 +54,7 @@ TEST(S3ResponseTest, TakesDeepNestingWithoutFear) {
   EXPECT_EQ(ParseListPage(body).status().code(), StatusCode::kDataLoss);
 }
 
-HttpResponse WithHeader(const std::string& name, const std::string& value) { return {206, {{name, value}}, "", 0}; }
+http::Response WithHeader(const std::string& name, const std::string& value) { return {206, {{name, value}}, "", 0}; }
 
 TEST(S3ResponseTest, ReadsContentRanges) {
   const Result<ContentRange> range = ContentRangeOf(WithHeader("content-range", "bytes 3-6/10"));
@@ -68,7 +68,7 @@ TEST(S3ResponseTest, ReadsContentRanges) {
 }
 
 TEST(S3ResponseTest, SeesAFlippedBit) {
-  HttpResponse response{200, {{"x-amz-checksum-crc32", "y/Q5Jg=="}}, "123456789", 0};
+  http::Response response{200, {{"x-amz-checksum-crc32", "y/Q5Jg=="}}, "123456789", 0};
   EXPECT_TRUE(CheckCrc32(response).ok());
   response.body[3] ^= 1;
   EXPECT_EQ(CheckCrc32(response).code(), StatusCode::kDataLoss);
@@ -92,7 +92,7 @@ TEST(S3ResponseTest, ReadsWhatWasNotDeleted) {
   EXPECT_EQ((*failures)[0].code, "AccessDenied");
 }
 
-HttpResponse Refusal(int status, const std::string& code, const std::string& message = "m") {
+http::Response Refusal(int status, const std::string& code, const std::string& message = "m") {
   return {status, {}, "<Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>", 0};
 }
 
@@ -149,7 +149,7 @@ TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
 }
 
 TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
-  HttpResponse response = Refusal(301, "PermanentRedirect", "go\naway " + std::string(1000, 'x'));
+  http::Response response = Refusal(301, "PermanentRedirect", "go\naway " + std::string(1000, 'x'));
   response.headers = {{"x-amz-bucket-region", "eu-west-1"}, {"x-amz-request-id", "R1"}};
   const std::string message = StatusOf(ErrorOf(response), "reading s3://b/k").message();
   EXPECT_THAT(message, HasSubstr("reading s3://b/k: the service answered 301 PermanentRedirect: go away x"));
@@ -183,11 +183,11 @@ TEST(S3ErrorTest, TellsRefusedHeadersFromRefusedBytes) {
 }
 
 TEST(S3ErrorTest, TellsNothingOfTheRequestThatTheServiceQuotes) {
-  const HttpResponse response{403,
-                              {},
-                              "<Error><Code>SignatureDoesNotMatch</Code><Message>m</Message>"
-                              "<CanonicalRequest>x-amz-security-token:hush</CanonicalRequest></Error>",
-                              0};
+  const http::Response response{403,
+                                {},
+                                "<Error><Code>SignatureDoesNotMatch</Code><Message>m</Message>"
+                                "<CanonicalRequest>x-amz-security-token:hush</CanonicalRequest></Error>",
+                                0};
   EXPECT_THAT(StatusOf(ErrorOf(response), "x").message(), Not(HasSubstr("hush")));
 }
 

@@ -34,7 +34,7 @@ uint64_t RandomSeed() {
 }
 
 // What the answer's Retry-After asks for; zero where it does not. (Dates are ignored.)
-milliseconds RetryAfterOf(const HttpResponse& response) {
+milliseconds RetryAfterOf(const http::Response& response) {
   const std::string* const text = response.Header("retry-after");
   if (text == nullptr) return milliseconds(0);
   int64_t number = 0;
@@ -68,11 +68,11 @@ struct S3Client::Progress {
 struct S3Client::Outcome {
   enum class Next { kReturn, kRetryNow, kRetryLater };
   Next next = Next::kReturn;
-  Result<HttpResponse> answer;
+  Result<http::Response> answer;
   milliseconds wait_at_least{0};
 };
 
-S3Client::S3Client(std::shared_ptr<HttpTransport> transport, std::unique_ptr<CredentialSource> credentials,
+S3Client::S3Client(std::shared_ptr<http::Transport> transport, std::unique_ptr<CredentialSource> credentials,
                    S3ClientOptions options)
     : options_(std::move(options)),
       transport_(std::move(transport)),
@@ -81,7 +81,7 @@ S3Client::S3Client(std::shared_ptr<HttpTransport> transport, std::unique_ptr<Cre
       traits_(options_.request_checksums, options_.response_checksums),
       jitter_seed_(options_.jitter_seed != 0 ? options_.jitter_seed : RandomSeed()) {}
 
-Result<HttpResponse> S3Client::Send(const S3Bucket& bucket, const S3Call& call) {
+Result<http::Response> S3Client::Send(const S3Bucket& bucket, const S3Call& call) {
   Progress progress{.request =
                         traits_.AcceptsChecksums(call.request.method) ? call.request : WithoutChecksums(call.request)};
   progress.payload_sha256 = HashBody(progress.request);
@@ -127,16 +127,16 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
     return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, credentials.status().While(call.doing)};
   }
   const S3Bucket located = traits_.Locate(bucket);
-  const HttpRequest request =
+  const http::Request request =
       SignedHttpRequest(progress.request, located, *credentials, Now(), progress.payload_sha256);
-  const SendOptions how{
+  const http::SendOptions how{
       .deadline = deadline,
       .stall_timeout = std::max(std::min(kStallTime, std::chrono::ceil<seconds>(left)), call.extra_time),
       .max_body_bytes = call.max_body_bytes,
       .into = call.into};
-  Result<HttpResponse> response = SendOnce(request, call.request.operation, how);
+  Result<http::Response> response = SendOnce(request, call.request.operation, how);
   if (response.ok()) {
-    HttpResponse explained = ExplainRefusalOfHead(*std::move(response), located, call, *credentials, how);
+    http::Response explained = ExplainRefusalOfHead(*std::move(response), located, call, *credentials, how);
     return Judge(located, call, std::move(explained), *credentials, progress);
   }
   const bool may_pass = IsRetryable(response.status().code());
@@ -146,19 +146,19 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
 
 // An answer to HEAD has no body, so that a missing bucket looks like a missing object, and a wrong region like an
 // expired token. Asks for a byte of the object where that matters, and returns that refusal in the place of `response`.
-HttpResponse S3Client::ExplainRefusalOfHead(HttpResponse response, const S3Bucket& bucket, const S3Call& call,
-                                            const Credentials& credentials, const SendOptions& how) {
+http::Response S3Client::ExplainRefusalOfHead(http::Response response, const S3Bucket& bucket, const S3Call& call,
+                                              const Credentials& credentials, const http::SendOptions& how) {
   if (call.request.method != "HEAD") return response;
   if (response.status != 400 && (response.status != 404 || traits_.IsKnown(bucket.name))) return response;
   const S3Error error = ErrorOf(response);
   const bool is_explained = !error.code.empty() || (!error.region.empty() && error.region != bucket.region);
   if (is_explained) return response;
   const S3Request request = GetObjectRangeRequest(call.request.key, {0, 1}, "");
-  const HttpRequest http = SignedHttpRequest(request, bucket, credentials, Now(), HashBody(request));
-  SendOptions options = how;
+  const http::Request http = SignedHttpRequest(request, bucket, credentials, Now(), HashBody(request));
+  http::SendOptions options = how;
   options.max_body_bytes = kMaxExplanationBytes;
   options.into = {};
-  Result<HttpResponse> explained = SendOnce(http, request.operation, options);
+  Result<http::Response> explained = SendOnce(http, request.operation, options);
   if (!explained.ok()) return response;
   const bool is_refusal = explained->status >= 300 && explained->status != 416;
   if (!is_refusal && !CheckSender(*explained).ok()) return *std::move(explained);
@@ -167,12 +167,12 @@ HttpResponse S3Client::ExplainRefusalOfHead(HttpResponse response, const S3Bucke
   return response;
 }
 
-Result<HttpResponse> S3Client::SendOnce(const HttpRequest& request, const std::string& operation,
-                                        const SendOptions& options) {
+Result<http::Response> S3Client::SendOnce(const http::Request& request, const std::string& operation,
+                                          const http::SendOptions& options) {
   num_requests_.fetch_add(1, std::memory_order_relaxed);
   const Timer timer;
   const SteadyTime sent = options_.clock->Now();
-  Result<HttpResponse> response = transport_->Send(request, options);
+  Result<http::Response> response = transport_->Send(request, options);
   if (response.ok()) response->method = request.method;
   NoteAnswer(response.status(), sent, options.stall_timeout);
   if (options_.metrics == nullptr) return response;
@@ -196,7 +196,7 @@ void S3Client::NoteAnswer(const Status& status, SteadyTime sent, seconds stall_t
   if (is_silence) silence_.Unanswered(sent, now, stall_time);
 }
 
-S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, HttpResponse response,
+S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, http::Response response,
                                   const Credentials& credentials, Progress& progress) {
   const auto& known = call.known_statuses;
   const bool is_known = std::find(known.begin(), known.end(), response.status) != known.end();
@@ -220,7 +220,7 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, Ht
   return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, std::move(checked).While(call.doing)};
 }
 
-S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const HttpResponse& response,
+S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
                                          const Credentials& credentials, Progress& progress) {
   S3Error error = ErrorOf(response);
   if (error.region == bucket.region) error.region.clear();  // that was not the reason
@@ -283,13 +283,13 @@ void S3Client::RememberWorkingRequest(const S3Bucket& bucket, const Progress& pr
                  {{"service", bucket.Origin()}, {"method", progress.request.method}});
 }
 
-bool S3Client::IsClockWrong(const HttpResponse& response) const {
+bool S3Client::IsClockWrong(const http::Response& response) const {
   const std::string* const text = response.Header("date");
   const std::optional<WallTime> date = text == nullptr ? std::nullopt : ParseHttpDate(*text);
   return date && std::chrono::abs(*date - Now()) >= kMaxClockSkew;
 }
 
-bool S3Client::SetClockBy(const HttpResponse& response) {
+bool S3Client::SetClockBy(const http::Response& response) {
   const std::string* const text = response.Header("date");
   const std::optional<WallTime> date = text == nullptr ? std::nullopt : ParseHttpDate(*text);
   if (!date) return false;

@@ -38,19 +38,19 @@ struct S3Call {
   S3Request request;
   std::string doing;  // "reading s3://bucket/key": the context of errors
   size_t max_body_bytes = size_t{1} << 20;
-  std::span<std::byte> into;           // see SendOptions
+  std::span<std::byte> into;           // see http::SendOptions
   uint64_t transfer_bytes = 0;         // of the bodies: large ones get more time
   std::chrono::seconds extra_time{0};  // that the service may need before it answers
   std::vector<int> known_statuses;     // beside 2xx: handed back as answers, not errors
   int max_attempts = 0;                // of all requests; 0: retry_budget limits them
   // Looks at a 2xx answer: DataLoss and retryable errors have the request sent again.
-  std::function<Status(const HttpResponse&)> check;
+  std::function<Status(const http::Response&)> check;
 };
 
 // Thread-safe. Serves all buckets of one service with one set of credentials.
 class S3Client {
  public:
-  S3Client(std::shared_ptr<HttpTransport> transport, std::unique_ptr<CredentialSource> credentials,
+  S3Client(std::shared_ptr<http::Transport> transport, std::unique_ptr<CredentialSource> credentials,
            S3ClientOptions options = {});
 
   // Requests that fail by 5xx, 429, SlowDown and the like, resets, timeouts or `check` are sent again with growing,
@@ -59,7 +59,7 @@ class S3Client {
   // the service names, and refused x-amz-checksum-* headers are left out. The last three are remembered for the
   // service. Errors: NotFound, PermissionDenied, ..., and the last one's when nothing helped, with the number of
   // requests and the time for which the service has not answered.
-  Result<HttpResponse> Send(const S3Bucket& bucket, const S3Call& call);
+  Result<http::Response> Send(const S3Bucket& bucket, const S3Call& call);
 
   // Requests sent so far, the repeated ones too.
   int64_t num_requests() const { return num_requests_.load(std::memory_order_relaxed); }
@@ -68,25 +68,26 @@ class S3Client {
   struct Progress;
   struct Outcome;
   Outcome Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress);
-  HttpResponse ExplainRefusalOfHead(HttpResponse response, const S3Bucket& bucket, const S3Call& call,
-                                    const Credentials& credentials, const SendOptions& how);
-  Result<HttpResponse> SendOnce(const HttpRequest& request, const std::string& operation, const SendOptions& options);
+  http::Response ExplainRefusalOfHead(http::Response response, const S3Bucket& bucket, const S3Call& call,
+                                      const Credentials& credentials, const http::SendOptions& how);
+  Result<http::Response> SendOnce(const http::Request& request, const std::string& operation,
+                                  const http::SendOptions& options);
   void NoteAnswer(const Status& status, SteadyTime sent, std::chrono::seconds stall_time);
   Status GiveUp(const Status& last, int num_requests) const;
-  Outcome Judge(const S3Bucket& bucket, const S3Call& call, HttpResponse response, const Credentials& credentials,
+  Outcome Judge(const S3Bucket& bucket, const S3Call& call, http::Response response, const Credentials& credentials,
                 Progress& progress);
-  Outcome JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const HttpResponse& response,
+  Outcome JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
                        const Credentials& credentials, Progress& progress);
   bool FollowRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress);
   bool DropChecksums(const S3Error& error, Progress& progress);
   void RememberWorkingRequest(const S3Bucket& bucket, const Progress& progress);
-  bool SetClockBy(const HttpResponse& response);
-  bool IsClockWrong(const HttpResponse& response) const;
+  bool SetClockBy(const http::Response& response);
+  bool IsClockWrong(const http::Response& response) const;
   WallTime Now() const;
   uint32_t RandomWord();
 
   const S3ClientOptions options_;
-  const std::shared_ptr<HttpTransport> transport_;
+  const std::shared_ptr<http::Transport> transport_;
   CredentialCache credentials_;
   ServiceSilence silence_;
   ServiceTraits traits_;

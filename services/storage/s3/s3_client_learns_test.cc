@@ -167,7 +167,7 @@ TEST_F(S3ClientTest, AnEmptyAnswerToGetIsOfNoS3Service) {
 }
 
 TEST_F(S3ClientTest, APageThatAnswersEveryPathIsOfNoS3Service) {
-  const HttpHeaders page = {{"content-type", "text/html; charset=utf-8"}, {"etag", "\"1\""}, {"content-length", "6"}};
+  const http::Headers page = {{"content-type", "text/html; charset=utf-8"}, {"etag", "\"1\""}, {"content-length", "6"}};
   const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};
   service_->Answer(200, "", page);
   EXPECT_EQ(Send(*Client(), head).status().code(), StatusCode::kUnimplemented);
@@ -178,7 +178,7 @@ TEST_F(S3ClientTest, APageThatAnswersEveryPathIsOfNoS3Service) {
   const Status status = Refused(*Client());
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(status.message(), HasSubstr("a web page answers, not an S3 service: check spec.storage.s3.endpoint"));
-  HttpHeaders object = page;
+  http::Headers object = page;
   object.emplace_back("x-amz-request-id", "R1");
   service_->Answer(200, "<html>", object);
   EXPECT_TRUE(Send(*Client()).ok()) << "an object that is a page";

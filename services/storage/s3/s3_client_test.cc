@@ -22,7 +22,7 @@ TEST_F(S3ClientTest, TriesAgainWithGrowingDelays) {
   service_->Fail(DeadlineExceeded("slow"));
   service_->Answer(200, "bytes");
 
-  const Result<HttpResponse> response = Send(*Client());
+  const Result<http::Response> response = Send(*Client());
 
   ASSERT_TRUE(response.ok()) << response.status().ToString();
   EXPECT_EQ(response->body, "bytes");
@@ -48,7 +48,7 @@ TEST_F(S3ClientTest, GivesUpWithinAMinuteAndSaysWhy) {
 
 TEST_F(S3ClientTest, StartsNoRequestAfterItsBudget) {
   for (int i = 0; i < 20; ++i) {
-    service_->Add([this](const SentRequest&) -> Result<HttpResponse> {
+    service_->Add([this](const SentRequest&) -> Result<http::Response> {
       clock_.Advance(seconds(15));  // a stall
       return DeadlineExceeded("slow");
     });
@@ -61,14 +61,14 @@ TEST_F(S3ClientTest, StartsNoRequestAfterItsBudget) {
 
 // A part of 128 MiB at 3 MB/s takes 43 s: what breaks then is no silence.
 TEST_F(S3ClientTest, SendsALongTransferThatBrokeOnceMore) {
-  service_->Add([this](const SentRequest&) -> Result<HttpResponse> {
+  service_->Add([this](const SentRequest&) -> Result<http::Response> {
     clock_.Advance(seconds(43));
     return Unavailable("reset");
   });
   service_->Answer(200);
   S3Call call;
   call.transfer_bytes = uint64_t{128} << 20;
-  const Result<HttpResponse> response = Send(*Client(), std::move(call));
+  const Result<http::Response> response = Send(*Client(), std::move(call));
   EXPECT_TRUE(response.ok()) << response.status().ToString();
   EXPECT_EQ(NumRequests(), 2u);
 }
@@ -230,7 +230,7 @@ TEST_F(S3ClientTest, SetsItsClockByABareRefusalOfHead) {
 
 TEST_F(S3ClientTest, HandsKnownStatusesBack) {
   service_->Answer(412);
-  const Result<HttpResponse> response = Send(*Client(), {.known_statuses = {404, 412}});
+  const Result<http::Response> response = Send(*Client(), {.known_statuses = {404, 412}});
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->status, 412);
 }
@@ -238,7 +238,7 @@ TEST_F(S3ClientTest, HandsKnownStatusesBack) {
 TEST_F(S3ClientTest, TriesAgainWhatTheCheckRefuses) {
   service_->Answer(200, "bad");
   service_->Answer(200, "good");
-  const auto check = [](const HttpResponse& response) {
+  const auto check = [](const http::Response& response) {
     return response.body == "good" ? Status() : DataLoss("checksum");
   };
   EXPECT_EQ(Send(*Client(), {.check = check})->body, "good");

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "services/base/environment.h"
-#include "services/storage/http/curl_transport.h"
+#include "services/http/curl_transport.h"
 #include "services/storage/open_store.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/s3_store.h"
@@ -176,14 +176,14 @@ TEST_P(S3ServiceTest, KeepsTheChecksumOfAnObjectOfManyParts) {
   if (!GetParam().keeps_object_checksums) GTEST_SKIP() << "the service keeps none";
   const S3Settings settings = GetParam().settings();
   const auto client =
-      std::make_shared<S3Client>(std::make_shared<CurlTransport>(CurlOptions{.ca_file = settings.ca_file}),
+      std::make_shared<S3Client>(std::make_shared<http::CurlTransport>(http::CurlOptions{.ca_file = settings.ca_file}),
                                  FixedCredentials(settings.credentials));
   const S3Bucket bucket = *MakeS3Bucket(GetParam().server().bucket(), settings);
   S3Store store(client, bucket, "checksum", {.first_bytes = uint64_t{5} << 20});
   const std::string text(size_t{11} << 20, 'x');
   ASSERT_TRUE(PutText(store, "k", text).ok());
 
-  const Result<HttpResponse> response = client->Send(
+  const Result<http::Response> response = client->Send(
       bucket, {.request = GetObjectRequest("checksum/k"), .doing = "reading", .max_body_bytes = text.size()});
 
   ASSERT_TRUE(response.ok()) << response.status().ToString();

@@ -18,13 +18,13 @@ constexpr size_t kMaxListingBytes = size_t{16} << 20;            // of one page
 constexpr size_t kMaxKeysPerDelete = 1000;
 constexpr int kMaxEmptyPages = 1000;  // one after another, of a listing
 
-bool IsWriter(const HttpResponse& head, const std::string& writer) {
+bool IsWriter(const http::Response& head, const std::string& writer) {
   const std::string* const found = head.Header(kWriterHeader);
   return found != nullptr && *found == writer;
 }
 
 // Of a piece that is wanted; bytes that are missing at the object's end are no fault of the answer.
-Status CheckPiece(const HttpResponse& response, ByteRange range) {
+Status CheckPiece(const http::Response& response, ByteRange range) {
   if (response.status != 206) return Internal("the service sends whole objects where a range was asked for");
   ASSIGN_OR_RETURN(const ContentRange sent, ContentRangeOf(response));
   const uint64_t last = std::min(range.offset + range.length, sent.total) - 1;
@@ -40,7 +40,7 @@ std::string StrongETag(const std::string& etag) {
 }
 
 // ok where all are gone.
-Status CheckDeletions(const HttpResponse& response) {
+Status CheckDeletions(const http::Response& response) {
   ASSIGN_OR_RETURN(const std::vector<DeleteFailure> failures, ParseDeleteResult(response.body));
   for (const DeleteFailure& failure : failures) {
     if (failure.code == "NoSuchKey") continue;
@@ -69,9 +69,9 @@ Result<std::string> S3Store::BucketKeyOf(const std::string& key) const {
   return InvalidArgument("object key '" + bucket_key.substr(0, 64) + "...' is longer than 1024 bytes");
 }
 
-Result<HttpResponse> S3Store::SendHead(const std::string& bucket_key, const std::string& uri) {
+Result<http::Response> S3Store::SendHead(const std::string& bucket_key, const std::string& uri) {
   const S3Call call{.request = HeadObjectRequest(bucket_key), .doing = "looking at " + uri, .known_statuses = {404}};
-  ASSIGN_OR_RETURN(HttpResponse response, client_->Send(bucket_, call));
+  ASSIGN_OR_RETURN(http::Response response, client_->Send(bucket_, call));
   if (response.status == 404) return NotFound("there is no object " + uri);
   return response;
 }
@@ -79,7 +79,7 @@ Result<HttpResponse> S3Store::SendHead(const std::string& bucket_key, const std:
 Result<ObjectInfo> S3Store::Head(const std::string& key) {
   ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
   RETURN_IF_ERROR(Failpoint("store.head"));
-  ASSIGN_OR_RETURN(const HttpResponse response, SendHead(bucket_key, UriOf(key)));
+  ASSIGN_OR_RETURN(const http::Response response, SendHead(bucket_key, UriOf(key)));
   ASSIGN_OR_RETURN(const uint64_t size_bytes, ContentLengthOf(response));
   const std::string* const etag = response.Header("etag");
   return ObjectInfo{key, size_bytes, etag == nullptr ? "" : *etag};
@@ -93,7 +93,7 @@ Result<std::string> S3Store::Get(const std::string& key) {
                     .max_body_bytes = kMaxGetBytes,
                     .transfer_bytes = kUnknownTransferBytes,
                     .check = CheckCrc32};
-  ASSIGN_OR_RETURN(HttpResponse response, client_->Send(bucket_, call));
+  ASSIGN_OR_RETURN(http::Response response, client_->Send(bucket_, call));
   return std::move(response.body);
 }
 
@@ -135,8 +135,8 @@ Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std
                     .into = out,
                     .transfer_bytes = range.length,
                     .known_statuses = {412, 416},
-                    .check = [range](const HttpResponse& response) { return CheckPiece(response, range); }};
-  ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+                    .check = [range](const http::Response& response) { return CheckPiece(response, range); }};
+  ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
   if (response.status == 412) return Aborted(call.doing + ": the object was replaced meanwhile");
   if (response.status == 416) return OutOfRange(call.doing + ": the object ends before");
   ASSIGN_OR_RETURN(const ContentRange sent, ContentRangeOf(response));
@@ -158,7 +158,7 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
   RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
   const std::string uri = UriOf(key);
   // Services that do not know the condition ignore it: what exists is safe from them at least.
-  const Result<HttpResponse> found = SendHead(bucket_key, uri);
+  const Result<http::Response> found = SendHead(bucket_key, uri);
   if (found.ok()) return AlreadyExists(uri + " exists");
   if (found.status().code() != StatusCode::kNotFound) return found.status();
   const std::string writer = NewWriterName();
@@ -166,11 +166,11 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
                     .doing = "writing " + uri,
                     .transfer_bytes = bytes.size(),
                     .known_statuses = {412, 501}};
-  ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+  ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
   if (response.status == 501) return PutWithoutCondition(bucket_key, uri, bytes);
   if (response.status != 412) return Status();
   // Perhaps it is our own, by a request whose answer was lost.
-  ASSIGN_OR_RETURN(const HttpResponse head, SendHead(bucket_key, uri));
+  ASSIGN_OR_RETURN(const http::Response head, SendHead(bucket_key, uri));
   return IsWriter(head, writer) ? Status() : AlreadyExists(uri + " exists");
 }
 
@@ -183,7 +183,7 @@ Status S3Store::PutWithoutCondition(const std::string& bucket_key, const std::st
                     .doing = "writing " + uri,
                     .transfer_bytes = bytes.size()};
   RETURN_IF_ERROR(client_->Send(bucket_, call).status());
-  ASSIGN_OR_RETURN(const HttpResponse head, SendHead(bucket_key, uri));
+  ASSIGN_OR_RETURN(const http::Response head, SendHead(bucket_key, uri));
   return IsWriter(head, writer) ? Status() : AlreadyExists(uri + " exists");
 }
 
@@ -197,8 +197,8 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
     const S3Call call{.request = ListObjectsRequest(start + prefix, token),
                       .doing = "listing " + UriOf("") + "/" + prefix,
                       .max_body_bytes = kMaxListingBytes,
-                      .check = [](const HttpResponse& response) { return ParseListPage(response.body).status(); }};
-    const Result<HttpResponse> response = client_->Send(bucket_, call);
+                      .check = [](const http::Response& response) { return ParseListPage(response.body).status(); }};
+    const Result<http::Response> response = client_->Send(bucket_, call);
     if (response.status().code() == StatusCode::kNotFound) {
       // Of a bucket that exists an empty listing comes.
       return Unimplemented(response.status().message() + "; there is no bucket of an S3 service: check the endpoint");
@@ -256,7 +256,7 @@ Status S3Store::DeleteBatch(std::span<const std::string> bucket_keys) {
                     .max_body_bytes = kMaxListingBytes,
                     .known_statuses = {501},
                     .check = CheckDeletions};
-  ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+  ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
   if (response.status != 501) return Status();
   for (const std::string& bucket_key : bucket_keys) {
     const S3Call one{.request = DeleteObjectRequest(bucket_key),

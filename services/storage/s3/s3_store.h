@@ -47,7 +47,7 @@ class S3Store final : public ObjectStore {
   // The key in the bucket; InvalidArgument for a key that is none.
   Result<std::string> BucketKeyOf(const std::string& key) const;
   // The answer to HEAD; NotFound where there is no object.
-  Result<HttpResponse> SendHead(const std::string& bucket_key, const std::string& uri);
+  Result<http::Response> SendHead(const std::string& bucket_key, const std::string& uri);
   Status CheckInside(const std::string& key, ByteRange range);
   // One request. `version`: the ETag that all of a range must come from; "" until the first answer has told it.
   Status ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version);

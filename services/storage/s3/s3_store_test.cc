@@ -25,26 +25,26 @@ constexpr PartSizes kSmallParts{.first_bytes = 100};
 const WallTime kNow{seconds(1'800'000'000)};
 
 // Sends on, but may answer in the service's place or after it.
-class Interceptor final : public HttpTransport {
+class Interceptor final : public http::Transport {
  public:
-  explicit Interceptor(HttpTransport& inner) : inner_(inner) {}
-  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override {
+  explicit Interceptor(http::Transport& inner) : inner_(inner) {}
+  Result<http::Response> Send(const http::Request& request, const http::SendOptions& options) override {
     if (before) {
       if (auto answer = before(request)) return ScriptedTransport::Deliver(*answer, options);
     }
-    Result<HttpResponse> response = inner_.Send(request, options);
+    Result<http::Response> response = inner_.Send(request, options);
     return after ? after(request, std::move(response)) : std::move(response);
   }
-  std::function<std::optional<HttpResponse>(const HttpRequest&)> before;
-  std::function<Result<HttpResponse>(const HttpRequest&, Result<HttpResponse>)> after;
+  std::function<std::optional<http::Response>(const http::Request&)> before;
+  std::function<Result<http::Response>(const http::Request&, Result<http::Response>)> after;
 
  private:
-  HttpTransport& inner_;
+  http::Transport& inner_;
 };
 
 class S3StoreTest : public ::testing::Test {
  protected:
-  S3Store Store(std::shared_ptr<HttpTransport> transport, const std::string& root = "jobs/1") {
+  S3Store Store(std::shared_ptr<http::Transport> transport, const std::string& root = "jobs/1") {
     auto client = std::make_shared<S3Client>(
         std::move(transport),
         FixedCredentials({.access_key_id = "AKID", .secret_access_key = telemetry::Secret("secret")}),
@@ -88,7 +88,7 @@ TEST_F(S3StoreTest, PutsALargeObjectInParts) {
 // As MinIO before 2025: it keeps a checksum of the parts' checksums, and takes one in the completion for that.
 TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
   std::string completion_checksum = "none sent";
-  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) {
+  network_->after = [&](const http::Request& request, Result<http::Response> response) {
     if (request.url.ends_with("?uploads=")) response->headers.clear();
     if (request.method == "POST" && request.url.find("uploadId") != std::string::npos) {
       for (const auto& [name, value] : request.headers) {
@@ -100,7 +100,7 @@ TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
   S3Store store = Store(network_);
   EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
   EXPECT_EQ(completion_checksum, "none sent");
-  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) {
+  network_->after = [&](const http::Request& request, Result<http::Response> response) {
     for (const auto& [name, value] : request.headers) {
       if (name == "x-amz-checksum-crc32") completion_checksum = value;
     }
@@ -112,14 +112,14 @@ TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
 
 // Some accept the header when an upload begins and refuse it with the parts.
 TEST_F(S3StoreTest, WritesPartsToAServiceWithoutChecksums) {
-  network_->before = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+  network_->before = [](const http::Request& request) -> std::optional<http::Response> {
     for (const auto& [name, value] : request.headers) {
       if (name != "x-amz-checksum-crc32") continue;
-      return HttpResponse{501,
-                          {},
-                          "<Error><Code>NotImplemented</Code><Message>Header 'x-amz-checksum-crc32' with "
-                          "value 'x' not implemented</Message></Error>",
-                          0};
+      return http::Response{501,
+                            {},
+                            "<Error><Code>NotImplemented</Code><Message>Header 'x-amz-checksum-crc32' with "
+                            "value 'x' not implemented</Message></Error>",
+                            0};
     }
     return std::nullopt;
   };
@@ -151,9 +151,9 @@ TEST_F(S3StoreTest, AbortsWhatIsNotCommitted) {
 }
 
 TEST_F(S3StoreTest, AbortsAfterAFailureAndStaysFailed) {
-  network_->before = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+  network_->before = [](const http::Request& request) -> std::optional<http::Response> {
     if (request.url.find("partNumber=3") == std::string::npos) return std::nullopt;
-    return HttpResponse{403, {}, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>", 0};
+    return http::Response{403, {}, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>", 0};
   };
   S3Store store = Store(network_);
   {
@@ -170,7 +170,7 @@ TEST_F(S3StoreTest, AbortsAfterAFailureAndStaysFailed) {
 TEST_F(S3StoreTest, AbortsWithOneRequestWhereTheServiceIsOutOfReach) {
   std::atomic<bool> is_out_of_reach{false};  // atomic, because parts are sent by threads
   std::atomic<int> num_aborts{0};
-  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) -> Result<HttpResponse> {
+  network_->after = [&](const http::Request& request, Result<http::Response> response) -> Result<http::Response> {
     num_aborts += request.method == "DELETE" ? 1 : 0;
     if (is_out_of_reach) return Unavailable("no route");
     return response;
@@ -187,11 +187,11 @@ TEST_F(S3StoreTest, AbortsWithOneRequestWhereTheServiceIsOutOfReach) {
 
 TEST_F(S3StoreTest, BelievesNoSuccessWithAnErrorInside) {
   int num_errors = 0;
-  network_->before = [&](const HttpRequest& request) -> std::optional<HttpResponse> {
+  network_->before = [&](const http::Request& request) -> std::optional<http::Response> {
     const bool is_completion = request.method == "POST" && request.url.find("uploadId") != std::string::npos;
     if (!is_completion || num_errors == 2) return std::nullopt;
     ++num_errors;
-    return HttpResponse{200, {}, "<Error><Code>InternalError</Code><Message>m</Message></Error>", 0};
+    return http::Response{200, {}, "<Error><Code>InternalError</Code><Message>m</Message></Error>", 0};
   };
   S3Store store = Store(network_);
   EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
@@ -203,7 +203,7 @@ TEST_F(S3StoreTest, BelievesNoSuccessWithAnErrorInside) {
 
 TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToTheCompletionIsLost) {
   bool is_lost = false;
-  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) -> Result<HttpResponse> {
+  network_->after = [&](const http::Request& request, Result<http::Response> response) -> Result<http::Response> {
     const bool is_completion = request.method == "POST" && request.url.find("uploadId") != std::string::npos;
     if (is_completion && !std::exchange(is_lost, true)) return Unavailable("reset");
     return response;
@@ -215,7 +215,7 @@ TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToTheCompletionIsLost) {
 
 TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToPutIfAbsentIsLost) {
   bool is_lost = false;
-  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) -> Result<HttpResponse> {
+  network_->after = [&](const http::Request& request, Result<http::Response> response) -> Result<http::Response> {
     if (request.method == "PUT" && !std::exchange(is_lost, true)) return Unavailable("reset");
     return response;
   };
@@ -226,7 +226,7 @@ TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToPutIfAbsentIsLost) {
 
 TEST_F(S3StoreTest, TakesAnothersObjectForAnothers) {
   S3Store other = Store(service_);
-  network_->before = [&](const HttpRequest& request) -> std::optional<HttpResponse> {
+  network_->before = [&](const http::Request& request) -> std::optional<http::Response> {
     // Somebody writes the same bytes between our look and our request.
     const bool is_put = request.method == "PUT";
     EXPECT_TRUE(!is_put || other.PutIfAbsent("k", BytesOf("same")).ok());
@@ -248,7 +248,7 @@ TEST_F(S3StoreTest, LearnsThatAnotherOverwroteItWithoutConditions) {
   service_->set_conditions(FakeS3::Conditions::kRefused);
   S3Store other = Store(service_);
   bool is_unconditional = false;
-  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) {
+  network_->after = [&](const http::Request& request, Result<http::Response> response) {
     if (request.method == "PUT" && response->status == 200 && !std::exchange(is_unconditional, true)) {
       EXPECT_TRUE(PutText(other, "k", "theirs").ok());
     }
@@ -312,9 +312,9 @@ TEST_F(S3StoreTest, DeletesManyInOneRequest) {
 }
 
 TEST_F(S3StoreTest, NeedsNoPermissionToDeleteWhatDoesNotExist) {
-  network_->before = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+  network_->before = [](const http::Request& request) -> std::optional<http::Response> {
     if (request.method != "DELETE") return std::nullopt;
-    return HttpResponse{403, {}, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>", 0};
+    return http::Response{403, {}, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>", 0};
   };
   S3Store store = Store(network_);
   ASSERT_TRUE(PutText(store, "k", "x").ok());

@@ -10,7 +10,7 @@
 #include "services/base/ascii.h"
 #include "services/base/check.h"
 #include "services/base/sha256.h"
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 
 namespace espalier::storage {
 namespace {
@@ -53,7 +53,7 @@ std::string CanonicalValue(std::string_view value) {
 }
 
 // Sorted by lower-case name; the values of one name in their order, joined by commas.
-std::map<std::string, std::string> CanonicalHeaders(const HttpHeaders& headers) {
+std::map<std::string, std::string> CanonicalHeaders(const http::Headers& headers) {
   std::map<std::string, std::string> canonical;
   for (const auto& [name, value] : headers) {
     const auto [at, is_new] = canonical.emplace(ToLowerAscii(name), CanonicalValue(value));
@@ -62,7 +62,7 @@ std::map<std::string, std::string> CanonicalHeaders(const HttpHeaders& headers) 
   return canonical;
 }
 
-std::string SignedHeaders(const HttpHeaders& headers) {
+std::string SignedHeaders(const http::Headers& headers) {
   std::string names;
   for (const auto& [name, value] : CanonicalHeaders(headers)) names += (names.empty() ? "" : ";") + name;
   return names;
@@ -75,13 +75,14 @@ std::string CredentialScope(const SigningScope& scope) {
 }  // namespace
 
 std::string CanonicalPath(std::string_view path) {
-  return path.empty() ? "/" : PercentEncode(path, SlashEncoding::kKeep);
+  return path.empty() ? "/" : http::PercentEncode(path, http::SlashEncoding::kKeep);
 }
 
 std::string CanonicalQuery(const QueryParameters& query) {
   QueryParameters encoded;
   for (const auto& [name, value] : query) {
-    encoded.emplace_back(PercentEncode(name, SlashEncoding::kEncode), PercentEncode(value, SlashEncoding::kEncode));
+    encoded.emplace_back(http::PercentEncode(name, http::SlashEncoding::kEncode),
+                         http::PercentEncode(value, http::SlashEncoding::kEncode));
   }
   std::sort(encoded.begin(), encoded.end());
   std::string text;

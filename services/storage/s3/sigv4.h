@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 #include "services/storage/s3/time_text.h"
 #include "services/telemetry/log.h"
 
@@ -31,7 +31,7 @@ struct SignableRequest {
   std::string method;
   std::string path;       // decoded, from '/' on; not normalised: S3's keys may hold "//"
   QueryParameters query;  // in any order
-  HttpHeaders headers;    // all that are to be signed: at least "host" and "x-amz-date"
+  http::Headers headers;  // all that are to be signed: at least "host" and "x-amz-date"
   std::string payload_sha256;
 };
 

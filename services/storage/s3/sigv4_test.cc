@@ -23,7 +23,7 @@ struct SuiteCase {
   std::string method = "GET";
   std::string path = "/";
   QueryParameters query;
-  HttpHeaders headers;
+  http::Headers headers;
   std::string body;
   std::string signed_headers = "host;x-amz-date";
   std::string signature;
@@ -156,8 +156,8 @@ TEST(SigV4Test, SignsTheDigestOfAStreamedBody) {
   const std::string body(100000, 'x');
   const S3Bucket bucket{.scheme = "https", .host = "s3.test", .path_prefix = "/b", .name = "b", .region = "us-east-1"};
 
-  const HttpRequest sent = SignedHttpRequest(PutObjectRequest("k", std::as_bytes(std::span(body))), bucket,
-                                             kS3Credentials, kS3Scope.time, Sha256Hex(body));
+  const http::Request sent = SignedHttpRequest(PutObjectRequest("k", std::as_bytes(std::span(body))), bucket,
+                                               kS3Credentials, kS3Scope.time, Sha256Hex(body));
 
   EXPECT_THAT(sent.headers,
               ::testing::Contains(std::pair<std::string, std::string>("x-amz-content-sha256", Sha256Hex(body))));

@@ -2,7 +2,7 @@
 // the answer is XML.
 #include <pugixml.hpp>
 
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 #include "services/storage/s3/bucket.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/errors.h"
@@ -29,7 +29,7 @@ Result<Credentials> ParseStsAnswer(const std::string& body) {
 
 class WebIdentitySource final : public CredentialSource {
  public:
-  WebIdentitySource(const S3Settings& settings, HttpTransport& transport)
+  WebIdentitySource(const S3Settings& settings, http::Transport& transport)
       : role_arn_(settings.credentials.role_arn),
         session_name_(settings.credentials.role_session_name.empty() ? "espalier"
                                                                      : settings.credentials.role_session_name),
@@ -44,15 +44,17 @@ class WebIdentitySource final : public CredentialSource {
 
   Result<Credentials> Fetch(Deadline deadline) override {
     ASSIGN_OR_RETURN(const std::string token, ReadSmallFile(token_file_));
-    const auto encoded = [](const std::string& text) { return PercentEncode(text, SlashEncoding::kEncode); };
+    const auto encoded = [](const std::string& text) {
+      return http::PercentEncode(text, http::SlashEncoding::kEncode);
+    };
     const std::string form = "Action=AssumeRoleWithWebIdentity&RoleArn=" + encoded(role_arn_) +
                              "&RoleSessionName=" + encoded(session_name_) +
                              "&Version=2011-06-15&WebIdentityToken=" + encoded(token);
-    const HttpRequest request{.method = "POST",
-                              .url = url_,
-                              .headers = {{"content-type", "application/x-www-form-urlencoded"}},
-                              .body = std::as_bytes(std::span(form))};
-    ASSIGN_OR_RETURN(const HttpResponse response, transport_.Send(request, {.deadline = deadline}));
+    const http::Request request{.method = "POST",
+                                .url = url_,
+                                .headers = {{"content-type", "application/x-www-form-urlencoded"}},
+                                .body = std::as_bytes(std::span(form))};
+    ASSIGN_OR_RETURN(const http::Response response, transport_.Send(request, {.deadline = deadline}));
     if (response.status == 200) return ParseStsAnswer(response.body);
     return RefusalOf(ErrorOf(response));
   }
@@ -74,12 +76,12 @@ class WebIdentitySource final : public CredentialSource {
   const std::string session_name_;
   const std::string token_file_;
   const std::string url_;
-  HttpTransport& transport_;  // outlives this
+  http::Transport& transport_;  // outlives this
 };
 
 }  // namespace
 
-std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, HttpTransport& transport) {
+std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, http::Transport& transport) {
   return std::make_unique<WebIdentitySource>(settings, transport);
 }
 

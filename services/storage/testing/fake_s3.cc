@@ -6,7 +6,7 @@
 #include "services/base/check.h"
 #include "services/base/hash.h"
 #include "services/base/sha256.h"
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 #include "services/storage/testing/scripted_transport.h"
 
 namespace espalier::storage {
@@ -15,7 +15,7 @@ namespace {
 constexpr char kOrigin[] = "http://s3.test";
 
 std::string Decoded(std::string_view text) {
-  Result<std::string> decoded = PercentDecode(text, PlusDecoding::kKeep);
+  Result<std::string> decoded = http::PercentDecode(text, http::PlusDecoding::kKeep);
   return decoded.ok() ? *std::move(decoded) : "%";
 }
 
@@ -49,9 +49,9 @@ std::string DateText(WallTime time) {
 struct FakeS3::Request {
   std::string method, path, key, body;
   QueryParameters query;
-  HttpHeaders headers;
+  http::Headers headers;
 
-  static Request Of(const HttpRequest& http) {
+  static Request Of(const http::Request& http) {
     Request request{.method = http.method, .headers = http.headers};
     const std::string target = http.url.substr(std::min(std::string(kOrigin).size(), http.url.size()));
     const size_t mark = std::min(target.find('?'), target.size());
@@ -107,10 +107,10 @@ size_t FakeS3::num_open_uploads() const {
   return uploads_.size();
 }
 
-Result<HttpResponse> FakeS3::Send(const HttpRequest& request, const SendOptions& options) {
+Result<http::Response> FakeS3::Send(const http::Request& request, const http::SendOptions& options) {
   MutexLock lock(&mutex_);
   ++num_requests_;
-  HttpResponse response = Serve(request);
+  http::Response response = Serve(request);
   response.headers.emplace_back("date", DateText(now_));
   if (request.method == "HEAD") {
     response.body.clear();
@@ -120,7 +120,7 @@ Result<HttpResponse> FakeS3::Send(const HttpRequest& request, const SendOptions&
   return ScriptedTransport::Deliver(std::move(response), options);
 }
 
-HttpResponse FakeS3::Refuse(int status, const std::string& code) const {
+http::Response FakeS3::Refuse(int status, const std::string& code) const {
   return {status, {}, "<Error><Code>" + code + "</Code><Message>no</Message></Error>"};
 }
 
@@ -145,7 +145,7 @@ std::string FakeS3::FaultOfSignature(const Request& request) const {
   return signable.payload_sha256 == Sha256Hex(request.body) ? "" : "XAmzContentSHA256Mismatch";
 }
 
-HttpResponse FakeS3::Serve(const HttpRequest& http) {
+http::Response FakeS3::Serve(const http::Request& http) {
   const Request request = Request::Of(http);
   if (!http.url.starts_with(std::string(kOrigin) + "/bucket")) return Refuse(404, "NoSuchBucket");
   if (const std::string fault = FaultOfSignature(request); !fault.empty()) {
@@ -160,11 +160,11 @@ HttpResponse FakeS3::Serve(const HttpRequest& http) {
   return Post(request);
 }
 
-HttpResponse FakeS3::Get(const Request& request) {
+http::Response FakeS3::Get(const Request& request) {
   const auto found = objects_.find(request.key);
   if (found == objects_.end()) return Refuse(404, "NoSuchKey");
   const Object& object = found->second;
-  HttpResponse response{200, {{"etag", object.etag}}, object.bytes};
+  http::Response response{200, {{"etag", object.etag}}, object.bytes};
   if (!object.writer.empty()) response.headers.emplace_back(kWriterHeader, object.writer);
   if (request.method == "HEAD") {
     response.headers.emplace_back("content-length", std::to_string(object.bytes.size()));
@@ -188,7 +188,7 @@ HttpResponse FakeS3::Get(const Request& request) {
   return response;
 }
 
-HttpResponse FakeS3::Put(const Request& request) {
+http::Response FakeS3::Put(const Request& request) {
   const std::string etag = "\"" + HexOf(Hash64(request.body)) + "\"";
   if (request.Asks("partNumber")) {
     const auto upload = uploads_.find(request.Query("uploadId"));
@@ -204,26 +204,26 @@ HttpResponse FakeS3::Put(const Request& request) {
   return {200, {{"etag", etag}}};
 }
 
-HttpResponse FakeS3::Delete(const Request& request) {
+http::Response FakeS3::Delete(const Request& request) {
   if (request.Asks("uploadId"))
-    return uploads_.erase(request.Query("uploadId")) == 1 ? HttpResponse{204} : Refuse(404, "NoSuchUpload");
+    return uploads_.erase(request.Query("uploadId")) == 1 ? http::Response{204} : Refuse(404, "NoSuchUpload");
   objects_.erase(request.key);
   return {204};
 }
 
-HttpResponse FakeS3::Post(const Request& request) {
+http::Response FakeS3::Post(const Request& request) {
   if (request.Asks("delete")) return DeleteMany(request);
   if (request.Asks("uploadId")) return Complete(request);
   const std::string id = "upload/" + std::to_string(next_upload_++) + "=";
   uploads_[id] = {request.key, request.Header(kWriterHeader), {}};
-  HttpHeaders headers;
+  http::Headers headers;
   const std::string type = request.Header("x-amz-checksum-type");
   if (!type.empty()) headers.emplace_back("x-amz-checksum-type", type);
   return {200, headers,
           "<InitiateMultipartUploadResult><UploadId>" + id + "</UploadId></InitiateMultipartUploadResult>"};
 }
 
-HttpResponse FakeS3::Complete(const Request& request) {
+http::Response FakeS3::Complete(const Request& request) {
   const auto found = uploads_.find(request.Query("uploadId"));
   if (found == uploads_.end()) return Refuse(404, "NoSuchUpload");
   const Upload upload = found->second;
@@ -250,7 +250,7 @@ HttpResponse FakeS3::Complete(const Request& request) {
   return {200, {}, "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>"};
 }
 
-HttpResponse FakeS3::DeleteMany(const Request& request) {
+http::Response FakeS3::DeleteMany(const Request& request) {
   pugi::xml_document document;
   if (request.Header("content-md5").empty() || !document.load_string(request.body.c_str()))
     return Refuse(400, "MalformedXML");
@@ -260,13 +260,13 @@ HttpResponse FakeS3::DeleteMany(const Request& request) {
   return {200, {}, "<DeleteResult></DeleteResult>"};
 }
 
-HttpResponse FakeS3::List(const Request& request) const {
+http::Response FakeS3::List(const Request& request) const {
   const std::string prefix = request.Query("prefix"), after = request.Query("continuation-token");
   std::string xml = "<ListBucketResult><EncodingType>url</EncodingType>", last;
   size_t num_keys = 0;
   auto it = after.empty() ? objects_.lower_bound(prefix) : objects_.upper_bound(after);
   for (; it != objects_.end() && it->first.starts_with(prefix) && num_keys < page_size_; ++it, ++num_keys) {
-    xml += "<Contents><Key>" + PercentEncode(it->first, SlashEncoding::kKeep) + "</Key><Size>" +
+    xml += "<Contents><Key>" + http::PercentEncode(it->first, http::SlashEncoding::kKeep) + "</Key><Size>" +
            std::to_string(it->second.bytes.size()) + "</Size></Contents>";
     last = it->first;
   }

@@ -5,15 +5,15 @@
 #include <string>
 
 #include "services/base/mutex.h"
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 #include "services/storage/s3/s3_client.h"
 
 namespace espalier::storage {
 
 // One bucket, "bucket", path-style, at http://s3.test, region us-east-1. Thread-safe.
-class FakeS3 final : public HttpTransport {
+class FakeS3 final : public http::Transport {
  public:
-  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override;
+  Result<http::Response> Send(const http::Request& request, const http::SendOptions& options) override;
 
   // Its own clock, and the only credentials that it accepts.
   void set_now(WallTime now);
@@ -37,16 +37,16 @@ class FakeS3 final : public HttpTransport {
     std::map<int, std::string> parts;
   };
   struct Request;
-  HttpResponse Serve(const HttpRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse Refuse(int status, const std::string& code) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response Serve(const http::Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response Refuse(int status, const std::string& code) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string FaultOfSignature(const Request& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse Get(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse Put(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse Delete(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse Post(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse Complete(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse DeleteMany(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  HttpResponse List(const Request& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response Get(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response Put(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response Delete(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response Post(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response Complete(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response DeleteMany(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  http::Response List(const Request& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   std::map<std::string, Object> objects_ ABSL_GUARDED_BY(mutex_);

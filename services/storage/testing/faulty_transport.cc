@@ -8,12 +8,12 @@ namespace {
 
 constexpr uint32_t kNumFaults = 10;
 
-HttpResponse Refusal(int status, const std::string& code) {
+http::Response Refusal(int status, const std::string& code) {
   return {status, {}, "<Error><Code>" + code + "</Code><Message>a bad day</Message></Error>"};
 }
 
 // What makes two requests the same: upload ids are given in the order in which uploads begin.
-std::string NameOf(const HttpRequest& request) {
+std::string NameOf(const http::Request& request) {
   std::string name = request.method + ' ' + request.url.substr(0, request.url.find("uploadId="));
   for (const auto& [header, value] : request.headers) {
     if (header == "range") name += ' ' + value;
@@ -33,7 +33,7 @@ int64_t FaultyTransport::num_faults() const {
   return num_faults_;
 }
 
-FaultyTransport::Fault FaultyTransport::NextFault(const HttpRequest& request) {
+FaultyTransport::Fault FaultyTransport::NextFault(const http::Request& request) {
   MutexLock lock(&mutex_);
   ++num_requests_;
   const std::string name = NameOf(request);
@@ -43,12 +43,12 @@ FaultyTransport::Fault FaultyTransport::NextFault(const HttpRequest& request) {
   return static_cast<Fault>(1 + BoundedDraw(words[1], kNumFaults));
 }
 
-Result<HttpResponse> FaultyTransport::Send(const HttpRequest& request, const SendOptions& options) {
+Result<http::Response> FaultyTransport::Send(const http::Request& request, const http::SendOptions& options) {
   const Fault fault = NextFault(request);
   switch (fault) {
     case Fault::kNone: return inner_.Send(request, options);
-    case Fault::kUnavailable: return HttpResponse{503};
-    case Fault::kTooMany: return HttpResponse{429, {{"retry-after", "1"}}};
+    case Fault::kUnavailable: return http::Response{503};
+    case Fault::kTooMany: return http::Response{429, {{"retry-after", "1"}}};
     case Fault::kSlowDown: return Refusal(503, "SlowDown");
     case Fault::kInternal: return Refusal(500, "InternalError");
     case Fault::kTimeoutBefore: return DeadlineExceeded("no answer");
@@ -59,7 +59,7 @@ Result<HttpResponse> FaultyTransport::Send(const HttpRequest& request, const Sen
     case Fault::kErrorInside: break;
   }
   // From here on the service does its work, and the answer is what suffers.
-  Result<HttpResponse> response = inner_.Send(request, options);
+  Result<http::Response> response = inner_.Send(request, options);
   if (fault == Fault::kTimeoutAfter) return DeadlineExceeded("no answer in time");
   const bool has_checksum = response.ok() && response->Header("x-amz-checksum-crc32") != nullptr;
   if (fault == Fault::kFlippedBit && has_checksum && !response->body.empty()) {

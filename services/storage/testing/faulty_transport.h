@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/base/mutex.h"
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 
 namespace espalier::storage {
 
@@ -13,11 +13,11 @@ namespace espalier::storage {
 // 503, 429, 500 or SlowDown; timed out, before or after the service has done its work; an answer that is reset, cut
 // short or has a bit flipped; an error as the body of a 200. Bits are flipped only where a checksum shows it: in whole
 // objects. Thread-safe.
-class FaultyTransport final : public HttpTransport {
+class FaultyTransport final : public http::Transport {
  public:
-  FaultyTransport(HttpTransport& inner, int percent, uint32_t seed) : inner_(inner), percent_(percent), seed_(seed) {}
+  FaultyTransport(http::Transport& inner, int percent, uint32_t seed) : inner_(inner), percent_(percent), seed_(seed) {}
 
-  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override;
+  Result<http::Response> Send(const http::Request& request, const http::SendOptions& options) override;
 
   int64_t num_requests() const;
   int64_t num_faults() const;
@@ -36,9 +36,9 @@ class FaultyTransport final : public HttpTransport {
     kFlippedBit,
     kErrorInside
   };
-  Fault NextFault(const HttpRequest& request);
+  Fault NextFault(const http::Request& request);
 
-  HttpTransport& inner_;  // outlives this
+  http::Transport& inner_;  // outlives this
   const int percent_;
   const uint32_t seed_;
   mutable Mutex mutex_;

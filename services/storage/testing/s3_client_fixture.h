@@ -38,21 +38,21 @@ class S3ClientTest : public ::testing::Test {
         service_, std::make_unique<NumberedCredentials>(is_renewable),
         S3ClientOptions{.clock = &clock_, .now = [this] { return now_; }, .jitter_seed = 7, .metrics = metrics_});
   }
-  static Result<HttpResponse> Send(S3Client& client, S3Call call = {}) {
+  static Result<http::Response> Send(S3Client& client, S3Call call = {}) {
     const S3Bucket bucket{.scheme = "http", .host = "s3.test", .path_prefix = "/b", .name = "b", .region = "us-east-1"};
     if (call.request.method.empty()) call.request = GetObjectRequest("k");
     call.doing = "reading s3://b/k";
     return client.Send(bucket, call);
   }
   Status Refused(S3Client& client) { return Send(client).status(); }
-  void AnswerError(int status, const std::string& code, HttpHeaders headers = {}) {
+  void AnswerError(int status, const std::string& code, http::Headers headers = {}) {
     service_->Answer(status, "<Error><Code>" + code + "</Code><Message>m</Message></Error>", std::move(headers));
   }
   size_t NumRequests() const { return service_->sent().size(); }
   // The next `num_requests` are taken, and nothing is said.
   void Hang(int num_requests) {
     for (int i = 0; i < num_requests; ++i) {
-      service_->Add([this](const SentRequest& request) -> Result<HttpResponse> {
+      service_->Add([this](const SentRequest& request) -> Result<http::Response> {
         clock_.Advance(std::min<std::chrono::nanoseconds>(request.stall_timeout, request.deadline->Remaining(clock_)));
         return DeadlineExceeded("too slow");
       });

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "services/base/clock.h"
-#include "services/storage/http/curl_transport.h"
+#include "services/http/curl_transport.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/s3_client.h"
 #include "services/storage/testing/free_port.h"
@@ -104,18 +104,18 @@ Status S3Server::StartOnce(const Prepare& prepare) {
 }
 
 Status S3Server::CreateBucket() const {
-  S3Client client(std::make_shared<CurlTransport>(), FixedCredentials(settings_.credentials));
+  S3Client client(std::make_shared<http::CurlTransport>(), FixedCredentials(settings_.credentials));
   ASSIGN_OR_RETURN(const S3Bucket bucket, MakeS3Bucket(bucket_, settings_));
   return client.Send(bucket, {.request = {.operation = "CreateBucket", .method = "PUT"}, .doing = "making the bucket"})
       .status();
 }
 
 Status S3Server::AwaitReady() const {
-  CurlTransport transport({.ca_file = settings_.ca_file});
+  http::CurlTransport transport({.ca_file = settings_.ca_file});
   const Deadline deadline = Deadline::After(kStartTime);
   while (!deadline.HasPassed()) {
     // Any answer is enough: requests without a signature may be refused.
-    const HttpRequest request{.method = "GET", .url = settings_.endpoint + "/", .proxy = ProxyUse::kNone};
+    const http::Request request{.method = "GET", .url = settings_.endpoint + "/", .proxy = http::ProxyUse::kNone};
     if (transport.Send(request, {.deadline = deadline}).ok()) return Status();
     if (process_->Poll()) return Unavailable("the service has ended: " + Log());
     Clock::Real().SleepFor(std::chrono::milliseconds(20));  // between looks at another process

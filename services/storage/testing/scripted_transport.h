@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "services/base/mutex.h"
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 
 namespace espalier::storage {
 
 // A request as it was sent, with its body.
 struct SentRequest {
   std::string method, url, body;
-  HttpHeaders headers;
-  ProxyUse proxy = ProxyUse::kEnvironment;
+  http::Headers headers;
+  http::ProxyUse proxy = http::ProxyUse::kEnvironment;
   std::optional<Deadline> deadline = {};
   std::chrono::seconds stall_timeout{0};
 
@@ -31,26 +31,26 @@ struct SentRequest {
 };
 
 // Gives the answers in their order, then fails with Internal("the script is over"). Thread-safe.
-class ScriptedTransport final : public HttpTransport {
+class ScriptedTransport final : public http::Transport {
  public:
-  using Step = std::function<Result<HttpResponse>(const SentRequest&)>;
+  using Step = std::function<Result<http::Response>(const SentRequest&)>;
 
   void Add(Step step) {
     MutexLock lock(&mutex_);
     steps_.push_back(std::move(step));
   }
-  void Answer(int status, std::string body = "", HttpHeaders headers = {}) {
-    Add([=](const SentRequest&) { return HttpResponse{status, headers, body}; });
+  void Answer(int status, std::string body = "", http::Headers headers = {}) {
+    Add([=](const SentRequest&) { return http::Response{status, headers, body}; });
   }
   void Fail(Status status) {
-    Add([=](const SentRequest&) -> Result<HttpResponse> { return status; });
+    Add([=](const SentRequest&) -> Result<http::Response> { return status; });
   }
   std::vector<SentRequest> sent() const {
     MutexLock lock(&mutex_);
     return sent_;
   }
 
-  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override {
+  Result<http::Response> Send(const http::Request& request, const http::SendOptions& options) override {
     Step step;
     SentRequest sent{request.method,   request.url,          "", request.headers, request.proxy,
                      options.deadline, options.stall_timeout};
@@ -62,13 +62,13 @@ class ScriptedTransport final : public HttpTransport {
       step = std::move(steps_.front());
       steps_.pop_front();
     }
-    Result<HttpResponse> response = step(sent);
+    Result<http::Response> response = step(sent);
     if (response.ok()) return Deliver(*std::move(response), options);
     return response;
   }
 
   // The answer with its body where `options` want it.
-  static Result<HttpResponse> Deliver(HttpResponse response, const SendOptions& options) {
+  static Result<http::Response> Deliver(http::Response response, const http::SendOptions& options) {
     const bool goes_into = options.into.data() != nullptr && response.status >= 200 && response.status < 300;
     if (response.body.size() > (goes_into ? options.into.size() : options.max_body_bytes)) {
       return Internal("the service answers with more bytes than were asked for");

@@ -1,9 +1,9 @@
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace espalier::storage {
+namespace espalier::http {
 namespace {
 
 bool IsAlnum(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
@@ -103,4 +103,4 @@ Result<std::string> PercentDecode(std::string_view text, PlusDecoding plus) {
   return decoded;
 }
 
-}  // namespace espalier::storage
+}  // namespace espalier::http

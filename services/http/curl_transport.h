@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "services/base/mutex.h"
-#include "services/storage/http/http_transport.h"
+#include "services/http/transport.h"
 
-namespace espalier::storage {
+namespace espalier::http {
 
 struct CurlOptions {
   std::string ca_file;  // PEM; empty: the system's
@@ -20,20 +20,20 @@ struct CurlOptions {
 };
 
 // Every call that runs has a connection of its own; the last one given back is the first taken again.
-class CurlTransport final : public HttpTransport {
+class CurlTransport final : public Transport {
  public:
   explicit CurlTransport(CurlOptions options = {});
   ~CurlTransport() override;
   CurlTransport(const CurlTransport&) = delete;
   CurlTransport& operator=(const CurlTransport&) = delete;
 
-  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override;
+  Result<Response> Send(const Request& request, const SendOptions& options) override;
 
  private:
   class Handle;  // an easy handle, with its connection
   std::unique_ptr<Handle> TakeHandle();
   void GiveBack(std::unique_ptr<Handle> handle);
-  Status ExplainEmptyReply(Status status, const HttpRequest& request, const SendOptions& options);
+  Status ExplainEmptyReply(Status status, const Request& request, const SendOptions& options);
 
   const CurlOptions options_;
   Mutex mutex_;
@@ -41,4 +41,4 @@ class CurlTransport final : public HttpTransport {
   std::set<std::string> answered_origins_ ABSL_GUARDED_BY(mutex_);  // that have answered at least once
 };
 
-}  // namespace espalier::storage
+}  // namespace espalier::http

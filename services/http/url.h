@@ -6,7 +6,7 @@
 
 #include "services/base/status.h"
 
-namespace espalier::storage {
+namespace espalier::http {
 
 struct Url {
   std::string scheme;     // "http" or "https"
@@ -29,4 +29,4 @@ enum class PlusDecoding { kKeep, kSpace };
 // The inverse. InvalidArgument for a '%' without two hexadecimal digits.
 Result<std::string> PercentDecode(std::string_view text, PlusDecoding plus);
 
-}  // namespace espalier::storage
+}  // namespace espalier::http

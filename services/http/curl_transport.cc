@@ -1,4 +1,4 @@
-#include "services/storage/http/curl_transport.h"
+#include "services/http/curl_transport.h"
 
 #include <curl/curl.h>
 
@@ -7,9 +7,9 @@
 
 #include "services/base/ascii.h"
 #include "services/base/check.h"
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 
-namespace espalier::storage {
+namespace espalier::http {
 namespace {
 
 using std::chrono::milliseconds;
@@ -20,9 +20,9 @@ constexpr long kLowSpeedBytesPerSecond = 32 * 1024;  // NOLINT
 
 // One exchange while curl calls back.
 struct Exchange {
-  const HttpRequest& request;
+  const Request& request;
   const SendOptions& options;
-  HttpResponse response;
+  Response response;
   size_t body_sent = 0;
   size_t header_bytes = 0;
   bool has_overflown = false;
@@ -67,7 +67,7 @@ struct Receiver {
 
 size_t OnBody(char* bytes, size_t one, size_t count, void* user) {
   Receiver& receiver = *static_cast<Receiver*>(user);
-  HttpResponse& response = receiver.exchange.response;
+  Response& response = receiver.exchange.response;
   const SendOptions& options = receiver.exchange.options;
   const size_t size_bytes = one * count;
   const bool goes_into = options.into.data() != nullptr && IsSuccess(receiver.easy);
@@ -107,7 +107,7 @@ int OnSeek(void* user, curl_off_t offset, int origin) {
 
 class HeaderList {
  public:
-  explicit HeaderList(const HttpHeaders& headers) {
+  explicit HeaderList(const Headers& headers) {
     // An empty value needs ';' to be sent at all.
     for (const auto& [name, value] : headers) Append(value.empty() ? name + ";" : name + ": " + value);
     Append("Expect:");  // no waiting for "100 Continue": a round trip for each part
@@ -132,7 +132,7 @@ void Set(CURL* easy, CURLoption option, T value) {
   ESPALIER_CHECK(code == CURLE_OK) << "curl option " << option << ": " << curl_easy_strerror(code);
 }
 
-void SetMethod(CURL* easy, const HttpRequest& request) {
+void SetMethod(CURL* easy, const Request& request) {
   if (request.method == "HEAD") {
     Set(easy, CURLOPT_NOBODY, 1L);
   } else if (request.method == "GET") {
@@ -189,7 +189,7 @@ Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& 
 }
 
 // "http://s3.example.com:9000" of a request that was sent, so that its URL is valid.
-std::string OriginOf(const HttpRequest& request) {
+std::string OriginOf(const Request& request) {
   const Result<Url> url = ParseUrl(request.url);
   return url.ok() ? url->Origin() : "";
 }
@@ -208,7 +208,7 @@ class CurlTransport::Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  Result<HttpResponse> Perform(const HttpRequest& request, const SendOptions& options, const CurlOptions& settings) {
+  Result<Response> Perform(const Request& request, const SendOptions& options, const CurlOptions& settings) {
     ASSIGN_OR_RETURN(const Url url, ParseUrl(request.url));
     curl_easy_reset(easy_);  // keeps the connection and the TLS session
     Exchange exchange{.request = request, .options = options};
@@ -238,7 +238,7 @@ class CurlTransport::Handle {
   }
 
   // Whether the port of an http:// URL speaks TLS, whatever its certificate. Sends nothing after the handshake.
-  bool CompletesTlsHandshake(const HttpRequest& request, const CurlOptions& settings, milliseconds time_left) {
+  bool CompletesTlsHandshake(const Request& request, const CurlOptions& settings, milliseconds time_left) {
     const std::string url = "https" + request.url.substr(std::string_view("http").size());
     const auto limit = std::min(settings.connect_timeout, time_left);
     const long timeout = static_cast<long>(std::max(limit.count(), milliseconds::rep{1}));  // NOLINT: curl's type
@@ -252,7 +252,7 @@ class CurlTransport::Handle {
   }
 
  private:
-  void SetTransport(const HttpRequest& request, const CurlOptions& settings) {
+  void SetTransport(const Request& request, const CurlOptions& settings) {
     Set(easy_, CURLOPT_NOSIGNAL, 1L);
     Set(easy_, CURLOPT_PATH_AS_IS, 1L);  // the signature covers the path as it is
     Set(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // NOLINT
@@ -284,10 +284,10 @@ void CurlTransport::GiveBack(std::unique_ptr<Handle> handle) {
   if (idle_.size() < options_.max_idle_connections) idle_.push_back(std::move(handle));
 }
 
-Result<HttpResponse> CurlTransport::Send(const HttpRequest& request, const SendOptions& options) {
+Result<Response> CurlTransport::Send(const Request& request, const SendOptions& options) {
   if (options.deadline.HasPassed()) return DeadlineExceeded("no time is left to send a request");
   std::unique_ptr<Handle> handle = TakeHandle();
-  Result<HttpResponse> response = handle->Perform(request, options, options_);
+  Result<Response> response = handle->Perform(request, options, options_);
   // One that failed has no connection worth keeping, and may take no options any more: after a name that could not be
   // resolved, libcurl 7.88 refuses CURLOPT_BUFFERSIZE until it is made anew.
   if (!response.ok()) return ExplainEmptyReply(std::move(response).status(), request, options);
@@ -301,7 +301,7 @@ Result<HttpResponse> CurlTransport::Send(const HttpRequest& request, const SendO
 
 // A TLS port may close the connection at a plain request without a word, which looks like a failing server. Before the
 // first answer of the server a handshake tells the two apart.
-Status CurlTransport::ExplainEmptyReply(Status status, const HttpRequest& request, const SendOptions& options) {
+Status CurlTransport::ExplainEmptyReply(Status status, const Request& request, const SendOptions& options) {
   const bool is_empty = status.message().find(curl_easy_strerror(CURLE_GOT_NOTHING)) != std::string::npos ||
                         status.message().find("Empty reply") != std::string::npos;
   if (!is_empty || !request.url.starts_with("http://")) return status;
@@ -314,4 +314,4 @@ Status CurlTransport::ExplainEmptyReply(Status status, const HttpRequest& reques
   return FailedPrecondition(status.message() + "; the port expects https://: use that in the endpoint");
 }
 
-}  // namespace espalier::storage
+}  // namespace espalier::http

@@ -13,23 +13,23 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 
-namespace espalier::storage {
+namespace espalier::http {
 
-using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+using Headers = std::vector<std::pair<std::string, std::string>>;
 
 enum class ProxyUse { kEnvironment, kNone };  // https_proxy, http_proxy, no_proxy | always directly
 
-struct HttpRequest {
+struct Request {
   std::string method;               // "GET"
   std::string url;                  // "https://host:9000/path?query", percent-encoded as it is sent
-  HttpHeaders headers;              // may hold secrets: never logged
+  Headers headers;                  // may hold secrets: never logged
   std::span<const std::byte> body;  // outlives the exchange
   ProxyUse proxy = ProxyUse::kEnvironment;
 };
 
-struct HttpResponse {
+struct Response {
   int status = 0;
-  HttpHeaders headers;    // names in lower case
+  Headers headers;        // names in lower case
   std::string body;       // empty where it went to SendOptions::into
   size_t bytes_into = 0;  // of SendOptions::into that were written
   std::string method;     // of the request, where the sender has set it
@@ -42,27 +42,27 @@ struct SendOptions {
   Deadline deadline;
   // Less than 32 KiB/s on average for so long, in either direction: the exchange fails.
   std::chrono::seconds stall_timeout{15};
-  size_t max_body_bytes = size_t{1} << 20;  // of HttpResponse::body
-  // Where the body of a 2xx answer goes; null data: to HttpResponse::body. Outlives the exchange. On an error its
+  size_t max_body_bytes = size_t{1} << 20;  // of Response::body
+  // Where the body of a 2xx answer goes; null data: to Response::body. Outlives the exchange. On an error its
   // contents are unspecified.
   std::span<std::byte> into;
 };
 
 // Thread-safe.
-class HttpTransport {
+class Transport {
  public:
-  virtual ~HttpTransport() = default;
+  virtual ~Transport() = default;
   // The complete answer, whatever its status. Errors: Unavailable (no connection, reset, cut short),
   // DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted; http:// to a port of TLS, or the
   // reverse), Internal (more bytes than there is room for). Messages name the host, nothing else of the request.
-  virtual Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) = 0;
+  virtual Result<Response> Send(const Request& request, const SendOptions& options) = 0;
 };
 
-inline const std::string* HttpResponse::Header(std::string_view name) const {
+inline const std::string* Response::Header(std::string_view name) const {
   for (const auto& [header, value] : headers) {
     if (header == name) return &value;
   }
   return nullptr;
 }
 
-}  // namespace espalier::storage
+}  // namespace espalier::http

@@ -1,5 +1,5 @@
 // The transport against a peer that misbehaves byte by byte.
-#include "services/storage/http/curl_transport.h"
+#include "services/http/curl_transport.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "services/base/check.h"
-#include "services/storage/http/url.h"
+#include "services/http/url.h"
 
-namespace espalier::storage {
+namespace espalier::http {
 namespace {
 
 using std::chrono::seconds;
@@ -96,7 +96,7 @@ class Peer {
 };
 
 SendOptions Within(seconds time) { return {.deadline = Deadline::After(time)}; }
-HttpRequest GetFrom(const Peer& peer) {
+Request GetFrom(const Peer& peer) {
   return {.method = "GET", .url = peer.origin() + "/x?a=b", .proxy = ProxyUse::kNone};
 }
 Status Failure(const Peer& peer, SendOptions options = Within(seconds(30))) {
@@ -108,7 +108,7 @@ TEST(CurlTransportTest, KeepsItsConnection) {
   const Peer peer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Two:  b \r\n\r\nhi", Ending::kKeepOpen);
   CurlTransport transport;
   for (int i = 0; i < 5; ++i) {
-    const Result<HttpResponse> response = transport.Send(GetFrom(peer), Within(seconds(30)));
+    const Result<Response> response = transport.Send(GetFrom(peer), Within(seconds(30)));
     ASSERT_TRUE(response.ok()) << response.status().ToString();
     EXPECT_EQ(response->status, 200);
     EXPECT_EQ(response->body, "hi");
@@ -122,7 +122,7 @@ TEST(CurlTransportTest, ConnectsAgainWhereTheConnectionIsGone) {
   const Peer peer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", Ending::kClose);
   CurlTransport transport;
   const std::string body = "some bytes";
-  HttpRequest put = GetFrom(peer);
+  Request put = GetFrom(peer);
   put.method = "PUT";
   put.body = std::as_bytes(std::span(body));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(transport.Send(put, Within(seconds(30))).ok());
@@ -196,7 +196,7 @@ TEST(CurlTransportTest, RefusesWhatIsNoHttp) {
 TEST(CurlTransportTest, KnowsAPortWithoutTls) {
   const Peer peer("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", Ending::kClose);
   CurlTransport transport;
-  HttpRequest request = GetFrom(peer);
+  Request request = GetFrom(peer);
   request.url.insert(4, "s");
   const Status status = transport.Send(request, Within(seconds(30))).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
@@ -218,7 +218,7 @@ TEST(CurlTransportTest, CannotReachANobody) {
     const Peer gone("", Ending::kClose);
     origin = gone.origin();
   }
-  const HttpRequest request{.method = "GET", .url = origin + "/", .proxy = ProxyUse::kNone};
+  const Request request{.method = "GET", .url = origin + "/", .proxy = ProxyUse::kNone};
   EXPECT_EQ(transport.Send(request, Within(seconds(30))).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(transport.Send({.method = "GET", .url = "file:///etc/passwd"}, Within(seconds(30))).status().code(),
             StatusCode::kInvalidArgument);
@@ -227,7 +227,7 @@ TEST(CurlTransportTest, CannotReachANobody) {
 TEST(CurlTransportTest, SaysEachTimeThatANameCannotBeResolved) {
   CurlTransport transport;
   const std::string host(64, 'x');  // longer than a label may be: nobody is asked
-  const HttpRequest request{.method = "GET", .url = "http://" + host + "/", .proxy = ProxyUse::kNone};
+  const Request request{.method = "GET", .url = "http://" + host + "/", .proxy = ProxyUse::kNone};
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Status status = transport.Send(request, Within(seconds(30))).status();
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
@@ -257,4 +257,4 @@ TEST(UrlTest, EncodesAndDecodes) {
 }
 
 }  // namespace
-}  // namespace espalier::storage
+}  // namespace espalier::http
