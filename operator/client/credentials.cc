@@ -4,7 +4,7 @@
 #include "operator/client/bearer_token.h"
 #include "operator/client/certificate_pair.h"
 #include "operator/client/connection.h"
-#include "operator/client/small_file.h"
+#include "services/base/file.h"
 #include "services/base/mutex.h"
 
 namespace espalier::ctl::client {
@@ -67,15 +67,15 @@ class ReadFromFiles final : public CredentialsSource {
 };
 
 Result<Credentials> ReadToken(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxFileBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFileBytes, FileKinds::kRegular));
   Credentials credentials;
   ASSIGN_OR_RETURN(credentials.bearer_token, ParseBearerToken(text).While(path));
   return credentials;
 }
 
 Result<Credentials> ReadCertificate(const std::string& certificate_path, const std::string& key_path) {
-  ASSIGN_OR_RETURN(std::string certificate, ReadSmallFile(certificate_path, kMaxFileBytes));
-  ASSIGN_OR_RETURN(std::string key, ReadSmallFile(key_path, kMaxFileBytes));
+  ASSIGN_OR_RETURN(std::string certificate, ReadFile(certificate_path, kMaxFileBytes, FileKinds::kRegular));
+  ASSIGN_OR_RETURN(std::string key, ReadFile(key_path, kMaxFileBytes, FileKinds::kRegular));
   RETURN_IF_ERROR(CheckCertificatePair(certificate, key).While(certificate_path + " and " + key_path));
   return Credentials{.client_certificate_pem = std::move(certificate), .client_key_pem = Secret(std::move(key))};
 }

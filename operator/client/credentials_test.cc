@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -8,7 +7,7 @@
 #include "operator/client/bearer_token.h"
 #include "operator/client/certificate_pair.h"
 #include "operator/client/connection.h"
-#include "operator/client/small_file.h"
+#include "services/base/file.h"
 #include "services/base/testing/fake_clock.h"
 #include "services/base/testing/soon.h"
 #include "services/storage/testing/temporary_folder.h"
@@ -23,7 +22,7 @@ using ::testing::Not;
 
 const std::string kTestData = std::string(ESPALIER_SOURCE_DIR) + "/operator/client/testdata/";
 
-std::string TestFile(const std::string& name) { return *ReadSmallFile(kTestData + name, 1 << 20); }
+std::string TestFile(const std::string& name) { return *ReadFile(kTestData + name, 1 << 20, FileKinds::kRegular); }
 
 class CredentialFilesTest : public ::testing::Test {
  protected:
@@ -76,7 +75,7 @@ TEST_F(CredentialFilesTest, KeepsTheOldTokenWhileTheFileCannotBeRead) {
 
 TEST_F(CredentialFilesTest, HasNothingToKeepAtFirst) {
   const auto source = TokenFile(Path("token"), clock_);
-  EXPECT_EQ(Token(*source), "NOT_FOUND: reading " + Path("token") + ": No such file or directory");
+  EXPECT_EQ(Token(*source), "NOT_FOUND: opening " + Path("token") + ": No such file or directory");
   Write("token", "two words");
   EXPECT_EQ(Token(*source),
             "INVALID_ARGUMENT: " + Path("token") + ": a token with white space or control characters in it");
@@ -98,15 +97,6 @@ TEST_F(CredentialFilesTest, KeepsTheOldCertificateUntilTheNewPairIsWhole) {
   EXPECT_TRUE(SameCertificate(*first, *second));
   const Result<Credentials> fresh = CertificateFiles(Path("crt"), Path("key"), clock_)->Get(Soon());
   EXPECT_THAT(fresh.status().message(), HasSubstr("the private key is not that of the certificate"));
-}
-
-TEST_F(CredentialFilesTest, ReadsOnlyRegularFilesOfABoundedSize) {
-  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(ReadSmallFile(Path("pipe"), 10).status().code(), StatusCode::kInvalidArgument) << "at once";
-  EXPECT_EQ(ReadSmallFile("/dev/zero", 10).status().code(), StatusCode::kInvalidArgument);
-  Write("long", "12345678901");
-  EXPECT_EQ(ReadSmallFile(Path("long"), 10).status().code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(*ReadSmallFile(Path("long"), 11), "12345678901");
 }
 
 TEST(CredentialsTest, CombinesTokenAndCertificate) {

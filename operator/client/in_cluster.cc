@@ -2,8 +2,8 @@
 
 #include "operator/client/certificate_pair.h"
 #include "operator/client/server_url.h"
-#include "operator/client/small_file.h"
 #include "services/base/environment.h"
+#include "services/base/file.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -37,11 +37,12 @@ Result<Connection> InClusterConnection(const std::map<std::string, std::string>&
   if (!now.ok()) return now.status();
 
   connection.ca_file = folder + "/ca.crt";
-  ASSIGN_OR_RETURN(const std::string authorities, ReadSmallFile(connection.ca_file, kMaxAccountFileBytes));
+  ASSIGN_OR_RETURN(const std::string authorities,
+                   ReadFile(connection.ca_file, kMaxAccountFileBytes, FileKinds::kRegular));
   RETURN_IF_ERROR(CheckAuthorities(authorities).While(connection.ca_file));
 
   // Optional: a hand-made mount may lack it.
-  const Result<std::string> name_space = ReadSmallFile(folder + "/namespace", kMaxAccountFileBytes);
+  const Result<std::string> name_space = ReadFile(folder + "/namespace", kMaxAccountFileBytes, FileKinds::kRegular);
   if (name_space.ok()) connection.name_space = name_space->substr(0, name_space->find_last_not_of(" \r\n\t") + 1);
   return connection;
 }

@@ -8,10 +8,10 @@
 #include "operator/client/exec_plugin.h"
 #include "operator/client/kube_config_file.h"
 #include "operator/client/server_url.h"
-#include "operator/client/small_file.h"
 #include "operator/client/yaml_json.h"
 #include "services/base/base64.h"
 #include "services/base/environment.h"
+#include "services/base/file.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -27,7 +27,7 @@ Result<KubeConfigFile> ReadAndMerge(const std::vector<std::string>& paths) {
   bool has_any = false;
   std::string missing;
   for (const std::string& path : paths) {
-    const Result<std::string> text = ReadSmallFile(path, kMaxYamlBytes);
+    const Result<std::string> text = ReadFile(path, kMaxYamlBytes, FileKinds::kRegular);
     if (text.status().code() == StatusCode::kNotFound) {
       missing += (missing.empty() ? "" : ", ") + path;
       continue;
@@ -59,7 +59,7 @@ Status ResolveAuthorities(const KubeCluster& cluster, Connection* connection) {
   if (!connection->ca_pem.empty()) return CheckAuthorities(connection->ca_pem).While("certificate-authority-data");
   if (connection->ca_file.empty()) return {};
   ASSIGN_OR_RETURN(const std::string pem,
-                   ReadSmallFile(connection->ca_file, kMaxPemBytes).While("certificate-authority"));
+                   ReadFile(connection->ca_file, kMaxPemBytes, FileKinds::kRegular).While("certificate-authority"));
   return CheckAuthorities(pem).While("certificate-authority " + connection->ca_file);
 }
 
@@ -93,10 +93,11 @@ Result<std::shared_ptr<CredentialsSource>> CertificateOf(const KubeUser& user) {
   } else {
     Credentials fixed{.client_certificate_pem = user.certificate_pem, .client_key_pem = user.key_pem};
     if (user.certificate_pem.empty()) {
-      ASSIGN_OR_RETURN(fixed.client_certificate_pem, ReadSmallFile(user.certificate_file, kMaxPemBytes));
+      ASSIGN_OR_RETURN(fixed.client_certificate_pem,
+                       ReadFile(user.certificate_file, kMaxPemBytes, FileKinds::kRegular));
     }
     if (user.key_pem.empty()) {
-      ASSIGN_OR_RETURN(std::string key, ReadSmallFile(user.key_file, kMaxPemBytes));
+      ASSIGN_OR_RETURN(std::string key, ReadFile(user.key_file, kMaxPemBytes, FileKinds::kRegular));
       fixed.client_key_pem = Secret(std::move(key));
     }
     RETURN_IF_ERROR(CheckCertificatePair(fixed.client_certificate_pem, fixed.client_key_pem.Reveal())
@@ -122,7 +123,7 @@ Result<std::shared_ptr<CredentialsSource>> TokenOf(const KubeUser& user) {
 Result<Json> ClusterInfo(const KubeCluster& cluster) {
   std::string ca_pem = cluster.ca_pem;
   if (ca_pem.empty() && !cluster.ca_file.empty()) {
-    ASSIGN_OR_RETURN(ca_pem, ReadSmallFile(cluster.ca_file, kMaxPemBytes));
+    ASSIGN_OR_RETURN(ca_pem, ReadFile(cluster.ca_file, kMaxPemBytes, FileKinds::kRegular));
   }
   Json info = {{"server", cluster.server}};
   if (!cluster.tls_server_name.empty()) info["tls-server-name"] = cluster.tls_server_name;

@@ -2,8 +2,8 @@
 
 #include "operator/client/in_cluster.h"
 #include "operator/client/kube_config.h"
-#include "operator/client/small_file.h"
 #include "operator/client/yaml_json.h"
+#include "services/base/file.h"
 #include "services/job/check_uris.h"
 #include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"
@@ -187,7 +187,7 @@ Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags) {
   if (flags.job_defaults.empty()) return resources::JobDefaults();
   const std::string doing = "--job-defaults " + flags.job_defaults;
   ASSIGN_OR_RETURN(const std::string text,
-                   client::ReadSmallFile(flags.job_defaults, client::kMaxYamlBytes).While(doing));
+                   ReadFile(flags.job_defaults, client::kMaxYamlBytes, FileKinds::kRegular).While(doing));
   ASSIGN_OR_RETURN(const kube::Json document, client::ParseYamlOrJson(text).While(doing));
   ASSIGN_OR_RETURN(resources::JobDefaults defaults, resources::ParseJobDefaults(document).While(doing));
   return defaults;

@@ -13,10 +13,11 @@
 namespace espalier {
 namespace {
 
-Result<std::string> ReadToEnd(int descriptor, const std::string& path, size_t max_bytes) {
+Result<std::string> ReadToEnd(int descriptor, const std::string& path, size_t max_bytes, FileKinds kinds) {
   struct stat state {};
   if (fstat(descriptor, &state) != 0) return FromErrno(errno, "reading " + path);
   if (S_ISDIR(state.st_mode)) return InvalidArgument(path + " is a folder: expected a file");
+  if (kinds == FileKinds::kRegular && !S_ISREG(state.st_mode)) return InvalidArgument(path + " is not a regular file");
   std::string text;
   std::array<char, 16384> buffer;
   for (;;) {
@@ -33,14 +34,16 @@ Result<std::string> ReadToEnd(int descriptor, const std::string& path, size_t ma
 
 }  // namespace
 
-Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
+Result<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKinds kinds) {
+  // Opening a pipe would wait for its writer.
+  const int waits = kinds == FileKinds::kRegular ? O_NONBLOCK : 0;
   int number = -1;
   do {
-    number = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    number = open(path.c_str(), O_RDONLY | O_CLOEXEC | waits);
   } while (number < 0 && errno == EINTR);
   const Descriptor file(number);
   if (!file.is_open()) return FromErrno(errno, "opening " + path);
-  return ReadToEnd(file.get(), path, max_bytes);
+  return ReadToEnd(file.get(), path, max_bytes, kinds);
 }
 
 }  // namespace espalier

@@ -8,8 +8,13 @@
 
 namespace espalier {
 
-// All of the file, or of what comes through a pipe until its end. NotFound where there is none; InvalidArgument for a
-// folder, and for more than `max_bytes`. Errors name the path.
-Result<std::string> ReadFile(const std::string& path, size_t max_bytes);
+enum class FileKinds {
+  kAny,      // pipes too, until their end, which may never come
+  kRegular,  // others are refused at once
+};
+
+// All of the file. NotFound where there is none; InvalidArgument for a folder, for what `kinds` excludes, and for more
+// than `max_bytes`. Errors name the path.
+Result<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKinds kinds = FileKinds::kAny);
 
 }  // namespace espalier

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -66,6 +67,15 @@ TEST_F(ReadFileTest, ReadsWhatComesThroughAPipe) {
   close(ends[0]);
   ASSERT_TRUE(text.ok()) << text.status().ToString();
   EXPECT_EQ(*text, "spec: {}");
+}
+
+TEST_F(ReadFileTest, RefusesOtherKindsAtOnceWhereARegularFileIsMeant) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  for (const std::string& path : {path_, std::string("/dev/zero")}) {
+    const Status status = ReadFile(path, 10, FileKinds::kRegular).status();
+    EXPECT_EQ(status.message(), path + " is not a regular file");
+  }
+  unlink(path_.c_str());
 }
 
 }  // namespace

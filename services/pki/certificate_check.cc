@@ -1,25 +1,16 @@
 #include <openssl/x509v3.h>
 
 #include <cerrno>
-#include <fstream>
 #include <iterator>
 
+#include "services/base/file.h"
 #include "services/pki/certificates.h"
 #include "services/pki/openssl_handles.h"
 
 namespace espalier::pki {
 namespace {
 
-constexpr std::streamsize kMostBytes = std::streamsize{1} << 20;
-
-Result<std::string> ReadPem(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FromErrno(errno, "reading " + path);
-  std::string text(static_cast<size_t>(kMostBytes), '\0');
-  file.read(text.data(), kMostBytes);
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
+constexpr size_t kMaxPemBytes = size_t{1} << 20;
 
 Status CheckChain(const std::vector<CertificateHandle>& chain, const std::vector<CertificateHandle>& authorities,
                   int purpose) {
@@ -41,9 +32,9 @@ Status CheckChain(const std::vector<CertificateHandle>& chain, const std::vector
 
 Status CheckCertificateFiles(const std::string& ca_file, const std::string& certificate_file,
                              const std::string& key_file, const PeerIdentity& identity) {
-  ASSIGN_OR_RETURN(const std::string ca_pem, ReadPem(ca_file));
-  ASSIGN_OR_RETURN(const std::string certificate_pem, ReadPem(certificate_file));
-  ASSIGN_OR_RETURN(const std::string key_pem, ReadPem(key_file));
+  ASSIGN_OR_RETURN(const std::string ca_pem, ReadFile(ca_file, kMaxPemBytes));
+  ASSIGN_OR_RETURN(const std::string certificate_pem, ReadFile(certificate_file, kMaxPemBytes));
+  ASSIGN_OR_RETURN(const std::string key_pem, ReadFile(key_file, kMaxPemBytes));
   const std::vector<CertificateHandle> authorities = ReadCertificates(ca_pem);
   if (authorities.empty()) return InvalidArgument(ca_file + ": expected certificates in PEM");
   const std::vector<CertificateHandle> chain = ReadCertificates(certificate_pem);

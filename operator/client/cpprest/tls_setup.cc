@@ -5,14 +5,17 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "services/base/file.h"
+
 namespace espalier::ctl::client {
 namespace {
+
+constexpr size_t kMaxAuthorityBytes = size_t{4} << 20;
 
 template <auto Free>
 struct Freer {
@@ -40,12 +43,6 @@ std::vector<X509Ptr> ParseCertificates(const std::string& pem) {
   return certificates;
 }
 
-std::optional<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 Status TrustPem(X509_STORE* store, const std::string& pem, const std::string& where) {
   const std::vector<X509Ptr> authorities = ParseCertificates(pem);
   if (authorities.empty()) return FailedPrecondition("no certificate of an authority in " + where);
@@ -60,8 +57,8 @@ Status TrustAuthorities(SSL_CTX* context, const TlsSettings& settings) {
   SSL_CTX_set_cert_store(context, store);  // owns it; what the library had loaded is gone
   if (!settings.ca_pem.empty()) return TrustPem(store, settings.ca_pem, "the cluster's certificate-authority-data");
   if (!settings.ca_file.empty()) {
-    const std::optional<std::string> pem = ReadFile(settings.ca_file);
-    if (!pem) return FailedPrecondition("cannot read the authority file " + settings.ca_file);
+    const Result<std::string> pem = ReadFile(settings.ca_file, kMaxAuthorityBytes, FileKinds::kRegular);
+    if (!pem.ok()) return FailedPrecondition("the authority file: " + pem.status().message());
     return TrustPem(store, *pem, settings.ca_file);
   }
   if (!settings.system.file.empty()) X509_STORE_load_file(store, settings.system.file.c_str());

@@ -12,11 +12,12 @@
 #include <sstream>
 
 #include "services/base/byte_order_mark.h"
+#include "services/base/file.h"
 
 namespace espalier::launch {
 namespace {
 
-constexpr std::streamsize kMostFileBytes = 1 << 20;
+constexpr size_t kMostFileBytes = 1 << 20;
 constexpr size_t kMostHosts = 1024;
 constexpr size_t kMostNameBytes = 255;
 
@@ -74,13 +75,7 @@ Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::st
 }
 
 Result<std::vector<Host>> ReadHostsFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FromErrno(errno, "opening the hosts file " + path);
-  std::string text(static_cast<size_t>(kMostFileBytes) + 1, '\0');
-  file.read(text.data(), kMostFileBytes + 1);
-  if (file.bad()) return FromErrno(errno, "reading the hosts file " + path);
-  if (file.gcount() > kMostFileBytes) return InvalidArgument(path + " is larger than 1 MiB: not a hosts file");
-  text.resize(static_cast<size_t>(file.gcount()));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostFileBytes).While("the hosts file"));
   return ParseHosts(path, text);
 }
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "services/base/file.h"
 #include "services/format/source/chunk_join.h"
 #include "services/format/source/chunked_metadata.h"
 #include "services/format/source/source_name.h"
@@ -16,19 +15,7 @@ using graph::EdgeSet;
 using graph::NodeSet;
 using graph::SourceGraph;
 
-constexpr uintmax_t kMaxMetadataBytes = 64 << 20;
-
-Result<std::string> ReadMetadataText(const std::string& path) {
-  std::error_code error;
-  const uintmax_t size_bytes = std::filesystem::file_size(path, error);
-  if (error) return NotFound("opening " + path + ": " + error.message());
-  if (size_bytes > kMaxMetadataBytes) return InvalidArgument(path + " has more than 64 MiB");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Unavailable("reading " + path);
-  return std::move(text).str();
-}
+constexpr size_t kMaxMetadataBytes = 64 << 20;
 
 Result<graph::GraphSchema> SchemaOf(const ChunkedMetadata& metadata) {
   std::vector<std::string> node_types;
@@ -162,7 +149,7 @@ Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReadin
 
 Result<SourceGraph> ReadChunked(const SourceReadOptions& options, const std::string& scratch_folder) {
   const std::string& directory = options.path;
-  ASSIGN_OR_RETURN(const std::string text, ReadMetadataText(directory + "/" + kChunkedMetadataFile));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(directory + "/" + kChunkedMetadataFile, kMaxMetadataBytes));
   ASSIGN_OR_RETURN(const ChunkedMetadata metadata, ParseChunkedMetadata(text).While("reading " + directory));
   const ChunkReading reading{
       .directory = directory, .threads = options.threads, .scratch_folder = scratch_folder, .labels = options.labels};
@@ -170,7 +157,7 @@ Result<SourceGraph> ReadChunked(const SourceReadOptions& options, const std::str
 }
 
 bool ChunkedNumbersEdges(const std::string& directory) {
-  const Result<std::string> text = ReadMetadataText(directory + "/" + kChunkedMetadataFile);
+  const Result<std::string> text = ReadFile(directory + "/" + kChunkedMetadataFile, kMaxMetadataBytes);
   if (!text.ok()) return false;
   const Result<ChunkedMetadata> metadata = ParseChunkedMetadata(*text);
   if (!metadata.ok()) return false;

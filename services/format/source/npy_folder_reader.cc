@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <span>
-#include <sstream>
 
+#include "services/base/file.h"
 #include "services/format/source/edge_index.h"
 #include "services/format/source/graph_description.h"
 #include "services/format/source/npy_file.h"
@@ -22,24 +21,12 @@ using graph::NodeSet;
 using graph::NodeSplit;
 using graph::SourceGraph;
 
-constexpr uintmax_t kMaxDescriptionBytes = 16 << 20;
+constexpr size_t kMaxDescriptionBytes = 16 << 20;
 
 struct FolderReading {
   std::string directory;
   std::string scratch_folder;  // of what cannot be mapped where it is; empty: memory
 };
-
-Result<std::string> ReadText(const std::string& path) {
-  std::error_code error;
-  const uintmax_t size_bytes = fs::file_size(path, error);
-  if (error) return NotFound("opening " + path + ": " + error.message());
-  if (size_bytes > kMaxDescriptionBytes) return InvalidArgument(path + " has more than 16 MiB");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Unavailable("reading " + path);
-  return std::move(text).str();
-}
 
 // "graph.yaml:12": where a file was asked for.
 std::string At(int line) { return std::string(kDescriptionFile) + ":" + std::to_string(line); }
@@ -308,14 +295,14 @@ Result<SourceGraph> ReadDescribed(const FolderReading& folder, const GraphDescri
 
 Result<SourceGraph> ReadNpyFolder(const std::string& directory, const std::string& scratch_folder) {
   const std::string path = directory + "/" + kDescriptionFile;
-  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxDescriptionBytes));
   ASSIGN_OR_RETURN(GraphDescription description, ParseGraphDescription(text).While(path));
   if (description.name.empty()) description.name = SourceName(directory);
   return ReadDescribed({directory, scratch_folder}, description).While("reading " + directory);
 }
 
 bool NpyFolderNumbersEdges(const std::string& directory) {
-  const Result<std::string> text = ReadText(directory + "/" + kDescriptionFile);
+  const Result<std::string> text = ReadFile(directory + "/" + kDescriptionFile, kMaxDescriptionBytes);
   if (!text.ok()) return false;
   const Result<GraphDescription> description = ParseGraphDescription(*text);
   if (!description.ok()) return false;

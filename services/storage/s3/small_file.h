@@ -8,7 +8,7 @@
 namespace espalier::storage {
 
 // All of it, without spaces and line breaks at the end. Errors name the path: NotFound, PermissionDenied,
-// FailedPrecondition (empty, or longer than 1 MiB).
+// InvalidArgument (longer than 1 MiB), FailedPrecondition (empty).
 Result<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace espalier::storage
