@@ -20,7 +20,7 @@ PYTHON = re.compile(r"add_test\(NAME ([\w.]+)\s+COMMAND [^()]*?\$\{CMAKE_CURRENT
 @functools.cache
 def tests_of_the_code():
     """Names as the page writes them: program.Suite.Test, scenario.file.test_name, docs.page.test_name, and of the
-    Python package python.file.test_name and python.torch.file.test_name."""
+    Python package python.file.test_name and python.pinned.file.test_name."""
     names = set()
     tests = SOURCE / "python/tests"
     for path in tests.rglob("test_*.py"):

@@ -1,6 +1,6 @@
 """The programs of docs/python.md (python/examples), done on Cora: each prints what stands behind its `print` lines, and
 the complete ones reach their numbers alone and on two ranks over servers. Those that need PyTorch lie in the folder torch,
-and python/tests/torch/test_examples.py does them."""
+and python/tests/pinned/test_examples.py does them."""
 
 import json
 import os

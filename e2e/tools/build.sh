@@ -8,7 +8,7 @@
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
 #   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric and the Kubernetes client
-#                        (python/tests/torch/requirements.txt; 2.2 GB to download, 3.6 GB on disk)
+#                        (python/tests/pinned/requirements.txt; 2.2 GB to download, 3.6 GB on disk)
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
 # Each folder beside this file is a Go module that pins projects (go.mod) and all that they are made of (go.sum): those
@@ -151,7 +151,7 @@ get_s3proxy() {
 
 # Sets `folder` to the virtual environment, made where it is not there yet.
 get_torch_python() {
-  local pins="$here/../../python/tests/torch/requirements.txt"
+  local pins="$here/../../python/tests/pinned/requirements.txt"
   folder="$cache/torch-python-$(sha256sum <"$pins" | cut -c1-12)"
   if [ -d "$folder" ]; then return 0; fi
   mkdir -p "$cache" && exec 9>"$cache/torch-python.lock" || return 1

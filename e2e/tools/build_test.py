@@ -132,7 +132,7 @@ class TorchPython(Built):
         again, error = self.build("exit 1")
         self.assertEqual((again, error), (folder, ""))
         call, = (self.stubs / "pips").read_text().splitlines()
-        for word in ("-m pip", "--require-hashes", "--no-deps", "python/tests/torch/requirements.txt"):
+        for word in ("-m pip", "--require-hashes", "--no-deps", "python/tests/pinned/requirements.txt"):
             self.assertIn(word, call)
 
     def test_what_cannot_be_installed_leaves_nothing(self):
