@@ -12,6 +12,7 @@ void BindLoaders(nanobind::module_& m);
 void BindAudit(nanobind::module_& m);
 void BindCertificates(nanobind::module_& m);
 void BindEmbeddings(nanobind::module_& m);
+void BindFirstValues(nanobind::module_& m);
 void BindKernels(nanobind::module_& m);
 void BindProcessGroup(nanobind::module_& m);
 

@@ -15,5 +15,6 @@ NB_MODULE(_core, m) {
   espalier::python::BindEmbeddings(m);
   espalier::python::BindAudit(m);
   espalier::python::BindKernels(m);
+  espalier::python::BindFirstValues(m);
   espalier::python::BindCertificates(m);
 }

@@ -21,6 +21,7 @@ from espalier.errors import InvalidArgument
 from espalier.nn import functional as F
 from espalier.nn.attention import GATConv, GATv2Conv
 from espalier.nn.conv import GraphConv
+from espalier.nn.first_values import draw_first_values
 from espalier.nn.hetero import by_type
 from espalier.nn.model_file import read_model_file, write_model_file
 from espalier.nn.model_layers import Epilogue, InputProjection, Relational, Rgcn, Sage, WrittenRows
@@ -44,17 +45,18 @@ class GraphModel(nn.Module):
     width}; a type without features gets one learned row. num_layers: as many as the sampler has fan-outs.
     normalization: None, "batch" (statistics of this rank's rows) or "layer". dropout: of hidden rows, by the bits of
     StepKeys; GCN, GAT and GATv2 drop the input's elements as well. relations: for each layer the edge types that the
-    sampler draws; None: all. seed_types: the node types whose outputs are wanted; None: of the only one.
+    sampler draws; None: all. seed_types: the node types whose outputs are wanted; None: of the only one. seed: first
+    parameters are those of a job with this spec.training.seed, bit by bit; None: torch's generator draws them.
 
     Parameters have the names and shapes of the C++ trainer's: "layer0.fc_self.weight", "epilogue0.bias", "output_bias".
     """
 
     kind = _convolution = None
-    _drops_inputs = _uses_elu = needs_degrees = False
+    _drops_inputs = _uses_elu = _draws_normal = needs_degrees = False
     aggregator, num_bases = "mean", 0
 
     def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, dropout=0.0, normalization=None,
-                 relations=None, seed_types=None):
+                 relations=None, seed_types=None, seed=None):
         super().__init__()
         if normalization not in _NORMALIZATIONS:
             raise InvalidArgument(f"normalization must be None, 'batch' or 'layer', not {normalization!r}")
@@ -75,6 +77,8 @@ class GraphModel(nn.Module):
             if layer + 1 < num_layers:
                 self.add_module(f"epilogue{layer}", Epilogue(hidden_size, normalization, self._uses_elu))
         self.output_bias = nn.Parameter(torch.zeros(num_outputs))
+        if seed is not None:
+            draw_first_values(self, seed)
 
     def _widths(self, in_feats):
         names = self._schema.node_types
@@ -206,7 +210,8 @@ class GAT(GraphModel):
     """Graph attention (Velickovic et al. 2018): hidden layers put `heads` side by side, the last takes the mean of
     `output_heads`. attention_dropout: of attention while training, by the bits of StepKeys."""
 
-    kind, _convolution, _drops_inputs, _uses_elu, _layer = "GAT", Relational, True, True, GATConv
+    kind, _convolution, _layer = "GAT", Relational, GATConv
+    _drops_inputs = _uses_elu = _draws_normal = True
 
     def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, heads=1, output_heads=1,
                  negative_slope=0.2, attention_dropout=0.0, **options):

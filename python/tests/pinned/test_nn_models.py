@@ -36,6 +36,18 @@ def run_job(name, training, typed=False):
     return ep.run(document, folder / name)
 
 
+def cora_training(model):
+    """spec.training's part for a model of Cora; publications_training that for the typed graph."""
+    return {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
+            "inputs": [{"features": ["node-feat"]}], "model": dict(model)}
+
+
+def publications_training(model):
+    return {"task": {"type": "NodeClassification", "nodeType": "paper", "label": "label", "split": "random"},
+            "inputs": [{"nodeType": "author", "features": ["feat"]}, {"nodeType": "paper", "features": ["feat"]}],
+            "model": dict(model)}
+
+
 def make_model(g, settings, in_feats, num_outputs, **options):
     """The Python model of a document's training.model."""
     names = {"aggregator": "aggregator", "normalization": "normalization", "heads": "heads", "numBases": "num_bases",
@@ -105,25 +117,57 @@ class Interchange(unittest.TestCase):
     def test_models_on_a_graph_of_one_type(self):
         for name, settings in MODELS.items():
             with self.subTest(name):
-                training = {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
-                            "inputs": [{"features": ["node-feat"]}], "model": dict(settings)}
                 sampler = ep.NeighborSampler(FANOUTS, prefetch_node_feats=["node-feat", "original_id"],
                                              prefetch_labels="node-label")
-                self.check(name, cora, make_model(cora, settings, 1433, 7), training, sampler,
+                self.check(name, cora, make_model(cora, settings, 1433, 7), cora_training(settings), sampler,
                            ep.NodesOfSplit("public", "train"), ["node-feat"])
 
     def test_models_on_a_typed_graph(self):
         for name, settings in TYPED.items():
             with self.subTest(name):
-                training = {"task": {"type": "NodeClassification", "nodeType": "paper", "label": "label",
-                                     "split": "random"},
-                            "inputs": [{"nodeType": "author", "features": ["feat"]},
-                                       {"nodeType": "paper", "features": ["feat"]}], "model": dict(settings)}
                 sampler = ep.NeighborSampler(FANOUTS, prefetch_node_feats={"author": "feat", "paper": "feat"},
                                              prefetch_labels={"paper": "label"})
                 model = make_model(publications, settings, {"author": 4, "paper": 4}, 5, seed_types=["paper"])
-                self.check(name, publications, model, training, sampler,
+                self.check(name, publications, model, publications_training(settings), sampler,
                            ep.NodesOfSplit("random", "train", "paper"), {"author": "feat", "paper": "feat"}, "paper")
+
+
+class FirstParameters(unittest.TestCase):
+    """A model made with a seed has the parameters that a job with that seed begins with, bit by bit. The jobs' learning
+    rate is so small that no step changes a parameter."""
+
+    def check(self, name, model, training, typed):
+        training |= {"seed": 7, "epochs": 1, "optimizer": {"type": "SGD", "learningRate": 1e-300}}
+        results = run_job(name, training, typed=typed)
+        theirs = model_file.read_model_file(results.folder / "model/last.safetensors")[0]
+        mine = dict(model.named_parameters())
+        self.assertEqual(set(mine), {key for key in theirs if "running" not in key})
+        for key, value in mine.items():
+            self.assertTrue(torch.equal(value, theirs[key]), key)
+
+    def test_models_on_a_graph_of_one_type(self):
+        for name, settings in MODELS.items():
+            with self.subTest(name):
+                model = make_model(cora, settings, 1433, 7, seed=7)
+                self.check(f"first-{name}", model, cora_training(settings), typed=False)
+
+    def test_models_on_a_typed_graph(self):
+        for name, settings in TYPED.items():
+            with self.subTest(name):
+                model = make_model(publications, settings, {"author": 4, "paper": 4}, 5, seed_types=["paper"], seed=7)
+                self.check(f"first-{name}", model, publications_training(settings), typed=True)
+
+    def test_types_without_features(self):
+        training = publications_training({"type": "RGCN", "hiddenSize": 8})
+        training["inputs"] = training["inputs"][1:]
+        model = ep.nn.models.RGCN(publications, {"paper": 4}, 8, 5, seed_types=["paper"], seed=7)
+        self.check("first-without-features", model, training, typed=True)
+
+    def test_other_seeds(self):
+        first, second = (ep.nn.models.GraphSAGE(cora, 5, 8, 7, seed=seed) for seed in (1, 2))
+        self.assertFalse(torch.equal(first.layer0.fc_self.weight, second.layer0.fc_self.weight))
+        with self.assertRaisesRegex(ep.InvalidArgument, "seed must be at least 0"):
+            ep.nn.models.GraphSAGE(cora, 5, 8, 7, seed=-1)
 
 
 class Refusals(unittest.TestCase):

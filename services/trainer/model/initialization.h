@@ -1,5 +1,4 @@
-// First values of parameters: a pure function of (seed, parameter name), whatever order modules are built in and
-// however many threads there are.
+// First values of parameters, by kernels/first_values.h.
 #pragma once
 
 #include <torch/torch.h>
