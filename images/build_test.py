@@ -11,7 +11,7 @@ import unittest
 BUILD = pathlib.Path(__file__).resolve().parent / "build"
 VERSION = re.search(r"^project\(Espalier VERSION ([0-9.]+)", (BUILD.parents[1] / "CMakeLists.txt").read_text(),
                     re.MULTILINE).group(1)
-NEEDED = ("cat", "dirname", "head", "mkdir", "sed")
+NEEDED = ("bash", "cat", "dirname", "head", "mkdir", "sed")
 TOOLS = ("docker", "podman", "buildah")
 
 # Writes down its words, one call a line; of what was built last it knows the labels.
@@ -50,7 +50,7 @@ class BuildTest(unittest.TestCase):
         path.write_text(text)
         path.chmod(0o755)
 
-    def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532"):
+    def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532", script=BUILD):
         """The process that has ended."""
         (self.folder / "calls").write_text("")
         for name in TOOLS:
@@ -58,7 +58,7 @@ class BuildTest(unittest.TestCase):
         for name in tools:
             self.write(name, STUB)
         return subprocess.run(
-            [shutil.which("bash"), BUILD, *words], capture_output=True, text=True, timeout=60,
+            [shutil.which("bash"), script, *words], capture_output=True, text=True, timeout=60,
             env={"PATH": str(self.folder / "bin"), "FOLDER": str(self.folder), "DOCKER_INFO": str(docker_info),
                  "IMAGE_USER": user})
 
@@ -67,7 +67,16 @@ class BuildTest(unittest.TestCase):
         calls = [line.split("\t") for line in (self.folder / "calls").read_text().splitlines()]
         return [words for words in calls if words[1] in verbs]
 
-    def test_each_tool_is_asked_for_both_images(self):
+    def sources(self):
+        """images/build in a folder of sources of which nothing is built."""
+        (self.folder / "sources/images").mkdir(parents=True)
+        shutil.copy(BUILD.parents[1] / "CMakeLists.txt", self.folder / "sources")
+        wheels = self.folder / "sources/images/python-wheels"
+        wheels.write_text('#!/bin/sh\nprintf "wheels\\t%s\\t%s\\n" "$@" >>"$FOLDER/calls"\n')
+        wheels.chmod(0o755)
+        return pathlib.Path(shutil.copy(BUILD, self.folder / "sources/images"))
+
+    def test_each_tool_is_asked_for_the_images(self):
         for tool, verb, buildkit in (("docker", "build", "1"), ("podman", "build", "none"), ("buildah", "bud", "none")):
             done = self.build(tools=[tool])
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -76,9 +85,10 @@ class BuildTest(unittest.TestCase):
                  "--build-arg", "BASE=debian:bookworm-slim", "--build-arg", "BINARIES=compiled",
                  "--build-arg", f"VERSION={VERSION}", "--build-arg", "REVISION=0123abc",
                  *(["--layers"] if tool == "buildah" else []), "."]  # the others keep layers anyway
-                for name in ("core", "trainer")])
+                for name in ("core", "trainer", "python")])
             self.assertEqual((self.folder / f"{tool}-buildkit").read_text().strip(), buildkit)
-            self.assertIn(f"images/build: espalier-trainer:{VERSION}, 123 MB with its base\n", done.stdout)
+            for name in ("core", "trainer", "python"):
+                self.assertIn(f"images/build: espalier-{name}:{VERSION}, 123 MB with its base\n", done.stdout)
 
     def test_the_first_that_is_there_and_works_is_taken(self):
         for tools, docker_info, taken in ((TOOLS, 0, "docker"), (TOOLS, 1, "podman"),
@@ -107,6 +117,28 @@ class BuildTest(unittest.TestCase):
                 [tool, "push", "reg/espalier-core:1.2.3",
                  f"oci-archive:{archives}/espalier-core.tar:reg/espalier-core:1.2.3"]])
             self.assertTrue(archives.is_dir())
+
+    def test_the_image_with_torch_is_built_when_it_is_named(self):
+        self.assertEqual(self.build("python-torch").returncode, 0)
+        [words] = self.calls("build", "bud")
+        self.assertEqual(words[2:6], ["--target", "python-torch", "--tag", f"espalier-python-torch:{VERSION}"])
+
+    def test_an_extension_module_that_is_given_gets_its_wheels(self):
+        script = self.sources()
+        for name in ("python", "python-torch"):
+            done = self.build("--binaries", "given", name, script=script)
+            self.assertEqual(done.returncode, 66, done.stderr)
+            self.assertIn("there is no build/release/python/espalier/_core.abi3.so", done.stderr)
+        self.assertEqual(self.calls("build", "bud", "python"), [])
+
+        module = self.folder / "sources/build/release/python/espalier/_core.abi3.so"
+        module.parent.mkdir(parents=True)
+        module.touch()
+        for name in ("python", "python-torch"):
+            done = self.build("--binaries", "given", name, script=script)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.calls(name), [["wheels", name, f"build/python-wheels/{name}"]])
+            self.assertEqual(len(self.calls("build", "bud")), 1)
 
     def test_the_finished_image_is_asked_for_its_user_and_labels(self):
         for tool, words, config in (("docker", ["image", "inspect"], ".Config"),

@@ -2,33 +2,11 @@
 # usr/lib/espalier), the shared libraries that they load and the base image does not have in the version that was
 # installed (/images/base-packages), those of wheels (/images/torch, into usr/lib/espalier), the licences of those and of
 # what is compiled in, and the certificate authorities into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
+# With /images/python, also Python (packages-python.txt), the package espalier and the wheels that are unpacked there, all
+# compiled to bytecode: the root of a container cannot be written.
 set -eu
 rootfs=$1 limit=$2
 shift 2
-
-mkdir -p "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
-if [ -d /images/torch ]; then
-  mkdir -p "$rootfs/usr/lib/espalier"
-  find /images/torch/ -name 'lib*.so*' -type f | while read -r library; do
-    install -m 0755 "$library" "$rootfs/usr/lib/espalier/${library##*/}"
-  done
-fi
-for program in "$@"; do
-  if [ ! -f "/binaries/$program" ]; then
-    echo "$program is not among the binaries" >&2
-    exit 1
-  fi
-  case "$program" in
-    *.so) folder=$rootfs/usr/lib/espalier ;;
-    *) folder=$rootfs/usr/bin ;;
-  esac
-  install -D -m 0755 "/binaries/$program" "$folder/$program"
-  ldd "$folder/$program"
-done >/tmp/ldd
-if grep 'not found' /tmp/ldd >&2; then
-  echo "libraries are missing: the package lists do not fit the binaries" >&2
-  exit 1
-fi
 
 # dpkg knows a file by the path that its package was made with: under /lib or under /usr/lib.
 package_of() {
@@ -37,10 +15,56 @@ package_of() {
 
 version_of() { dpkg-query -W -f '${Package}=${Version}\n' "$1"; }
 
+is_in_base() { version_of "$1" | grep -qxFf - /images/base-packages; }
+
+mkdir -p "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
+: >/tmp/packages
+if [ -d /images/torch ]; then
+  mkdir -p "$rootfs/usr/lib/espalier"
+  find /images/torch/ -name 'lib*.so*' -type f | while read -r library; do
+    install -m 0755 "$library" "$rootfs/usr/lib/espalier/${library##*/}"
+  done
+fi
+packages=$rootfs/usr/local/lib/python3.11/dist-packages  # where Debian's Python looks for them
+if [ -d /images/python ]; then
+  grep -v '^#' /images/packages-python.txt | cut -d= -f1 | while read -r package; do
+    if is_in_base "$package"; then continue; fi
+    dpkg -L "$package" | grep -v '/usr/share/' | while read -r file; do
+      if [ -d "$file" ] && [ ! -L "$file" ]; then continue; fi
+      mkdir -p "$rootfs$(dirname "$file")"
+      cp -P "$file" "$rootfs$file"
+    done
+    echo "$package"
+  done >/tmp/packages
+  mkdir -p "$rootfs/usr/bin" "$packages"
+  cp -R /images/python/. "$packages"
+  ln -sf python3.11 "$rootfs/usr/bin/python3"
+  ln -sf python3.11 "$rootfs/usr/bin/python"
+fi
+for program in "$@"; do
+  if [ ! -f "/binaries/$program" ]; then
+    echo "$program is not among the binaries" >&2
+    exit 1
+  fi
+  case "$program" in
+    _core.*) folder=$packages/espalier ;;
+    *.so) folder=$rootfs/usr/lib/espalier ;;
+    *) folder=$rootfs/usr/bin ;;
+  esac
+  install -D -m 0755 "/binaries/$program" "$folder/$program"
+  ldd "$folder/$program"
+done >/tmp/ldd
+# Python and the modules of its library.
+find "$rootfs" \( -path '*/bin/python3.*' -o -path '*/lib-dynload/*.so' \) -type f -exec ldd {} + >>/tmp/ldd
+if grep 'not found' /tmp/ldd >&2; then
+  echo "libraries are missing: the package lists do not fit the binaries" >&2
+  exit 1
+fi
+
 # Libraries go where the dynamic linker looks for them, as the files that the links there lead to.
 sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | grep -vF "$rootfs/" | sort -u | while read -r library; do
   package=$(package_of "$(readlink -f "$library")")
-  if grep -qxF "$(version_of "$package")" /images/base-packages; then continue; fi
+  if is_in_base "$package"; then continue; fi
   if [ "$package" = libc6 ]; then  # goes with the dynamic linker, which is the base's
     echo "the base image's C library is too old for the pinned packages: take a newer base" >&2
     exit 1
@@ -52,7 +76,7 @@ sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | grep -vF "$rootfs/" | sort -u | w
   mkdir -p "$rootfs$(dirname "$target")"
   cp -L "$library" "$rootfs$target"
   echo "$package"
-done >/tmp/packages
+done >>/tmp/packages
 echo ca-certificates >>/tmp/packages
 
 sort -u /tmp/packages | while read -r package; do
@@ -72,6 +96,20 @@ if [ -d /images/torch ]; then
     find "$wheel" -type f -exec cp {} "$rootfs/usr/share/doc/${name%-*}/" \;
     echo "${name%-*}=${name##*-} (wheel)"
   done >>"$rootfs/usr/share/doc/espalier/packages.txt"
+fi
+if [ -d /images/python ]; then
+  for wheel in /images/python/*.dist-info; do
+    name=${wheel##*/} name=${name%.dist-info}
+    licences=$rootfs/usr/share/doc/${name%-*}
+    mkdir -p "$licences"
+    find "$wheel" -type f \( -iname 'licen[cs]e*' -o -iname 'notice*' -o -iname 'copying*' \) -exec cp {} "$licences/" \;
+    if [ -z "$(ls "$licences")" ]; then
+      echo "the wheel of $name has no licence in its .dist-info" >&2
+      exit 1
+    fi
+    echo "${name%-*}=${name##*-} (wheel)"
+  done >>"$rootfs/usr/share/doc/espalier/packages.txt"
+  python3.11 -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$rootfs" -p / "$rootfs/usr"
 fi
 cp /images/LICENSE "$rootfs/usr/share/doc/espalier/copyright"
 cp -L /etc/ssl/certs/ca-certificates.crt "$rootfs/etc/ssl/certs/ca-certificates.crt"

@@ -18,7 +18,11 @@ STUBS = {
     "dpkg-query": """grep "^${4:-.*}=" "$ROOT/installed" | while IFS='=' read -r Package Version; do
       printf "$(printf %s "$3" | sed "s/\\${Package}/$Package/; s/\\${Version}/$Version/")"
     done""",
-    "dpkg": 'echo "$(basename "$2" .so.1):amd64: $2"',  # -S PATH...
+    # -S PATH...; -L PACKAGE, of which all files lie below usr/lib/PACKAGE
+    "dpkg": """case "$1" in
+      -S) echo "$(basename "$2" .so.1):amd64: $2" ;;
+      -L) find "$ROOT/usr/lib/$2" "$ROOT/usr/share/doc/$2" ;;
+    esac""",
     "dpkg-deb": 'tar -c -C "$ROOT" ./usr/share/doc/headers/copyright',
     "apt-cache": "echo there",
     "apt-get": """case "$1" in
@@ -30,6 +34,7 @@ STUBS = {
           esac
         done ;;
     esac""",
+    "python3.11": 'echo "$*" >>"$ROOT/compiled"',
     "ldd": 'for library in "$ROOT"/lib/*; do echo "${library##*/} => $library (0x0)"; done',
 }
 
@@ -64,12 +69,12 @@ class CollectTest(unittest.TestCase):
                               capture_output=True, text=True,
                               env={"PATH": f"{self.root}/stubs:/usr/bin:/bin", "ROOT": str(self.root)})
 
-    def collect(self, *base, pins=PINS):
+    def collect(self, *base, pins=PINS, programs=("espalier",)):
         self.write("installed", "".join(line + "\n" for line in ("ca-certificates=1", *base)))
         packages = self.write("images/packages.txt", "\n".join(("# pins", *pins, "")))
         pinned = self.run_script("install-pinned.sh", packages)
         self.assertEqual(pinned.returncode, 0, pinned.stderr)
-        return self.run_script("collect.sh", self.root / "rootfs", 1, "espalier")
+        return self.run_script("collect.sh", self.root / "rootfs", 1, *programs)
 
     def libraries(self):
         return sorted(path.name for path in (self.root / "rootfs").rglob("*.so.1"))
@@ -102,6 +107,59 @@ class CollectTest(unittest.TestCase):
         self.assertEqual((rootfs / "share/doc/mkl_include/LICENSE.txt").read_text(), "oneMKL's")
         self.assertEqual((rootfs / "share/doc/espalier/packages.txt").read_text().splitlines()[-2:],
                          ["mkl_include=2024.2.2 (wheel)", "torch=2.11.0 (wheel)"])
+
+    def write_python(self):
+        """What an image with Python is made of: Debian's Python, the package espalier, and a wheel."""
+        self.write("usr/lib/python3.11-minimal/os.py", "a module")
+        (self.root / "usr/lib/python3.11-minimal/link").symlink_to("os.py")
+        self.write("usr/share/doc/python3.11-minimal/copyright", "Python's")
+        self.write("images/packages-python.txt", "# whole\npython3.11-minimal=3.11.2\n")
+        self.write("binaries/_core.abi3.so", "an extension module")
+        self.write("images/python/espalier/__init__.py", "ours")
+        self.write("images/python/numpy/__init__.py", "a wheel's")
+        self.write("images/python/numpy-2.3.5.dist-info/METADATA", "a name")
+        return self.write("images/python/numpy-2.3.5.dist-info/licenses/LICENSE.txt", "NumPy's")
+
+    def collect_python(self, *base):
+        return self.collect("libc6=1", *base, pins=(*PINS, "python3.11-minimal=3.11.2"),
+                            programs=("espalier", "_core.abi3.so"))
+
+    def test_python_comes_with_its_packages_and_their_licences(self):
+        self.write_python()
+        done = self.collect_python()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rootfs = self.root / "rootfs"
+        packages = rootfs / "usr/local/lib/python3.11/dist-packages"
+        self.assertEqual((packages / "numpy/__init__.py").read_text(), "a wheel's")
+        self.assertEqual({path.name for path in (packages / "espalier").iterdir()}, {"__init__.py", "_core.abi3.so"})
+        [python] = rootfs.rglob("python3.11-minimal/os.py")
+        self.assertEqual(python.with_name("link").readlink(), pathlib.Path("os.py"))
+        for name in ("python", "python3"):
+            self.assertEqual((rootfs / "usr/bin" / name).readlink().name, "python3.11")
+        self.assertEqual((rootfs / "usr/share/doc/numpy/LICENSE.txt").read_text(), "NumPy's")
+        self.assertEqual((rootfs / "usr/share/doc/python3.11-minimal/copyright").read_text(), "Python's")
+        self.assertEqual((rootfs / "usr/share/doc/espalier/packages.txt").read_text().splitlines()[-3:],
+                         ["python3.11-minimal=3.11.2", "headers=1 (compiled in)", "numpy=2.3.5 (wheel)"])
+        self.assertIn(f"-s {rootfs} -p / {rootfs}/usr\n", (self.root / "compiled").read_text())
+
+    def test_a_base_that_has_python_gets_the_packages_alone(self):
+        self.write_python()
+        done = self.collect_python("python3.11-minimal=3.11.2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(list((self.root / "rootfs").rglob("os.py")), [])
+        self.assertEqual(len(list((self.root / "rootfs").rglob("numpy/__init__.py"))), 1)
+
+    def test_a_wheel_without_a_licence_is_refused(self):
+        self.write_python().unlink()
+        done = self.collect_python()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the wheel of numpy-2.3.5 has no licence in its .dist-info", done.stderr)
+
+    def test_an_image_over_its_limit_is_refused(self):
+        self.write("binaries/espalier", "x" * 2_500_000)
+        done = self.collect("libc6=1", *PINS)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the image adds 2 MB to its base (at most 1)", done.stdout)
 
     def test_the_c_library_is_the_bases(self):
         done = self.collect("libc6=1", pins=("libc6=2", *PINS))

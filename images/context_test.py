@@ -44,10 +44,18 @@ class ContextTest(unittest.TestCase):
 
     def test_sources_and_the_binaries_that_are_given_are_there(self):
         for path in ("LICENSE", "services/job/parse.cc", "images/collect.sh", "build/release/bin/espalier",
-                     "build/release/bin/espalier-trainer", "build/torch/torch/lib/libtorch_cpu.so"):
+                     "build/release/bin/espalier-trainer", "build/torch/torch/lib/libtorch_cpu.so",
+                     "build/release/python/espalier/_core.abi3.so", "build/python-wheels/python/numpy/__init__.py"):
             self.assertTrue(is_in_context(path), path)
-        for path in ("build/torch/torch/include/torch/torch.h", "build/asan/bin/espalier", "build/release/CMakeCache.txt", "build/release/bin/espalier_job_test"):
+        for path in ("build/torch/torch/include/torch/torch.h", "build/asan/bin/espalier", "build/release/CMakeCache.txt",
+                     "build/release/bin/espalier_job_test", "build/release/python/CMakeFiles/module.cc.o",
+                     "build/release/python/espalier/bin", "build/python/bin/python"):
             self.assertFalse(is_in_context(path), path)
+
+    def test_nanobind_is_pinned_as_the_package_is_compiled(self):
+        pinned = r"nanobind==[0-9.]+"
+        self.assertEqual(re.findall(pinned, (SOURCE / "images/nanobind.txt").read_text()),
+                         re.findall(pinned, (SOURCE / "python/pyproject.toml").read_text()))
 
 
 if __name__ == "__main__":
