@@ -21,6 +21,8 @@ NEEDED = ["espalier", "espalier-operator", "espalier-partitioner", "espalier-gra
           "espalier-trainer", "espalier-trainer-process", "espalier_example_training_loop",
           "espalier_example_link_embeddings", "espalier_example_ask_degrees", "espalier_example_degrees.so",
           "espalier_example_rows.so", "espalier_example_averages.so"]
+MODULE = SOURCE / "build/release/python/espalier/_core.abi3.so"  # of the Python package
+NAMES = ["core", "trainer", "python"]
 KEPT_BUILDS = 2
 # Without a daemon and without user namespaces, as root.
 BUILDAH = {**os.environ, "STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}
@@ -34,6 +36,9 @@ def ensure(say):
     if missing:
         raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: cmake --preset release && "
                          "cmake --build --preset release --target espalier-binaries makes them")
+    if not MODULE.exists():
+        raise SetupError(f"there is no {MODULE}, of the image espalier-python: cmake --preset release "
+                         "-DESPALIER_PYTHON_MODULE=ON and the target espalier-python-package make it (docs/python.md)")
     ARCHIVES.mkdir(parents=True, exist_ok=True)
     tag = _digest()
     with _lock(ARCHIVES / "lock"):
@@ -44,17 +49,17 @@ def ensure(say):
         made = folder(tag)
         if not made.is_dir():
             _ensure_base(say)
-            say("building images (about two minutes)")
+            say("building images (about three minutes)")
             with _staging(ARCHIVES) as staging:
                 run([SOURCE / "images/build", "--tool", "buildah", "--binaries", "given", "--base", BASE_IMAGE,
                      "--prefix", PREFIX, "--tag", tag, "--archive", staging / "archives"],
                     timeout=BUILD_SECONDS, env=BUILDAH)
                 (staging / "archives").rename(made)
-            for name in ["core", "trainer"]:  # the archive is what is kept
+            for name in NAMES:  # the archive is what is kept
                 run(["buildah", "rmi", f"{PREFIX}-{name}:{tag}"], env=BUILDAH)
         made.touch()
         _forget_old_builds()
-        return tag, [pause, made / "espalier-core.tar", made / "espalier-trainer.tar"]
+        return tag, [pause, *(made / f"espalier-{name}.tar" for name in NAMES)]
 
 
 def folder(tag):
@@ -66,8 +71,9 @@ def _digest():
     digest = hashlib.sha256()
     # What lies beside the files, as __pycache__, is in no image.
     of_images = sorted(path for path in (SOURCE / "images").iterdir() if path.is_file())
-    for path in [*(PROGRAMS / name for name in NEEDED), *of_images, SOURCE / "LICENSE",
-                 SOURCE / "services/cmake/torch-wheels.txt"]:
+    of_package = sorted((SOURCE / "python/espalier").rglob("*.py"))
+    for path in [*(PROGRAMS / name for name in NEEDED), MODULE, *of_package, *of_images, SOURCE / "LICENSE",
+                 SOURCE / "services/cmake/torch-wheels.txt", SOURCE / "python/tests/torch/requirements.txt"]:
         digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return "e2e-" + digest.hexdigest()[:12]
 

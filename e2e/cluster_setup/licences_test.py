@@ -11,7 +11,8 @@ from cluster_setup.state import SOURCE
 
 BIN = pathlib.Path(os.environ["ESPALIER_BIN"])
 COMPILED_IN = SOURCE / "images/compiled-in.txt"
-# Nothing of them is in the images: they are for tests, and for the Python package.
+# Nothing of them is in the images: they are for tests. Python's headers are the Python package's, whose images have Python's
+# licence with Python (images/packages-python.txt).
 NOT_SHIPPED = {"libbenchmark-dev", "libgmock-dev", "libgtest-dev", "libclang-rt-14-dev", "python3-dev"}
 
 

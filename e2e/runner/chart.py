@@ -60,7 +60,15 @@ def places_on_pages():
 
 
 def trainer_image():
-    return f"{os.environ['ESPALIER_E2E_IMAGES']}-trainer:{os.environ['ESPALIER_E2E_TAG']}"
+    return _image("trainer")
+
+
+def python_image():
+    return _image("python")
+
+
+def _image(name):
+    return f"{os.environ['ESPALIER_E2E_IMAGES']}-{name}:{os.environ['ESPALIER_E2E_TAG']}"
 
 
 def is_installed():

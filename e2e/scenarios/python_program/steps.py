@@ -1,0 +1,89 @@
+"""Python scripts: one stops when it is asked to and resumes; of another each rank ends by an exception of its own."""
+
+import json
+import pathlib
+import re
+
+from runner import pod_ends
+from runner.programs import said_by_rank_zero
+
+LEVEL = "ci"
+SECONDS = 240
+HERE = pathlib.Path(__file__).parent
+EXAMPLE = HERE.parents[2] / "python/examples/simple_graph_convolution.py"
+LEAST_ACCURACY = 0.78  # docs/python.md
+ASKED_TO_STOP = 75
+END = re.compile(r"  # (\d+)(?: (.*))?$")  # behind a line of ends.py
+
+
+def story(world):
+    namespace = world.namespace
+    scripts = {path.name: path.read_text() for path in (HERE / "train.py", HERE / "ends.py", EXAMPLE)}
+    namespace.apply_object({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts"},
+                            "data": {**scripts, "broken.py": "def f(:\n"}})
+    expected = expected_ends(scripts["ends.py"])
+    with pod_ends.followed(namespace, "trainer") as ends:
+        apply(world, "train", ranks=2)
+        namespace.wait_for_checkpoint("train", 120)
+        suspend(namespace, True)
+        apply(world, "ends", ranks=len(expected))  # beside the other job, which leaves processors idle now
+        stops_when_it_is_asked(namespace, ends)
+        suspend(namespace, False)
+        ends_as_expected(namespace, ends, expected)
+        trains_on(world)
+
+
+def apply(world, name, ranks):
+    world.namespace.apply(HERE / "job.yaml", name=name, trainers=str(ranks), image=world.chart.python_image())
+
+
+def suspend(namespace, is_suspended):
+    namespace.patch("train", {"spec": {"runPolicy": {"suspend": is_suspended}}})
+
+
+def expected_ends(script):
+    """(exit code, what the last words begin with, and end with) of each rank; None for one without last words."""
+    ends = []
+    for number, line in enumerate(script.splitlines(), start=1):
+        found = END.search(line)
+        if found:
+            ends.append((int(found[1]), found[2], f"(ends.py, line {number})"))
+    assert len(ends) == 10, ends
+    return ends
+
+
+def stops_when_it_is_asked(namespace, ends):
+    namespace.wait_for_phase("train", "Suspended", 90)
+    for rank in range(2):
+        end = ends.wait_for("train", rank, 1, 30)
+        assert end.exit_code == ASKED_TO_STOP and json.loads(end.message)["message"] == "asked to stop", end
+
+
+def ends_as_expected(namespace, ends, expected):
+    job = namespace.wait_for_phase("ends", "Failed", 120)
+    for rank, (code, begin, line) in enumerate(expected):
+        end = ends.wait_for("ends", rank, 1, 60)
+        assert end.exit_code == code, (rank, code, end)
+        if begin is not None:
+            check_words(json.loads(end.message)["message"], begin, line)
+
+    # One of those that end the job, which is not started again.
+    error = job["status"]["lastError"]
+    code, begin, line = expected[ends.rank_of(error["pod"])]
+    assert code in (64, 65) and error["exitCode"] == code, error
+    check_words(error["message"], begin, line)
+    condition = namespace.condition("ends", "Failed")
+    assert condition["status"] == "True" and error["message"] in condition["message"], condition
+    assert job["status"]["incarnation"] == 1, job["status"]
+
+
+def check_words(message, begin, line):
+    assert message.startswith(begin) and message.endswith(line), (message, begin, line)
+
+
+def trains_on(world):
+    job = world.namespace.wait_for_phase("train", "Succeeded", 120)
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
+    said = said_by_rank_zero(world.namespace, "train", job["status"]["incarnation"], "testAccuracy")
+    world.note(f"accuracy {said['testAccuracy']:.3f} on test nodes, from step {said['begunAt']} on")
+    assert said["testAccuracy"] >= LEAST_ACCURACY and said["begunAt"] > 0, said
