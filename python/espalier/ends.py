@@ -3,6 +3,7 @@
 
 import os
 import runpy
+import signal
 import sys
 import traceback
 
@@ -54,6 +55,8 @@ def _install_hook():
 
 def asked_to_stop():
     """Ends the program as one that was asked to stop: it is started again, and that is not counted as a failure."""
+    # The ranks stop together, when one of them has got SIGTERM: that of another one may come while its interpreter ends.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _core.write_termination(_ASKED_TO_STOP, "asked to stop")
     raise SystemExit(_ASKED_TO_STOP)
 

@@ -257,6 +257,23 @@ class Programs(unittest.TestCase):
                         self.assertRegex(left["message"], message)
                         self.assertIn("Traceback" if code != 64 or "there" in program else "SyntaxError", process.stderr)
 
+    def test_sigterm_while_a_stopped_program_ends_does_not_change_its_exit_code(self):
+        """Ranks stop together; one may get its own SIGTERM only then."""
+        program = """
+import atexit, os, signal, sys, tempfile, espalier as ep
+def get_sigterm():
+    os.kill(os.getpid(), signal.SIGTERM)
+g = ep.DistGraph(sys.argv[1])
+group = ep.init_process_group(g)
+atexit.register(lambda: [get_sigterm() for _ in range(3)])
+with tempfile.TemporaryDirectory() as folder:
+    ep.checkpoint.stop_if_asked(g, group, folder)
+    get_sigterm()
+    ep.checkpoint.stop_if_asked(g, group, folder)
+"""
+        process = self.run_python(program)
+        self.assertEqual(process.returncode, 75, process.stderr)
+
     def test_imports_in_both_orders(self):
         use = "; g = ep.DistGraph(sys.argv[1]); print(int(g.ndata['node-label'][np.arange(3)].sum() >= 0), np.ones(2))"
         for imports in ("import sys; import numpy as np; import espalier as ep", "import sys; import espalier as ep; "
