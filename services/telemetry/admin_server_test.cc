@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
+#include "services/base/testing/no_descriptors_left.h"
 #include "services/telemetry/testing/raw_connection.h"
 
 namespace espalier::telemetry {
@@ -178,27 +178,6 @@ TEST(AdminServerTest, SaysWhyItCannotListen) {
         << bad;
   }
 }
-
-// Takes every descriptor that the process may still have, until it goes away.
-class NoDescriptorsLeft {
- public:
-  NoDescriptorsLeft() {
-    ESPALIER_CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    rlimit few = before_;
-    few.rlim_cur = 256;
-    ESPALIER_CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    for (int taken = dup(0); taken >= 0; taken = dup(0)) taken_.push_back(taken);
-    ESPALIER_CHECK(errno == EMFILE);
-  }
-  ~NoDescriptorsLeft() {
-    for (const int taken : taken_) close(taken);
-    setrlimit(RLIMIT_NOFILE, &before_);
-  }
-
- private:
-  rlimit before_{};
-  std::vector<int> taken_;
-};
 
 TEST(AdminServerTest, TurnsConnectionsAwayWhenThereAreNoDescriptors) {
   TestServer test;

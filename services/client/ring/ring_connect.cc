@@ -4,12 +4,12 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <utility>
 
 #include "services/base/backoff.h"
+#include "services/client/ring/ring_system_error.h"
 #include "services/rpc/address.h"
 
 namespace espalier::client {
@@ -27,7 +27,7 @@ constexpr RetryPolicy kRetry{.max_attempts = 0,  // bounded by the wait
 
 Result<RingDescriptor> ConnectTo(const addrinfo& address, const RingWait& wait) {
   RingDescriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (descriptor.get() < 0) return Unavailable(std::string("making a socket: ") + strerror(errno));
+  if (descriptor.get() < 0) return RingSystemError(errno, "making a socket");
   SetRingSocketOptions(descriptor.get());
   int error = connect(descriptor.get(), address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
@@ -36,7 +36,7 @@ Result<RingDescriptor> ConnectTo(const addrinfo& address, const RingWait& wait) 
     socklen_t size = sizeof(error);
     getsockopt(descriptor.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
-  if (error != 0) return Unavailable(std::string("connecting: ") + strerror(error));
+  if (error != 0) return RingSystemError(error, "connecting");
   return descriptor;
 }
 
@@ -59,6 +59,7 @@ Result<RingDescriptor> ConnectToAny(const std::string& address, const RingWait& 
     if (connected.ok()) return connected;
     RETURN_IF_ERROR(wait.Check());
     last = connected.status();
+    if (last.code() == StatusCode::kResourceExhausted) return last;
   }
   return Unavailable(last.message());
 }
@@ -67,6 +68,7 @@ Result<RingDescriptor> ConnectToAny(const std::string& address, const RingWait& 
 Result<RingSocket> TryToConnect(const std::string& address, RingTls* tls, const RingWait& wait) {
   ASSIGN_OR_RETURN(RingDescriptor descriptor, ConnectToAny(address, wait));
   Result<RingSocket> made = RingSocket::Make(std::move(descriptor), tls, TlsSide::kConnects);
+  if (made.status().code() == StatusCode::kResourceExhausted) return made.status();
   // The certificate files may be in the middle of being replaced.
   if (!made.ok()) return Unavailable(made.status().message());
   RingSocket socket = *std::move(made);

@@ -12,7 +12,7 @@ namespace espalier::client {
 
 // Connects to "host:port", over TLS unless `tls` is null, and checks with TLS that the peer is a trainer of the job.
 // Retries with backoff until the wait ends. DeadlineExceeded, Cancelled; Unavailable: why no attempt succeeded before
-// the deadline.
+// the deadline; ResourceExhausted, at once: the process has no descriptors left.
 Result<RingSocket> ConnectToRank(Rank rank, const std::string& address, RingTls* tls, const RingWait& wait);
 
 // Sends a request to rank 0 and blocks until it answers. Retries as ConnectToRank, also after Unavailable.

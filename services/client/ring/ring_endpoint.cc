@@ -16,10 +16,10 @@ constexpr std::chrono::seconds kFarewellTimeout(10);
 
 }  // namespace
 
-RingEndpoint::RingEndpoint(const RingOptions& options)
+RingEndpoint::RingEndpoint(const RingOptions& options, std::unique_ptr<RingLink> link)
     : options_(options),
       tls_(options.tls == nullptr ? nullptr : std::make_unique<RingTls>(options.tls->settings())),
-      link_(options.rank, options.size),
+      link_(std::move(link)),
       rendezvous_(options.rank.value == 0 ? std::make_unique<RingRendezvous>(options.size, options.incarnation)
                                           : nullptr) {}
 
@@ -34,16 +34,17 @@ Result<std::unique_ptr<RingEndpoint>> RingEndpoint::Listen(const RingOptions& op
   server.tls = options.tls;
   RETURN_IF_ERROR(rpc::CheckListenAddress(server));
   ASSIGN_OR_RETURN(rpc::HostPort at, rpc::ParseHostPort(options.listen));
-  std::unique_ptr<RingEndpoint> endpoint(new RingEndpoint(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<RingLink> link, RingLink::Make(options.rank, options.size, options.host_timeout));
+  std::unique_ptr<RingEndpoint> endpoint(new RingEndpoint(options, std::move(link)));
   ASSIGN_OR_RETURN(endpoint->listener_,
-                   RingListener::Start(at, endpoint->tls_.get(), endpoint->link_, endpoint->rendezvous_.get()));
+                   RingListener::Start(at, endpoint->tls_.get(), endpoint->link(), endpoint->rendezvous_.get()));
   at.port = endpoint->listener_->port();
   if (!options.advertised_host.empty()) at.host = options.advertised_host;
   endpoint->address_ = rpc::ToString(at);
   return endpoint;
 }
 
-RingEndpoint::~RingEndpoint() { link_.Leave(Deadline::After(kFarewellTimeout)); }
+RingEndpoint::~RingEndpoint() { link_->Leave(Deadline::After(kFarewellTimeout)); }
 
 Result<RingEndpoint::Group> RingEndpoint::Rendezvous(const std::string& rank0_address, const Deadline& deadline) {
   collective::v1::JoinResponse response;
@@ -69,13 +70,13 @@ Result<RingEndpoint::Group> RingEndpoint::Rendezvous(const std::string& rank0_ad
 
 Status RingEndpoint::Join(const std::string& rank0_address, const Deadline& deadline) {
   const Result<Group> group = Rendezvous(rank0_address, deadline);
-  if (!group.ok()) return link_.Fail(group.status());
+  if (!group.ok()) return link_->Fail(group.status());
   const Rank next((options_.rank.value + 1) % options_.size);
   Result<RingSocket> connected =
       ConnectToRank(next, group->addresses[next.value], tls_.get(), RingWait(deadline, options_.stop));
-  if (!connected.ok()) return link_.Fail(connected.status());
-  RETURN_IF_ERROR(link_.Connect(group->number, *std::move(connected), deadline));
-  return link_.AwaitPrevious(group->number, RingWait(deadline, options_.stop));
+  if (!connected.ok()) return link_->Fail(connected.status());
+  RETURN_IF_ERROR(link_->Connect(group->number, *std::move(connected), deadline));
+  return link_->AwaitPrevious(group->number, RingWait(deadline, options_.stop));
 }
 
 }  // namespace espalier::client

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "services/client/ring/ring_host_watch.h"
 #include "services/client/ring/ring_link.h"
 #include "services/rpc/tls.h"
 
@@ -22,6 +23,8 @@ struct RingOptions {
   // Host under which other ranks reach this one; empty: the host of `listen`.
   std::string advertised_host;
   std::shared_ptr<const rpc::TransportSecurity> tls;  // null: plaintext
+  // How long the host of the next rank may answer nothing.
+  std::chrono::milliseconds host_timeout = kRingHostTimeout;
   // Ends the wait for the other ranks with Cancelled. A connected ring is not affected: a rank may finish a step after
   // the stop request.
   std::stop_token stop = {};
@@ -35,7 +38,7 @@ class RingEndpoint {
  public:
   // InvalidArgument: the rank is not below the size, or the address is invalid. FailedPrecondition: other hosts could
   // connect without TLS and options.allow_other_hosts is not set. Unavailable: the port is in use or the address is not
-  // of this host.
+  // of this host. ResourceExhausted: the process has no descriptors or threads left.
   static Result<std::unique_ptr<RingEndpoint>> Listen(const RingOptions& options);
   // Leaves the ring (RingLink::Leave).
   ~RingEndpoint();
@@ -43,7 +46,7 @@ class RingEndpoint {
   // "host:port" for the other ranks.
   const std::string& address() const { return address_; }
   const RingOptions& options() const { return options_; }
-  RingLink& link() { return link_; }
+  RingLink& link() { return *link_; }
 
   // Blocks until all ranks have joined at rank 0 and the previous rank is connected. Rank 0 ignores `rank0_address`.
   Status Join(const std::string& rank0_address, const Deadline& deadline);
@@ -54,13 +57,13 @@ class RingEndpoint {
     std::vector<std::string> addresses;  // by rank
   };
 
-  explicit RingEndpoint(const RingOptions& options);
+  RingEndpoint(const RingOptions& options, std::unique_ptr<RingLink> link);
   Result<Group> Rendezvous(const std::string& rank0_address, const Deadline& deadline);
 
   const RingOptions options_;
   std::string address_;
   const std::unique_ptr<RingTls> tls_;  // null: plaintext
-  RingLink link_;
+  const std::unique_ptr<RingLink> link_;
   const std::unique_ptr<RingRendezvous> rendezvous_;  // null if this is not rank 0
   std::unique_ptr<RingListener> listener_;            // last: its thread uses the members above
 };

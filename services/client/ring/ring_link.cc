@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "services/base/shorten.h"
+#include "services/client/ring/ring_host_watch.h"
 #include "services/rpc/status_map.h"
 
 namespace espalier::client {
@@ -36,8 +37,21 @@ Status ThisRankHasLeft() { return Unavailable("this trainer has left the group")
 
 }  // namespace
 
-RingLink::RingLink(Rank rank, uint32_t size)
-    : rank_(rank), size_(size), from_previous_(kMaxEndBytes), from_next_(kMaxEndBytes) {}
+Result<std::unique_ptr<RingLink>> RingLink::Make(Rank rank, uint32_t size, std::chrono::milliseconds host_timeout) {
+  ASSIGN_OR_RETURN(RingWaker offered, RingWaker::Make());
+  ASSIGN_OR_RETURN(RingWaker interrupted, RingWaker::Make());
+  return std::unique_ptr<RingLink>(new RingLink(rank, size, host_timeout, std::move(offered), std::move(interrupted)));
+}
+
+RingLink::RingLink(Rank rank, uint32_t size, std::chrono::milliseconds host_timeout, RingWaker offered,
+                   RingWaker interrupted)
+    : rank_(rank),
+      size_(size),
+      host_timeout_(host_timeout),
+      from_previous_(kMaxEndBytes),
+      from_next_(kMaxEndBytes),
+      offered_(std::move(offered)),
+      interrupted_(std::move(interrupted)) {}
 
 std::string RingLink::PreviousName() const { return "trainer " + std::to_string((rank_.value + size_ - 1) % size_); }
 
@@ -117,7 +131,7 @@ bool RingLink::SendQueued() {
   if (!sent.ok()) {
     // It may have sent its end before it closed the connection.
     ReceiveNextEnd();
-    if (!next_end_.has_value()) OnNextEnds(0, Unavailable(NextName() + " disconnected: " + sent.status().message()));
+    if (!next_end_.has_value()) OnNextDisconnects(sent.status());
     return true;
   }
   segment.num_sent += *sent;
@@ -133,8 +147,12 @@ void RingLink::ReceiveNextEnd() {
   if (parsed.ok()) {
     OnNextEnds(end.finished_operations(), MakeEndStatus(NextName(), end.error()));
   } else {
-    OnNextEnds(0, Unavailable(NextName() + " disconnected: " + parsed.message()));
+    OnNextDisconnects(parsed);
   }
+}
+
+void RingLink::OnNextDisconnects(const Status& why) {
+  OnNextEnds(0, Unavailable(NextName() + " disconnected: " + why.message()));
 }
 
 void RingLink::OnNextEnds(uint64_t finished, const Status& why) {
@@ -149,6 +167,7 @@ void RingLink::CheckNext() {
 template <class Receive>
 Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receive receive) {
   const RingWait wait(deadline);
+  RingHostWatch next_host(host_timeout_);
   for (;;) {
     CheckNext();
     if (is_interrupted_) SetError(ThisRankHasLeft());
@@ -167,11 +186,15 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
          .events = static_cast<short>(next_.read_events() | (to_send_.empty() ? 0 : next_.write_events())),
          .revents = 0},
         {.fd = interrupted_.descriptor(), .events = POLLIN, .revents = 0}};
-    if (const Status ready = wait.Poll(events); !ready.ok()) {
+    const bool waits_for_next = !to_send_.empty();
+    const auto most = waits_for_next ? std::optional(next_host.interval()) : std::nullopt;
+    if (const Status ready = wait.Poll(events, most); !ready.ok()) {
       SetError(TimedOut(ready, waits_for_previous));
       return ReportError();
     }
     if ((events[1].revents & (next_.read_events() | POLLERR | POLLHUP)) != 0) ReceiveNextEnd();
+    if (!waits_for_next || next_end_.has_value()) continue;
+    if (const Status host = next_host.Check(next_.descriptor()); !host.ok()) OnNextDisconnects(host);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -27,7 +28,9 @@ namespace espalier::client {
 // Offer and Interrupt are thread-safe. The other functions are called by one thread at a time.
 class RingLink {
  public:
-  RingLink(Rank rank, uint32_t size);
+  // `host_timeout`: how long the host of the next rank may answer nothing. ResourceExhausted: the process has no
+  // descriptors left.
+  static Result<std::unique_ptr<RingLink>> Make(Rank rank, uint32_t size, std::chrono::milliseconds host_timeout);
 
   Rank rank() const { return rank_; }
   uint32_t size() const { return size_; }
@@ -64,6 +67,8 @@ class RingLink {
   void Leave(const Deadline& deadline);
 
  private:
+  RingLink(Rank rank, uint32_t size, std::chrono::milliseconds host_timeout, RingWaker offered, RingWaker interrupted);
+
   struct Segment {
     FrameHeaderBytes header;
     std::span<const std::byte> payload;
@@ -90,6 +95,7 @@ class RingLink {
   Result<bool> ReceiveSegmentHeader();
   // Receives what the next rank sends when it ends.
   void ReceiveNextEnd();
+  void OnNextDisconnects(const Status& why);
   bool TakeGreeted(uint64_t group) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnNextEnds(uint64_t finished, const Status& why);
   void CheckNext();
@@ -104,6 +110,7 @@ class RingLink {
 
   const Rank rank_;
   const uint32_t size_;
+  const std::chrono::milliseconds host_timeout_;
 
   uint64_t operation_ = 0;  // begun last
   uint64_t finished_ = 0;   // finished last
@@ -117,8 +124,8 @@ class RingLink {
   std::string end_to_next_, end_to_previous_;  // queued behind to_send_
   std::optional<NeighborEnd> next_end_;
 
-  RingWaker offered_;      // wakes AwaitPrevious
-  RingWaker interrupted_;  // wakes Drive
+  const RingWaker offered_;      // wakes AwaitPrevious
+  const RingWaker interrupted_;  // wakes Drive
   std::atomic<bool> is_interrupted_ = false;
   Mutex mutex_;
   bool accepts_ ABSL_GUARDED_BY(mutex_) = true;  // connections of the previous rank

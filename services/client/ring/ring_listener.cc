@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "services/base/shorten.h"
+#include "services/client/ring/ring_system_error.h"
 #include "services/rpc/handshake_log.h"
 #include "services/rpc/status_map.h"
 
@@ -21,26 +23,28 @@ namespace espalier::client {
 namespace {
 
 constexpr int kBacklog = 1024;  // all ranks may connect to rank 0 at once
-// Connections but for those of ranks that have joined, and the time that they have for a first message and to read its
-// answer. A new connection replaces the oldest.
+// Connections but for those of ranks that have joined: processes that are no ranks, and up to two of each rank, which
+// may join again, or join and greet, before its earlier connection is noticed to have ended. A new connection replaces
+// the oldest. All ranks may be in their handshakes at once.
 constexpr int kMaxStrangers = 256;
-constexpr int kMaxAcceptedAtOnce = 64;  // between which connections advance
+constexpr int kConnectionsOfARank = 2;
+// The time that strangers have for a first message and to read its answer.
 constexpr std::chrono::seconds kFirstMessageTimeout(20);
+constexpr int kMaxAcceptedAtOnce = 64;  // between which connections advance
 // Of accepting connections, when the process has no descriptors left.
 constexpr std::chrono::milliseconds kAcceptPause(100);
 constexpr size_t kMaxFirstMessageBytes = 4096;
 
 Result<RingDescriptor> ListenOn(const addrinfo& address) {
   RingDescriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (descriptor.get() < 0) return RingSystemError(errno, "making a socket");
   const auto set = [&](int level, int option, int value) {
     setsockopt(descriptor.get(), level, option, &value, sizeof(value));
   };
   set(SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.ai_family == AF_INET6) set(IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  if (descriptor.get() < 0 || bind(descriptor.get(), address.ai_addr, address.ai_addrlen) != 0 ||
-      listen(descriptor.get(), kBacklog) != 0) {
-    return Unavailable(strerror(errno));
-  }
+  if (bind(descriptor.get(), address.ai_addr, address.ai_addrlen) != 0) return RingSystemError(errno, "binding");
+  if (listen(descriptor.get(), kBacklog) != 0) return RingSystemError(errno, "listening");
   return descriptor;
 }
 
@@ -102,17 +106,26 @@ Result<std::unique_ptr<RingListener>> RingListener::Start(const rpc::HostPort& l
   Result<RingDescriptor> listening = Listen(listen);
   if (!listening.ok()) return listening.status().While("cannot listen on " + rpc::ToString(listen));
   ASSIGN_OR_RETURN(const uint16_t port, ReadPort(listening->get()));
-  return std::unique_ptr<RingListener>(new RingListener(*std::move(listening), port, tls, link, rendezvous));
+  ASSIGN_OR_RETURN(RingWaker waker, RingWaker::Make());
+  try {
+    return std::unique_ptr<RingListener>(
+        new RingListener(*std::move(listening), std::move(waker), port, tls, link, rendezvous));
+  } catch (const std::system_error& error) {
+    return ResourceExhausted(std::string("starting the thread of the ring's port: ") + error.what() +
+                             "; raise the limit of threads (ulimit -u, or that of the container)");
+  }
 }
 
-RingListener::RingListener(RingDescriptor listening, uint16_t port, RingTls* tls, RingLink& link,
+RingListener::RingListener(RingDescriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
                            RingRendezvous* rendezvous)
     : listening_(std::move(listening)),
       port_(port),
       tls_(tls),
       link_(link),
       rendezvous_(rendezvous),
+      max_strangers_(kMaxStrangers + kConnectionsOfARank * static_cast<int>(link.size())),
       subject_("the ring's port of trainer " + std::to_string(link.rank().value)),
+      waker_(std::move(waker)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 RingListener::~RingListener() {
@@ -148,10 +161,12 @@ bool RingListener::Accept() {
   for (int i = 0; i < kMaxAcceptedAtOnce; ++i) {
     RingDescriptor descriptor(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (descriptor.get() < 0) {
-      // Without descriptors the oldest stranger must give its one up.
-      const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-      if (is_short) DropOldestStranger();
-      return !is_short;
+      const Status why = RingSystemError(errno, "accepting a connection");
+      if (why.code() != StatusCode::kResourceExhausted) return true;
+      // The oldest stranger must give its descriptor up.
+      rpc::LogRefusal("a connection waits", subject_, why);
+      DropOldestStranger();
+      return false;
     }
     SetRingSocketOptions(descriptor.get());
     Result<RingSocket> socket = RingSocket::Make(std::move(descriptor), tls_, TlsSide::kAccepts);
@@ -161,7 +176,7 @@ bool RingListener::Accept() {
     }
     const auto num_strangers = std::count_if(connections_.begin(), connections_.end(),
                                              [](const Connection& connection) { return !connection.IsWaiting(); });
-    if (num_strangers >= kMaxStrangers) DropOldestStranger();
+    if (num_strangers >= max_strangers_) DropOldestStranger();
     connections_.push_back(
         {.socket = *std::move(socket), .number = ++last_number_, .until = Deadline::After(kFirstMessageTimeout)});
   }

@@ -23,6 +23,7 @@ class RingListener {
  public:
   // Listens on an address; port 0 picks a free one. The other arguments must outlive the listener; `tls` is null for
   // plaintext, `rendezvous` on ranks other than 0. Unavailable: the port is in use or the address is not of this host.
+  // ResourceExhausted: the process has no descriptors or threads left.
   static Result<std::unique_ptr<RingListener>> Start(const rpc::HostPort& listen, RingTls* tls, RingLink& link,
                                                      RingRendezvous* rendezvous);
   // Sends the answers that are known and closes all connections that the link has not taken.
@@ -35,7 +36,8 @@ class RingListener {
  private:
   struct Connection;
 
-  RingListener(RingDescriptor listening, uint16_t port, RingTls* tls, RingLink& link, RingRendezvous* rendezvous);
+  RingListener(RingDescriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
+               RingRendezvous* rendezvous);
   void Run(const std::stop_token& stop);
   // Accepts all connections that wait; returns false if the process has no descriptor for one.
   bool Accept();
@@ -53,6 +55,7 @@ class RingListener {
   RingTls* const tls_;
   RingLink& link_;
   RingRendezvous* const rendezvous_;
+  const int max_strangers_;
   const std::string subject_;  // of lines of the log
   const RingWaker waker_;
   // Owned by the thread.

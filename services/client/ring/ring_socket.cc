@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "services/base/wait_ended.h"
+#include "services/client/ring/ring_system_error.h"
 
 namespace espalier::client {
 namespace {
@@ -45,8 +46,10 @@ void RingDescriptor::Close() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }
 
-RingWaker::RingWaker() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  ESPALIER_CHECK(event_.get() >= 0) << "making an eventfd: " << strerror(errno);
+Result<RingWaker> RingWaker::Make() {
+  RingDescriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (event.get() < 0) return RingSystemError(errno, "making an eventfd");
+  return RingWaker(std::move(event));
 }
 
 void RingWaker::Wake() const { eventfd_write(event_.get(), 1); }
@@ -58,29 +61,37 @@ void RingWaker::Reset() const {
 
 RingWait::RingWait(const Deadline& deadline, const std::stop_token& stop) : deadline_(deadline), stop_(stop) {
   if (!stop_.stop_possible() && !deadline_.stop().stop_possible()) return;
-  waker_ = std::make_unique<RingWaker>();
-  on_stop_.emplace(stop_, WakeUp{waker_.get()});
-  on_deadline_stop_.emplace(deadline_.stop(), WakeUp{waker_.get()});
+  Result<RingWaker> waker = RingWaker::Make();
+  if (!waker.ok()) {
+    setup_ = waker.status();
+    return;
+  }
+  waker_ = *std::move(waker);
+  on_stop_.emplace(stop_, WakeUp{&*waker_});
+  on_deadline_stop_.emplace(deadline_.stop(), WakeUp{&*waker_});
 }
 
 Status RingWait::Check() const {
+  RETURN_IF_ERROR(setup_);
   if (stop_.stop_requested()) return Cancelled("the process was asked to stop");
   if (deadline_.stop().stop_requested() || deadline_.HasPassed())
     return WaitEnded(deadline_, "the deadline has passed");
   return Status();
 }
 
-Status RingWait::Poll(std::span<pollfd> sockets) const {
+Status RingWait::Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& most) const {
   constexpr size_t kMost = 4;
   ESPALIER_CHECK(sockets.size() < kMost) << sockets.size() << " sockets";
   std::array<pollfd, kMost> polled{};
   std::copy(sockets.begin(), sockets.end(), polled.begin());
-  polled[sockets.size()] = {.fd = waker_ == nullptr ? -1 : waker_->descriptor(), .events = POLLIN, .revents = 0};
+  polled[sockets.size()] = {.fd = waker_.has_value() ? waker_->descriptor() : -1, .events = POLLIN, .revents = 0};
+  RETURN_IF_ERROR(setup_);
+  const Deadline end = most.has_value() ? deadline_.AtMost(*most) : deadline_;
   for (;;) {
-    const int ready = poll(polled.data(), sockets.size() + 1, PollMilliseconds(deadline_));
-    if (ready < 0 && errno != EINTR) return FromErrno(errno, "waiting for a connection");
+    const int ready = poll(polled.data(), sockets.size() + 1, PollMilliseconds(end));
+    if (ready < 0 && errno != EINTR) return RingSystemError(errno, "waiting for a connection");
     RETURN_IF_ERROR(Check());
-    if (ready <= 0) continue;
+    if (ready <= 0 && !end.HasPassed()) continue;
     std::copy_n(polled.begin(), sockets.size(), sockets.begin());
     return Status();
   }
@@ -88,7 +99,7 @@ Status RingWait::Poll(std::span<pollfd> sockets) const {
 
 Status RingWait::Pause(std::chrono::nanoseconds duration) const {
   const Deadline end = deadline_.AtMost(duration);
-  pollfd stop{.fd = waker_ == nullptr ? -1 : waker_->descriptor(), .events = POLLIN, .revents = 0};
+  pollfd stop{.fd = waker_.has_value() ? waker_->descriptor() : -1, .events = POLLIN, .revents = 0};
   while (!end.HasPassed()) {
     RETURN_IF_ERROR(Check());
     poll(&stop, 1, PollMilliseconds(end));

@@ -36,15 +36,18 @@ class RingDescriptor {
   int descriptor_ = -1;
 };
 
-// Wakes a thread that polls. Thread-safe.
+// Wakes a thread that polls. Movable; thread-safe.
 class RingWaker {
  public:
-  RingWaker();
+  // ResourceExhausted: the process has no descriptor left.
+  static Result<RingWaker> Make();
   void Wake() const;
   void Reset() const;
   int descriptor() const { return event_.get(); }  // readable between Wake and Reset
 
  private:
+  explicit RingWaker(RingDescriptor event) : event_(std::move(event)) {}
+
   RingDescriptor event_;
 };
 
@@ -55,11 +58,11 @@ class RingWait {
 
   const Deadline& deadline() const { return deadline_; }
   const std::stop_token& stop() const { return stop_; }  // not that of the deadline
-  // OK, DeadlineExceeded or Cancelled.
+  // OK, DeadlineExceeded or Cancelled. ResourceExhausted: the process had no descriptor for the wait, which fails.
   Status Check() const;
-  // Blocks until a socket has an event, sets `revents`, and returns OK; or returns the error of Check. Sockets with a
-  // negative descriptor are left out.
-  Status Poll(std::span<pollfd> sockets) const;
+  // Blocks until a socket has an event or `most` has passed, sets `revents`, and returns OK; or returns the error of
+  // Check. Sockets with a negative descriptor are left out.
+  Status Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& most = {}) const;
   // Blocks for `duration`; returns the error of Check if the wait ends earlier.
   Status Pause(std::chrono::nanoseconds duration) const;
 
@@ -71,7 +74,8 @@ class RingWait {
 
   const Deadline deadline_;
   const std::stop_token stop_;
-  std::unique_ptr<RingWaker> waker_;  // null without a stop
+  Status setup_;
+  std::optional<RingWaker> waker_;  // none without a stop
   std::optional<std::stop_callback<WakeUp>> on_stop_, on_deadline_stop_;
 };
 
@@ -114,7 +118,8 @@ class RingSocket {
 };
 
 // Sets the options of a connection: no delay of small messages, little memory of the kernel, and probes that detect a
-// lost host within 30 s. To be called before it is used.
+// vanished host within kRingHostTimeout while nothing is sent to it (RingHostWatch does otherwise). To be called before
+// it is used.
 void SetRingSocketOptions(int descriptor);
 
 }  // namespace espalier::client

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "services/client/ring/ring_system_error.h"
+
 namespace espalier::client {
 namespace {
 
@@ -69,7 +71,11 @@ Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
   SSL_CTX_set_default_passwd_cb(made, &RefusePassphrase);
   SSL_CTX_set_verify(made, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   const auto failed = [](const std::string& doing) {
-    return pki::OpenSslError(StatusCode::kFailedPrecondition, doing);
+    // The first error of a call is that of the system.
+    const unsigned long error = ERR_peek_error();
+    const Status why = ERR_SYSTEM_ERROR(error) ? RingSystemError(ERR_GET_REASON(error), doing) : Status();
+    Status failure = pki::OpenSslError(StatusCode::kFailedPrecondition, doing);
+    return why.code() == StatusCode::kResourceExhausted ? why : failure;
   };
   if (SSL_CTX_use_certificate_chain_file(made, settings.certificate_file.c_str()) != 1)
     return failed("reading the certificate " + settings.certificate_file);

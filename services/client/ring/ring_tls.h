@@ -24,7 +24,8 @@ class RingTls {
   explicit RingTls(rpc::TlsSettings settings) : settings_(std::move(settings)) {}
 
   // Returns a session over a nonblocking socket, before its handshake. The handshake verifies the certificate chain of
-  // the peer. FailedPrecondition: the files are not a certificate, its key and authorities.
+  // the peer. FailedPrecondition: the files are not a certificate, its key and authorities. ResourceExhausted: the
+  // process has no descriptor to read them.
   Result<SslHandle> MakeSession(int socket, TlsSide side) const;
   // Checks after the handshake that the peer is a process of this job in one of these roles: pki::CheckPeer.
   Status CheckPeer(const SSL* session, std::span<const pki::PeerRole> roles) const;
