@@ -168,7 +168,11 @@ bool IsPlainPort(CURLcode code, std::string_view details) {
 }
 
 Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& origin, const char* details) {
-  if (exchange.has_overflown) return Internal(origin + " answers with more bytes than were asked for");
+  if (exchange.has_overflown) {
+    const std::string message = origin + " answers with more bytes than were asked for";
+    const bool is_range = exchange.options.into.data() != nullptr;
+    return is_range ? Unimplemented(message + ": it knows no ranges, or is no S3 service") : Internal(message);
+  }
   const std::string message = origin + ": " + (details[0] != '\0' ? details : curl_easy_strerror(code));
   if (IsPlainPort(code, details)) {
     return FailedPrecondition(message + "; the port does not speak TLS: use http:// in the endpoint, or another port");

@@ -54,7 +54,8 @@ class Transport {
   virtual ~Transport() = default;
   // The complete answer, whatever its status. Errors: Unavailable (no connection, reset, cut short),
   // DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted; http:// to a port of TLS, or the
-  // reverse), Internal (more bytes than there is room for). Messages name the host, nothing else of the request.
+  // reverse), Internal (more bytes than max_body_bytes), Unimplemented (more than SendOptions::into holds). Messages
+  // name the host, nothing else of the request.
   virtual Result<Response> Send(const Request& request, const SendOptions& options) = 0;
 };
 

@@ -59,7 +59,8 @@ bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 
 void ReadPage(const http::Response& response, S3Error& error) {
   error.message = ReasonInBody(response.body);
   error.is_page = !error.message.empty();
-  error.is_bare = response.body.empty() && response.method == "GET" && !HasHeaderOfS3(response);
+  const bool is_explained_by_s3 = IsOneOf(response.method, {"GET", "PUT", "POST"});
+  error.is_bare = is_explained_by_s3 && !HasHeaderOfS3(response);
 }
 
 StatusCode CodeOf(const S3Error& error) {

@@ -13,7 +13,7 @@ struct S3Error {
   std::string code;        // "SlowDown"; "" where the answer has no body, as with HEAD
   std::string message;     // printable and short
   bool is_page = false;    // the body is no S3 error but text or HTML, as of a proxy or a TLS port
-  bool is_bare = false;    // an answer to GET without body and without headers of S3, which always explains a refusal
+  bool is_bare = false;    // neither an error nor headers of S3, which explains refusals of GET, PUT and POST
   std::string request_id;  // for the service's operators
   std::string region;      // where the bucket is, when the service says so and it is a valid name
   std::string endpoint;    // where requests for the bucket should go, likewise

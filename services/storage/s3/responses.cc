@@ -3,12 +3,12 @@
 #include <pugixml.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 
 #include "services/base/ascii.h"
 #include "services/http/url.h"
-#include "services/storage/s3/requests.h"
 
 namespace espalier::storage {
 namespace {
@@ -25,15 +25,30 @@ bool IsWebPage(const std::string& body) {
   return beginning.find("<!doctype html") != std::string::npos || beginning.find("<html") != std::string::npos;
 }
 
-Status NoS3Service() {
-  return Unimplemented(
-      "a web page answers, not an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where there is "
-      "no document");
+Status NoS3Service(const std::string& answer) {
+  return Unimplemented(answer +
+                       " answers, not an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 where "
+                       "there is no document");
+}
+
+// True for a truncated one, too.
+bool IsDocumentOfS3(const std::string& body) {
+  static constexpr std::array<std::string_view, 5> kRoots = {"ListBucketResult", "InitiateMultipartUploadResult",
+                                                             "CompleteMultipartUploadResult", "DeleteResult", "Error"};
+  pugi::xml_document document;
+  document.load_buffer(body.data(), body.size());
+  return std::find(kRoots.begin(), kRoots.end(), document.document_element().name()) != kRoots.end();
+}
+
+// A weak ETag, which web frameworks give to any answer, is none of an object's.
+bool HasETagOfObject(const http::Response& response) {
+  const std::string* const etag = response.Header("etag");
+  return etag != nullptr && !etag->empty() && !etag->starts_with("W/");
 }
 
 // The root element, which must have that name.
 Result<pugi::xml_node> RootOf(pugi::xml_document& document, const std::string& body, std::string_view name) {
-  if (IsWebPage(body)) return NoS3Service();
+  if (IsWebPage(body)) return NoS3Service("a web page");
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
   if (!parsed) return DataLoss(std::string("the service's answer is no XML: ") + parsed.description());
   const pugi::xml_node root = document.document_element();
@@ -48,11 +63,16 @@ bool HasHeaderOfS3(const http::Response& response) {
                      [](const auto& header) { return header.first.starts_with("x-amz"); });
 }
 
-// An object of a bucket may be a web page, too: then S3 says in headers that it is S3.
-Status CheckSender(const http::Response& response) {
+// An object of a bucket may be a web page, too: then S3 says in headers that it is S3. An answer to a deletion needs to
+// have nothing.
+Status CheckSender(const http::Response& response, const S3Request& request) {
+  if (HasHeaderOfS3(response)) return Status();
   const std::string* const type = response.Header("content-type");
-  const bool is_page = type != nullptr && ToLowerAscii(*type).starts_with("text/html");
-  return is_page && !HasHeaderOfS3(response) ? NoS3Service() : Status();
+  if (type != nullptr && ToLowerAscii(*type).starts_with("text/html")) return NoS3Service("a web page");
+  const bool is_description = request.method == "POST" || (request.method == "GET" && request.key.empty());
+  const bool is_as_of_s3 =
+      request.method == "DELETE" || (is_description ? IsDocumentOfS3(response.body) : HasETagOfObject(response));
+  return is_as_of_s3 ? Status() : NoS3Service("something else");
 }
 
 Result<uint64_t> ContentLengthOf(const http::Response& response) {

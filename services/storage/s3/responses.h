@@ -1,5 +1,5 @@
-// S3's answers, read. What a service sends is untrusted: anything that is not as documented is DataLoss, and a web page
-// in the place of XML, as of a proxy or another service, Unimplemented.
+// S3's answers, read. What a service sends is untrusted: anything that is not as documented is DataLoss, and what a
+// proxy or another service says in the place of S3, Unimplemented.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,15 @@
 
 #include "services/http/transport.h"
 #include "services/storage/object_store.h"
+#include "services/storage/s3/requests.h"
 
 namespace espalier::storage {
 
 // Whether some header's name begins with "x-amz".
 bool HasHeaderOfS3(const http::Response& response);
-// Unimplemented where a 2xx answer is a web page: text/html without any header of S3.
-Status CheckSender(const http::Response& response);
+// Unimplemented where a 2xx answer to `request` has neither a header of S3 nor what each answer of S3 has: a document
+// where it describes something, the object's ETag where it sends or takes bytes.
+Status CheckSender(const http::Response& response, const S3Request& request);
 
 // Of a 2xx answer to HEAD or GET of a whole object.
 Result<uint64_t> ContentLengthOf(const http::Response& response);

@@ -161,7 +161,7 @@ http::Response S3Client::ExplainRefusalOfHead(http::Response response, const S3B
   Result<http::Response> explained = SendOnce(http, request.operation, options);
   if (!explained.ok()) return response;
   const bool is_refusal = explained->status >= 300 && explained->status != 416;
-  if (!is_refusal && !CheckSender(*explained).ok()) return *std::move(explained);
+  if (!is_refusal && !CheckSender(*explained, request).ok()) return *std::move(explained);
   if (is_refusal && (response.status == 400 || !IsAboutTheObject(ErrorOf(*explained)))) return *std::move(explained);
   if (explained->status < 500 && explained->status != 429) traits_.SetKnown(bucket.name);
   return response;
@@ -209,8 +209,8 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, ht
   if (response.status < 200 || response.status >= 300) {
     return JudgeRefusal(bucket, call, response, credentials, progress);
   }
-  if (Status sender = CheckSender(response); !sender.ok()) {
-    return {Outcome::Next::kReturn, std::move(sender).While(call.doing)};
+  if (Status sender = CheckSender(response, call.request); !sender.ok()) {
+    return {Outcome::Next::kReturn, std::move(sender).While(bucket.Origin()).While(call.doing)};
   }
   RememberWorkingRequest(bucket, progress);
   Status checked = call.check ? call.check(response) : Status();

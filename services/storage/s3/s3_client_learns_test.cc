@@ -166,6 +166,15 @@ TEST_F(S3ClientTest, AnEmptyAnswerToGetIsOfNoS3Service) {
   EXPECT_EQ(Send(*Client(), {.request = DeleteObjectRequest("k"), .known_statuses = {404}})->status, 404);
 }
 
+TEST_F(S3ClientTest, A404InJsonIsOfNoS3Service) {
+  for (const S3Request& request : {GetObjectRequest("k"), PutObjectRequest("k", {})}) {
+    service_->Answer(404, "{\"error\":\"no such path\"}", {{"content-type", "application/json"}});
+    const Status status = Send(*Client(), {.request = request, .known_statuses = {404}}).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+    EXPECT_THAT(status.message(), HasSubstr("this is no answer of an S3 service"));
+  }
+}
+
 TEST_F(S3ClientTest, APageThatAnswersEveryPathIsOfNoS3Service) {
   const http::Headers page = {{"content-type", "text/html; charset=utf-8"}, {"etag", "\"1\""}, {"content-length", "6"}};
   const S3Call head{.request = HeadObjectRequest("k"), .known_statuses = {404}};

@@ -25,7 +25,7 @@ bool IsWriter(const http::Response& head, const std::string& writer) {
 
 // Of a piece that is wanted; bytes that are missing at the object's end are no fault of the answer.
 Status CheckPiece(const http::Response& response, ByteRange range) {
-  if (response.status != 206) return Internal("the service sends whole objects where a range was asked for");
+  if (response.status != 206) return Unimplemented("the service sends whole objects where a range was asked for");
   ASSIGN_OR_RETURN(const ContentRange sent, ContentRangeOf(response));
   const uint64_t last = std::min(range.offset + range.length, sent.total) - 1;
   if (sent.first == range.offset && sent.last == last && response.bytes_into == last - sent.first + 1) return Status();

@@ -20,6 +20,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr PartSizes kSmallParts{.first_bytes = 100};
 const WallTime kNow{seconds(1'800'000'000)};
@@ -201,6 +202,53 @@ TEST_F(S3StoreTest, BelievesNoSuccessWithAnErrorInside) {
   EXPECT_THAT(Keys(store), ElementsAre("k"));
 }
 
+// An API that answers 200 to everything, with JSON, with XML of its own, or with nothing.
+TEST_F(S3StoreTest, TakesNoOtherServiceForAStore) {
+  const std::vector<http::Response> answers = {
+      {200, {{"content-type", "application/json"}, {"etag", "W/\"b-x\""}, {"content-length", "11"}}, "{\"ok\":true}"},
+      {200, {{"content-type", "text/xml"}, {"content-length", "17"}}, "<status>ok</status>"},
+      {200, {{"content-length", "0"}}, ""}};
+  const std::vector<std::pair<std::string, std::function<Status(S3Store&)>>> operations = {
+      {"ListObjectsV2", [](S3Store& store) { return store.List("").status(); }},
+      {"GetObject", [](S3Store& store) { return store.Get("k").status(); }},
+      {"GetObject of a range",
+       [](S3Store& store) {
+         return store.GetRange("k", {0, 100}).status();
+       }},
+      {"HeadObject", [](S3Store& store) { return store.Head("k").status(); }},
+      {"PutObject", [](S3Store& store) { return PutText(store, "k", "x"); }},
+      {"PutObject if absent", [](S3Store& store) { return store.PutIfAbsent("k", BytesOf("x")); }},
+      {"CreateMultipartUpload", [](S3Store& store) { return PutText(store, "k", Digits(500)); }},
+      {"DeleteObjects", [](S3Store& store) {
+         return store.DeleteMany(std::vector<std::string>{"k", "l"});
+       }}};
+  for (const http::Response& answer : answers) {
+    for (const auto& [name, operation] : operations) {
+      int num_requests = 0;
+      network_->before = [&](const http::Request&) { return ++num_requests, answer; };
+      S3Store store = Store(network_);
+      const Status status = operation(store);
+      EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << name << " " << answer.body << status.ToString();
+      EXPECT_THAT(status.message(), HasSubstr("http://s3.test: ")) << name;
+      EXPECT_THAT(status.message(), HasSubstr("not an S3 service: check spec.storage.s3.endpoint")) << name;
+      EXPECT_EQ(num_requests, 1) << name;
+    }
+  }
+}
+
+TEST_F(S3StoreTest, TakesNoOtherServicesAnswerForAPartOrACompletion) {
+  for (const char* const method : {"PUT", "POST"}) {
+    network_->before = [&](const http::Request& request) -> std::optional<http::Response> {
+      if (request.method != method || request.url.find("uploadId") == std::string::npos) return std::nullopt;
+      return http::Response{200, {{"content-type", "application/json"}}, "{}"};
+    };
+    S3Store store = Store(network_);
+    EXPECT_EQ(PutText(store, "k", Digits(500)).code(), StatusCode::kUnimplemented) << method;
+    EXPECT_THAT(Keys(store), IsEmpty());
+    EXPECT_EQ(service_->num_open_uploads(), 0u);
+  }
+}
+
 TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToTheCompletionIsLost) {
   bool is_lost = false;
   network_->after = [&](const http::Request& request, Result<http::Response> response) -> Result<http::Response> {
@@ -340,11 +388,11 @@ TEST_F(S3StoreTest, TellsWhatCouldNotBeDeleted) {
 
 TEST_F(S3StoreTest, RefusesAPieceOfAnotherRange) {
   auto script = std::make_shared<ScriptedTransport>();
-  for (int i = 0; i < 10; ++i) script->Answer(206, "3456", {{"content-range", "bytes 4-7/10"}});
+  for (int i = 0; i < 10; ++i) script->Answer(206, "3456", {{"content-range", "bytes 4-7/10"}, {"etag", "\"1\""}});
   script->Answer(200, "0123");
   S3Store store = Store(script);
   EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kDataLoss);
-  EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kInternal) << "a service that knows no ranges";
+  EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kUnimplemented) << "knows no ranges";
 }
 
 TEST_F(S3StoreTest, SetsNoMemoryAsideForWhatDoesNotExist) {

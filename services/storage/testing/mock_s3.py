@@ -17,6 +17,8 @@ quirks:
   web-server        404 with a web page to every request: no S3 at all
   empty-server      404 with nothing to every request
   page-server       200 with a web page to every request (an application of one page)
+  json-server       200 with JSON to every request (an API behind a wrong port); json-404-server: 404
+  blank-server      200 with nothing to every request
   no-delete         403 to every deletion (credentials without s3:DeleteObject)
 """
 
@@ -54,12 +56,19 @@ class Refusal(Exception):
 class OtherService(Refusal):
     """An answer of a server that is no S3 service."""
 
-    def __init__(self, status, title):
-        super().__init__(status, "", "", [("Content-Type", "text/html")] if title else [])
-        self.body = f"<!DOCTYPE html><html><head><title>{title}</title></head></html>" if title else ""
+    def __init__(self, status, content_type="", body=""):
+        super().__init__(status, "", "", [("Content-Type", content_type), ("ETag", 'W/"1"')] if body else [])
+        self.body = body
 
 
-OTHER_SERVICES = {"web-server": (404, "404 Not Found"), "empty-server": (404, ""), "page-server": (200, "Welcome")}
+OTHER_SERVICES = {
+    "web-server": (404, "text/html", "<!DOCTYPE html><html><head><title>404 Not Found</title></head></html>"),
+    "empty-server": (404,),
+    "page-server": (200, "text/html", "<!DOCTYPE html><html><head><title>Welcome</title></head></html>"),
+    "json-server": (200, "application/json", '{"status":"ok"}'),
+    "json-404-server": (404, "application/json", '{"error":"no such path"}'),
+    "blank-server": (200,),
+}
 
 
 class Store:

@@ -71,9 +71,9 @@ class StoreQuirks(Scenario):
 
     def test_what_the_store_is_makes_no_bad_input(self):
         commands = self.commands_at("s3://nowhere/graph")
-        for quirk, words in (("bucket=tests", "create the bucket first"), ("web-server", "check spec.storage.s3.endpoint"),
-                             ("empty-server", "check spec.storage.s3.endpoint"),
-                             ("page-server", "check spec.storage.s3.endpoint")):
+        servers = ("web-server", "empty-server", "page-server", "json-server", "json-404-server", "blank-server")
+        for quirk, words in (("bucket=tests", "create the bucket first"),
+                             *((server, "check spec.storage.s3.endpoint") for server in servers)):
             self.start_store(quirk)
             for command in commands:
                 done = espalier(*command, env=self.environment)
