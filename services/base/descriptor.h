@@ -14,7 +14,9 @@ class Descriptor {
   explicit Descriptor(int number = -1) : number_(number) {}
   Descriptor(Descriptor&& other) noexcept : number_(other.Release()) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
+    const int number = other.Release();
+    Close();
+    number_ = number;
     return *this;
   }
   ~Descriptor() { Close(); }

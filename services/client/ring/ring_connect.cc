@@ -25,8 +25,8 @@ constexpr RetryPolicy kRetry{.max_attempts = 0,  // bounded by the wait
                              .initial_delay = std::chrono::milliseconds(50),
                              .max_delay = std::chrono::milliseconds(1000)};
 
-Result<RingDescriptor> ConnectTo(const addrinfo& address, const RingWait& wait) {
-  RingDescriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+Result<Descriptor> ConnectTo(const addrinfo& address, const RingWait& wait) {
+  Descriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (descriptor.get() < 0) return RingSystemError(errno, "making a socket");
   SetRingSocketOptions(descriptor.get());
   int error = connect(descriptor.get(), address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
@@ -40,7 +40,7 @@ Result<RingDescriptor> ConnectTo(const addrinfo& address, const RingWait& wait) 
   return descriptor;
 }
 
-Result<RingDescriptor> ConnectToAny(const std::string& address, const RingWait& wait) {
+Result<Descriptor> ConnectToAny(const std::string& address, const RingWait& wait) {
   ASSIGN_OR_RETURN(const rpc::HostPort to, rpc::ParseHostPort(address));
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -55,7 +55,7 @@ Result<RingDescriptor> ConnectToAny(const std::string& address, const RingWait& 
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
     // An address that does not answer, such as one of IPv6 without a route, leaves time for the others.
     const RingWait share(wait.deadline().AtMost(wait.deadline().Remaining() / num_left--), wait.stop());
-    Result<RingDescriptor> connected = ConnectTo(*candidate, share);
+    Result<Descriptor> connected = ConnectTo(*candidate, share);
     if (connected.ok()) return connected;
     RETURN_IF_ERROR(wait.Check());
     last = connected.status();
@@ -66,7 +66,7 @@ Result<RingDescriptor> ConnectToAny(const std::string& address, const RingWait& 
 
 // One attempt. Unavailable: another one may succeed.
 Result<RingSocket> TryToConnect(const std::string& address, RingTls* tls, const RingWait& wait) {
-  ASSIGN_OR_RETURN(RingDescriptor descriptor, ConnectToAny(address, wait));
+  ASSIGN_OR_RETURN(Descriptor descriptor, ConnectToAny(address, wait));
   Result<RingSocket> made = RingSocket::Make(std::move(descriptor), tls, TlsSide::kConnects);
   if (made.status().code() == StatusCode::kResourceExhausted) return made.status();
   // The certificate files may be in the middle of being replaced.

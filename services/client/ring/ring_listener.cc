@@ -35,8 +35,8 @@ constexpr int kMaxAcceptedAtOnce = 64;  // between which connections advance
 constexpr std::chrono::milliseconds kAcceptPause(100);
 constexpr size_t kMaxFirstMessageBytes = 4096;
 
-Result<RingDescriptor> ListenOn(const addrinfo& address) {
-  RingDescriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+Result<Descriptor> ListenOn(const addrinfo& address) {
+  Descriptor descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (descriptor.get() < 0) return RingSystemError(errno, "making a socket");
   const auto set = [&](int level, int option, int value) {
     setsockopt(descriptor.get(), level, option, &value, sizeof(value));
@@ -48,7 +48,7 @@ Result<RingDescriptor> ListenOn(const addrinfo& address) {
   return descriptor;
 }
 
-Result<RingDescriptor> ListenOnAny(const std::string& host, uint16_t port) {
+Result<Descriptor> ListenOnAny(const std::string& host, uint16_t port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
@@ -57,7 +57,7 @@ Result<RingDescriptor> ListenOnAny(const std::string& host, uint16_t port) {
     return Unavailable(gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  Result<RingDescriptor> listening = Unavailable("the host has no address");
+  Result<Descriptor> listening = Unavailable("the host has no address");
   for (const addrinfo* candidate = found; candidate != nullptr && !listening.ok(); candidate = candidate->ai_next) {
     listening = ListenOn(*candidate);
   }
@@ -65,9 +65,9 @@ Result<RingDescriptor> ListenOnAny(const std::string& host, uint16_t port) {
 }
 
 // All addresses of the host, also those of IPv6 where it has them.
-Result<RingDescriptor> Listen(const rpc::HostPort& listen) {
+Result<Descriptor> Listen(const rpc::HostPort& listen) {
   if (listen.host == "0.0.0.0") {
-    Result<RingDescriptor> both = ListenOnAny("::", listen.port);
+    Result<Descriptor> both = ListenOnAny("::", listen.port);
     if (both.ok()) return both;
   }
   return ListenOnAny(listen.host, listen.port);
@@ -103,7 +103,7 @@ struct RingListener::Connection {
 
 Result<std::unique_ptr<RingListener>> RingListener::Start(const rpc::HostPort& listen, RingTls* tls, RingLink& link,
                                                           RingRendezvous* rendezvous) {
-  Result<RingDescriptor> listening = Listen(listen);
+  Result<Descriptor> listening = Listen(listen);
   if (!listening.ok()) return listening.status().While("cannot listen on " + rpc::ToString(listen));
   ASSIGN_OR_RETURN(const uint16_t port, ReadPort(listening->get()));
   ASSIGN_OR_RETURN(RingWaker waker, RingWaker::Make());
@@ -116,7 +116,7 @@ Result<std::unique_ptr<RingListener>> RingListener::Start(const rpc::HostPort& l
   }
 }
 
-RingListener::RingListener(RingDescriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
+RingListener::RingListener(Descriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
                            RingRendezvous* rendezvous)
     : listening_(std::move(listening)),
       port_(port),
@@ -159,7 +159,7 @@ void RingListener::Run(const std::stop_token& stop) {
 
 bool RingListener::Accept() {
   for (int i = 0; i < kMaxAcceptedAtOnce; ++i) {
-    RingDescriptor descriptor(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor descriptor(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (descriptor.get() < 0) {
       const Status why = RingSystemError(errno, "accepting a connection");
       if (why.code() != StatusCode::kResourceExhausted) return true;

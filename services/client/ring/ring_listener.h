@@ -36,7 +36,7 @@ class RingListener {
  private:
   struct Connection;
 
-  RingListener(RingDescriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
+  RingListener(Descriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
                RingRendezvous* rendezvous);
   void Run(const std::stop_token& stop);
   // Accepts all connections that wait; returns false if the process has no descriptor for one.
@@ -50,7 +50,7 @@ class RingListener {
   bool SendAnswer(Connection& connection);
   void Refuse(Connection& connection, const Status& why);
 
-  const RingDescriptor listening_;
+  const Descriptor listening_;
   const uint16_t port_;
   RingTls* const tls_;
   RingLink& link_;

@@ -115,7 +115,7 @@ class RingHostTest : public ::testing::Test {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    listening_ = RingDescriptor(socket(AF_INET, SOCK_STREAM, 0));
+    listening_ = Descriptor(socket(AF_INET, SOCK_STREAM, 0));
     ASSERT_EQ(bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
     ASSERT_EQ(listen(listening_.get(), 1), 0);
     ASSERT_EQ(getsockname(listening_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
@@ -137,7 +137,7 @@ class RingHostTest : public ::testing::Test {
     return rank0_->Broadcast(bytes, Rank(0), deadline);
   }
 
-  RingDescriptor from_rank0_;
+  Descriptor from_rank0_;
 
  private:
   void BeRank1(const std::string& rank0_address, const std::string& own_address) {
@@ -158,17 +158,17 @@ class RingHostTest : public ::testing::Test {
     const std::string bytes = EncodeMessageFrame(FrameKind::kGreeting, greeting) +
                               std::string(reinterpret_cast<const char*>(barrier.data()), barrier.size());
     ASSERT_TRUE(SendAll(to_rank0_, bytes, RingWait(Soon())).ok());
-    from_rank0_ = RingDescriptor(accept(listening_.get(), nullptr, nullptr));
+    from_rank0_ = Descriptor(accept(listening_.get(), nullptr, nullptr));
     ASSERT_GE(from_rank0_.get(), 0);
   }
 
-  RingDescriptor listening_;
+  Descriptor listening_;
   RingSocket to_rank0_;
   std::unique_ptr<Collective> rank0_;
 };
 
 // The kernel drops every packet to the socket, as if the host were gone.
-void DropPacketsTo(const RingDescriptor& socket) {
+void DropPacketsTo(const Descriptor& socket) {
   sock_filter drop{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
   const sock_fprog program{.len = 1, .filter = &drop};
   ASSERT_EQ(setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)), 0);

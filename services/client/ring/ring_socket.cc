@@ -42,12 +42,8 @@ int PollMilliseconds(const Deadline& deadline) {
 
 }  // namespace
 
-void RingDescriptor::Close() {
-  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-}
-
 Result<RingWaker> RingWaker::Make() {
-  RingDescriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (event.get() < 0) return RingSystemError(errno, "making an eventfd");
   return RingWaker(std::move(event));
 }
@@ -121,7 +117,7 @@ void SetRingSocketOptions(int descriptor) {
   set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMaxUnsentBytes);
 }
 
-Result<RingSocket> RingSocket::Make(RingDescriptor descriptor, RingTls* tls, TlsSide side) {
+Result<RingSocket> RingSocket::Make(Descriptor descriptor, RingTls* tls, TlsSide side) {
   RingSocket made;
   made.tls_ = tls;
   if (tls != nullptr) {

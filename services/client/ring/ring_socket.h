@@ -11,30 +11,11 @@
 #include <utility>
 
 #include "services/base/clock.h"
+#include "services/base/descriptor.h"
 #include "services/base/status.h"
 #include "services/client/ring/ring_tls.h"
 
 namespace espalier::client {
-
-// Owns a file descriptor. Movable.
-class RingDescriptor {
- public:
-  RingDescriptor() = default;
-  explicit RingDescriptor(int descriptor) : descriptor_(descriptor) {}
-  ~RingDescriptor() { Close(); }
-  RingDescriptor(RingDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  RingDescriptor& operator=(RingDescriptor&& other) noexcept {
-    Close();
-    descriptor_ = std::exchange(other.descriptor_, -1);
-    return *this;
-  }
-
-  int get() const { return descriptor_; }  // -1: none
-  void Close();
-
- private:
-  int descriptor_ = -1;
-};
 
 // Wakes a thread that polls. Movable; thread-safe.
 class RingWaker {
@@ -46,9 +27,9 @@ class RingWaker {
   int descriptor() const { return event_.get(); }  // readable between Wake and Reset
 
  private:
-  explicit RingWaker(RingDescriptor event) : event_(std::move(event)) {}
+  explicit RingWaker(Descriptor event) : event_(std::move(event)) {}
 
-  RingDescriptor event_;
+  Descriptor event_;
 };
 
 // Bounds a wait for sockets by a deadline with its stop and by another stop. Owned by one thread.
@@ -85,7 +66,7 @@ class RingSocket {
  public:
   RingSocket() = default;  // closed
   // `tls` (null: plaintext) must outlive the socket.
-  static Result<RingSocket> Make(RingDescriptor descriptor, RingTls* tls, TlsSide side);
+  static Result<RingSocket> Make(Descriptor descriptor, RingTls* tls, TlsSide side);
 
   // Continues the TLS handshake. Returns whether it is done; otherwise wait for handshake_events().
   Result<bool> Handshake();
@@ -111,7 +92,7 @@ class RingSocket {
  private:
   Status ToError(int ssl_result, short* events) const;
 
-  RingDescriptor descriptor_;
+  Descriptor descriptor_;
   RingTls* tls_ = nullptr;
   SslHandle session_;  // null: plaintext
   short handshake_events_ = POLLIN, read_events_ = POLLIN, write_events_ = POLLOUT;
