@@ -7,8 +7,8 @@
 #   build.sh helm     helm, helm-unittest
 #   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
-#   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric and the Kubernetes client
-#                        (python/tests/pinned/requirements.txt; 2.2 GB to download, 3.6 GB on disk)
+#   build.sh torch-python  bin/python of a virtual environment with PyTorch, PyTorch Geometric, mypy and more
+#                        (python/tests/pinned/requirements.txt; 2.3 GB to download, 3.9 GB on disk)
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
 # Each folder beside this file is a Go module that pins projects (go.mod) and all that they are made of (go.sum): those
@@ -159,7 +159,7 @@ get_torch_python() {
   if [ -d "$folder" ]; then return 0; fi
   staging="$(mktemp -d "$cache/torch-python-build-XXXXXX")" || return 1
   trap 'rm -rf "$staging"' EXIT
-  echo "== installing PyTorch and PyTorch Geometric for tests, 2.2 GB to download (into $folder)" >&2
+  echo "== installing PyTorch and PyTorch Geometric for tests, 2.3 GB to download (into $folder)" >&2
   # Its Python works in another place as well; its scripts, which name the place, are not used.
   if python3 -m venv "$staging/venv" >&2 && timeout 1200 "$staging/venv/bin/python" -m pip --disable-pip-version-check install \
     --quiet --no-deps --only-binary :all: --require-hashes --requirement "$pins" >&2 </dev/null &&
