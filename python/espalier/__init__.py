@@ -65,3 +65,15 @@ from espalier.saved import list_saved_tensors, load_tensors, remove_saved_tensor
 from espalier.serving import serve
 from espalier.splits import EdgeShare, NodeShare, edge_split, node_split
 from espalier.tensor import DistTensor
+
+__all__ = [
+    "__version__", "Aborted", "AlreadyExists", "audit", "Block", "Cancelled", "checkpoint", "DataLoss",
+    "DeadlineExceeded", "DistDataLoader", "DistEdgeDataLoader", "DistEmbedding", "DistGraph", "DistNodeDataLoader",
+    "DistTensor", "edge_split", "EdgeShare", "EdgesOfSplit", "EID", "EspalierError", "FailedPrecondition", "Frontier",
+    "in_subgraph", "infer", "init_process_group", "Internal", "InvalidArgument", "Job", "job", "LaborSampler",
+    "LastSampler", "LinkBatch", "list_saved_tensors", "load_tensors", "MiniBatch", "MultiLayerFullNeighborSampler",
+    "negative_sampler", "NeighborSampler", "NID", "node_split", "NodeShare", "NodesOfSplit", "NotFound", "optim",
+    "OutOfRange", "partition", "PartitionBook", "PermissionDenied", "pinsage_neighbors", "ProcessGroup",
+    "random_walk", "remove_saved_tensors", "ResourceExhausted", "Results", "run", "sample_neighbors", "save_tensors",
+    "serve", "submit", "to_block", "Unauthenticated", "Unavailable", "Unimplemented", "write_graph",
+]

@@ -17,23 +17,23 @@ from espalier import _core
 class AuditWriter:
     """Records batches in a file, which it replaces; epochs and steps must ascend."""
 
-    def __init__(self, g, path):
+    def __init__(self, g, path) -> None:
         self._core = _core.open_audit(g._core, os.fspath(path))
 
-    def record(self, batch):
+    def record(self, batch) -> None:
         self._core.record(batch._core)
 
-    def close(self):
+    def close(self) -> None:
         """Writes what is left; no batch can be recorded afterwards."""
         self._core.close()
 
-    def __enter__(self):
+    def __enter__(self) -> "AuditWriter":
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind, error, trace) -> None:
         self.close()
 
 
-def samples_digest(paths):
+def samples_digest(paths) -> tuple[str, int]:
     """Returns (digest, number of distinct expansions) of the files of all ranks. DataLoss: two ranks drew differently."""
     return _core.merge_audits([os.fspath(path) for path in paths])

@@ -1,6 +1,8 @@
 """Mini-batches and their blocks, as NumPy arrays, or as tensors on a device."""
 
 import copy
+from collections.abc import Iterator
+from typing import Any
 
 from espalier import arrays
 
@@ -27,24 +29,24 @@ class Block:
         self.dstdata = _NodeData(schema, [{NID: nodes[:count]} for nodes, count in zip(src_nodes, num_dst)])
 
     @property
-    def canonical_etypes(self):
+    def canonical_etypes(self) -> list[tuple[str, str, str]]:
         return [self._schema.edge_types[number] for number in sorted(self._relations)]
 
-    def num_src_nodes(self, ntype=None):
+    def num_src_nodes(self, ntype=None) -> int:
         return self._num_src[self._schema.node_type(ntype)]
 
-    def num_dst_nodes(self, ntype=None):
+    def num_dst_nodes(self, ntype=None) -> int:
         return self._num_dst[self._schema.node_type(ntype)]
 
-    def num_edges(self, etype=None):
+    def num_edges(self, etype=None) -> int:
         return len(self.csc(etype)[1])
 
-    def size(self, etype=None):
+    def size(self, etype=None) -> tuple[int, int]:
         """Returns the numbers of rows that edges of a type join, (sources, destinations): PyG's `size`."""
         number = self._schema.edge_type(etype)
         return self._num_src[self._schema.source_of(number)], self._num_dst[self._schema.destination_of(number)]
 
-    def csc(self, etype=None):
+    def csc(self, etype=None) -> tuple[Any, Any]:
         """Returns (indptr [destinations + 1], indices [edges]): the sources of destination i are
         indices[indptr[i]:indptr[i + 1]]."""
         return self._relation(etype)[:2]
@@ -57,22 +59,22 @@ class Block:
         return tuple(self._arrays.zeros(count, dtype, self._nodes[0])
                      for count, dtype in ((destinations + 1, "int32"), (0, "int32"), (0, "int64")))
 
-    def edges(self, etype=None):
+    def edges(self, etype=None) -> tuple[Any, Any]:
         """Returns (sources, destinations), int64 [edges] each, as rows."""
         indptr, indices = self.csc(etype)
         rows = self._arrays.count_up(len(indptr) - 1, self._nodes[0])
         destinations = self._arrays.repeat_rows(rows, self._arrays.differences(indptr), len(indices))
         return self._arrays.to_int64(indices), destinations
 
-    def edge_index(self, etype=None):
+    def edge_index(self, etype=None) -> Any:
         """Returns int64 [2, edges], sources first: PyG's edge_index."""
         return self._arrays.stack(self.edges(etype))
 
-    def edge_index_dict(self):
+    def edge_index_dict(self) -> dict[tuple[str, str, str], Any]:
         """Returns {canonical edge type: edge_index} of the sampled edge types, as PyG's HeteroConv takes it."""
         return {names: self.edge_index(names) for names in self.canonical_etypes}
 
-    def bipartite(self, x):
+    def bipartite(self, x) -> Any:
         """Returns the inputs of PyG's convolutions on this block, whose sources and destinations are other rows.
 
         x: rows of the sources, [num_src_nodes, ...]: then the result is (x, the rows of the destinations); or {node
@@ -84,14 +86,14 @@ class Block:
         return {names: (x[names[0]], x[names[2]][:self.num_dst_nodes(names[2])])
                 for names in self.canonical_etypes if names[0] in x and names[2] in x}
 
-    def to(self, device, *, non_blocking=False):
+    def to(self, device, *, non_blocking=False) -> "Block":
         """Returns this block, its columns included, as tensors on `device`, a name or a torch.device. On "cpu" they
         share the memory of the arrays. Counterpart of DGL's `block.to`. ImportError: there is no PyTorch."""
         from espalier import torch_arrays
 
         return self._moved(torch_arrays.mover(device, non_blocking))
 
-    def pin_memory(self):
+    def pin_memory(self) -> "Block":
         """Returns this block, its columns included, as tensors in pinned memory, which `to(device, non_blocking=True)`
         copies without waiting. InvalidArgument: there is no GPU."""
         from espalier import torch_arrays
@@ -110,24 +112,24 @@ class Block:
         moved.dstdata._take(self.dstdata, move)
         return moved
 
-    def to_dgl(self):
+    def to_dgl(self) -> Any:
         """Returns this block as a block of DGL's, with its columns. ImportError: there is no DGL."""
         from espalier import conversions
 
         return conversions.to_dgl(self)
 
-    def edge_ids(self, etype=None):
+    def edge_ids(self, etype=None) -> Any:
         """Returns the global ids of the edges: int64 [edges]; empty unless the sampler has `edge_ids=True`."""
         return self._relation(etype)[2]
 
     @property
-    def edata(self):
+    def edata(self) -> dict[str, Any]:
         """{EID: global ids of the edges}; of several edge types {EID: {canonical edge type: ids}}."""
         if len(self._schema.edge_types) == 1:
             return {EID: self.edge_ids()}
         return {EID: {names: self.edge_ids(names) for names in self.canonical_etypes}}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = self._schema.node_types
         return (f"Block(src={dict(zip(names, self._num_src))}, dst={dict(zip(names, self._num_dst))}, "
                 f"edges={ {':'.join(self._schema.edge_types[n]): len(r[1]) for n, r in self._relations.items()} })")
@@ -139,7 +141,7 @@ class _NodeData:
     def __init__(self, schema, by_type):
         self._schema, self._by_type = schema, by_type
 
-    def __getitem__(self, name):
+    def __getitem__(self, name) -> Any:
         if len(self._by_type) == 1:
             return self._by_type[0][name]
         found = {self._schema.node_types[number]: columns[name]
@@ -148,7 +150,7 @@ class _NodeData:
             raise KeyError(name)
         return found
 
-    def __setitem__(self, name, values):
+    def __setitem__(self, name, values) -> None:
         if not isinstance(values, dict):
             values = {None: values}
         for ntype, rows in values.items():
@@ -159,13 +161,13 @@ class _NodeData:
         for columns, found in zip(self._by_type, others._by_type):
             columns.update((name, move(rows)) for name, rows in found.items() if name not in columns)
 
-    def __contains__(self, name):
+    def __contains__(self, name) -> bool:
         return any(name in columns for columns in self._by_type)
 
-    def keys(self):
+    def keys(self) -> list[str]:
         return sorted({name for columns in self._by_type for name in columns})
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
 
@@ -184,7 +186,7 @@ class LinkBatch:
         self.negatives_per_edge = links["negatives_per_pair"]
         self._sets = links
 
-    def negatives(self):
+    def negatives(self) -> tuple[Any, Any, Any]:
         """Returns (sources, destinations, valid), [edges, negatives per edge] each, for negatives of single edges.
         valid: False where a drawn pair is an edge of the batch."""
         count, edges = self.negatives_per_edge, len(self.sources)
@@ -223,20 +225,20 @@ class MiniBatch:
         self._blocks = self._links = self._moved_nodes = None
 
     @property
-    def epoch(self):
+    def epoch(self) -> int:
         return self._core.epoch
 
     @property
-    def step(self):
+    def step(self) -> int:
         return self._core.step
 
     @property
-    def num_seeds(self):
+    def num_seeds(self) -> int:
         """Number of seeds of this rank, nodes or edges. 0 is possible: a rank may have no share of a batch."""
         return self._core.num_seeds if self.links is None else len(self.links.sources)
 
     @property
-    def global_num_seeds(self):
+    def global_num_seeds(self) -> int:
         """Number of seeds of all ranks in this step (with a list of this rank's seeds: of this rank)."""
         return self._core.global_num_seeds
 
@@ -250,14 +252,14 @@ class MiniBatch:
         return dict(zip(self._schema.node_types, arrays))
 
     @property
-    def input_nodes(self):
+    def input_nodes(self) -> Any:
         """Global ids of the nodes whose features the first block reads: int64 [n], or {type: ids} with every type."""
         if self._core.num_layers == 0:
             return self.output_nodes
         return self._by_type(self._core.num_inputs(0))
 
     @property
-    def output_nodes(self):
+    def output_nodes(self) -> Any:
         """Global ids of the nodes that the last block computes: the seeds, or the ends of seed edges."""
         layers = self._core.num_layers
         counts = (self._core.num_outputs(layers - 1) if layers else
@@ -265,14 +267,14 @@ class MiniBatch:
         return self._by_type(counts)
 
     @property
-    def links(self):
+    def links(self) -> LinkBatch | None:
         """The seed edges (LinkBatch) of an edge loader's batch; None of a node loader's."""
         if self._links is None and self._core.has_links:
             self._links = LinkBatch(self._core.links())
         return self._links
 
     @property
-    def blocks(self):
+    def blocks(self) -> list[Block]:
         """One block for each layer of a model, the first layer first. The first one's `srcdata` has the sampler's
         `prefetch_node_feats`, the last one's `dstdata` its `prefetch_labels`."""
         if self._blocks is None:
@@ -287,14 +289,14 @@ class MiniBatch:
                 data[column] = {self._schema.node_types[ntype]: self._core.rows(number)}
         return self._blocks
 
-    def to(self, device, *, non_blocking=False):
+    def to(self, device, *, non_blocking=False) -> "MiniBatch":
         """Returns this batch, its ids, blocks, columns and links, as tensors on `device`, a name or a torch.device. On
         "cpu" they share the memory of the arrays. ImportError: there is no PyTorch."""
         from espalier import torch_arrays
 
         return self._moved(torch_arrays.mover(device, non_blocking))
 
-    def pin_memory(self):
+    def pin_memory(self) -> "MiniBatch":
         """Returns this batch as tensors in pinned memory, which `to(device, non_blocking=True)` copies without waiting.
         InvalidArgument: there is no GPU."""
         from espalier import torch_arrays
@@ -308,7 +310,7 @@ class MiniBatch:
         moved._links = None if self.links is None else self.links._moved(move)
         return moved
 
-    def to_data(self, x=None, y=None):
+    def to_data(self, x=None, y=None) -> Any:
         """Returns this batch as a torch_geometric.data.Data, as PyG's NeighborLoader gives it, of a graph with one node
         and one edge type.
 
@@ -326,14 +328,14 @@ class MiniBatch:
 
         return conversions.to_data(self, x, y)
 
-    def to_hetero_data(self, x=None, y=None):
+    def to_hetero_data(self, x=None, y=None) -> Any:
         """Returns this batch as a torch_geometric.data.HeteroData with all node and edge types of the graph. As
         `to_data`; x and y: names of columns, of the types that have them, or {node type: name}."""
         from espalier import conversions
 
         return conversions.to_hetero_data(self, x, y)
 
-    def to_dgl(self):
+    def to_dgl(self) -> tuple[Any, Any, Any]:
         """Returns (input_nodes, output_nodes, blocks) as tensors and blocks of DGL's, with the fetched columns.
         ImportError: there is no DGL."""
         from espalier import conversions
@@ -341,9 +343,9 @@ class MiniBatch:
         moved = self.to("cpu")
         return moved.input_nodes, moved.output_nodes, [conversions.to_dgl(block) for block in moved.blocks]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         """`input_nodes, output_nodes, blocks = batch`, as DGL's loaders of nodes give it."""
         return iter((self.input_nodes, self.output_nodes, self.blocks))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"MiniBatch(epoch={self.epoch}, step={self.step}, num_seeds={self.num_seeds})"

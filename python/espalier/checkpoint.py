@@ -39,7 +39,8 @@ _FOLDER = re.compile(r"checkpoint-(\d{12})")
 _of_this_run = set()  # URIs below which all checkpoints are of this process's run
 
 
-def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, embeddings=(), tensors=(), keep=2):
+def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, embeddings=(), tensors=(),
+         keep=2) -> None:
     """Saves a checkpoint in a folder of its own below `uri` (a folder, or an s3:// URI), and removes older checkpoints
     there but the last `keep`.
 
@@ -62,7 +63,7 @@ def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, 
     group.agree(_error_of(lambda: _save(g, uri, parts, embeddings, tensors, keep)) if group.rank == 0 else None)
 
 
-def stop_if_asked(g, group, uri, **what):
+def stop_if_asked(g, group, uri, **what) -> None:
     """Where a rank has got SIGTERM since the first call: saves a checkpoint of `what` (the arguments of `save`) and ends the
     program on all ranks with exit code 75. `espalier run`, `espalier launch` and the operator send SIGTERM before a
     suspension, and before they end a job that is asked to stop.
@@ -114,7 +115,7 @@ def _save(g, uri, parts, embeddings, tensors, keep):
             warnings.warn(f"an old checkpoint could not be removed: {error}", stacklevel=2)
 
 
-def resume(g, group, uri):
+def resume(g, group, uri) -> "Checkpoint | None":
     """Returns the newest Checkpoint below `uri`; None if there is none. In a job that begins anew (ESPALIER_RESUME=never)
     the first call of a process removes the checkpoints there, which are of an earlier run, and returns None.
 
@@ -166,7 +167,7 @@ class Checkpoint:
         self.uri, self.state = uri, shared["state"]
         self._shared, self._of_rank = shared, of_rank
 
-    def restore(self, *, loader=None, model=None, optimizer=None):
+    def restore(self, *, loader=None, model=None, optimizer=None) -> None:
         """Loads the states of these objects, and the random states of this rank."""
         for name, target in (("loader", loader), ("model", model), ("optimizer", optimizer)):
             if target is None:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from typing import Any
 
 from espalier import errors, programs
 from espalier.jobs import Results
@@ -25,7 +26,7 @@ _BY_STATUS = {400: errors.InvalidArgument, 401: errors.Unauthenticated, 403: err
               504: errors.DeadlineExceeded}
 
 
-def submit(job, *, namespace=None, context=None, kubeconfig=None):
+def submit(job, *, namespace=None, context=None, kubeconfig=None) -> "Job":
     """Creates a DistTraining on a cluster and returns its Job. Counterpart of `kubectl create -f`.
 
     job: a dict, or the path of a YAML or JSON file. namespace: default: the document's, else the context's. context: of
@@ -48,7 +49,7 @@ def submit(job, *, namespace=None, context=None, kubeconfig=None):
     return Job(cluster, created)
 
 
-def job(name, namespace=None, *, context=None, kubeconfig=None):
+def job(name, namespace=None, *, context=None, kubeconfig=None) -> "Job":
     """Returns the Job of a DistTraining that exists. Arguments and errors as of `submit`; NotFound: there is none."""
     cluster = _Cluster(namespace, context, kubeconfig)
     return Job(cluster, cluster.get(name))
@@ -68,7 +69,7 @@ class Job:
         self.namespace = document["metadata"]["namespace"]
         self._uid = document["metadata"]["uid"]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Job({self.name!r}, namespace={self.namespace!r})"
 
     def _read(self):
@@ -78,20 +79,20 @@ class Job:
         return document
 
     @property
-    def status(self):
+    def status(self) -> dict[str, Any]:
         """The status as a dict; empty until the operator has seen the job."""
         return self._read().get("status", {})
 
     @property
-    def phase(self):
+    def phase(self) -> str:
         return self.status.get("phase", "")
 
     @property
-    def conditions(self):
+    def conditions(self) -> dict[str, dict[str, Any]]:
         """{type: condition}, each a dict with status ("True", "False", "Unknown"), reason and message."""
         return _conditions(self.status)
 
-    def wait(self, timeout=None, progress=None):
+    def wait(self, timeout=None, progress=None) -> "Job":
         """Returns this job once it has succeeded.
 
         timeout: seconds, after which DeadlineExceeded is raised and the job goes on; None: no limit. progress: whether
@@ -146,7 +147,7 @@ class Job:
                     raise errors.NotFound(f"{self.name} was deleted")
                 yield event["object"]
 
-    def logs(self, role="trainer", index=0, *, previous=False):
+    def logs(self, role="trainer", index=0, *, previous=False) -> str:
         """Returns the log of a role's pod: "partitioner", "server", "sampler" or "trainer"; the newest attempt's.
 
         index: the rank; of a server, its partition. previous: of the container before its last restart. NotFound: there
@@ -167,11 +168,11 @@ class Job:
                 _request_timeout=_REQUEST_SECONDS)
             return response.data.decode(errors="replace")
 
-    def suspend(self):
+    def suspend(self) -> None:
         """Asks the job to write a checkpoint and give its pods back. FailedPrecondition: it has ended."""
         self._set_suspend(True)
 
-    def resume(self):
+    def resume(self) -> None:
         """Asks a suspended job to continue from its checkpoint. FailedPrecondition: it has ended."""
         self._set_suspend(False)
 
@@ -185,7 +186,7 @@ class Job:
                 body={"metadata": {"uid": self._uid}, "spec": {"runPolicy": {"suspend": suspend}}},
                 _request_timeout=_REQUEST_SECONDS)
 
-    def delete(self):
+    def delete(self) -> None:
         """Deletes the job with its pods; its outputs stay."""
         import kubernetes
         only_this = kubernetes.client.V1DeleteOptions(preconditions=kubernetes.client.V1Preconditions(uid=self._uid))
@@ -194,7 +195,7 @@ class Job:
                 *_KIND, self.namespace, _PLURAL, self.name, body=only_this, propagation_policy="Background",
                 _request_timeout=_REQUEST_SECONDS)
 
-    def results(self, folder, *, what="all", endpoint=None, use_job_credentials=False):
+    def results(self, folder, *, what="all", endpoint=None, use_job_credentials=False) -> Results:
         """Copies the job's outputs to a folder, as `kubectl espalier fetch` does, and returns them as Results.
 
         folder: for this job's outputs alone; asking again continues, or adds to it. what: "model", "embeddings",

@@ -1,5 +1,8 @@
 """Batches of any items, made into mini-batches by a function."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from espalier.errors import InvalidArgument
@@ -18,22 +21,22 @@ class DistDataLoader:
     the loaded epoch.
     """
 
-    def __init__(self, dataset, batch_size, *, collate_fn=None, shuffle=False, drop_last=False, seed=0):
+    def __init__(self, dataset, batch_size, *, collate_fn=None, shuffle=False, drop_last=False, seed=0) -> None:
         self._dataset, self._collate = dataset, collate_fn
         self._shuffle, self._drop_last = bool(shuffle), bool(drop_last)
         self._batch_size, self._seed = to_int(batch_size, "batch_size", least=1), to_int(seed, "seed")
         self._epoch, self._step, self._begun = 0, 0, False  # of the next batch, as of the other loaders
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of batches of an epoch."""
         size = len(self._dataset)
         return size // self._batch_size if self._drop_last else -(-size // self._batch_size)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, int]:
         """Returns the position of the next batch, {"epoch": e, "step": s, ...}."""
         return {"epoch": self._epoch, "step": self._step, "batch_size": self._batch_size, "seed": self._seed}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state) -> None:
         """InvalidArgument: the state is of a loader with another batch size or seed."""
         for name, here in ("batch_size", self._batch_size), ("seed", self._seed):
             if state.get(name, here) != here:
@@ -41,11 +44,11 @@ class DistDataLoader:
         self.set_epoch(state["epoch"])
         self._step = to_int(state["step"], "step", most=len(self))
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch) -> None:
         """Makes the next iteration epoch `epoch`, from its first step."""
         self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self._begun:  # and left before its end
             self.set_epoch(self._epoch + 1)
         return self._batches()

@@ -1,5 +1,8 @@
 """Data loaders: mini-batches of nodes and of edges, sampled and fetched ahead on threads of the library."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from espalier import _core
@@ -8,18 +11,21 @@ from espalier.distributed import warn_of_plaintext
 from espalier.errors import FailedPrecondition, InvalidArgument, NotFound, OutOfRange
 from espalier.types import OneCallAtATime, to_ids, to_int
 
+if TYPE_CHECKING:
+    from espalier.graph import DistGraph
+
 
 class NodesOfSplit:
     """One part of a named split of nodes, which all ranks take batches of together."""
 
-    def __init__(self, split, part="train", ntype=None):
+    def __init__(self, split: str, part: str = "train", ntype: str | None = None) -> None:
         self.split, self.part, self.ntype = split, part, ntype
 
 
 class EdgesOfSplit:
     """One part of a named split of edges; etypes: one edge type or several."""
 
-    def __init__(self, split, part="train", etypes=None):
+    def __init__(self, split: str, part: str = "train", etypes=None) -> None:
         self.split, self.part = split, part
         self.etypes = etypes if isinstance(etypes, list) else [] if etypes is None else [etypes]
 
@@ -46,7 +52,7 @@ class NeighborSampler:
     method = "Neighbor"
 
     def __init__(self, fanouts, edge_dir="in", prob=None, replace=False, *, prefetch_node_feats=(), prefetch_labels=(),
-                 edge_ids=False, expand="Always", time_column="", seed_time_column=""):
+                 edge_ids=False, expand="Always", time_column="", seed_time_column="") -> None:
         if edge_dir != "in":
             raise InvalidArgument("only in-edges can be sampled; for out-edges add reverse edges to the graph")
         self.fanouts, self.prob, self.replace = list(fanouts), prob, replace
@@ -62,7 +68,7 @@ class LaborSampler(NeighborSampler):
 
     method = "Labor"
 
-    def __init__(self, fanouts, *, layer_dependency=False, **options):
+    def __init__(self, fanouts, *, layer_dependency: bool = False, **options) -> None:
         super().__init__(fanouts, **options)
         self.layer_dependency = layer_dependency
 
@@ -76,7 +82,7 @@ class LastSampler(NeighborSampler):
 class MultiLayerFullNeighborSampler(NeighborSampler):
     """Takes all in-edges, in `num_layers` layers."""
 
-    def __init__(self, num_layers, **options):
+    def __init__(self, num_layers: int, **options) -> None:
         super().__init__([-1] * num_layers, **options)
 
 
@@ -89,27 +95,27 @@ class negative_sampler:  # noqa: N801, DGL's name of a module
     """Negatives of seed edges; `k` for each edge (docs/edge-tasks.md)."""
 
     @staticmethod
-    def Uniform(k):
+    def Uniform(k) -> _Negatives:
         """`k` uniform destinations for each edge."""
         return _Negatives("Uniform", k)
 
     @staticmethod
-    def GlobalUniform(k):
+    def GlobalUniform(k) -> _Negatives:
         """`k` pairs for each edge, both ends uniform."""
         return _Negatives("GlobalUniform", k)
 
     @staticmethod
-    def Joint(k):
+    def Joint(k) -> _Negatives:
         """`k` uniform destinations that `k` edges share."""
         return _Negatives("Joint", k)
 
     @staticmethod
-    def InBatch(k):
+    def InBatch(k) -> _Negatives:
         """The destinations of `k` other edges of the batch."""
         return _Negatives("InBatch", k)
 
     @staticmethod
-    def InDegree(k):
+    def InDegree(k) -> _Negatives:
         """`k` destinations in proportion to their in-degree among the training edges."""
         return _Negatives("InDegree", k)
 
@@ -179,14 +185,14 @@ class _Loader:
         return [(schema.node_type(ntype), column) for ntype, columns in by_type.items()
                 for column in ([columns] if isinstance(columns, str) else columns)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, int]:
         """Returns the position of the next batch, {"epoch": e, "step": s, ...}. A loader that loads it continues with that
         batch, and every batch is the one that it would have been. InvalidArgument, when it is loaded: the loader has
         another batch size or seed."""
         return {"epoch": self._epoch, "step": self._step, "batch_size": self._settings.batch_size,
                 "seed": self._settings.seed}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state) -> None:
         for name in ("batch_size", "seed"):
             here = getattr(self._settings, name)
             if state.get(name, here) != here:
@@ -194,16 +200,16 @@ class _Loader:
         self._epoch = to_int(state["epoch"], "epoch", most=2**32 - 1)
         self._step, self._begun = to_int(state["step"], "step", most=2**32 - 1), False
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch) -> None:
         """Makes the next iteration epoch `epoch`, from its first step."""
         self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of batches of an epoch."""
         size = self._settings.batch_size
         return self._num_items // size if self._settings.drop_last else -(-self._num_items // size)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[MiniBatch]:
         if self._begun:  # and left before its end
             self.set_epoch(self._epoch + 1)
         if self._step > len(self):
@@ -226,7 +232,7 @@ class _Loader:
             self._step, self._begun = batch.step + 1, True
             yield MiniBatch(self._graph._schema, batch, self._fetches, self._origin)
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Ends the epoch early, from any thread: a pending batch raises Cancelled."""
         self._core.cancel()
 
@@ -254,8 +260,9 @@ class DistNodeDataLoader(_Loader):
     from_samplers: batches come from the job's sampler processes, for a NodesOfSplit with their split, seed and fan-outs.
     """
 
-    def __init__(self, g, nodes, sampler, *, batch_size, shuffle=True, drop_last=False, seed=0, num_threads=1,
-                 batches_ahead=2, from_samplers=False):
+    def __init__(self, g: "DistGraph", nodes, sampler: NeighborSampler, *, batch_size: int, shuffle: bool = True,
+                 drop_last: bool = False, seed: int = 0, num_threads: int = 1, batches_ahead: int = 2,
+                 from_samplers: bool = False) -> None:
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
         if isinstance(nodes, NodesOfSplit):
             number = self._origin.seed_type = g._schema.node_type(nodes.ntype)
@@ -286,9 +293,10 @@ class DistEdgeDataLoader(_Loader):
     `batch.links.columns`, and edge_ids: whether `batch.links.edge_ids` has the ids of seed edges, for one edge type.
     """
 
-    def __init__(self, g, edges, sampler, *, batch_size, shuffle=True, drop_last=False, negative_sampler=None,
-                 exclude="self", reverse_etypes=None, edge_columns=(), edge_ids=False, seed=0, num_threads=1,
-                 batches_ahead=2, from_samplers=False):
+    def __init__(self, g: "DistGraph", edges, sampler: NeighborSampler, *, batch_size: int, shuffle: bool = True,
+                 drop_last: bool = False, negative_sampler: "_Negatives | None" = None, exclude: str | None = "self",
+                 reverse_etypes=None, edge_columns=(), edge_ids: bool = False, seed: int = 0, num_threads: int = 1,
+                 batches_ahead: int = 2, from_samplers: bool = False) -> None:
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
         schema = g._schema
         settings = _core.EdgeSettings()

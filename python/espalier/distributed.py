@@ -3,12 +3,15 @@
 import os
 import sys
 import warnings
+from typing import TypeVar
 
 import numpy as np
 
 from espalier import _core
 from espalier.errors import EspalierError, InvalidArgument
 from espalier.types import OneCallAtATime
+
+_Array = TypeVar("_Array")  # or a CPU tensor
 
 
 class ProcessGroup:
@@ -24,14 +27,14 @@ class ProcessGroup:
         self._calls = OneCallAtATime("process group")
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return self._core.rank
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self._core.size
 
-    def all_reduce(self, array, timeout=None):
+    def all_reduce(self, array: _Array, timeout: float | None = None) -> _Array:
         """Replaces the values of `array` (float32 or float64, contiguous) by their sums over all ranks, in place.
         timeout: seconds. A CPU tensor of torch is summed through its `numpy()`."""
         values = _in_place(array, "all_reduce")
@@ -41,26 +44,26 @@ class ProcessGroup:
             self._core.all_reduce_sum(values, timeout)
         return array
 
-    def broadcast(self, array, root=0, timeout=None):
+    def broadcast(self, array: _Array, root: int = 0, timeout: float | None = None) -> _Array:
         """Replaces the values of `array` (contiguous, of the same size on all ranks) by those of rank `root`."""
         values = _in_place(array, "broadcast")
         with self._calls:
             self._core.broadcast(values.reshape(-1).view(np.uint8), root, timeout)
         return array
 
-    def all_gather(self, array, timeout=None):
+    def all_gather(self, array, timeout=None) -> np.ndarray:
         """Returns the arrays of all ranks, which have the same shape and dtype: [ranks, ...]."""
         values = np.ascontiguousarray(array)
         with self._calls:
             all_bytes = self._core.all_gather(values.reshape(-1).view(np.uint8), timeout)
         return all_bytes.view(values.dtype).reshape((self.size,) + values.shape)
 
-    def barrier(self, timeout=None):
+    def barrier(self, timeout=None) -> None:
         """Blocks until every rank has called it."""
         with self._calls:
             self._core.barrier(timeout)
 
-    def agree(self, error=None):
+    def agree(self, error=None) -> None:
         """Raises the `error` (an exception, or None) of the lowest rank that has one, on all ranks; returns if none has."""
         code = error.code if isinstance(error, EspalierError) else "INTERNAL"
         with self._calls:
@@ -69,7 +72,7 @@ class ProcessGroup:
             except EspalierError as agreed:
                 raise agreed from error
 
-    def init_torch(self):
+    def init_torch(self) -> None:
         """Makes this group the default group of torch.distributed, under the backend name "espalier": DistributedDataParallel
         and torch.distributed's collective functions then run over it. Every rank calls it, in the place of
         torch.distributed.init_process_group.
@@ -81,7 +84,7 @@ class ProcessGroup:
 
         torch_backend.init(self)
 
-    def leave(self):
+    def leave(self) -> None:
         """Leaves the group: operations of other ranks that need this one fail with Unavailable."""
         self._core.leave()
 
@@ -109,7 +112,7 @@ def warn_of_plaintext():
                       "mutual TLS; espalier.init_process_group(g).init_torch() does not", stacklevel=3)
 
 
-def init_process_group(g, timeout=None):
+def init_process_group(g, timeout=None) -> ProcessGroup:
     """Connects all ranks of the job of `g`, and returns their ProcessGroup. No port has to be chosen. Every rank must
     call it, once."""
     return ProcessGroup(_core.init_process_group(g._core, timeout))

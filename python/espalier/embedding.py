@@ -1,6 +1,7 @@
 """Learnable rows on the graph servers."""
 
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +9,9 @@ from espalier import _core
 from espalier.errors import InvalidArgument
 from espalier.optim import check_optimizer
 from espalier.types import OneCallAtATime, to_ids, to_int
+
+if TYPE_CHECKING:
+    import torch
 
 
 class DistEmbedding:
@@ -35,7 +39,7 @@ class DistEmbedding:
     """
 
     def __init__(self, g, group, dim, *, num_rows=None, ntype=None, etype=None, name, init="zeros", init_values=(),
-                 seed=0, resume_from=None):
+                 seed=0, resume_from=None) -> None:
         given = [value is not None for value in (num_rows, ntype, etype)]
         if sum(given) > 1:
             raise InvalidArgument("an embedding has num_rows, an ntype or an etype")
@@ -74,17 +78,17 @@ class DistEmbedding:
                 optimizer.kind, optimizer._numbers, optimizer._mean_of_duplicates, self._resume_from, dict(os.environ))
 
     @property
-    def version(self):
+    def version(self) -> int:
         """Number of steps so far."""
         return self._table().version
 
-    def __getitem__(self, ids):
+    def __getitem__(self, ids) -> np.ndarray:
         """Returns rows as the steps so far have left them: float32 [n, dim]."""
         rows = to_ids(ids, "rows")
         with self._calls:
             return self._table().gather(self._graph._core, rows, None)
 
-    def step(self, ids, gradients, lr):
+    def step(self, ids, gradients, lr) -> None:
         """Ends a step with gradients, float32 [n, dim], of rows, which may repeat. Without gradients a rank passes
         empty arrays. lr: the same on every rank."""
         rows = to_ids(ids, "rows")
@@ -97,7 +101,7 @@ class DistEmbedding:
         with self._calls:
             self._table().step(self._graph._core, rows, values, lr, None)
 
-    def __call__(self, ids, device=None):
+    def __call__(self, ids, device=None) -> "torch.Tensor":
         """Returns rows as a torch tensor that requires a gradient: float32 [n, dim]. The optimizer's next step sends the
         gradient. Under torch.no_grad() it is a plain tensor."""
         import torch
@@ -111,7 +115,7 @@ class DistEmbedding:
             self._reads.append((rows, values))
         return values
 
-    def forget(self):
+    def forget(self) -> None:
         """Forgets what was read since the last step."""
         self._reads.clear()
 
@@ -122,16 +126,16 @@ class DistEmbedding:
                   np.concatenate(gradients) if reads else [], lr)
         self._reads.clear()  # after an error the step can be repeated
 
-    def await_steps(self):
+    def await_steps(self) -> None:
         """Blocks until everything that was sent is acknowledged."""
         with self._calls:
             self._table().await_steps(self._graph._core, None)
 
-    def drop(self):
+    def drop(self) -> None:
         """Waits for all ranks, and frees the rows on the servers."""
         with self._calls, self._group._calls:
             self._table().drop(self._group._core)
         self._core = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DistEmbedding(name={self.name!r}, dim={self.embedding_dim})"

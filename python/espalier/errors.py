@@ -13,7 +13,7 @@ class EspalierError(Exception):
     _exit_code = None  # of the process that ended by it, where there is one
 
     @property
-    def exit_code(self):
+    def exit_code(self) -> int:
         """The exit code of a process that this error ends."""
         return _core.exit_code(self.code) if self._exit_code is None else self._exit_code
 

@@ -1,6 +1,9 @@
 """A partitioned graph as one graph."""
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from espalier import _core
 from espalier.distributed import warn_of_plaintext
@@ -21,7 +24,8 @@ class DistGraph:
     forked from a process with an open graph cannot use it (FailedPrecondition); start children with "spawn".
     """
 
-    def __init__(self, partitions=None, *, servers=None, environment=None):
+    def __init__(self, partitions: str | os.PathLike[str] | None = None, *, servers: str | Sequence[str] | None = None,
+                 environment: Mapping[str, str] | None = None) -> None:
         settings = dict(os.environ if environment is None else environment)
         if partitions is not None and servers is not None:
             raise InvalidArgument("a graph has partitions or servers, not both")
@@ -37,44 +41,44 @@ class DistGraph:
         self._edge_frames = [_EdgeFrame(self, number) for number in range(len(self._schema.edge_types))]
         warn_of_plaintext()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"DistGraph(name={self.name!r}, num_nodes={self.num_nodes()}, num_edges={self.num_edges()}, "
                 f"num_partitions={self._core.num_partitions}, rank={self.rank()})")
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self._core.name
 
-    def rank(self):
+    def rank(self) -> int:
         """Returns the number of this process among the ranks of its job, from 0."""
         return self._core.rank
 
     @property
-    def world_size(self):
+    def world_size(self) -> int:
         return self._core.world_size
 
     # --- types
 
     @property
-    def ntypes(self):
+    def ntypes(self) -> list[str]:
         return list(self._schema.node_types)
 
     @property
-    def etypes(self):
+    def etypes(self) -> list[str]:
         """The relations' names, in the order of `canonical_etypes`."""
         return [names[1] for names in self._schema.edge_types]
 
     @property
-    def canonical_etypes(self):
+    def canonical_etypes(self) -> list[tuple[str, str, str]]:
         return list(self._schema.edge_types)
 
-    def num_nodes(self, ntype=None):
+    def num_nodes(self, ntype: str | None = None) -> int:
         """Returns the number of nodes of a type; None: of all types."""
         if ntype is None:
             return sum(self._core.num_nodes(number) for number in range(len(self._schema.node_types)))
         return self._core.num_nodes(self._schema.node_type(ntype))
 
-    def num_edges(self, etype=None):
+    def num_edges(self, etype=None) -> int:
         """Returns the number of edges of a type; None: of all types."""
         if etype is None:
             return sum(self._core.num_edges(number) for number in range(len(self._schema.edge_types)))
@@ -83,80 +87,80 @@ class DistGraph:
     number_of_nodes = num_nodes
     number_of_edges = num_edges
 
-    def get_partition_book(self):
+    def get_partition_book(self) -> PartitionBook:
         return PartitionBook(self._core, self._schema)
 
     # --- columns
 
     @property
-    def ndata(self):
+    def ndata(self) -> "_NodeFrame":
         """The columns of the nodes, of a graph with one node type."""
         return self._node_frames[self._schema.node_type()]
 
     @property
-    def edata(self):
+    def edata(self) -> "_EdgeFrame":
         """The columns of the edges, of a graph with one edge type."""
         return self._edge_frames[self._schema.edge_type()]
 
     @property
-    def nodes(self):
+    def nodes(self) -> "_Frames":
         """`g.nodes["paper"].data["feat"]`."""
         return _Frames(lambda name: self._node_frames[self._schema.node_type(name)])
 
     @property
-    def edges(self):
+    def edges(self) -> "_Frames":
         """`g.edges["writes"].data["weight"]`."""
         return _Frames(lambda name: self._edge_frames[self._schema.edge_type(name)])
 
     # --- ids and splits
 
-    def to_global_ids(self, ids, ntype=None):
+    def to_global_ids(self, ids, ntype=None) -> np.ndarray:
         """Returns the global ids of ids of the input graph, in their order. OutOfRange: one does not exist."""
         return self._core.to_global_ids(self._schema.node_type(ntype), to_ids(ids), None)
 
-    def to_original_ids(self, nodes, ntype=None):
+    def to_original_ids(self, nodes, ntype=None) -> np.ndarray:
         """Returns the ids that nodes have in the input graph, in their order: int64 [n]."""
         return to_ids(self._core.node_rows(self._schema.node_type(ntype), "original_id", to_ids(nodes, "nodes"), None))
 
     @property
-    def node_splits(self):
+    def node_splits(self) -> dict[tuple[str, str], dict[str, int]]:
         """{(node type, split): {"train": size, "validation": size, "test": size}}."""
         return {(self._schema.node_types[number], name): dict(train=train, validation=validation, test=test)
                 for number, name, train, validation, test in self._core.node_splits}
 
     @property
-    def edge_splits(self):
+    def edge_splits(self) -> dict[tuple[tuple[str, str, str], str], dict[str, int]]:
         """{(canonical edge type, split): {"train": size, "validation": size, "test": size}}."""
         return {(self._schema.edge_types[number], name): dict(train=train, validation=validation, test=test)
                 for number, name, train, validation, test in self._core.edge_splits}
 
-    def split_nodes(self, split, part="train", ntype=None):
+    def split_nodes(self, split: str, part: str = "train", ntype: str | None = None) -> np.ndarray:
         """Returns all nodes of one part of a split, in the order of their ids in the input graph: int64 [n]."""
         return self._core.split_nodes(self._schema.node_type(ntype), split, part, None)
 
-    def split_edges(self, split, part="train", etype=None):
+    def split_edges(self, split, part="train", etype=None) -> tuple[np.ndarray, np.ndarray]:
         """Returns (sources, destinations) of one part of a split of edges, in the order of the input files."""
         return self._core.split_edges(self._schema.edge_type(etype), split, part)
 
     # --- structure
 
-    def find_edges(self, edges, etype=None):
+    def find_edges(self, edges, etype=None) -> tuple[np.ndarray, np.ndarray]:
         """Returns (sources, destinations) of edges, int64 [n] each."""
         ends = self._core.find_edges(self._schema.edge_type(etype), to_ids(edges, "edges"), None)
         return ends[0], ends[1]
 
-    def in_degrees(self, nodes, etype=None):
+    def in_degrees(self, nodes, etype=None) -> np.ndarray:
         """Returns the number of in-edges of each node: int64 [n]."""
         return self._core.in_degrees(self._schema.edge_type(etype), to_ids(nodes, "nodes"), None).astype("int64")
 
-    def out_degrees(self, nodes, etype=None):
+    def out_degrees(self, nodes, etype=None) -> np.ndarray:
         """Returns the number of out-edges of each node: int64 [n]."""
         number = self._schema.edge_type(etype)
         rows = self._core.node_rows(self._schema.source_of(number), self._core.out_degree_column(number),
                                     to_ids(nodes, "nodes"), None)
         return rows.astype("int64")
 
-    def edge_subgraph(self, edges):
+    def edge_subgraph(self, edges) -> tuple[dict[str, np.ndarray], dict[tuple[str, str, str], tuple[np.ndarray, ...]]]:
         """Returns the graph of these edges: ({node type: nodes}, {canonical edge type: (edge ids, sources,
         destinations)}), sources and destinations as positions among the nodes of their types. Repeated edges stay."""
         nodes, relations = self._core.edge_subgraph(self._schema.by_edge_type(edges), None)
@@ -180,12 +184,12 @@ class _Frames:
     def __init__(self, find):
         self._find = find
 
-    def __getitem__(self, name):
+    def __getitem__(self, name) -> "_Frame":
         return _Frame(self._find(name))
 
 
 class _Frame:
-    def __init__(self, columns):
+    def __init__(self, columns: "_NodeFrame | _EdgeFrame"):
         self.data = columns
 
 
@@ -199,19 +203,19 @@ class _Columns:
     def _described(self):
         raise NotImplementedError
 
-    def keys(self):
+    def keys(self) -> list[str]:
         return [name for name, _, _ in self._described()] + list(self._attached)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.keys())
 
-    def __contains__(self, name):
+    def __contains__(self, name) -> bool:
         return name in self.keys()
 
-    def __getitem__(self, name):
+    def __getitem__(self, name) -> Column | DistTensor:
         if name in self._attached:
             return self._attached[name]
         for column, dtype, row_shape in self._described():
@@ -220,7 +224,7 @@ class _Columns:
                 return Column(name, shape, dtype, lambda ids: self._read(name, ids))
         raise NotFound(f"there is no column {name!r} of {self._what()}; there are {', '.join(self.keys()) or 'none'}")
 
-    def __setitem__(self, name, tensor):
+    def __setitem__(self, name, tensor) -> None:
         """Makes a DistTensor of these nodes or edges a column of this process's graph, which loaders read too."""
         if not isinstance(tensor, DistTensor):
             raise InvalidArgument(f"a column must be a DistTensor, not {type(tensor).__name__}")
@@ -231,7 +235,7 @@ class _Columns:
         tensor._core.attach(name)
         self._attached[name] = tensor
 
-    def __delitem__(self, name):
+    def __delitem__(self, name) -> None:
         if name not in self._attached:
             raise NotFound(f"no tensor is attached as {name!r}")
         self._attached.pop(name)._core.detach(name)

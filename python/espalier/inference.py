@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from espalier.tensor import DistTensor
 _numbers = itertools.count()  # ranks call infer together, so its tensors have the same names on all
 
 
-def infer(model, g, features, group=None, *, batch_size=1024, num_threads=1):
+def infer(model, g, features, group=None, *, batch_size=1024, num_threads=1) -> Any:
     """Returns the outputs of a model for every node, on its full neighborhood: {node type: DistTensor float32 [nodes,
     outputs]}, or the DistTensor of a graph of one node type. Needs torch. Counterpart of the `inference` functions of
     DGL's examples.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from espalier import errors, programs
 _GRACE_SECONDS = 60
 
 
-def run(job, output, *, program=None, resume=False, restart=False, set=None, access="auto", tls=False, progress=None):
+def run(job, output, *, program=None, resume=False, restart=False, set=None, access="auto", tls=False,
+        progress=None) -> "Results":
     """Runs a job on this machine, with a process for each partitioner, graph server, sampler and trainer, and returns its
     Results. Counterpart of `espalier run`.
 
@@ -87,26 +89,26 @@ class Results:
     NotFound: the folder has no result, because the run failed or has not ended.
     """
 
-    def __init__(self, output):
+    def __init__(self, output) -> None:
         self.folder = pathlib.Path(output)
         file = self.folder / "result.json"
         if not file.exists():
             raise errors.NotFound(f"there is no result in {self.folder}")
         self.result = json.loads(file.read_text())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         metrics = {name: value for name, value in self.result.items() if name.startswith(("test", "validation"))
                    and isinstance(value, (int, float))}
         return f"Results({str(self.folder)!r}, {metrics})"
 
     @property
-    def epochs(self):
+    def epochs(self) -> list[dict[str, Any]]:
         """One dict for each epoch."""
         file = self.folder / "metrics.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     @property
-    def partitions(self):
+    def partitions(self) -> str:
         """The folder of the partitions that the job used, which `DistGraph(partitions=)` opens."""
         local = self.folder / "partitions" / self.result["partitionKey"]
         return str(local) if local.exists() else self.result["partitionUri"]
@@ -126,18 +128,18 @@ class Results:
         ends = (np.load(folder / f"{end}.npy").astype(np.int64) for end in ("sources", "destinations"))
         return (*ends, np.load(folder / "values.npy", mmap_mode="r"))
 
-    def embeddings(self, ntype=None):
+    def embeddings(self, ntype=None) -> tuple[np.ndarray, np.ndarray]:
         """Returns (ids, values): int64 [n], ascending, and [n, d], mapped from the file."""
         return self._of_nodes("embeddings", ntype)
 
-    def predictions(self, ntype=None):
+    def predictions(self, ntype=None) -> tuple[np.ndarray, ...]:
         """Returns (ids, values) as `embeddings` does; of a task on edges, with the split's part in place of a type,
         (sources, destinations, values)."""
         return self._of_nodes("predictions", ntype)
 
-    def logits(self, ntype=None):
+    def logits(self, ntype=None) -> tuple[np.ndarray, ...]:
         return self._of_nodes("logits", ntype)
 
-    def log(self, process):
+    def log(self, process) -> str:
         """Returns the log of a process, as "trainer-0"."""
         return (self.folder / "logs" / f"{process}.log").read_text(errors="replace")

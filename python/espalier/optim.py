@@ -11,7 +11,7 @@ class _SparseOptimizer:
     kind = ""
 
     def __init__(self, embeddings, lr, *, weight_decay=0.0, eps=None, initial_accumulator_value=0.0,
-                 betas=(0.9, 0.999), mean_of_duplicates=False):
+                 betas=(0.9, 0.999), mean_of_duplicates=False) -> None:
         self.embeddings = list(embeddings) if isinstance(embeddings, (list, tuple)) else [embeddings]
         self.lr = lr
         self._numbers = (weight_decay, eps, initial_accumulator_value, *betas)
@@ -20,7 +20,7 @@ class _SparseOptimizer:
         for embedding in self.embeddings:
             embedding._set_optimizer(self)
 
-    def step(self):
+    def step(self) -> None:
         """Ends the step of every embedding: sends the gradients of the rows that were read since the last step, if
         any. Every rank calls it as often as the others."""
         self._left = self._left or list(self.embeddings)  # after an error, those that have not taken the step
@@ -28,7 +28,7 @@ class _SparseOptimizer:
             self._left[0]._step_by_autograd(self.lr)
             del self._left[0]
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Forgets what was read since the last step, to skip a batch."""
         for embedding in self.embeddings:
             embedding.forget()

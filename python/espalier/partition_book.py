@@ -1,5 +1,7 @@
 """Which partition owns which node and edge."""
 
+import numpy as np
+
 from espalier.errors import InvalidArgument
 from espalier.types import to_ids, to_int
 
@@ -10,30 +12,30 @@ class PartitionBook:
     def __init__(self, core, schema):
         self._core, self._schema = core, schema
 
-    def num_partitions(self):
+    def num_partitions(self) -> int:
         return self._core.num_partitions
 
-    def nid2partid(self, nids, ntype=None):
+    def nid2partid(self, nids, ntype=None) -> np.ndarray:
         """Returns the partition of each node: int64 [n]. InvalidArgument: a node does not exist."""
         return self._core.node_owners(self._schema.node_type(ntype), to_ids(nids, "nodes"))
 
-    def eid2partid(self, eids, etype=None):
+    def eid2partid(self, eids, etype=None) -> np.ndarray:
         """Returns the partition of each edge, which is its destination's: int64 [n]."""
         return self._core.edge_owners(self._schema.edge_type(etype), to_ids(eids, "edges"))
 
-    def node_ranges(self, ntype=None):
+    def node_ranges(self, ntype=None) -> np.ndarray:
         """Returns the first node of each partition, and the number of nodes: int64 [partitions + 1]."""
         return self._core.node_first(self._schema.node_type(ntype))
 
-    def edge_ranges(self, etype=None):
+    def edge_ranges(self, etype=None) -> np.ndarray:
         """Returns the first edge of each partition, and the number of edges: int64 [partitions + 1]."""
         return self._core.edge_first(self._schema.edge_type(etype))
 
-    def nid2localnid(self, nids, partid, ntype=None):
+    def nid2localnid(self, nids, partid, ntype=None) -> np.ndarray:
         """Returns the number of each node within its partition, which must be `partid`: int64 [n]."""
         return _within(self.node_ranges(ntype), to_ids(nids, "nodes"), partid, "nodes")
 
-    def eid2localeid(self, eids, partid, etype=None):
+    def eid2localeid(self, eids, partid, etype=None) -> np.ndarray:
         """Returns the number of each edge within its partition, which must be `partid`: int64 [n]."""
         return _within(self.edge_ranges(etype), to_ids(eids, "edges"), partid, "edges")
 

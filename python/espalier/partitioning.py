@@ -11,7 +11,7 @@ from espalier import programs
 from espalier.errors import InvalidArgument, from_exit_code
 
 
-def write_graph(folder, name, nodes, edges, splits=()):
+def write_graph(folder, name, nodes, edges, splits=()) -> None:
     """Writes a graph as the folder of .npy files and graph.yaml of docs/graph-formats.md (format "NPY"), which a job's
     document or `partition` names.
 
@@ -61,7 +61,7 @@ def write_graph(folder, name, nodes, edges, splits=()):
 
 
 def partition(source, output, *, format="NPY", count=2, algorithm="METIS", objective="EdgeCut", balance=(),
-              source_columns=(), seed=0, flags=()):
+              source_columns=(), seed=0, flags=()) -> str:
     """Partitions the graph in folder `source` into `output`/KEY and returns that folder, which DistGraph(partitions=)
     opens. Counterpart of `espalier partition`, whose page docs/reference/command-line.md has the options; flags: others
     of them, as ["--add-reverse-edges"]. Partitions that are there already are not made again.
@@ -80,7 +80,7 @@ def partition(source, output, *, format="NPY", count=2, algorithm="METIS", objec
     return json.loads(done.stdout)["uri"]
 
 
-def original_edge_ids(folder, etype):
+def original_edge_ids(folder, etype) -> np.ndarray:
     """Returns the number that each edge of a type has in the input graph, in the order of global ids: int64 [edges].
     folder: of partitions on this machine. etype: (source type, relation, destination type)."""
     folder = pathlib.Path(folder)

@@ -18,7 +18,7 @@ class Frontier:
         self._relations = {number: arrays for number, *arrays in relations}
 
     @property
-    def canonical_etypes(self):
+    def canonical_etypes(self) -> list[tuple[str, str, str]]:
         return [self._schema.edge_types[number] for number in sorted(self._relations)]
 
     def _relation(self, etype):
@@ -27,17 +27,17 @@ class Frontier:
             raise InvalidArgument(f"no edges of type {etype!r} were sampled")
         return self._relations[number]
 
-    def num_edges(self, etype=None):
+    def num_edges(self, etype=None) -> int:
         return len(self._relation(etype)[2])
 
-    def edges(self, etype=None):
+    def edges(self, etype=None) -> tuple[np.ndarray, np.ndarray]:
         destinations, offsets, sources, _ = self._relation(etype)
         return sources, np.repeat(destinations, np.diff(offsets))
 
-    def edge_ids(self, etype=None):
+    def edge_ids(self, etype=None) -> np.ndarray:
         return self._relation(etype)[3]
 
-    def destinations(self):
+    def destinations(self) -> dict[str, np.ndarray]:
         """Returns {node type: the distinct nodes with edges, ascending}."""
         found = {}
         for number in self._relations:
@@ -46,7 +46,8 @@ class Frontier:
         return {ntype: np.unique(np.concatenate(ends)) for ntype, ends in found.items()}
 
 
-def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, *, seed=0, hop=0, method="Neighbor"):
+def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, *, seed=0, hop=0,
+                     method="Neighbor") -> Frontier:
     """Samples in-edges of nodes. Counterpart of DGL's dgl.distributed.sample_neighbors.
 
     nodes: distinct ids, or {node type: ids}. fanout: number of in-edges of each node and edge type, -1 for all, or
@@ -59,7 +60,7 @@ def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, 
                                                         to_int(seed, "seed"), to_int(hop, "hop", most=2**31), replace, prob or "", method, None))
 
 
-def in_subgraph(g, nodes):
+def in_subgraph(g, nodes) -> Frontier:
     """Returns all in-edges of nodes (ids or {node type: ids}), of all edge types, as a Frontier."""
     return Frontier(g._schema, g._core.in_subgraph(g._schema.by_node_type(nodes), None))
 
@@ -78,7 +79,7 @@ def _in_order(of, offsets, wanted):
     return indptr.astype(np.int32), np.argsort(rows, kind="stable")
 
 
-def to_block(g, frontier, dst_nodes=None):
+def to_block(g, frontier, dst_nodes=None) -> Block:
     """Converts a frontier to a block. Rows of `dst_nodes` come first, then the other sources by first occurrence.
 
     dst_nodes: the nodes that the frontier was sampled for, in any order, and others, ids or {node type: ids}. None: the
@@ -118,7 +119,7 @@ def to_block(g, frontier, dst_nodes=None):
     return Block(schema, blocks, [len(ids) for ids in nodes], [len(ids) for ids in destinations], nodes)
 
 
-def random_walk(g, nodes, metapath, *, walks_per_node=1, restart_prob=(), prob=None, seed=0):
+def random_walk(g, nodes, metapath, *, walks_per_node=1, restart_prob=(), prob=None, seed=0) -> np.ndarray:
     """Returns random walks against the direction of edges: int64 [nodes * walks_per_node, len(metapath) + 1], -1 behind
     the end of a walk. metapath: the edge type of each step. restart_prob: chance to end before a step, one for all
     steps or one for each."""
@@ -129,7 +130,7 @@ def random_walk(g, nodes, metapath, *, walks_per_node=1, restart_prob=(), prob=N
 
 
 def pinsage_neighbors(g, nodes, metapath, *, num_traversals=1, termination_prob=0.0, num_random_walks=10,
-                      num_neighbors=3, prob=None, seed=0):
+                      num_neighbors=3, prob=None, seed=0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns (offsets, neighbors, visits): the nodes that random walks from node i visit most often are
     neighbors[offsets[i]:offsets[i + 1]]. Counterpart of DGL's PinSAGESampler."""
     numbers = [g._schema.edge_type(etype) for etype in metapath]

@@ -11,7 +11,7 @@ from espalier import _core
 from espalier.tensor import DistTensor
 
 
-def save_tensors(g, uri, tensors=(), embeddings=(), notes=None):
+def save_tensors(g, uri, tensors=(), embeddings=(), notes=None) -> None:
     """Saves DistTensors and DistEmbeddings, those with their optimizer's state, and `notes` ({str: str}).
     AlreadyExists: there is a save at `uri`; none is ever overwritten."""
     keys = [tensor._key() for tensor in tensors]
@@ -19,18 +19,18 @@ def save_tensors(g, uri, tensors=(), embeddings=(), notes=None):
     _core.save_tensors(g._core, os.fspath(uri), keys, tables, dict(notes or {}), dict(os.environ))
 
 
-def load_tensors(g, uri):
+def load_tensors(g, uri) -> tuple[dict[str, DistTensor], dict[str, str]]:
     """Creates the tensors that were saved at `uri`, and returns ({name: DistTensor}, notes). Embeddings are loaded by
     DistEmbedding(resume_from=uri). NotFound: nothing was saved there. AlreadyExists: a tensor of such a name exists."""
     tensors, notes = _core.load_tensors(g._core, os.fspath(uri), dict(os.environ))
     return {tensor.name: DistTensor(g, tensor) for tensor in tensors}, notes
 
 
-def list_saved_tensors(uri):
+def list_saved_tensors(uri) -> list[str]:
     """Returns the names of the folders directly below `uri` that hold saved tensors, sorted."""
     return _core.list_saved_tensors(os.fspath(uri), dict(os.environ))
 
 
-def remove_saved_tensors(uri):
+def remove_saved_tensors(uri) -> None:
     """Removes what was saved at `uri`; no error if there is nothing."""
     _core.remove_saved_tensors(os.fspath(uri), dict(os.environ))

@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 
 from espalier import _core, errors, programs
 from espalier.graph import DistGraph
@@ -25,19 +26,20 @@ class Servers:
     first.
     """
 
-    def __init__(self, addresses, environment, processes):
+    def __init__(self, addresses: list[str], environment: dict[str, str], processes: list[subprocess.Popen]) -> None:
         self.addresses, self.environment, self.processes = addresses, environment, processes
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Servers({self.addresses})"
 
-    def graph(self):
+    def graph(self) -> DistGraph:
         """Returns a DistGraph of these servers. Its calls fail with Unavailable after the block of `serve`."""
         return DistGraph(servers=self.addresses, environment={**_without_tls(os.environ), **self.environment})
 
 
 @contextlib.contextmanager
-def serve(partitions, *, servers=1, tls=False, timeout=600):
+def serve(partitions: str | os.PathLike[str], *, servers: int = 1, tls: bool = False,
+          timeout: float = 600) -> Iterator[Servers]:
     """Serves a partitioned graph on this machine while the block runs, by a process for each partition, on loopback.
 
         with ep.serve("parts/KEY") as servers:

@@ -12,10 +12,10 @@ class NodeShare(np.ndarray):
     """Global ids of one rank's nodes: int64 [n], with `largest`, the size of the largest rank's share, which gives all
     ranks epochs of equal length. An array that is made from it has `largest` None."""
 
-    largest = None
+    largest: int | None = None
 
     @classmethod
-    def of(cls, ids, largest):
+    def of(cls, ids, largest) -> "NodeShare":
         share = ids.view(cls)
         share.largest = largest
         return share
@@ -30,11 +30,11 @@ class EdgeShare:
         self.sources, self.destinations, self.ids = sources, destinations, ids
         self.columns, self.largest = columns, largest
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.sources)
 
 
-def node_split(nodes, g, *, ntype=None, local=False):
+def node_split(nodes, g, *, ntype=None, local=False) -> NodeShare:
     """Returns this rank's share (NodeShare) of nodes, which every rank divides in the same way, without communication.
 
     nodes: NodesOfSplit(split, part), a mask (DistTensor or column of the nodes, or an array of bools for all nodes of the type
@@ -50,7 +50,7 @@ def node_split(nodes, g, *, ntype=None, local=False):
     return NodeShare.of(*g._core.node_split_of_ids(number, _selected(nodes, g._core.num_nodes(number)), local))
 
 
-def edge_split(edges, g, *, etype=None, local=False, columns=(), ids=False):
+def edge_split(edges, g, *, etype=None, local=False, columns=(), ids=False) -> EdgeShare:
     """Returns this rank's share (EdgeShare) of edges, as `node_split` does of nodes.
 
     edges: EdgesOfSplit(split, part), a mask (DistTensor or column of the edges, or an array of bools), or an array of edge ids.

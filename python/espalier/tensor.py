@@ -1,5 +1,7 @@
 """Distributed tensors, and columns of nodes and edges."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from espalier import _core
@@ -35,7 +37,7 @@ class DistTensor:
 
     @classmethod
     def create(cls, g, shape, dtype=np.float32, name=None, *, ntype=None, etype=None, init="zeros", init_values=(),
-               seed=0, persistent=False):
+               seed=0, persistent=False) -> "DistTensor":
         """Creates a tensor, or opens the one of that name.
 
         shape: [rows, ...]. With `ntype` or `etype`, [row shape...]: it has a row for each node or edge of that type.
@@ -60,7 +62,7 @@ class DistTensor:
         return cls(g, core)
 
     @classmethod
-    def open(cls, g, name, *, ntype=None, etype=None):
+    def open(cls, g, name, *, ntype=None, etype=None) -> "DistTensor":
         """Opens a tensor that any rank has created. NotFound: there is none of that name."""
         if ntype is not None:
             return cls(g, _core.open_tensor(g._core, "nodes", g._schema.node_type(ntype), name))
@@ -69,7 +71,7 @@ class DistTensor:
         return cls(g, _core.open_tensor(g._core, "own", 0, name))
 
     @staticmethod
-    def drop(g, name, *, ntype=None, etype=None):
+    def drop(g, name, *, ntype=None, etype=None) -> None:
         """Removes a tensor by name; no error if it does not exist."""
         if ntype is not None:
             _core.drop_tensor(g._core, "nodes", g._schema.node_type(ntype), name)
@@ -79,28 +81,28 @@ class DistTensor:
             _core.drop_tensor(g._core, "own", 0, name)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self._core.name
 
     def _key(self):
         return (*self._core.rows, self.name)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return tuple(self._core.shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         return np.dtype(self._core.dtype)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
         """All rows."""
         return np.asarray(self[:], dtype=dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DistTensor(name={self.name!r}, shape={self.shape}, dtype={self.dtype})"
 
     __iter__ = None  # rows are read by their ids, or all at once: tensor[:]
@@ -110,10 +112,10 @@ class DistTensor:
             return np.arange(*ids.indices(len(self)), dtype=np.int64)
         return to_ids(ids, "rows")
 
-    def __getitem__(self, ids):
+    def __getitem__(self, ids) -> np.ndarray:
         return self._core.read(self._graph._core, self._rows(ids), None)
 
-    def __setitem__(self, ids, values):
+    def __setitem__(self, ids, values) -> None:
         rows = self._rows(ids)
         shape = (len(rows),) + self.shape[1:]
         self._core.write(self._graph._core, rows, _values(values, self.dtype, shape), None)
@@ -122,59 +124,60 @@ class DistTensor:
         rows = self._rows(ids)
         write(self._graph._core, rows, _values(values, self.dtype, (len(rows),) + self.shape[1:]), None)
 
-    def add(self, ids, values):
+    def add(self, ids, values) -> None:
         """Adds values to rows, which may repeat."""
         self._accumulate(self._core.add, ids, values)
 
-    def minimum(self, ids, values):
+    def minimum(self, ids, values) -> None:
         """Replaces rows by the smaller of each value, elementwise."""
         self._accumulate(self._core.min_rows, ids, values)
 
-    def maximum(self, ids, values):
+    def maximum(self, ids, values) -> None:
         """Replaces rows by the larger of each value, elementwise."""
         self._accumulate(self._core.max_rows, ids, values)
 
-    def logical_or(self, other):
+    def logical_or(self, other) -> None:
         """Replaces each row by its bitwise OR with the row of `other`: the union of two masks."""
         self._core.logical_or(self._graph._core, other._core, None)
 
-    def count_nonzero(self):
+    def count_nonzero(self) -> int:
         return self._core.count_nonzero(self._graph._core, None)
 
-    def sum(self):
+    def sum(self) -> np.ndarray:
         """Sums all rows: float64, int64 or uint64 [row shape...], the same bits for every partitioning."""
         return self._core.sum(self._graph._core, None)
 
-    def min(self):
+    def min(self) -> np.ndarray:
         return self._core.min(self._graph._core, None)
 
-    def max(self):
+    def max(self) -> np.ndarray:
         return self._core.max(self._graph._core, None)
 
-    def mean(self):
+    def mean(self) -> np.ndarray:
         return self._core.mean(self._graph._core, None)
 
 
 class Column:
     """A column of nodes or edges of one type: `column[ids]` reads rows. Read-only."""
 
-    def __init__(self, name, shape, dtype, read):
-        self.name, self.shape, self.dtype = name, tuple(shape), np.dtype(dtype)
+    def __init__(self, name: str, shape: Iterable[int], dtype, read) -> None:
+        self.name, self.dtype = name, np.dtype(dtype)
+        self.shape: tuple[int, ...] = tuple(shape)
         self._read = read
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, ids):
+    def __getitem__(self, ids) -> np.ndarray:
         if isinstance(ids, slice):
             ids = np.arange(*ids.indices(len(self)), dtype=np.int64)
         return self._read(to_ids(ids))
 
     __iter__ = None
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
         """All rows, in the order of global ids."""
         return np.asarray(self[:], dtype=dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Column(name={self.name!r}, shape={self.shape}, dtype={self.dtype})"

@@ -69,6 +69,11 @@ class Wheels(unittest.TestCase):
             self.assertLessEqual(outside, {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0",
                                            "libdl.so.2", "librt.so.1", "libresolv.so.2", "libz.so.1"}, outside)
 
+    def test_it_has_what_type_checkers_read(self):
+        installed, sources = self.site_packages / "espalier", graphs.SOURCE / "python/espalier"
+        for name in ("py.typed", "_core.pyi"):
+            self.assertEqual((installed / name).read_text(), (sources / name).read_text())
+
     def test_a_program_trains(self):
         document = self.folder / "job.json"
         document.write_text(json.dumps({

@@ -19,3 +19,8 @@ from espalier.nn.dropout import Dropout, StepKeys
 from espalier.nn.functional import Edges, keep_memory
 from espalier.nn.hetero import HeteroGraphConv, HGTConv, RelGraphConv
 from espalier.nn.models import load_model
+
+__all__ = [
+    "Dropout", "Edges", "functional", "GATConv", "GATv2Conv", "GraphConv", "HeteroGraphConv", "HGTConv", "keep_memory",
+    "load_model", "models", "RelationBlock", "RelGraphConv", "SAGEConv", "StepKeys",
+]

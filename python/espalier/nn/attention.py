@@ -13,7 +13,7 @@ _RELU_GAIN = nn.init.calculate_gain("relu")
 class _Attention(nn.Module):
     # What both layers have in common: everything but the scores.
     def __init__(self, in_feats, out_feats, num_heads, feat_drop, attn_drop, negative_slope, residual, activation,
-                 allow_zero_in_degree, bias, self_loops, layer, etype):
+                 allow_zero_in_degree, bias, self_loops, layer, etype) -> None:
         super().__init__()
         self._in_src_feats, self._in_dst_feats = pair_of(in_feats)
         self._num_heads, self._out_feats, self._negative_slope = num_heads, out_feats, negative_slope
@@ -81,7 +81,8 @@ class GATConv(_Attention):
     """
 
     def __init__(self, in_feats, out_feats, num_heads, feat_drop=0.0, attn_drop=0.0, negative_slope=0.2, residual=False,
-                 activation=None, allow_zero_in_degree=False, bias=True, *, self_loops=False, layer=0, etype=None):
+                 activation=None, allow_zero_in_degree=False, bias=True, *, self_loops=False, layer=0,
+                 etype=None) -> None:
         super().__init__(in_feats, out_feats, num_heads, feat_drop, attn_drop, negative_slope, residual, activation,
                          allow_zero_in_degree, bias, self_loops, layer, etype)
         width = num_heads * out_feats
@@ -133,7 +134,7 @@ class GATv2Conv(_Attention):
 
     def __init__(self, in_feats, out_feats, num_heads, feat_drop=0.0, attn_drop=0.0, negative_slope=0.2, residual=False,
                  activation=None, allow_zero_in_degree=False, bias=True, share_weights=False, *, self_loops=False,
-                 layer=0, etype=None):
+                 layer=0, etype=None) -> None:
         super().__init__(in_feats, out_feats, num_heads, feat_drop, attn_drop, negative_slope, residual, activation,
                          allow_zero_in_degree, bias, self_loops, layer, etype)
         if share_weights and self._in_src_feats != self._in_dst_feats:

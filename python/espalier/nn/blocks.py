@@ -8,7 +8,7 @@ class RelationBlock:
     """One relation of a block of several: what a layer for one relation reads of it. Counterpart of DGL's
     `block[canonical_etype]`."""
 
-    def __init__(self, block, etype):
+    def __init__(self, block, etype) -> None:
         self._block, self._etype = block, etype
         number = block._schema.edge_type(etype)
         self.canonical_etype = block._schema.edge_types[number]

@@ -26,7 +26,8 @@ class SAGEConv(nn.Module):
     `bias`). With bias=False names and shapes are those of a layer of the C++ trainer.
     """
 
-    def __init__(self, in_feats, out_feats, aggregator_type, feat_drop=0.0, bias=True, norm=None, activation=None):
+    def __init__(self, in_feats, out_feats, aggregator_type, feat_drop=0.0, bias=True, norm=None,
+                 activation=None) -> None:
         super().__init__()
         if aggregator_type not in ("mean", "gcn", "pool"):
             raise InvalidArgument(f"aggregator_type must be 'mean', 'gcn' or 'pool', not {aggregator_type!r}")
@@ -113,7 +114,7 @@ class GraphConv(nn.Module):
     """
 
     def __init__(self, in_feats, out_feats, norm="both", weight=True, bias=True, activation=None,
-                 allow_zero_in_degree=False, *, self_loops=False):
+                 allow_zero_in_degree=False, *, self_loops=False) -> None:
         super().__init__()
         if norm not in ("none", "both", "right", "left"):
             raise InvalidArgument(f"norm must be 'none', 'both', 'right' or 'left', not {norm!r}")

@@ -19,7 +19,7 @@ class StepKeys:
     those of `prefetch_node_feats="original_id"` of the sampler, or are read from the graph.
     """
 
-    def __init__(self, g, batch, seed=0):
+    def __init__(self, g, batch, seed=0) -> None:
         self.seed, self.epoch, self.step = seed, batch.epoch, batch.step
         self._schema = g._schema
         nodes = batch.input_nodes
@@ -62,7 +62,7 @@ class Dropout(torch.nn.Module):
     p: from 0 to below 1, in steps of 1/65536. layer: the layer, from 0, whose output it drops; None: the model's input.
     """
 
-    def __init__(self, p=0.5, layer=None):
+    def __init__(self, p=0.5, layer=None) -> None:
         super().__init__()
         if not 0 <= p < 1:
             raise InvalidArgument(f"dropout must be from 0 to below 1, not {p}")

@@ -13,7 +13,7 @@ from espalier import _core
 from espalier.errors import InvalidArgument
 
 
-def keep_memory():
+def keep_memory() -> None:
     """Makes this process keep the memory that it frees, as the C++ trainer does: the arrays of a step are then the warm
     ones of the step before, and not new pages. Call it before the first step; the process stays as large as its largest
     step."""
@@ -40,7 +40,7 @@ class Edges:
     The arrays are copied; what they hold later makes no difference. InvalidArgument: an index is out of range.
     """
 
-    def __init__(self, indptr, indices, num_src, self_loops=False):
+    def __init__(self, indptr, indices, num_src, self_loops=False) -> None:
         indptr, indices = _words(indptr, "indptr"), _words(indices, "indices")
         self._core = _core.Edges(indptr, indices, num_src, self_loops)
         self.self_loops = self_loops
@@ -118,7 +118,7 @@ def _scale(values, what, size):
     return array
 
 
-def segment_sum(edges, x, source_scale=None, self_scale=None, result_scale=None):
+def segment_sum(edges, x, source_scale=None, self_scale=None, result_scale=None) -> torch.Tensor:
     """Returns result_scale[d] * (self_scale[d] * x[d] + sum over the edges from s to d of source_scale[s] * x[s]): [N,
     F] to [D, F]. Without self_scale a destination's own row takes no part; other scales are 1 if not given. Scales, [D]
     or [N], get no gradient, and those of sources are above 0. A destination without edges gets zeros."""
@@ -132,7 +132,7 @@ def _inverse(counts):
     return np.divide(np.float32(1), counts, out=np.zeros_like(counts), where=counts > 0)
 
 
-def segment_mean(edges, x, with_self=False):
+def segment_mean(edges, x, with_self=False) -> torch.Tensor:
     """Returns the mean of the sources of each destination, zeros if it has none; with_self: of those and of its own
     row. [N, F] to [D, F]."""
     return _Sum.apply(x, edges, None, with_self, None, _inverse(edges.in_degrees() + np.float32(with_self)))
@@ -182,7 +182,7 @@ class _Max(torch.autograd.Function):
         return of_x, None
 
 
-def segment_max(edges, x):
+def segment_max(edges, x) -> torch.Tensor:
     """Returns the largest value of the sources of each destination, column by column, zeros if it has none: [N, F] to
     [D, F]. The gradient goes to the first edge among equals."""
     return _Max.apply(x, edges)
@@ -259,7 +259,7 @@ class _Dots(torch.autograd.Function):
         return of_source, of_destination, None, None
 
 
-def edge_dots(edges, heads, source, destination):
+def edge_dots(edges, heads, source, destination) -> torch.Tensor:
     """Returns source[s] . destination[d] of each edge, head by head: [N, H * C], [D, H * C] to [E, H]. Counterpart of
     DGL's u_dot_v."""
     return _Dots.apply(source, destination, edges, heads)
@@ -284,7 +284,7 @@ class _Softmax(torch.autograd.Function):
         return of_scores, None
 
 
-def edge_softmax(edges, scores):
+def edge_softmax(edges, scores) -> torch.Tensor:
     """Returns the softmax of the scores over the edges of each destination: [E, H] to [E, H]."""
     return _Softmax.apply(scores, edges)
 
@@ -313,7 +313,7 @@ class _WeightedSum(torch.autograd.Function):
         return of_weights, of_x, None
 
 
-def weighted_sum(edges, weights, x):
+def weighted_sum(edges, weights, x) -> torch.Tensor:
     """Returns the sum over each destination's edges of weights[e] * x[s], head by head: [E, H], [N, H * C] to [D, H *
     C]. One weight for an edge is [E, 1]. Weights get gradients too."""
     return _WeightedSum.apply(weights, x, edges)

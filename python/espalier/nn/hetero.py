@@ -32,7 +32,7 @@ def _like(feat, found):
 
 class OccupiedRows:
     # The destinations that have edges under one relation: in a graph of many relations most have none under most.
-    def __init__(self, indptr, indices, num_src):
+    def __init__(self, indptr, indices, num_src) -> None:
         counts = np.diff(indptr)
         rows = np.flatnonzero(counts)
         self.rows = torch.from_numpy(rows)
@@ -50,7 +50,7 @@ class RelGraphConv(nn.Module):
     """
 
     def __init__(self, in_feat, out_feat, num_rels, regularizer=None, num_bases=None, bias=True, activation=None,
-                 self_loop=True, dropout=0.0, layer_norm=False):
+                 self_loop=True, dropout=0.0, layer_norm=False) -> None:
         super().__init__()
         if regularizer not in (None, "basis", "bdd"):
             raise InvalidArgument(f"regularizer must be None, 'basis' or 'bdd', not {regularizer!r}")
@@ -167,7 +167,7 @@ class HGTConv(nn.Module):
     this layer.
     """
 
-    def __init__(self, in_size, head_size, num_heads, num_ntypes, num_etypes, dropout=0.2, use_norm=False):
+    def __init__(self, in_size, head_size, num_heads, num_ntypes, num_etypes, dropout=0.2, use_norm=False) -> None:
         super().__init__()
         self._heads, self._columns = num_heads, head_size
         width = num_heads * head_size
@@ -258,7 +258,7 @@ class HeteroGraphConv(nn.Module):
     _AGGREGATES = {"sum": lambda x: x.sum(0), "max": lambda x: x.max(0)[0], "min": lambda x: x.min(0)[0],
                    "mean": lambda x: x.mean(0), "stack": lambda x: x.transpose(0, 1)}
 
-    def __init__(self, mods, aggregate="sum"):
+    def __init__(self, mods, aggregate="sum") -> None:
         super().__init__()
         self.mods = nn.ModuleDict({self._key(name): module for name, module in mods.items()})
         if not callable(aggregate) and aggregate not in self._AGGREGATES:

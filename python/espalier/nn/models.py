@@ -56,7 +56,7 @@ class GraphModel(nn.Module):
     aggregator, num_bases = "mean", 0
 
     def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, dropout=0.0, normalization=None,
-                 relations=None, seed_types=None, seed=None):
+                 relations=None, seed_types=None, seed=None) -> None:
         super().__init__()
         if normalization not in _NORMALIZATIONS:
             raise InvalidArgument(f"normalization must be None, 'batch' or 'layer', not {normalization!r}")
@@ -185,7 +185,7 @@ class GraphSAGE(GraphModel):
 
     kind, _convolution = "GraphSAGE", Sage
 
-    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, aggregator="mean", **options):
+    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, aggregator="mean", **options) -> None:
         self.aggregator = aggregator
         super().__init__(g, in_feats, hidden_size, num_outputs, num_layers, **options)
 
@@ -214,7 +214,7 @@ class GAT(GraphModel):
     _drops_inputs = _uses_elu = _draws_normal = True
 
     def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, heads=1, output_heads=1,
-                 negative_slope=0.2, attention_dropout=0.0, **options):
+                 negative_slope=0.2, attention_dropout=0.0, **options) -> None:
         if hidden_size % heads:
             raise InvalidArgument(f"hidden_size={hidden_size} must be a multiple of heads={heads}")
         self.heads, self.output_heads = heads, output_heads
@@ -257,7 +257,7 @@ class RGCN(GraphModel):
 
     kind, _convolution = "RGCN", Rgcn
 
-    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, num_bases=0, **options):
+    def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, num_bases=0, **options) -> None:
         self.num_bases = num_bases
         super().__init__(g, in_feats, hidden_size, num_outputs, num_layers, **options)
 
@@ -268,7 +268,7 @@ _OPTIONS["GAT"] = _OPTIONS["GATv2"] = {"heads": ("heads", int), "output_heads": 
                                        "negative_slope": ("negativeSlope", float)}
 
 
-def load_model(g, path, **options):
+def load_model(g, path, **options) -> GraphModel:
     """Returns the model of a model file, `model/best.safetensors` of a job or what `save` has written, in evaluation
     mode.
 

@@ -1,0 +1,68 @@
+"""What mypy says of programs that use the package: it knows what calls give, and refuses what they do not take."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import graphs
+
+PROGRAM = pathlib.Path(__file__).parent / "scripts/typed_program.py"
+WRONG = """\
+import espalier as ep
+
+g = ep.DistGraph(partitions=7)
+loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), [10, 25], batch_size=64)
+count: str = g.num_nodes()
+batch = next(iter(loader))
+batch.input_node
+"""
+WRONG_WORDS = {3: '"DistGraph" has incompatible type "int"', 4: 'expected "NeighborSampler"', 5: 'expression has type "int"',
+               7: 'maybe "input_nodes"'}
+# As an installed package is read, whose own sources are not judged; and without torch, which alone takes a minute.
+SETTINGS = """\
+[mypy]
+strict = true
+[mypy-espalier.*]
+ignore_errors = true
+[mypy-torch.*]
+follow_imports = skip
+"""
+
+
+class Types(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="espalier-types-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        (cls.folder / "mypy.ini").write_text(SETTINGS)
+
+    def complaints(self, program):
+        """Returns {line: message} of mypy's errors in a program."""
+        done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", self.folder / "mypy.ini", "--cache-dir",
+                               self.folder / "cache", "--no-error-summary", "--hide-error-context", program],
+                              capture_output=True, text=True, timeout=300, cwd=graphs.SOURCE / "python")
+        self.assertEqual(done.stderr, "")
+        lines = [line.split(":", 2) for line in done.stdout.splitlines() if ": error: " in line]
+        self.assertEqual(done.returncode, 1 if lines else 0, done.stdout)
+        self.assertEqual({pathlib.Path(file) for file, _, _ in lines} - {pathlib.Path(program)}, set(), done.stdout)
+        return {int(number): message for _, number, message in lines}
+
+    def test_a_program_is_accepted(self):
+        self.assertEqual(self.complaints(PROGRAM), {})
+
+    def test_a_program_with_mistakes_is_refused(self):
+        program = self.folder / "wrong.py"
+        program.write_text(WRONG)
+        found = self.complaints(program)
+        self.assertEqual(found.keys(), WRONG_WORDS.keys(), found)
+        for number, words in WRONG_WORDS.items():
+            self.assertIn(words, found[number])
+
+
+if __name__ == "__main__":
+    unittest.main()
