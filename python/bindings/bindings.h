@@ -14,6 +14,7 @@ void BindCertificates(nanobind::module_& m);
 void BindEmbeddings(nanobind::module_& m);
 void BindFirstValues(nanobind::module_& m);
 void BindKernels(nanobind::module_& m);
+void BindOutputs(nanobind::module_& m);
 void BindProcessGroup(nanobind::module_& m);
 
 }  // namespace espalier::python

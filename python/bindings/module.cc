@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   espalier::python::BindLoaders(m);
   espalier::python::BindProcessGroup(m);
   espalier::python::BindEmbeddings(m);
+  espalier::python::BindOutputs(m);
   espalier::python::BindAudit(m);
   espalier::python::BindKernels(m);
   espalier::python::BindFirstValues(m);

@@ -51,6 +51,7 @@ from espalier.errors import (
 from espalier.graph import DistGraph
 from espalier.inference import infer
 from espalier.jobs import Results, run
+from espalier.outputs import write_embeddings, write_predictions
 from espalier.partition_book import PartitionBook
 from espalier.partitioning import partition, write_graph
 from espalier.sampling import (

@@ -14,7 +14,7 @@ from espalier.tensor import DistTensor
 _numbers = itertools.count()  # ranks call infer together, so its tensors have the same names on all
 
 
-def infer(model, g, features, group=None, *, batch_size=1024, num_threads=1) -> Any:
+def infer(model, g, features, group=None, *, hidden=False, batch_size=1024, num_threads=1) -> Any:
     """Returns the outputs of a model for every node, on its full neighborhood: {node type: DistTensor float32 [nodes,
     outputs]}, or the DistTensor of a graph of one node type. Needs torch. Counterpart of the `inference` functions of
     DGL's examples.
@@ -26,21 +26,31 @@ def infer(model, g, features, group=None, *, batch_size=1024, num_threads=1) -> 
     model: of espalier.nn.models, or a torch module with `num_layers`, `output_width(layer)` and `layer(layer, block,
     rows, keys, degrees)`, which takes and returns {node type: rows}; degrees_of the block's nodes, or None unless the
     model has `needs_degrees`. It is in evaluation mode meanwhile. features: the columns that the first layer reads, a
-    name or a list of names, or {node type: names}.
+    name or a list of names, or {node type: names}. hidden: returns (outputs, embeddings), whose second part is what
+    enters the last layer: {node type: DistTensor}, or a DistTensor; `write_embeddings` and `write_predictions` write
+    them to files.
     """
+    if hidden and model.num_layers < 2:
+        raise InvalidArgument("a model of one layer has no hidden activations: hidden needs a second layer")
     if group is None and g._core.world_size > 1:
         raise InvalidArgument("a job of several ranks needs its process group: infer(model, g, features, group)")
     if not isinstance(features, dict):
         features = {g.ntypes[g._schema.node_type()]: features}
     rows_of = {ntype: _reader([g.nodes[ntype].data[name] for name in ([names] if isinstance(names, str) else names)])
                for ntype, names in features.items() if names}
-    number = next(_numbers)
+    number, embeddings = next(_numbers), None
     for layer in range(model.num_layers):
         written = _run_layer(model, g, layer, f"infer-{number}-{layer}", rows_of, batch_size, num_threads)
         if group is not None:
             group.barrier()
         rows_of = {ntype: tensor.__getitem__ for ntype, tensor in written.items()}
-    return written if len(g.ntypes) > 1 else next(iter(written.values()))
+        if hidden and layer + 2 == model.num_layers:
+            embeddings = written
+    return (_by_type(g, written), _by_type(g, embeddings)) if hidden else _by_type(g, written)
+
+
+def _by_type(g, tensors):
+    return tensors if len(g.ntypes) > 1 else next(iter(tensors.values()))
 
 
 def _reader(columns):

@@ -83,7 +83,7 @@ def _run(command, show):
 
 
 class Results:
-    """What a job has left in its output folder (docs/outputs.md).
+    """What a job, or `write_embeddings` and `write_predictions`, has left in an output folder (docs/outputs.md).
 
     `result` is result.json as a dict, `epochs` the lines of metrics.jsonl. Arrays come with the ids of the input graph.
     NotFound: the folder has no result, because the run failed or has not ended.
@@ -113,8 +113,18 @@ class Results:
         local = self.folder / "partitions" / self.result["partitionKey"]
         return str(local) if local.exists() else self.result["partitionUri"]
 
+    def _folder_of(self, kind):
+        """A program's files lie in the folder of its incarnation, those of trainers in the folder itself."""
+        manifest = self.folder / "manifest.json"
+        if manifest.exists():
+            incarnation = json.loads(manifest.read_text()).get("incarnation", 0)
+            folder = self.folder / "results" / f"{incarnation:06}" / kind
+            if folder.is_dir():
+                return folder
+        return self.folder / kind
+
     def _of_nodes(self, kind, ntype):
-        folder = self.folder / kind
+        folder = self._folder_of(kind)
         types = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         if not types:
             raise errors.NotFound(f"the job has written no {kind}: {self.result.get('notWritten', {}).get(kind, '')}".rstrip(": "))

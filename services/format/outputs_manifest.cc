@@ -55,6 +55,12 @@ Status CheckVersion(const JsonFields& document) {
                                               ", found " + std::to_string(version));
 }
 
+Status PutText(storage::ObjectStore& store, const std::string& key, const std::string& text) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store.Put(key));
+  RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
+  return writer->Commit();
+}
+
 // "" where the file is as it should be.
 Result<std::string> ProblemOf(storage::ObjectStore& store, const std::string& key, const FileEntry& file) {
   const Status verified = VerifyStoredFile(store, key, file);
@@ -140,6 +146,17 @@ Result<OutputsManifest> ReadOutputsManifest(storage::ObjectStore& store, const s
   return OutputsManifestFromJson(text).While("reading " + store.Describe() + "/" + key);
 }
 
+Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectStore& store, const std::string& prefix,
+                                                              uint64_t incarnation) {
+  Result<OutputsManifest> committed = ReadOutputsManifest(store, prefix);
+  if (!committed.ok() && committed.status().code() == StatusCode::kNotFound) return std::optional<OutputsManifest>();
+  if (!committed.ok()) return committed.status();
+  if (committed->incarnation <= incarnation) return std::optional(*std::move(committed));
+  return FailedPrecondition("incarnation " + std::to_string(committed->incarnation) +
+                            " has committed its outputs there already; this is incarnation " +
+                            std::to_string(incarnation) + ": choose another place for the outputs");
+}
+
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest) {
   const Result<OutputsManifest> committed = ReadOutputsManifest(store, prefix);
   if (committed.ok() && committed->incarnation > manifest.incarnation) {
@@ -148,14 +165,27 @@ Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, con
                               std::to_string(manifest.incarnation) + " come too late");
   }
   if (!committed.ok() && committed.status().code() != StatusCode::kNotFound) return committed.status();
-  const std::string text = OutputsManifestToJson(manifest);
-  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store.Put(ManifestKey(prefix)));
-  RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
-  RETURN_IF_ERROR(writer->Commit());
+  RETURN_IF_ERROR(PutText(store, ManifestKey(prefix), OutputsManifestToJson(manifest)));
   // Somebody newer may have come between the look and the put: what stands now decides who may tidy up.
   ASSIGN_OR_RETURN(const OutputsManifest standing, ReadOutputsManifest(store, prefix));
   if (standing.incarnation == manifest.incarnation) return Status();
   return Aborted("incarnation " + std::to_string(standing.incarnation) + " has committed its outputs meanwhile");
+}
+
+Status WriteResultJson(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest) {
+  return PutText(store, storage::JoinKey(prefix, "result.json"), manifest.result_json);
+}
+
+Status RemoveOlderResults(storage::ObjectStore& store, const std::string& prefix, uint64_t incarnation) {
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects,
+                   store.List(storage::JoinKey(prefix, "results") + "/"));
+  std::vector<std::string> old;
+  for (const storage::ObjectInfo& object : objects) {
+    const size_t prefix_length = prefix.empty() ? 0 : prefix.size() + 1;
+    const auto of_result = IncarnationOfResult(std::string_view(object.key).substr(prefix_length));
+    if (of_result.has_value() && *of_result < incarnation) old.push_back(object.key);
+  }
+  return old.empty() ? Status() : store.DeleteMany(old);
 }
 
 Result<OutputsReport> VerifyOutputs(storage::ObjectStore& store, const std::string& prefix,

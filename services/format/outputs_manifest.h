@@ -49,11 +49,23 @@ bool IsOutputsManifest(const std::string& text);
 // NotFound where nothing has been committed below `prefix`.
 Result<OutputsManifest> ReadOutputsManifest(storage::ObjectStore& store, const std::string& prefix);
 
+// Returns what `incarnation`, or one before it, has committed below `prefix`; nullopt: nothing. FailedPrecondition
+// where a newer one has.
+Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectStore& store, const std::string& prefix,
+                                                              uint64_t incarnation);
+
 // Puts the manifest over that of an older incarnation or of the same one; FailedPrecondition where a newer one has
 // committed, Aborted where a newer one's stands after the put. The check and the put are two steps: that two
 // incarnations commit at the same moment is kept from happening by fencing (servers refuse the older one long before),
 // not by this.
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
+
+// After CommitOutputs, so that no incarnation that comes too late replaces it: writes `result.json`, a copy of the
+// manifest's result for people.
+Status WriteResultJson(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
+
+// Deletes the files of incarnations before `incarnation`, which cost room and nothing else.
+Status RemoveOlderResults(storage::ObjectStore& store, const std::string& prefix, uint64_t incarnation);
 
 struct OutputsReport {
   uint64_t files = 0, bytes = 0;

@@ -92,6 +92,35 @@ TEST(CommitOutputsTest, LetsTheNewestIncarnationWin) {
   EXPECT_EQ(ReadOutputsManifest(store, "job")->incarnation, 4u);
 }
 
+TEST(CommitOutputsTest, SaysBeforeTheWorkWhetherOutputsMayBeReplaced) {
+  storage::MemoryStore store;
+  EXPECT_FALSE(ReadReplaceableOutputs(store, "job", 1)->has_value());
+  ASSERT_TRUE(CommitOutputs(store, "job", Outputs(2)).ok());
+  for (const uint64_t incarnation : {2u, 3u}) {
+    const auto replaceable = ReadReplaceableOutputs(store, "job", incarnation);
+    ASSERT_TRUE(replaceable.ok() && replaceable->has_value()) << replaceable.status().ToString();
+    EXPECT_EQ((*replaceable)->files, Outputs(2).files);
+  }
+  const Status late = ReadReplaceableOutputs(store, "job", 1).status();
+  EXPECT_EQ(late.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(late.message(),
+              HasSubstr("incarnation 2 has committed its outputs there already; this is incarnation 1"));
+}
+
+TEST(RemoveOlderResultsTest, LeavesNewerOnesAndFilesOfOthers) {
+  for (const std::string prefix : {"", "job/"}) {
+    storage::MemoryStore store;
+    for (const char* key : {"results/000001/a", "results/000002/a", "results/000003/a", "results/notes", "model/a"}) {
+      ASSERT_TRUE(storage::PutText(store, prefix + key, "x").ok());
+    }
+    ASSERT_TRUE(RemoveOlderResults(store, prefix.empty() ? "" : "job", 3).ok());
+    std::vector<std::string> left;
+    const std::vector<storage::ObjectInfo> objects = *store.List("");
+    for (const storage::ObjectInfo& object : objects) left.push_back(object.key.substr(prefix.size()));
+    EXPECT_THAT(left, ElementsAre("model/a", "results/000003/a", "results/notes"));
+  }
+}
+
 TEST(CommitOutputsTest, DoesNotReplaceWhatItCannotRead) {
   storage::MemoryStore store;
   ASSERT_TRUE(storage::PutText(store, "manifest.json", R"({"format": "espalier.partitioned-graph"})").ok());

@@ -21,12 +21,6 @@ double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Status PutText(storage::ObjectStore& store, const std::string& key, const std::string& text) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store.Put(key));
-  RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
-  return writer->Commit();
-}
-
 std::vector<std::string> KeysOf(const std::vector<storage::ObjectInfo>& objects) {
   std::vector<std::string> keys;
   for (const storage::ObjectInfo& object : objects) keys.push_back(object.key);
@@ -77,14 +71,9 @@ Result<std::unique_ptr<Outputs>> Outputs::Open(storage::StoreLocation to, RunFac
 
 // A commit of this very incarnation is an earlier run's that was given the same number.
 Status Outputs::MakeRoom() {
-  const Result<format::OutputsManifest> committed = format::ReadOutputsManifest(*to_.store, to_.prefix);
-  if (!committed.ok() && committed.status().code() != StatusCode::kNotFound) return committed.status();
-  if (committed.ok() && committed->incarnation > facts_.incarnation) {
-    return FailedPrecondition("incarnation " + std::to_string(committed->incarnation) +
-                              " has committed its outputs there already; this is incarnation " +
-                              std::to_string(facts_.incarnation) + ": choose another spec.output.uri");
-  }
-  if (!committed.ok() || committed->incarnation == facts_.incarnation) {
+  ASSIGN_OR_RETURN(const std::optional<format::OutputsManifest> committed,
+                   format::ReadReplaceableOutputs(*to_.store, to_.prefix, facts_.incarnation));
+  if (!committed.has_value() || committed->incarnation == facts_.incarnation) {
     RETURN_IF_ERROR(to_.store->Delete(JoinKey(to_.prefix, "manifest.json")));
     RETURN_IF_ERROR(to_.store->Delete(JoinKey(to_.prefix, "result.json")));
   }
@@ -156,24 +145,10 @@ Status Outputs::Commit(const TrainOutcome& outcome) {
   RETURN_IF_ERROR(Failpoint("outputs.before_manifest"));
   RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest).While("committing the outputs"));
   RETURN_IF_ERROR(Failpoint("outputs.after_manifest"));
-  // A copy for people; the manifest has it too. After the commit, so that nobody who comes too late replaces it.
-  RETURN_IF_ERROR(PutText(*to_.store, JoinKey(to_.prefix, "result.json"), manifest.result_json));
-  // What is left over costs room, nothing else.
-  const Status removed = RemoveOlderResults();
+  RETURN_IF_ERROR(format::WriteResultJson(*to_.store, to_.prefix, manifest));
+  const Status removed = format::RemoveOlderResults(*to_.store, to_.prefix, facts_.incarnation);
   if (!removed.ok()) telemetry::Log(telemetry::Level::kWarning, "older results are still there", {{"error", removed}});
   return Status();
-}
-
-Status Outputs::RemoveOlderResults() {
-  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects,
-                   to_.store->List(JoinKey(to_.prefix, "results") + "/"));
-  std::vector<std::string> old;
-  for (const storage::ObjectInfo& object : objects) {
-    const size_t prefix_length = to_.prefix.empty() ? 0 : to_.prefix.size() + 1;
-    const auto incarnation = format::IncarnationOfResult(std::string_view(object.key).substr(prefix_length));
-    if (incarnation.has_value() && *incarnation < facts_.incarnation) old.push_back(object.key);
-  }
-  return old.empty() ? Status() : to_.store->DeleteMany(old);
 }
 
 }  // namespace espalier::trainer

@@ -87,7 +87,6 @@ class Outputs {
   Outputs(storage::StoreLocation to, RunFacts facts);
   Status MakeRoom();
   Status PutFile(const std::string& name, const std::string& kind, const std::string& content);
-  Status RemoveOlderResults();
 
   const storage::StoreLocation to_;
   const RunFacts facts_;

@@ -22,8 +22,12 @@ model.save(folder / "begun.safetensors", features="node-feat")
 results = ep.run("services/examples/cora.yaml", folder / "run",
                  set={"training.epochs": 20, "training.model.uri": str(folder / "begun.safetensors")})
 trained = ep.nn.load_model(g, folder / "run/model/best.safetensors")
-outputs = ep.infer(trained, g, "node-feat")
+outputs, hidden = ep.infer(trained, g, "node-feat", hidden=True)  # DistTensors
 
-ids, classes = results.predictions()
-print((outputs[g.to_global_ids(ids)].argmax(axis=1) == classes.reshape(-1)).mean() > 0.999)  # True
+# As the job has written what it predicts, so does Python.
+ep.write_predictions(g, outputs, uri=folder / "python")
+ep.write_embeddings(g, hidden, uri=folder / "python")
+mine = ep.Results(folder / "python")
+ids, classes = mine.predictions()
+print((classes == results.predictions()[1]).mean() > 0.999, mine.embeddings()[1].shape)  # True (2708, 64)
 # [example]

@@ -32,7 +32,7 @@ def run_job(name, training, typed=False):
         "training": {"sampling": {"layers": [{"fanout": fanout} for fanout in FANOUTS]}, "batchSize": 64, "epochs": 2,
                      "seed": 1, "optimizer": {"type": "SGD", "learningRate": RATE},
                      "evaluation": {"everyEpochs": 2, "metric": "Accuracy", "neighborhood": "Full"}, **training},
-        "trainers": {"replicas": 1, "threads": 1}, "output": {"save": ["Model", "Predictions"]}}}
+        "trainers": {"replicas": 1, "threads": 1}, "output": {"save": ["Model", "Embeddings", "Predictions"]}}}
     return ep.run(document, folder / name)
 
 
@@ -109,10 +109,14 @@ class Interchange(unittest.TestCase):
 
         loaded = ep.nn.load_model(g, results.folder / "model/best.safetensors",
                                   seed_types=None if ntype is None else [ntype])
-        outputs = ep.infer(loaded, g, features)
+        outputs, hidden = ep.infer(loaded, g, features, hidden=True)
         ids, logits = results.logits(ntype)
         found = (outputs if ntype is None else outputs[ntype])[g.to_global_ids(ids, ntype)]
         np.testing.assert_allclose(found, logits, rtol=1e-3, atol=1e-4)
+        for of_type, tensor in ({"node": hidden} if ntype is None else hidden).items():
+            ids, embeddings = results.embeddings(of_type)
+            found = tensor[g.to_global_ids(ids, of_type)]
+            np.testing.assert_allclose(found, embeddings, rtol=1e-3, atol=1e-4)
 
     def test_models_on_a_graph_of_one_type(self):
         for name, settings in MODELS.items():
@@ -214,6 +218,8 @@ class Refusals(unittest.TestCase):
         outputs = ep.infer(model, cora, "node-feat", batch_size=1000)
         self.assertTrue(model.training)
         self.assertEqual(outputs.shape, (cora.num_nodes(), 7))
+        self.refused("no hidden activations", ep.infer, ep.nn.models.GraphSAGE(cora, 1433, 8, 7, 1), cora, "node-feat",
+                     hidden=True)
 
 
 def train(g, model, loader, epochs=2):

@@ -153,6 +153,25 @@ def gone(g, group):
         pass
 
 
+def outputs(g, group):
+    """Each rank computes rows of its own nodes, and all write them together."""
+    rows = ep.DistTensor.create(g, (3,), name="rows", ntype="node")
+    mine = ep.node_split(np.arange(g.num_nodes()), g, local=True)
+    rows[mine] = np.outer(g.to_original_ids(mine), [1, -1, 2])
+    table = ep.DistEmbedding(g, group, 3, name="table")
+    ep.optim.SparseSGD([table], lr=1.0)
+    table.step(mine, gradients=-rows[mine], lr=1.0)
+    group.barrier()
+    in_a_file = os.path.join(os.environ["ESPALIER_JOB"], "below")
+    try:
+        ep.write_embeddings(g, rows, group, uri=in_a_file)
+        raise AssertionError("outputs were written below a file")
+    except ep.EspalierError as error:  # of rank 0, on all ranks
+        assert "trainer 0: " in str(error), error
+    ep.write_embeddings(g, table, group)
+    ep.write_predictions(g, rows, group)
+
+
 if __name__ == "__main__":
     graph = ep.DistGraph()
     globals()[sys.argv[1]](graph, ep.init_process_group(graph))

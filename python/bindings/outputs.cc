@@ -1,0 +1,164 @@
+// Outputs under original ids, by the writers of a job's own (docs/outputs.md).
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings/arrays.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/waits.h"
+#include "services/client/dist_graph.h"
+#include "services/format/node_results.h"
+#include "services/format/outputs_manifest.h"
+#include "services/storage/object_key.h"
+#include "services/storage/open_store.h"
+#include "services/telemetry/log.h"
+
+namespace nb = nanobind;
+
+namespace espalier::python {
+namespace {
+
+using Attributes = std::map<std::string, std::string>;
+using Environment = std::map<std::string, std::string>;
+
+// Of a program that no job runs: those of jobs count from 1, and 0 would mean that nothing is committed.
+constexpr uint64_t kOnlyIncarnation = 1;
+
+// Of one rank. Writes some kinds of results below `results/<incarnation>/` and names them in the manifest, beside what
+// the same incarnation has committed before. Thread-compatible.
+class OutputsWriter {
+ public:
+  OutputsWriter(const OutputsWriter&) = delete;
+  OutputsWriter& operator=(const OutputsWriter&) = delete;
+
+  // Takes what stands there of the kinds that are written anew out of the manifest.
+  static Result<std::unique_ptr<OutputsWriter>> Open(storage::StoreLocation to, uint64_t incarnation,
+                                                     const std::vector<std::string>& kinds, Attributes attributes) {
+    std::unique_ptr<OutputsWriter> writer(new OutputsWriter(std::move(to), incarnation, std::move(attributes)));
+    RETURN_IF_ERROR(writer->RemoveKinds(kinds));
+    return writer;
+  }
+
+  Status Begin(const std::string& kind, const format::NodeResultShape& shape) {
+    const std::string folder = storage::JoinKey(to_.prefix, format::ResultsFolder(manifest_.incarnation));
+    return writers_.try_emplace(kind, *to_.store, folder, kind, attributes_).first->second.Begin(shape);
+  }
+  Status Append(const std::string& kind, const Tensor& ids, const Tensor& values) {
+    return writers_.at(kind).Append(ids, values);
+  }
+
+  Status Commit(const std::string& result_json) {
+    for (auto& [kind, writer] : writers_) {
+      ASSIGN_OR_RETURN(std::vector<format::OutputFile> files, writer.Commit());
+      for (format::OutputFile& file : files) {
+        if (!to_.prefix.empty()) file.file.key.erase(0, to_.prefix.size() + 1);
+        manifest_.files.push_back(std::move(file));
+      }
+    }
+    manifest_.result_json = result_json;
+    RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest_));
+    ASSIGN_OR_RETURN(const bool replaceable, CanReplaceResult());
+    if (replaceable) RETURN_IF_ERROR(format::WriteResultJson(*to_.store, to_.prefix, manifest_));
+    const Status removed = format::RemoveOlderResults(*to_.store, to_.prefix, manifest_.incarnation);
+    if (!removed.ok()) {
+      telemetry::Log(telemetry::Level::kWarning, "older results are still there", {{"error", removed}});
+    }
+    return Status();
+  }
+
+ private:
+  OutputsWriter(storage::StoreLocation to, uint64_t incarnation, Attributes attributes)
+      : to_(std::move(to)), attributes_(std::move(attributes)) {
+    manifest_.incarnation = incarnation;
+  }
+
+  Status RemoveKinds(const std::vector<std::string>& kinds) {
+    ASSIGN_OR_RETURN(std::optional<format::OutputsManifest> before,
+                     format::ReadReplaceableOutputs(*to_.store, to_.prefix, manifest_.incarnation));
+    if (!before.has_value()) return Status();
+    earlier_result_ = before->result_json;
+    if (before->incarnation < manifest_.incarnation) return Status();
+    manifest_ = *std::move(before);
+    const auto is_old = [&](const format::OutputFile& output) {
+      return std::find(kinds.begin(), kinds.end(), output.kind) != kinds.end();
+    };
+    std::vector<std::string> old;
+    for (const format::OutputFile& output : manifest_.files) {
+      if (is_old(output)) old.push_back(storage::JoinKey(to_.prefix, output.file.key));
+    }
+    if (old.empty()) return Status();
+    std::erase_if(manifest_.files, is_old);
+    RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest_));
+    return to_.store->DeleteMany(old);
+  }
+
+  // A result.json of the program's own stays.
+  Result<bool> CanReplaceResult() {
+    const Result<std::string> standing = to_.store->Get(storage::JoinKey(to_.prefix, "result.json"));
+    if (standing.status().code() == StatusCode::kNotFound) return true;
+    if (!standing.ok()) return standing.status();
+    return *standing == earlier_result_;
+  }
+
+  const storage::StoreLocation to_;
+  const Attributes attributes_;
+  format::OutputsManifest manifest_;                          // what is committed next
+  std::string earlier_result_;                                // of the manifest that stood there; empty: none did
+  std::map<std::string, format::NodeResultsWriter> writers_;  // by kind; they refer to to_
+};
+
+// Ids are unsigned in files.
+Tensor UnsignedIds(const IdArray& ids) {
+  const std::span<const uint64_t> values = SpanOf<uint64_t>(ids);
+  return Tensor::FromVector(std::vector<uint64_t>(values.begin(), values.end()));
+}
+
+// On a thread on which Ctrl-C is seen. A call to the store itself ends by the store's patience.
+template <class Call>
+auto CallStore(Call call) {
+  return CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return call(); });
+}
+
+std::unique_ptr<OutputsWriter> Open(const client::DistGraph& graph, const std::string& uri,
+                                    const std::vector<std::string>& kinds, const Attributes& attributes,
+                                    const Environment& environment) {
+  storage::StoreLocation to =
+      ValueOrThrow(storage::OpenStore(uri, ValueOrThrow(storage::StoreSettingsOf(environment))));
+  const uint64_t incarnation = std::max(graph.context().session.incarnation.value_or(0), kOnlyIncarnation);
+  return CallStore([&] { return OutputsWriter::Open(std::move(to), incarnation, kinds, attributes); });
+}
+
+}  // namespace
+
+void BindOutputs(nb::module_& m) {
+  nb::class_<OutputsWriter>(m, "OutputsWriter")
+      .def("begin",
+           [](OutputsWriter& writer, const std::string& kind, const std::string& node_type, uint64_t rows,
+              const std::string& dtype, std::vector<int64_t> row_shape) {
+             const format::NodeResultShape shape{.node_type = node_type,
+                                                 .rows = rows,
+                                                 .value_dtype = DTypeFromNumpyName(dtype),
+                                                 .row_shape = std::move(row_shape)};
+             CallStore([&] { return writer.Begin(kind, shape); });
+           })
+      .def("append",
+           [](OutputsWriter& writer, const std::string& kind, const IdArray& ids, const AnyArray& values) {
+             const Tensor of_ids = UnsignedIds(ids), of_values = FromNumpy(values);
+             CallStore([&] { return writer.Append(kind, of_ids, of_values); });
+           })
+      .def("commit", [](OutputsWriter& writer, const std::string& result_json) {
+        CallStore([&] { return writer.Commit(result_json); });
+      });
+  m.def("open_outputs", &Open);
+}
+
+}  // namespace espalier::python
