@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "services/base/check.h"
-#include "services/graph/partition.h"
 #include "services/job/sampling/edge_plan.h"
 #include "services/job/sampling/link_plan.h"
 
@@ -80,13 +79,6 @@ class FitCheck {
     return "column '" + name + "' of " + NameOf(type) + " is " + header.ToString();
   }
 
-  // For a reused partitioning whose source another job read with the column as a label, and for the copies that
-  // sourceColumns makes of such a column. Other columns of a source are refused with the row (ValidateSourceGraph).
-  template <class Id>
-  std::string LacksValues(Id type, const std::string& name) const {
-    return "column '" + name + "' of " + NameOf(type) + " lacks values: some are NaN; " + graph::kOnlyLabelsLackValues;
-  }
-
   template <class Id>
   void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& row) {
     if (header == nullptr) return;  // original ids
@@ -153,8 +145,6 @@ class FitCheck {
         const std::string path = Item(Item("spec.training.inputs", i) + ".features", f);
         if (header->width() == 0) {
           Add(path, ColumnOf(type, inputs[i].features[f], *header) + ": expected at least one value for each node");
-        } else if (header->lacks_values) {
-          Add(path, LacksValues(type, inputs[i].features[f]));
         }
       }
     }
@@ -164,7 +154,6 @@ class FitCheck {
     const std::string& name = training.sampling.draw.weight_column;
     if (name.empty()) return;
     const std::string path = "spec.training.sampling.weight";
-    size_t num_weighted = 0, num_zero = 0;  // edge types
     const std::vector<bool> is_drawn =
         DrawnEdgeTypes(training.sampling, graph_.schema, SeedTypes(training.task, graph_.schema));
     for (uint16_t type = 0; type < is_drawn.size(); ++type) {
@@ -179,17 +168,7 @@ class FitCheck {
         Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
       } else if (header->dtype == DType::kF16 || header->dtype == DType::kBF16) {
         Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected F32, F64 or an integer type");
-      } else if (header->lacks_values) {
-        Add(path, LacksValues(EdgeTypeId(type), name));
-      } else if (!header->bad_weight.empty()) {
-        Add(path, "column '" + name + "' of " + NameOf(EdgeTypeId(type)) + ", " + header->bad_weight +
-                      ": expected a finite weight, 0 or larger");
       }
-      num_zero += header != nullptr && header->is_all_zero ? 1 : 0;
-      num_weighted += graph_.num_edges[type] > 0 ? 1 : 0;
-    }
-    if (num_weighted > 0 && num_zero == num_weighted) {
-      Add(path, "all weights in column '" + name + "' are 0, so that no edge would be drawn: expected some above 0");
     }
   }
 

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "services/apps/partitioning/testing/library_job.h"
 
 namespace espalier::partitioning {
@@ -139,29 +137,6 @@ TEST(DocumentFitTest, WeightsAreOneNumberOfEachEdgeThatIsDrawn) {
   EXPECT_THAT(Misfits(reversed, With(weighted, {{"graph.preprocess.addReverseEdges", "true"}})), IsEmpty());
 }
 
-// Of a partitioning that is reused the manifest says what its source had.
-TEST(DocumentFitTest, WeightsOfAReusedPartitioningAreThoseOfItsSource) {
-  const job::ParsedJob job = LibraryJob({{"training.sampling.weight", "strength"}});
-  graph::SourceGraph source = LibraryWithWeights();
-  const auto misfits = [&](std::vector<float> strength) {
-    const auto num_edges = strength.size();
-    source.edges[1].sources = source.edges[1].destinations =
-        Tensor::Zeros(DType::kU32, {static_cast<int64_t>(num_edges)});
-    source.edges[1].columns["strength"] = Tensor::FromVector(std::move(strength));
-    GraphNames names = *NamesOf(source, job.training.graph);
-    MarkWeights(source, /*threads=*/2, &names);
-    std::string texts;
-    for (const FieldError& error : FindMisfits(job.training, TrainedBy::kEspalier, names)) texts += error.message;
-    return texts;
-  };
-  source.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0});
-  EXPECT_EQ(misfits({0, 0.5F}), "");
-  EXPECT_EQ(misfits({1, -2.5F, 1}),
-            "column 'strength' of edge type 'paper:cites:paper', row 1 is -2.5: expected a finite weight, 0 or larger");
-  EXPECT_THAT(misfits({1, std::numeric_limits<float>::infinity()}), HasSubstr("row 1 is infinity"));
-  EXPECT_THAT(misfits({0, 0}), StartsWith("all weights in column 'strength' are 0"));
-}
-
 TEST(DocumentFitTest, OnlyLayersThatReachADestinationDrawItsEdges) {
   const graph::GraphSchema schema =
       *graph::GraphSchema::Make({"a", "b"}, {{"a", "to", "a"}, {"a", "to", "b"}, {"b", "to", "a"}});
@@ -195,22 +170,6 @@ TEST(DocumentFitTest, TimesAreNumbersAndWithSeedTimesIntegers) {
       Misfits(graph, temporal),
       ElementsAre("spec.training.sampling.seedTime: column 'since' of node type 'paper' is F32: expected times, "
                   "one integer for each node"));
-}
-
-TEST(DocumentFitTest, WhatIsComputedWithLacksNoValues) {
-  const job::ParsedJob job = LibraryJob({{"training.sampling.weight", "strength"}});
-  GraphNames names = *NamesOf(LibraryWithWeights(), job.training.graph);
-  names.node_columns[1].at("topic").lacks_values = true;  // the label may
-  EXPECT_THAT(FindMisfits(job.training, TrainedBy::kEspalier, names), IsEmpty());
-  names.node_columns[1].at("feat").lacks_values = true;
-  names.edge_columns[1].at("strength").lacks_values = true;
-  const std::vector<FieldError> found = FindMisfits(job.training, TrainedBy::kEspalier, names);
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].path, "spec.training.inputs[0].features[0]");
-  EXPECT_THAT(found[0].message,
-              StartsWith("column 'feat' of node type 'paper' lacks values: some are NaN; only label"));
-  EXPECT_EQ(found[1].path, "spec.training.sampling.weight");
-  EXPECT_THAT(found[1].message, StartsWith("column 'strength' of edge type 'paper:cites:paper' lacks values"));
 }
 
 TEST(DocumentFitTest, AProgramUsesOfTrainingWhatItLikes) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/apps/partitioning/column_values.h"
+#include "services/apps/partitioning/value_errors.h"
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
@@ -180,7 +181,7 @@ void MarkWeights(const graph::SourceGraph& source, int threads, GraphNames* name
           !values.shape().empty() && values.num_rows() > 0 && values.num_elements() == values.num_rows();
       if (!is_number || static_cast<uint64_t>(values.num_rows()) != source.edges[type].num_edges()) continue;
       const std::optional<int64_t> bad = FindBadWeight(values, threads);
-      const std::string bad_weight = bad ? "row " + std::to_string(*bad) + " is " + ElementText(values, *bad) : "";
+      const std::string bad_weight = bad ? ElementFact(values, *bad) : "";
       const bool is_all_zero = !bad && !HasPositive(values, threads);
       for (const EdgeTypeId made : TypesMadeOf(named, /*makes_relations=*/true, names->schema)) {
         const auto header = names->edge_columns[made.value].find(name);

@@ -80,7 +80,9 @@ class Pipeline {
         .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
     const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
       warnings_ = standing.warnings;
-      RETURN_IF_ERROR(WithWarnings(CheckNames(NamesOf(standing))));
+      const GraphNames names = NamesOf(standing);
+      RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
+      if (options_.check_recorded_values) RETURN_IF_ERROR(options_.check_recorded_values(names));
       DeleteUnused(*output.store, prefix, standing);
       outcome.reused = true;
       outcome.manifest = std::move(standing);
@@ -202,10 +204,11 @@ class Pipeline {
     if (!reads_values) return Status();
     const graph::LabelColumns labels = Labels();
     ASSIGN_OR_RETURN(source_names_, NamesOf(source, graph_, &labels));
-    // Not by CheckNames: other processes of a group do not find this themselves.
     const bool lacks_values =
         source_names_.node_columns != headers.node_columns || source_names_.edge_columns != headers.edge_columns;
-    if (lacks_values && options_.check_names) RETURN_IF_ERROR(options_.check_names(source_names_));
+    if (lacks_values && options_.check_recorded_values) {
+      RETURN_IF_ERROR(options_.check_recorded_values(source_names_));
+    }
     if (options_.check_values) RETURN_IF_ERROR(options_.check_values(source_names_, source));
     MarkWeights(source, options_.threads, &source_names_);  // for jobs that reuse the partitioning
     return Status();

@@ -14,6 +14,7 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/partitioning_status.h"
+#include "services/apps/partitioning/recorded_values.h"
 #include "services/apps/partitioning/report.h"
 #include "services/apps/partitioning/source_values.h"
 #include "services/apps/partitioning/stop_watcher.h"
@@ -269,27 +270,29 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
   access->progress = DownloadLog();
   using Names = std::vector<std::string>;
   const std::string& label = training.training.task.label;
-  const PartitionPipelineOptions options{.threads = flags.threads,
-                                         .train_split = training.training.task.split,
-                                         .label_columns = label.empty() ? Names() : Names{label},
-                                         .complete_columns = NumbersOf(training.training),
-                                         .held_out = HeldOutBy(training.training.task),
-                                         // A job that only applies a model can do without.
-                                         .needs_split = training.training.epochs > 0,
-                                         .access = *access,
-                                         .group = group,
-                                         .check_names =
-                                             [&](const GraphNames& of_graph) {
-                                               names = CheckDocument(parsed, flags.trained_by, of_graph);
-                                               return names;
-                                             },
-                                         .check_values =
-                                             [&](const GraphNames& of_graph, const graph::SourceGraph& source) {
-                                               return CheckSourceValues(training, flags.trained_by, of_graph, source,
-                                                                        flags.threads);
-                                             },
-                                         .meter_of = [&](std::string_view phase) { return status.MeterOf(phase); },
-                                         .stop_requested = [&] { return stop.requested(); }};
+  const PartitionPipelineOptions options{
+      .threads = flags.threads,
+      .train_split = training.training.task.split,
+      .label_columns = label.empty() ? Names() : Names{label},
+      .complete_columns = NumbersOf(training.training),
+      .held_out = HeldOutBy(training.training.task),
+      // A job that only applies a model can do without.
+      .needs_split = training.training.epochs > 0,
+      .access = *access,
+      .group = group,
+      .check_names =
+          [&](const GraphNames& of_graph) {
+            names = CheckDocument(parsed, flags.trained_by, of_graph);
+            return names;
+          },
+      .check_recorded_values =
+          [&](const GraphNames& of_graph) { return CheckRecordedValues(training, flags.trained_by, of_graph); },
+      .check_values =
+          [&](const GraphNames& of_graph, const graph::SourceGraph& source) {
+            return CheckSourceValues(training, flags.trained_by, of_graph, source, flags.threads);
+          },
+      .meter_of = [&](std::string_view phase) { return status.MeterOf(phase); },
+      .stop_requested = [&] { return stop.requested(); }};
   const auto progress = [&status, log = PhaseLog()](std::string_view phase, double fraction) mutable {
     log(phase, fraction);
     status.OnPhase(phase, fraction);

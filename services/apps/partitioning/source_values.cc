@@ -11,6 +11,7 @@
 
 #include "services/apps/partitioning/column_values.h"
 #include "services/apps/partitioning/document_fit.h"
+#include "services/apps/partitioning/value_errors.h"
 #include "services/base/parallel.h"
 #include "services/graph/first_violation.h"
 #include "services/graph/partition.h"
@@ -25,19 +26,13 @@ bool HasRows(const Tensor& column, uint64_t count) {
   return !column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == count;
 }
 
-struct NamedColumn {
-  std::string field;  // of the document
-  std::string name;
-  std::string owner;  // "edge type 'a:r:b'"
+struct ColumnValues {
+  NamedColumn column;
   const Tensor& values;
 };
 
-Status WrongElement(const NamedColumn& column, int64_t element, const std::string& expected) {
-  const int64_t width = column.values.num_elements() / column.values.num_rows();
-  const std::string value = width == 1 ? "" : ", value " + std::to_string(element % width) + ",";
-  return InvalidArgument(column.field + ": row " + std::to_string(element / width) + " of column '" + column.name +
-                         "' of " + column.owner + value + " is " + ElementText(column.values, element) + ": expected " +
-                         expected);
+Status WrongElement(const ColumnValues& of, int64_t element, const std::string& expected) {
+  return WrongValue(of.column, ElementFact(of.values, element), expected);
 }
 
 // Which values a label column may hold, and which of them are labels.
@@ -97,16 +92,14 @@ class ValueCheck {
       if (!IsDrawn(named.Name(), is_drawn) && !IsDrawn(graph::ReverseRelationOf(named).Name(), is_drawn)) continue;
       const std::optional<int64_t> wrong = FindBadWeight(found->second, threads_);
       if (wrong) {
-        return WrongElement({"spec.training.sampling.weight", name, "edge type '" + named.Name() + "'", found->second},
-                            *wrong, "a finite weight, 0 or larger");
+        return WrongElement({{kWeightField, name, OwnerName(EdgeTypeId(type), source_.schema)}, found->second}, *wrong,
+                            kUsableWeight);
       }
       num_weights += edges.num_edges();
       has_weight = has_weight || HasPositive(found->second, threads_);
     }
     if (num_weights == 0 || has_weight) return {};
-    return InvalidArgument("spec.training.sampling.weight: all " + std::to_string(num_weights) +
-                           " weights in column '" + name +
-                           "' are 0, so that no edge would be drawn: expected some above 0");
+    return AllWeightsAreZero(name, num_weights);
   }
 
   Status CheckFeatures(const job::DistTraining& job) const {
@@ -127,9 +120,8 @@ class ValueCheck {
               return std::isfinite(value) && std::isinf(static_cast<float>(value));
             });
         if (!wrong) continue;
-        const std::string field = "spec.training.inputs[" + std::to_string(i) + "].features[" + std::to_string(f) + "]";
-        return WrongElement({field, input.features[f], OwnerOf(*type), found->second}, *wrong,
-                            "a number that 32 bits can hold");
+        return WrongElement({{FeatureField(i, f), input.features[f], OwnerName(*type, source_.schema)}, found->second},
+                            *wrong, "a number that 32 bits can hold");
       }
     }
     return {};
@@ -153,8 +145,8 @@ class ValueCheck {
         threads_, found->second.num_elements(), kCheapGrain,
         [&](int64_t i) { return times[static_cast<size_t>(i)] > uint64_t{std::numeric_limits<int64_t>::max()}; });
     if (!wrong) return {};
-    return WrongElement({"spec.training.sampling.seedTime", name, OwnerOf(type), found->second}, *wrong,
-                        "a time below 2^63");
+    return WrongElement({{"spec.training.sampling.seedTime", name, OwnerName(type, source_.schema)}, found->second},
+                        *wrong, "a time below 2^63");
   }
 
  private:
@@ -162,8 +154,6 @@ class ValueCheck {
     const Result<EdgeTypeId> type = names_.schema.FindEdgeType(edge_type);
     return type.ok() && is_drawn[type->value];
   }
-
-  std::string OwnerOf(NodeTypeId type) const { return "node type '" + source_.schema.NodeTypeName(type) + "'"; }
 
   Status CheckNodeLabels(const job::Task& task) const {
     const NodeTypeId type = SeedTypes(task, names_.schema).front();
@@ -173,7 +163,7 @@ class ValueCheck {
     if (column == nodes.columns.end() || !HasRows(column->second, nodes.count)) return {};
     if (split == source_.splits.end() || !split->second.contains(type.value)) return {};
     const graph::NodeSplit& parts = split->second.at(type.value);
-    return CheckParts(task, {"spec.training.task.label", task.label, OwnerOf(type), column->second},
+    return CheckParts(task, {{"spec.training.task.label", task.label, OwnerName(type, source_.schema)}, column->second},
                       {parts.train, parts.validation, parts.test}, "node");
   }
 
@@ -188,8 +178,8 @@ class ValueCheck {
     if (!HasRows(column->second, edges.num_edges())) return {};
     if (split == source_.edge_splits.end() || !split->second.contains(type->value)) return {};
     const graph::EdgeSplit& parts = split->second.at(type->value);
-    const std::string owner = "edge type '" + source_.schema.EdgeType(*type).Name() + "'";
-    const NamedColumn labels{"spec.training.task.label", task.label, owner, column->second};
+    const ColumnValues labels{{"spec.training.task.label", task.label, OwnerName(*type, source_.schema)},
+                              column->second};
     std::vector<std::span<const uint64_t>> rows;
     std::vector<const graph::EdgePairs*> pairs;  // of parts that name edges by their ends
     for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
@@ -203,7 +193,7 @@ class ValueCheck {
 
   // For parts that name edges by their ends: parallel edges must then have the same label, unless preprocessing keeps
   // only one of them. Holds the pairs of the parts where a label of the column is wrong, and nothing otherwise.
-  Status CheckLabelsOfPairs(const job::Task& task, const NamedColumn& labels, const graph::EdgeSet& edges,
+  Status CheckLabelsOfPairs(const job::Task& task, const ColumnValues& labels, const graph::EdgeSet& edges,
                             const std::vector<const graph::EdgePairs*>& parts) const {
     const LabelRule rule = RuleOf(task);
     const int64_t num_rows = labels.values.num_rows();
@@ -233,12 +223,12 @@ class ValueCheck {
   }
 
   // `parts`: the rows of train, validation and test.
-  Status CheckParts(const job::Task& task, const NamedColumn& column,
+  Status CheckParts(const job::Task& task, const ColumnValues& labels,
                     const std::vector<std::span<const uint64_t>>& parts, const std::string& row) const {
     const LabelRule rule = RuleOf(task);
-    const auto num_rows = static_cast<uint64_t>(column.values.num_rows());
+    const auto num_rows = static_cast<uint64_t>(labels.values.num_rows());
     if (num_rows == 0) return {};
-    const int64_t width = column.values.num_elements() / column.values.num_rows();
+    const int64_t width = labels.values.num_elements() / labels.values.num_rows();
     const auto check = [&](const auto& value_at) -> Status {
       for (const std::span<const uint64_t> rows : parts) {
         const std::optional<int64_t> wrong =
@@ -248,7 +238,7 @@ class ValueCheck {
             });
         if (!wrong) continue;
         const auto id = static_cast<int64_t>(rows[static_cast<size_t>(*wrong)]);
-        return WrongElement(column, *WrongValueOf(id, width, rule, value_at), rule.expected);
+        return WrongElement(labels, *WrongValueOf(id, width, rule, value_at), rule.expected);
       }
       const auto first_label =
           graph::FirstViolation(threads_, static_cast<int64_t>(parts.front().size()), kCheapGrain, [&](int64_t i) {
@@ -260,11 +250,12 @@ class ValueCheck {
             return false;
           });
       if (first_label || parts.front().empty()) return {};
-      return InvalidArgument(column.field + ": no training " + row + " of split '" + task.split +
-                             "' has a label in column '" + column.name + "' of " + column.owner + ": all " +
-                             std::to_string(parts.front().size()) + " are " + rule.missing + ", which means no label");
+      return InvalidArgument(labels.column.field + ": no training " + row + " of split '" + task.split +
+                             "' has a label in column '" + labels.column.name + "' of " + labels.column.owner +
+                             ": all " + std::to_string(parts.front().size()) + " are " + rule.missing +
+                             ", which means no label");
     };
-    return WithElements(column.values, check);
+    return WithElements(labels.values, check);
   }
 
   const GraphNames& names_;           // outlives this

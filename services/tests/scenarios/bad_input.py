@@ -4,12 +4,13 @@ import gzip
 import json
 import pathlib
 import shutil
+import subprocess
 import zipfile
 
 import numpy as np
 
 from graph_folders import random_edges, write_npz_graph
-from harness import CORA, Scenario, espalier, job
+from harness import BIN, CORA, Scenario, espalier, job
 
 
 class BadInput(Scenario):
@@ -215,6 +216,31 @@ splits:
                 self.assertEqual(refused.returncode, code, refused.stderr)
                 self.assertIn(words, refused.stderr)
                 self.assertEqual(list((self.dir / "run").rglob("manifest.json")), [])
+
+    def cut(self, graph, output, **changes):
+        """The partitioner's exit code, and its error without the time."""
+        document = self.write_job(job(graph, **changes))
+        done = subprocess.run([str(BIN / "espalier-partitioner"), "--job", str(document), "--output",
+                               str(self.dir / output)], capture_output=True, text=True, timeout=60)
+        errors = [line["error"] for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "error"]
+        return done.returncode, errors
+
+    def test_a_reused_partitioning_is_refused_as_its_source_is(self):
+        negative = np.ones(2000, np.float32)
+        negative[1234] = -0.5
+        weighted = {"training__sampling": {"layers": [{"fanout": 5}], "weight": "w"}}
+        cases = {
+            "negative": (dict(weights=negative), weighted, "row 1234 of column 'w' of edge type 'node:to:node' is -0.5"),
+            "zero": (dict(weights=np.zeros(2000)), weighted, "all 2000 weights in column 'w' are 0"),
+        }
+        for name, (graph, changes, words) in cases.items():
+            with self.subTest(name):
+                graph = self.small_graph(name, **graph)
+                of_source = self.cut(graph, f"{name}-fresh", **changes)
+                self.assertEqual(of_source[0], 65, of_source)
+                self.assertIn(words, of_source[1][0])
+                self.assertEqual(self.cut(graph, f"{name}-parts"), (0, []))
+                self.assertEqual(self.cut(graph, f"{name}-parts", **changes), of_source)
 
     def test_a_probable_mistake_is_one_warning_in_console_and_result(self):
         labels = 100 * np.random.default_rng(5).integers(0, 3, 200)
