@@ -25,14 +25,19 @@ def job(partitions=2, ranks=2, **spec):
                      "trainers": {"replicas": ranks, "threads": 1}, **spec}}
 
 
-def run(output, script, *arguments, **options):
+def run(output, script, *arguments, tls=False, **options):
     """Runs a script as the ranks of a job; returns the log of rank 0."""
     program = [sys.executable, script, *map(str, arguments)]
-    return ep.run(job(**options), output, program=program, progress=False).log("trainer-0")
+    return ep.run(job(**options), output, program=program, tls=tls, progress=False).log("trainer-0")
+
+
+def result_in(log):
+    """What chapter.py printed."""
+    return json.loads([line for line in log.splitlines() if line.startswith('{"ranks"')][-1])
 
 
 def accuracy(log):
-    return json.loads([line for line in log.splitlines() if line.startswith("{")][-1])["testAccuracy"]
+    return result_in(log)["testAccuracy"]
 
 
 class Scripts(unittest.TestCase):
@@ -64,6 +69,19 @@ class Scripts(unittest.TestCase):
         self.assertEqual(*of_ranks)  # the same draws under every partitioning
 
     @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
+    def test_the_chapters_example_reads_the_same_rows_everywhere(self):
+        """Under every partitioning, and with mutual TLS; of another seed others."""
+        def numbers(name, seed=1, **options):
+            result = result_in(run(self.folder / name, HERE / "chapter.py", CHAPTER / "node_classification.py", 2, seed,
+                                   **options))
+            return result["idsRead"], result["testAccuracy"]
+
+        expected = numbers("once", partitions=1)
+        self.assertEqual(numbers("two", partitions=2, tls=True), expected)
+        self.assertEqual(numbers("four", partitions=4), expected)
+        self.assertNotEqual(numbers("other", seed=2, partitions=1)[0], expected[0])
+
+    @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
     def test_the_chapters_statements(self):
         partitions = graphs.partition(graphs.CORA, "OGB", 2, self.folder)
         for printed in (self.alone(HERE / "snippets.py", CHAPTER / "apis.py", ESPALIER_PARTITIONS=str(partitions)),
@@ -81,10 +99,11 @@ class Scripts(unittest.TestCase):
         subprocess.run([ep.programs.path(), "run", "-f", self.folder / "job.json", "--output", self.folder / "trainers",
                         "--quiet", "--audit"], check=True, stdout=subprocess.DEVNULL, timeout=240)
         expected = ep.Results(self.folder / "trainers").result
-        for ranks in (1, 2):
-            audits = self.folder / f"audits-{ranks}"
+        for ranks, options in ((1, {}), (2, {}), (2, {"partitions": 4, "tls": True})):
+            audits = self.folder / f"audits-{ranks}-{len(options)}"
             audits.mkdir()
-            run(self.folder / f"run-{ranks}", HERE / "audited.py", audits, 2, 64 // ranks, 7, ranks=ranks)
+            run(self.folder / f"run-{ranks}-{len(options)}", HERE / "audited.py", audits, 2, 64 // ranks, 7, ranks=ranks,
+                **options)
             self.assertEqual(ep.audit.samples_digest(sorted(audits.iterdir())),
                              (expected["samplesDigest"], expected["sampledExpansions"]))
 

@@ -79,11 +79,11 @@ class SshHosts:
         self._add_addresses("l", "bridge", "10.77.0.1", "fd77::1")
         for host, address in enumerate(self.addresses):
             self._add_namespace(host)
-            self._in("l", "ip", "link", "add", f"v{host}", "type", "veth", "peer", "name", "v", "netns",
+            self._in("l", "ip", "link", "add", f"v{host}", "type", "veth", "peer", "name", "eth0", "netns",
                      self.namespace(host))
             self._in("l", "ip", "link", "set", f"v{host}", "master", "bridge", "up")
-            self._in(host, "ip", "link", "set", "v", "up")
-            self._add_addresses(host, "v", address, self.addresses6[host])
+            self._in(host, "ip", "link", "set", "eth0", "up")
+            self._add_addresses(host, "eth0", address, self.addresses6[host])
             self._start_sshd(host)
         for address in self.addresses:
             self._await_sshd(address)
