@@ -73,7 +73,7 @@ def _digest():
     of_images = sorted(path for path in (SOURCE / "images").iterdir() if path.is_file())
     of_package = sorted((SOURCE / "python/espalier").rglob("*.py"))
     for path in [*(PROGRAMS / name for name in NEEDED), MODULE, *of_package, *of_images, SOURCE / "LICENSE",
-                 SOURCE / "services/cmake/torch-wheels.txt", SOURCE / "python/tests/torch/requirements.txt"]:
+                 SOURCE / "services/cmake/torch-wheels.txt", SOURCE / "python/tests/pinned/requirements.txt"]:
         digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return "e2e-" + digest.hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""espalier.dgl as far as it needs no PyTorch; torch/test_dgl.py has the rest."""
+"""espalier.dgl as far as it needs no PyTorch; pinned/test_dgl.py has the rest."""
 
 import json
 import os

@@ -16,7 +16,9 @@ import torch
 import graphs
 
 EXAMPLES = graphs.SOURCE / "python/examples/torch"
+DATA = os.environ.get("ESPALIER_TEST_DATA")
 PRINTS = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
+CORA = {"graph.source.uri": graphs.CORA, "graph.source.format": "OGB", "graph.preprocess.normalizeFeatures": "Row"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # of torch, whose threads would wait for each other beside other tests
 
 
@@ -26,21 +28,21 @@ class Examples(unittest.TestCase):
         cls.folder = graphs.make_folder()
         cls.cora = graphs.partition(graphs.CORA, "OGB", 2, cls.folder, "--normalize-features")
 
-    def alone(self, name, *arguments):
-        """Returns what an example prints, alone on Cora's partitions."""
+    def alone(self, name, *arguments, partitions=None):
+        """Returns what an example prints, alone on partitions, by default Cora's."""
         process = subprocess.run([sys.executable, EXAMPLES / name, *map(str, arguments)], cwd=graphs.SOURCE,
                                  capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
-                                 env={**os.environ, "ESPALIER_PARTITIONS": str(self.cora), **ONE_THREAD})
+                                 env={**os.environ, "ESPALIER_PARTITIONS": str(partitions or self.cora),
+                                      **ONE_THREAD})
         self.assertEqual(process.returncode, 0, process.stderr)
         return process.stdout
 
-    def on_two_ranks(self, name, *arguments):
+    def on_two_ranks(self, name, *arguments, graph=CORA):
         """Returns the log of rank 0."""
+        fields = {**graph, "graph.partitions.count": 2, "trainers.replicas": 2, "trainers.threads": 1}
         process = graphs.espalier(
-            "run", "--set", f"graph.source.uri={graphs.CORA}", "--set", "graph.source.format=OGB", "--set",
-            "graph.preprocess.normalizeFeatures=Row", "--set", "graph.partitions.count=2", "--set",
-            "trainers.replicas=2", "--set", "trainers.threads=1", "--output", self.folder / name, "--", sys.executable,
-            EXAMPLES / name, *arguments, timeout=500)
+            "run", *(f"--set={field}={value}" for field, value in fields.items()), "--output", self.folder / name, "--",
+            sys.executable, EXAMPLES / name, *arguments, timeout=500)
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
         return (self.folder / name / "logs/trainer-0.log").read_text()
 
@@ -86,6 +88,19 @@ class Examples(unittest.TestCase):
     def test_link_prediction_of_dgl_learns(self):
         losses = [float(line.split()[-1]) for line in self.alone("dgl_link_prediction.py").splitlines()]
         self.assertEqual((len(losses), sorted(losses, reverse=True)), (3, losses))
+
+    @unittest.skipUnless(DATA, "ESPALIER_TEST_DATA is not set")
+    def test_a_knowledge_graph_alone_and_on_two_ranks(self):
+        """Of UMLS."""
+        source = f"{DATA}/kg/umls"
+        arguments = "--size 64 --negatives 64 --batch-size 256 --epochs 4".split()
+        partitions = graphs.partition(source, "Triples", 2, self.folder, "--add-reverse-edges", "--algorithm", "Random")
+        of_ranks = self.on_two_ranks("knowledge_graph.py", *arguments, graph={
+            "graph.source.uri": source, "graph.source.format": "Triples", "graph.preprocess.addReverseEdges": "true"})
+        for text in self.alone("knowledge_graph.py", *arguments, partitions=partitions), of_ranks:
+            losses = [float(loss) for loss in re.findall(r"loss (\S+)", text)]
+            self.assertEqual((len(losses), sorted(losses, reverse=True)), (4, losses))
+            self.assertGreater(float(re.search(r"^test MRR: (\S+)$", text, re.MULTILINE)[1]), 0.7)
 
 
 if __name__ == "__main__":
