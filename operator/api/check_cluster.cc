@@ -119,6 +119,55 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
   }
 }
 
+// What a template says of the script's own volumes, and mounts over its folder, would put other files in its place.
+void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
+  const std::string field = std::string("spec.") + FieldOf(role) + ".template: ";
+  const auto is_reserved = [](const std::string& volume) {
+    return volume == kScriptVolume || volume == kScriptSourceVolume;
+  };
+  for (const kube::Json& volume : kube::ListAt(pod_template, {"spec", "volumes"})) {
+    const std::string name = kube::StringAt(volume, {"name"});
+    if (!is_reserved(name)) continue;
+    violations->push_back(field + "the volume '" + name + "' holds the program's script: name another one otherwise");
+  }
+  for (const char* const list : {"initContainers", "containers"}) {
+    for (const kube::Json& container : kube::ListAt(pod_template, {"spec", list})) {
+      const std::string name = kube::StringAt(container, {"name"});
+      if (name == kScriptContainer && list == std::string_view("containers")) {
+        violations->push_back(field + "the init container '" + name +
+                              "' fetches the program's script: name another "
+                              "container otherwise");
+      }
+      const auto check = [&](const char* mounts, const char* path_field) {
+        for (const kube::Json& mount : kube::ListAt(container, {mounts})) {
+          const std::string path = kube::StringAt(mount, {path_field});
+          const bool is_over_it = IsWithin(PathOf(path), kScriptFolder) || IsWithin(PathOf(path), kScriptSourceFolder);
+          if (!is_over_it && !is_reserved(kube::StringAt(mount, {"name"}))) continue;
+          violations->push_back(field + "container '" + name +
+                                "' mounts a volume of the program's script, or one over "
+                                "it: '" +
+                                path + "'; use other volumes and paths");
+        }
+      };
+      check("volumeMounts", "mountPath");
+      check("volumeDevices", "devicePath");
+    }
+  }
+}
+
+void CheckScript(const Spec& spec, std::vector<std::string>* violations) {
+  if (!spec.job.program || !spec.job.program->script) return;
+  const std::string& uri = spec.job.program->script->uri;
+  if (!uri.empty() && !uri.starts_with("s3://")) {
+    violations->push_back(
+        "spec.trainers.program.script.uri: on a cluster a script is one object: expected s3://bucket/key, or "
+        "configMapKeyRef; the path of a file on a volume is a word of spec.trainers.program.command");
+  }
+  for (const Role role : {Role::kPartitioner, Role::kTrainer}) {
+    CheckScriptVolumes(role, spec.role(role).pod_template, violations);
+  }
+}
+
 // As Kubernetes has it for Jobs: "kueue.x-k8s.io/multikueue".
 bool IsControllerName(const std::string& name) {
   const size_t slash = name.find('/');
@@ -144,6 +193,7 @@ espalier::Status CheckCluster(const Spec& spec) {
                          "].path: a relative path means nothing in a pod: expected the absolute path of a file of the "
                          "servers' image, or of a volume that spec.servers.template mounts");
   }
+  CheckScript(spec, &violations);
   CheckMeetingPlace(spec, &violations);
   CheckContainerNames(spec, &violations);
   if (const std::string& name = spec.run_policy.managed_by; !name.empty() && !IsControllerName(name)) {

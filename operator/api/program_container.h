@@ -16,6 +16,14 @@ std::string ProgramContainer(Role role, uint32_t number);
 // The other way round; nullopt: a sidecar or an init container, of which nothing is known.
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container);
 
+// The init container that fetches a program's script (spec.trainers.program.script) in pods of the partitioner, which
+// has its digest first, and of trainers, whose program finds it in the folder; and the pod's volumes for it.
+inline constexpr char kScriptContainer[] = "script";
+inline constexpr char kScriptVolume[] = "script";
+inline constexpr char kScriptSourceVolume[] = "script-source";  // a ConfigMap's
+inline constexpr char kScriptFolder[] = "/etc/espalier/script";
+inline constexpr char kScriptSourceFolder[] = "/etc/espalier/script-source";
+
 // In a pod of the role.
 uint32_t ProgramContainersOf(const Spec& spec, Role role);
 

@@ -149,6 +149,7 @@ Json ToJson(const Status& status) {
     json["partition"] = {
         {"hash", partition.hash}, {"uri", partition.uri}, {"cut", Finite(partition.cut)}, {"bytes", partition.bytes}};
   }
+  if (status.script) json["script"] = {{"source", status.script->source}, {"sha256", status.script->sha256}};
   if (!status.images.empty()) json["images"] = status.images;
   if (!status.replicas.empty()) json["replicaStatuses"] = ReplicasToJson(status.replicas);
   if (!status.selector.empty()) json["selector"] = status.selector;

@@ -67,6 +67,13 @@ struct PartitionStatus {
   friend bool operator==(const PartitionStatus&, const PartitionStatus&) = default;
 };
 
+// The script of the user's program that every incarnation runs; written once.
+struct ScriptStatus {
+  std::string source;  // "s3://code/train.py", or "ConfigMap code, key train.py"
+  std::string sha256;  // of the file or archive, 64 hexadecimal digits
+  friend bool operator==(const ScriptStatus&, const ScriptStatus&) = default;
+};
+
 // The phase in which a trainer takes steps.
 inline constexpr char kTrainingPhase[] = "Training";
 
@@ -106,6 +113,7 @@ struct Status {
   int64_t attempts_counted = 0;       // failures that count towards backoffLimit, of partition and trainer Jobs
   std::string restart_reason;         // why the current incarnation or attempt was begun; empty: the first
   std::optional<PartitionStatus> partition;
+  std::optional<ScriptStatus> script;
   std::map<std::string, std::string> images;      // by role name, resolved when the job was accepted
   std::map<std::string, ReplicaStatus> replicas;  // by role name
   int64_t trainer_replicas = 0;                   // of the current incarnation: the scale subresource's status

@@ -58,6 +58,13 @@ std::optional<PartitionStatus> Partition(const Json& status) {
   return partition;
 }
 
+std::optional<ScriptStatus> ReadScript(const Json& status) {
+  const Json& json = ObjectAt(status, {"script"});
+  ScriptStatus script{.source = kube::StringAt(json, {"source"}), .sha256 = kube::StringAt(json, {"sha256"})};
+  if (script.sha256.empty()) return std::nullopt;
+  return script;
+}
+
 std::optional<LastError> Error(const Json& status) {
   const Json& json = ObjectAt(status, {"lastError"});
   if (json.empty()) return std::nullopt;
@@ -111,6 +118,7 @@ Status StatusFromJson(const Json& json) {
                 .attempts_counted = CountAt(json, {"attempts", "counted"}),
                 .restart_reason = kube::StringAt(json, {"restartReason"}),
                 .partition = Partition(json),
+                .script = ReadScript(json),
                 .images = {},
                 .replicas = {},
                 .trainer_replicas = CountAt(json, {"trainerReplicas"}),

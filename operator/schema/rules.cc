@@ -315,12 +315,40 @@ std::vector<Rule> ProgramRules() {
        "FieldValueRequired"},
       {"spec", "has(self.training) || self.samplers.replicas == 0",
        "sampler processes draw what spec.training.sampling says, and there is none", "samplers.replicas"},
-      {"spec.trainers.program", "size(self.command) == 0 || self.command[0] != ''",
+      {"spec.trainers.program", "has(self.command) || has(self.script)",
+       "expected the program and its arguments, or a script", "command", "FieldValueRequired"},
+      {"spec.trainers.program", "!has(self.command) || size(self.command) == 0 || self.command[0] != ''",
        "the first word is the program: expected one that is not empty", "command"},
       {"spec", "!has(self.trainers.program) || !has(self.checkpoint.resumeFrom)",
        "a program goes on from what it has saved itself: leave it out", "checkpoint.resumeFrom"},
       {"spec", "!has(self.trainers.program) || !has(self.output.nodesUri)",
        "a program decides itself what it writes: leave it out", "output.nodesUri"},
+  };
+}
+
+// As services/job/script_checks.cc, of a document that names one place.
+std::vector<Rule> ScriptRules() {
+  const std::string script = "spec.trainers.program.script";
+  const std::string file = "(has(self.uri) ? self.uri : has(self.configMapKeyRef) ? self.configMapKeyRef.key : '')";
+  const std::string is_archive = file + R"(.matches('\\.(tar|tar\\.gz|tgz|zip)$'))";
+  const std::string main =
+      "(has(self.script.entrypoint) ? self.script.entrypoint : has(self.script.uri) ? self.script.uri : "
+      "has(self.script.configMapKeyRef) ? self.script.configMapKeyRef.key : '.py')";
+  return {
+      {script, "has(self.uri) != has(self.configMapKeyRef)", "expected either uri or configMapKeyRef", ""},
+      {script, "has(self.entrypoint) || !" + is_archive, "expected the path of the file in the archive that is run",
+       "entrypoint", "FieldValueRequired"},
+      {script, "!has(self.entrypoint) || (!has(self.uri) && !has(self.configMapKeyRef)) || " + is_archive,
+       "only an archive (*.tar, *.tar.gz, *.tgz, *.zip) has several files: leave it out", "entrypoint"},
+      {script + ".uri", R"(self.matches('^[sS]3[aA]?://[^/]+/.*[^/]$'))",
+       "on a cluster a script is one object: expected s3://bucket/key, or configMapKeyRef", ""},
+      {script + ".sha256", "self.matches('^[0-9a-f]{64}$')",
+       "expected 64 lower-case hexadecimal digits, as sha256sum prints them", ""},
+      {script + ".entrypoint",
+       R"(self.matches('^[^/\\\\[:cntrl:]]+(/[^/\\\\[:cntrl:]]+)*$') && !self.matches('(^|/)\\.\\.?(/|$)'))",
+       "expected a relative path without empty, '.' or '..' parts and backslashes", ""},
+      {"spec.trainers.program", "has(self.command) || !has(self.script) || " + main + ".endsWith('.py')",
+       "only a script *.py is run by python3 without it", "command", "FieldValueRequired"},
   };
 }
 
@@ -361,7 +389,7 @@ std::vector<Rule> RelationRules() {
   std::vector<Rule> rules;
   for (const std::vector<Rule>& part :
        {GraphRules(), PartitionerRules(), ServerRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(),
-        ProgramRules(), EnvironmentRules()}) {
+        ProgramRules(), ScriptRules(), EnvironmentRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

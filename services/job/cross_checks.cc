@@ -5,6 +5,7 @@
 #include "services/job/enum_names.h"
 #include "services/job/learning_checks.h"
 #include "services/job/placed_violations.h"
+#include "services/job/script_checks.h"
 
 namespace espalier::job {
 namespace {
@@ -355,8 +356,14 @@ class RelationChecker {
   void CheckProgram(const DistTraining& job) {
     if (!job.program.has_value()) return;
     const std::string path = "spec.trainers.program.";
-    if (job.program->command.front().empty()) {
+    if (job.program->command.empty()) {
+      if (!job.program->script)
+        Add(path + "command", "is missing: expected the program and its arguments, or a script");
+    } else if (job.program->command.front().empty()) {
       Add(path + "command[0]", "the first word is the program: expected one that is not empty");
+    }
+    if (job.program->script) {
+      for (const auto& [field, problem] : ScriptProblems(*job.program)) Add(path + field, problem);
     }
     CheckWords(job.program->command, path + "command");
     CheckWords(job.program->args, path + "args");

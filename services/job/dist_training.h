@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/sampler/spec/draw_spec.h"
@@ -258,16 +259,36 @@ struct ServerPlugin {
   std::string path;  // seen from where the server runs; no comma in it
 };
 
+// A file that a program's interpreter runs, or an archive with it (docs/programs.md#a-script). It lies at `uri`, or in
+// a ConfigMap.
+struct Script {
+  std::string uri;
+  std::string config_map;  // the ConfigMap's name; empty: at `uri`
+  std::string key;         // of the ConfigMap
+  std::string sha256;      // of the file's or archive's bytes, 64 hexadecimal digits; empty: of what is found first
+  std::string entrypoint;  // the archive's file that is run; empty: `uri` or `key` is the file itself
+
+  // Returns the last part of `uri`, or `key`.
+  std::string FileName() const;
+  // Returns the path of the file that is run, in the folder that the script is put into.
+  std::string MainFile() const { return entrypoint.empty() ? FileName() : entrypoint; }
+  // Returns where it comes from, for messages: the URI, or "ConfigMap NAME, key KEY".
+  std::string Describe() const;
+};
+
+// Returns whether a file's name ends as that of an archive does: .tar, .tar.gz, .tgz or .zip.
+bool IsArchiveName(std::string_view name);
+
 // A user's program in the place of Espalier's trainers (docs/programs.md).
 struct Program {
-  std::vector<std::string> command;  // at least the program itself; nobody looks into what follows
-  std::vector<std::string> args;     // behind it
+  std::vector<std::string> command;  // the program and its first arguments; empty only with a script
+  std::vector<std::string> args;     // after those, and after the script
+  std::optional<Script> script;
 
-  std::vector<std::string> Words() const {
-    std::vector<std::string> words = command;
-    words.insert(words.end(), args.begin(), args.end());
-    return words;
-  }
+  // Returns `command` with the path of the script, which is in `script_folder`. Without a command, python3 runs it.
+  std::vector<std::string> CommandWords(const std::string& script_folder) const;
+  // Returns the whole command line.
+  std::vector<std::string> Words(const std::string& script_folder = "") const;
 };
 
 struct DistTraining {

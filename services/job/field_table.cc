@@ -12,6 +12,7 @@ using enum FieldType;
 using enum Availability;
 
 constexpr size_t kMaxWordBytes = 4096;  // of a program's command line
+constexpr size_t kSha256Digits = 64;
 
 std::vector<FieldSpec> HeaderFields() {
   return {
@@ -146,6 +147,38 @@ std::vector<FieldSpec> GraphFields() {
   };
 }
 
+void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) {
+  table->push_back({.path = path,
+                    .meaning =
+                        "file that the program runs, or archive with it, as `uri` or `configMapKeyRef`; its path "
+                        "follows the words of `command`"});
+  table->push_back({.path = path + ".uri",
+                    .type = kUri,
+                    .meaning =
+                        "one file, or an archive `*.tar`, `*.tar.gz`, `*.tgz` or `*.zip`; on a cluster an object "
+                        "of s3://"});
+  table->push_back({.path = path + ".configMapKeyRef",
+                    .meaning = "file or archive in a ConfigMap of the job's namespace; refused outside clusters"});
+  table->push_back({.path = path + ".configMapKeyRef.name",
+                    .type = kObjectName,
+                    .required = true,
+                    .meaning = "name of the ConfigMap"});
+  table->push_back({.path = path + ".configMapKeyRef.key",
+                    .type = kName,
+                    .required = true,
+                    .meaning = "key of the ConfigMap, which is also the name of the file"});
+  table->push_back({.path = path + ".sha256",
+                    .type = kString,
+                    .max_length = kSha256Digits,
+                    .meaning =
+                        "SHA-256 of the file or archive, as 64 lower-case hexadecimal digits; by default that of "
+                        "the first one read. Another file is never run"});
+  table->push_back({.path = path + ".entrypoint",
+                    .type = kString,
+                    .meaning = "file of the archive that is run, as a relative path; only for archives, and required "
+                               "for them"});
+}
+
 // As a container has them in Kubernetes, but for $(NAME), which is no variable here: words arrive as they are written.
 void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* table) {
   const std::string path = role_path + ".program";
@@ -158,16 +191,17 @@ void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* t
                     .minimum_items = 1,
                     .maximum_items = 16,
                     .may_repeat = true,
-                    .required = true,
                     .max_length = kMaxWordBytes,
-                    .meaning = "program, as a path or a name in PATH, and its first arguments"});
+                    .meaning = "program, as a path or a name in PATH, and its first arguments; required without "
+                               "`script`, and by default `python3` for a script `*.py`"});
   table->push_back({.path = path + ".args",
                     .type = kString,
                     .is_list = true,
                     .maximum_items = 256,
                     .may_repeat = true,
                     .max_length = kMaxWordBytes,
-                    .meaning = "arguments after those of `command`"});
+                    .meaning = "arguments after those of `command`, and after the path of `script`"});
+  AppendScriptFields(path + ".script", table);
 }
 
 std::vector<FieldSpec> RoleFields() {

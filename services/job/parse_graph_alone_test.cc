@@ -82,8 +82,9 @@ TEST(ParseProgramTest, WhoTrainsNeedsTrainingAllTheSame) {
 }
 
 TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {
-  EXPECT_THAT(ProgramErrors({{"trainers.program", "{args: [x]}"}}),
-              HasSubstr("spec.trainers.program.command: is missing: expected a list of 1 to 16 items"));
+  EXPECT_THAT(
+      ProgramErrors({{"trainers.program", "{args: [x]}"}}),
+      HasSubstr("spec.trainers.program.command: is missing: expected the program and its arguments, or a script"));
   EXPECT_THAT(ProgramErrors({{"trainers.program.command", "[]"}}), HasSubstr("1 to 16 items"));
   EXPECT_THAT(ProgramErrors({{"trainers.program.command", "[\"\"]"}}),
               HasSubstr("spec.trainers.program.command[0]: the first word is the program"));

@@ -223,11 +223,25 @@ std::vector<ServerPlugin> ToServerPlugins(const Json& json) {
   return plugins;
 }
 
+std::optional<Script> ToScript(const Json& program) {
+  if (!program.contains("script")) return std::nullopt;
+  const Json& json = program.at("script");
+  Script script;
+  Read(json, "uri", &script.uri);
+  const Json& reference = Child(json, "configMapKeyRef");
+  Read(reference, "name", &script.config_map);
+  Read(reference, "key", &script.key);
+  Read(json, "sha256", &script.sha256);
+  Read(json, "entrypoint", &script.entrypoint);
+  return script;
+}
+
 std::optional<Program> ToProgram(const Json& trainers) {
   if (!trainers.contains("program")) return std::nullopt;
   Program program;
   ReadList(trainers.at("program"), "command", &program.command);
   ReadList(trainers.at("program"), "args", &program.args);
+  program.script = ToScript(trainers.at("program"));
   return program;
 }
 

@@ -20,6 +20,7 @@ inline Status FullStatus() {
   status.attempts_counted = 1;
   status.restart_reason = "NodeLost";
   status.partition = PartitionStatus{"sha256:ab", "s3://results/cora/partitions/ab", 0.25, 1 << 30};
+  status.script = ScriptStatus{"s3://code/train.py", std::string(64, 'a')};
   status.images = {{"server", "core:1"}, {"trainer", "trainer:1"}};
   status.replicas = {{"server", {2, 1, 1}}};
   status.trainer_replicas = 2;
