@@ -6,6 +6,8 @@ row in one step are added up, as autograd does; with `mean_of_duplicates=True` t
 
 from espalier.errors import InvalidArgument
 
+__all__ = ["SparseAdagrad", "SparseAdam", "SparseAdamW", "SparseRowWiseAdagrad", "SparseSGD"]
+
 
 class _SparseOptimizer:
     kind = ""
@@ -35,6 +37,8 @@ class _SparseOptimizer:
 
 
 class SparseSGD(_SparseOptimizer):
+    """Stochastic gradient descent."""
+
     kind = "SGD"
 
 
