@@ -7,7 +7,7 @@ import unittest
 
 from pages import DOCS, SOURCE
 
-BLOCK = re.compile(r"^<!-- from: (\S+) -->\n```(?:cpp|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^<!-- from: (\S+) -->\n```(?:cpp|python)\b[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCUMENT = re.compile(r"^<!-- from: (crds/examples/\S+) -->\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^(//|#) \[example\]\n(.*?)^\1 \[example\]$", re.MULTILINE | re.DOTALL)
 
@@ -16,7 +16,8 @@ class ExamplesTest(unittest.TestCase):
     maxDiff = None
 
     def test_pages_show_what_is_compiled_or_run(self):
-        shown = [(page, block) for page in DOCS.rglob("*.md") for block in BLOCK.findall(page.read_text())]
+        pages = [SOURCE / "README.md", *DOCS.rglob("*.md")]
+        shown = [(page, block) for page in pages for block in BLOCK.findall(page.read_text())]
         self.assertGreater(len(shown), 0)
         for page, (source, block) in shown:
             with self.subTest(page=str(page), source=source):

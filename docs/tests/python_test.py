@@ -1,6 +1,6 @@
 """The programs of docs/python.md (python/examples), done on Cora: each prints what stands behind its `print` lines, and
 the complete ones reach their numbers alone and on two ranks over servers. Those that need PyTorch lie in the folder torch,
-and python/tests/pinned/test_examples.py does them."""
+and python/tests/pinned/test_examples.py does them; those in the folder guide are run by guide_test.py."""
 
 import json
 import os
@@ -57,7 +57,7 @@ class PythonTest(unittest.TestCase):
         return (self.dir / name / "logs/trainer-0.log").read_text()
 
     def test_every_example_is_on_a_page(self):
-        pages = "".join(page.read_text() for page in DOCS.glob("*.md"))
+        pages = "".join(page.read_text() for page in [SOURCE / "README.md", *DOCS.rglob("*.md")])
         shown = set(re.findall(r"^<!-- from: python/examples/(\S+) -->$", pages, re.MULTILINE))
         self.assertEqual(shown, {str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.py")})
 
