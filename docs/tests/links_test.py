@@ -1,5 +1,6 @@
-"""Links between the repository's pages lead somewhere: to a file that exists and a heading that it has."""
+"""Links between the repository's pages and notebooks lead somewhere: to a file that exists and a heading that it has."""
 
+import json
 import re
 import subprocess
 import unittest
@@ -11,11 +12,20 @@ FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", flags=re.MULTILINE | re.DOTALL)
 
 
 def pages():
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=SOURCE,
-                            capture_output=True, text=True)
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md",
+                             "*.ipynb"], cwd=SOURCE, capture_output=True, text=True)
     if listed.returncode == 0:
         return [SOURCE / name for name in listed.stdout.splitlines() if (SOURCE / name).is_file()]
-    return [path for path in SOURCE.rglob("*.md") if "build" not in path.relative_to(SOURCE).parts]
+    return [path for pattern in ("*.md", "*.ipynb") for path in SOURCE.rglob(pattern)
+            if "build" not in path.relative_to(SOURCE).parts]
+
+
+def text_of(path):
+    """The text of a page, or of a notebook's cells of text."""
+    text = path.read_text()
+    if path.suffix == ".ipynb":
+        text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+    return text
 
 
 def anchors(path):
@@ -29,7 +39,7 @@ def anchors(path):
 
 
 def broken_links(path):
-    for link in LINK.findall(FENCE.sub("", path.read_text())):
+    for link in LINK.findall(FENCE.sub("", text_of(path))):
         if re.match(r"[a-z]+:", link):
             continue
         file, _, anchor = link.partition("#")
