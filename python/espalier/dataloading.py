@@ -29,10 +29,10 @@ class EdgesOfSplit:
         self.split, self.part = split, part
         self.etypes = etypes if isinstance(etypes, list) else [] if etypes is None else [etypes]
 
-    def numbers(self, g):
+    def numbers(self, g: "DistGraph") -> list[int]:
         return [g._schema.edge_type(etype) for etype in self.etypes] or [g._schema.edge_type()]
 
-    def only_type(self, g):
+    def only_type(self, g: "DistGraph") -> str | tuple[str, str, str]:
         if len(self.etypes) > 1:
             raise InvalidArgument("expected one edge type of the share, found several")
         return self.etypes[0]

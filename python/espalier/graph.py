@@ -170,7 +170,8 @@ class DistGraph:
 
     # --- functions of server plugins
 
-    def call_function(self, function, request=b"", *, partition=None, changes_tensors=False):
+    def call_function(self, function: str, request=b"", *, partition: int | None = None,
+                      changes_tensors: bool = False) -> list[bytes] | bytes:
         """Calls a function of the servers' plugins (docs/server-plugins.md), "plugin/function", with bytes.
 
         Returns the responses of all partitions, in their order, or that of `partition` alone. changes_tensors: required
