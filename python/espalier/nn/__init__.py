@@ -13,6 +13,7 @@ backward run in the kernels of the C++ trainer (espalier.nn.functional): float32
 
 from espalier.nn import functional, models
 from espalier.nn.attention import GATConv, GATv2Conv
+from espalier.nn.batch_norm import BatchNorm
 from espalier.nn.blocks import RelationBlock
 from espalier.nn.conv import GraphConv, SAGEConv
 from espalier.nn.dropout import Dropout, StepKeys

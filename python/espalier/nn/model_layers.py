@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from espalier.nn import functional as F
+from espalier.nn.batch_norm import BatchNorm
 from espalier.nn.blocks import RelationBlock
 from espalier.nn.conv import GraphConv, SAGEConv
 from espalier.nn.hetero import OccupiedRows
@@ -28,25 +29,13 @@ def _linear(inputs, outputs, bias=False, gain=_RELU_GAIN):
     return linear
 
 
-class _BatchNorm(nn.Module):
-    # As torch's BatchNorm1d, without the counter of batches, which model files lack.
-    def __init__(self, width):
-        super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
-        self.register_buffer("running_mean", torch.zeros(width))
-        self.register_buffer("running_var", torch.ones(width))
-
-    def forward(self, x):
-        return nn.functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training)
-
-
 class Epilogue(nn.Module):
     # What follows a hidden layer's sum: bias, normalization, ReLU or ELU, dropout.
-    def __init__(self, width, normalization, uses_elu):
+    def __init__(self, width, normalization, uses_elu, group):
         super().__init__()
         self._elu = uses_elu
         self.bias = nn.Parameter(torch.zeros(width))
-        self.batch_norm = _BatchNorm(width) if normalization == "batch" else None
+        self.batch_norm = BatchNorm(width, group) if normalization == "batch" else None
         if normalization == "layer":
             self.layer_norm_weight = nn.Parameter(torch.ones(width))
             self.layer_norm_bias = nn.Parameter(torch.zeros(width))

@@ -43,10 +43,12 @@ class GraphModel(nn.Module):
 
     g: the DistGraph, of whose node and edge types the parameters are. in_feats: width of the features, or {node type:
     width}; a type without features gets one learned row. num_layers: as many as the sampler has fan-outs.
-    normalization: None, "batch" (statistics of this rank's rows) or "layer". dropout: of hidden rows, by the bits of
+    normalization: None, "batch" or "layer". dropout: of hidden rows, by the bits of
     StepKeys; GCN, GAT and GATv2 drop the input's elements as well. relations: for each layer the edge types that the
     sampler draws; None: all. seed_types: the node types whose outputs are wanted; None: of the only one. seed: first
-    parameters are those of a job with this spec.training.seed, bit by bit; None: torch's generator draws them.
+    parameters are those of a job with this spec.training.seed, bit by bit; None: torch's generator draws them. group:
+    the ProcessGroup whose ranks share the statistics of batch normalization, as trainers do (BatchNorm); None: they are
+    of this rank's rows.
 
     Parameters have the names and shapes of the C++ trainer's: "layer0.fc_self.weight", "epilogue0.bias", "output_bias".
     """
@@ -56,7 +58,7 @@ class GraphModel(nn.Module):
     aggregator, num_bases = "mean", 0
 
     def __init__(self, g, in_feats, hidden_size, num_outputs, num_layers=2, *, dropout=0.0, normalization=None,
-                 relations=None, seed_types=None, seed=None) -> None:
+                 relations=None, seed_types=None, seed=None, group=None) -> None:
         super().__init__()
         if normalization not in _NORMALIZATIONS:
             raise InvalidArgument(f"normalization must be None, 'batch' or 'layer', not {normalization!r}")
@@ -75,7 +77,7 @@ class GraphModel(nn.Module):
             self.add_module(f"layer{layer}", self._convolution(self, layer, hidden_size if layer else first,
                                                                self.output_width(layer)))
             if layer + 1 < num_layers:
-                self.add_module(f"epilogue{layer}", Epilogue(hidden_size, normalization, self._uses_elu))
+                self.add_module(f"epilogue{layer}", Epilogue(hidden_size, normalization, self._uses_elu, group))
         self.output_bias = nn.Parameter(torch.zeros(num_outputs))
         if seed is not None:
             draw_first_values(self, seed)

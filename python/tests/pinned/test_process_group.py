@@ -6,10 +6,20 @@ import sys
 import tempfile
 import unittest
 
+import torch
+
 import espalier as ep
 import graphs
+from espalier.nn import model_file
 
 SCRIPTS = pathlib.Path(__file__).parent / "scripts"
+
+
+def document(replicas, training=None):
+    spec = {"graph": {"source": {"uri": str(graphs.CORA), "format": "OGB"}, "partitions": {"count": 2}},
+            "trainers": {"replicas": replicas}, "runPolicy": {"backoffLimit": 0}}
+    return {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "ranks"},
+            "spec": spec if training is None else {**spec, "training": training}}
 
 
 class ProcessGroups(unittest.TestCase):
@@ -18,14 +28,12 @@ class ProcessGroups(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_ranks(self, part, replicas=2, **options):
+    def run_ranks(self, part, replicas=2, training=None, **options):
         """Runs scripts/torch_ranks.py to its end; returns what each rank printed after "result"."""
         output = self.folder / part
-        job = {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "ranks"},
-               "spec": {"graph": {"source": {"uri": str(graphs.CORA), "format": "OGB"}, "partitions": {"count": 2}},
-                        "trainers": {"replicas": replicas}, "runPolicy": {"backoffLimit": 0}}}
         try:
-            ep.run(job, output, program=[sys.executable, SCRIPTS / "torch_ranks.py", part], progress=False, **options)
+            ep.run(document(replicas, training), output, progress=False,
+                   program=[sys.executable, SCRIPTS / "torch_ranks.py", part], **options)
         except ep.EspalierError as error:
             logs = "".join(log.read_text() for log in sorted((output / "logs").glob("trainer-*.log")))
             self.fail(f"{error}\n{logs}")
@@ -59,6 +67,27 @@ class ProcessGroups(unittest.TestCase):
             self.folder = self.folder / "again"
             again, _ = self.run_ranks("data_parallel", replicas=ranks)
             self.assertEqual(results, again)  # bit for bit
+
+    def test_batch_normalization_has_the_statistics_of_all_ranks(self):
+        for ranks in (2, 3):
+            results, _ = self.run_ranks("batch_norm", replicas=ranks)
+            self.assertEqual(len(set(results)), 1)  # the same bits on all ranks
+
+    def test_batch_normalization_of_a_model_is_that_of_trainers(self):
+        training = {"task": {"type": "NodeClassification", "label": "node-label", "split": "public"},
+                    "inputs": [{"features": ["node-feat"]}],
+                    "model": {"type": "GraphSAGE", "hiddenSize": 16, "normalization": "Batch", "dropout": 0},
+                    "sampling": {"layers": [{"fanout": 5}, {"fanout": 4}]}, "batchSize": 9, "epochs": 1, "seed": 3,
+                    "optimizer": {"type": "SGD", "learningRate": 0.1}}
+        self.run_ranks("batch_norm_of_a_model", training=training)  # of the same partitions: rows come in one order
+        job = document(2, training)
+        job["spec"]["trainers"]["threads"], job["spec"]["output"] = 1, {"save": ["Model"]}
+        results = ep.run(job, self.folder / "job", progress=False)
+        theirs = model_file.read_model_file(results.folder / "model/last.safetensors")[0]
+        mine = model_file.read_model_file(self.folder / "batch_norm_of_a_model/trained.safetensors")[0]
+        self.assertEqual(set(mine), set(theirs))
+        for name, value in mine.items():
+            torch.testing.assert_close(value, theirs[name], rtol=1e-4, atol=1e-6, msg=lambda text: f"{name}: {text}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 
 import espalier as ep
+import espalier.nn
 
 
 def gloo():
@@ -66,6 +67,58 @@ def operations():
     except ep.FailedPrecondition:
         pass
     dist.destroy_process_group()
+    print("result done", flush=True)
+
+
+def batch_norm():
+    """Ranks normalize as one rank would that has the rows of all."""
+    group = ep.init_process_group(ep.DistGraph())
+    rows = [5, 0, 1][:group.size]  # of each rank
+    generator = torch.Generator().manual_seed(1)
+    x, weights = (torch.randn(sum(rows), 4, generator=generator) * 3 + 1 for _ in range(2))
+    joined, layer = torch.nn.BatchNorm1d(4), ep.nn.BatchNorm(4, group)
+    with torch.no_grad():
+        for module in (joined, layer):
+            module.weight.copy_(torch.tensor([1.0, 2.0, -1.0, 0.5]))
+    of_all = x.clone().requires_grad_()
+    first = sum(rows[:group.rank])
+    mine = slice(first, first + rows[group.rank])
+    of_rank = x[mine].clone().requires_grad_()
+    for _ in range(2):
+        expected, found = joined(of_all), layer(of_rank)
+        torch.testing.assert_close(found, expected[mine])
+        (expected * weights).sum().backward()
+        (found * weights[mine]).sum().backward()
+    torch.testing.assert_close(of_rank.grad, of_all.grad[mine])
+    for name, parameter in layer.named_parameters():
+        group.all_reduce(parameter.grad.numpy())
+        torch.testing.assert_close(parameter.grad, joined.get_parameter(name).grad)
+    for name, buffer in layer.named_buffers():
+        torch.testing.assert_close(buffer, joined.get_buffer(name))
+    joined.eval(), layer.eval()
+    torch.testing.assert_close(layer(x), joined(x))
+    print("result", *[value.hex() for value in layer.running_var.tolist()], flush=True)
+
+
+def batch_norm_of_a_model():
+    """The loop of a job whose trainers share statistics; rank 0 saves its parameters."""
+    g = ep.DistGraph()
+    group = ep.init_process_group(g)
+    model = ep.nn.models.GraphSAGE(g, 1433, 16, 7, normalization="batch", seed=3, group=group)
+    sampler = ep.NeighborSampler([5, 4], prefetch_node_feats="node-feat", prefetch_labels="node-label")
+    loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public", "train"), sampler, batch_size=9, seed=3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in loader:
+        y = torch.from_numpy(batch.blocks[-1].dstdata["node-label"]).long().reshape(-1)
+        outputs = model(batch.blocks, torch.from_numpy(batch.blocks[0].srcdata["node-feat"]))
+        loss = torch.nn.functional.cross_entropy(outputs, y, reduction="sum") / batch.global_num_seeds
+        optimizer.zero_grad()
+        loss.backward()
+        for parameter in model.parameters():
+            group.all_reduce(parameter.grad.numpy())
+        optimizer.step()
+    if group.rank == 0:
+        model.save(os.path.join(os.environ["ESPALIER_OUTPUT"], "trained.safetensors"), features="node-feat")
     print("result done", flush=True)
 
 
