@@ -274,7 +274,7 @@ std::vector<Rule> SamplingRules() {
       {"spec", timed + "self.training.evaluation.neighborhood == 'Sampled'",
        "Full would see edges that are later than a node's time: with spec.training.sampling.seedTime set it to Sampled",
        "training.evaluation.neighborhood"},
-      {"spec", timed + "!has(self.output.save) || self.output.save.all(kind, kind == 'Model')",
+      {"spec", timed + "!has(self.output.save) || self.output.save.all(kind, kind in ['Model', 'TorchScript'])",
        "Embeddings and Predictions are computed from full neighbourhoods, later edges included: leave them out with "
        "spec.training.sampling.seedTime",
        "output.save"},

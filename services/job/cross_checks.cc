@@ -308,7 +308,7 @@ class RelationChecker {
           "Full would see edges that are later than a node's time: with " + path + ".seedTime set it to Sampled");
     }
     for (const OutputKind kind : job.output_save) {
-      if (kind == OutputKind::kModel) continue;
+      if (kind == OutputKind::kModel || kind == OutputKind::kTorchScript) continue;
       Add("spec.output.save", std::string(NameOf(kind)) + " are computed from full neighbourhoods, later edges " +
                                   "included: leave them out with " + path + ".seedTime");
     }

@@ -39,7 +39,7 @@ enum class DuplicateGradients { kSum, kMean };
 enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
 enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError, kMrr, kHitsAtK };
 enum class EvaluationNeighborhood { kFull, kSampled };
-enum class OutputKind { kModel, kEmbeddings, kPredictions };
+enum class OutputKind { kModel, kEmbeddings, kPredictions, kTorchScript };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
 
 // Edge classification and regression: the seeds are edges that have labels.

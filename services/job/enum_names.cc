@@ -84,9 +84,10 @@ constexpr Names<Metric, 8> kMetrics = {{{Metric::kAccuracy, "Accuracy"},
                                         {Metric::kHitsAtK, "HitsAtK"}}};
 constexpr Names<EvaluationNeighborhood, 2> kNeighborhoods = {
     {{EvaluationNeighborhood::kFull, "Full"}, {EvaluationNeighborhood::kSampled, "Sampled"}}};
-constexpr Names<OutputKind, 3> kOutputs = {{{OutputKind::kModel, "Model"},
+constexpr Names<OutputKind, 4> kOutputs = {{{OutputKind::kModel, "Model"},
                                             {OutputKind::kEmbeddings, "Embeddings"},
-                                            {OutputKind::kPredictions, "Predictions"}}};
+                                            {OutputKind::kPredictions, "Predictions"},
+                                            {OutputKind::kTorchScript, "TorchScript"}}};
 constexpr Names<TlsMode, 3> kTlsModes = {
     {{TlsMode::kDisabled, "Disabled"}, {TlsMode::kManaged, "Managed"}, {TlsMode::kSecretRef, "SecretRef"}}};
 

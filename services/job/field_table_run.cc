@@ -47,10 +47,11 @@ std::vector<FieldSpec> RunFields() {
       {.path = "spec.output.save",
        .type = kEnum,
        .is_list = true,
-       .maximum_items = 3,
+       .maximum_items = 4,
        .default_json = R"(["Model","Embeddings","Predictions"])",
-       .values = {"Model", "Embeddings", "Predictions"},
-       .meaning = "outputs to save in addition to result.json"},
+       .values = {"Model", "Embeddings", "Predictions", "TorchScript"},
+       .meaning = "outputs to save in addition to result.json; TorchScript: the best model as a TorchScript program, "
+                  "which Model includes only of a model of type TorchScript"},
       {.path = "spec.output.nodesUri",
        .type = kUri,
        .meaning = "folder with one `<node type>.npy` of original node ids per node type, to save embeddings and "

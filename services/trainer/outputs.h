@@ -3,7 +3,7 @@
 //   tensorboard/events...         the same numbers for TensorBoard
 //   model/last.safetensors        parameters and buffers after the last step
 //   model/best.safetensors        those of the best validation metric
-//   model/best.pt                 the same model as TorchScript, where it can be
+//   model/best.pt                 the same model as TorchScript, if asked for and where it can be
 // (embeddings/, predictions/ and logits/: node_results.h.) result.json and manifest.json stand at the prefix itself;
 // the manifest is written last: where it is, the run has succeeded.
 #pragma once

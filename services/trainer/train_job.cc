@@ -355,26 +355,36 @@ class TrainerRun {
 
   // Leaves the best parameters in the model. The other ranks wait while rank 0 writes, however slow its store is.
   Status SaveModels() {
-    phases_.Begin(RunPhase::kWriting, Saves(job::OutputKind::kModel) ? 2 : 0);  // last and best
-    RETURN_IF_ERROR(WriteAside([this] { return outputs_->WriteModel("last", StateOf(*parts_.model)); }));
+    const bool saves_model = Saves(job::OutputKind::kModel);
+    phases_.Begin(RunPhase::kWriting, saves_model ? 2 : 0);  // last and best
+    const auto write_as = [this](const std::string& name) {
+      return outputs_->WriteModel(name, StateOf(*parts_.model));
+    };
+    RETURN_IF_ERROR(WriteAside(saves_model, [&] { return write_as("last"); }));
     phases_.Add(1);
     RETURN_IF_ERROR(LoadState(*parts_.model, outcome_.loop.best_state));
     outcome_.loop.best_state.clear();
     outcome_.parameters_digest = ParametersDigest(*parts_.model);
     RETURN_IF_ERROR(CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective()));
-    RETURN_IF_ERROR(WriteAside([this] { return WriteBestModel(); }));
+    RETURN_IF_ERROR(WriteAside(saves_model, [&] { return write_as("best"); }));
+    RETURN_IF_ERROR(WriteAside(SavesTorchScript(), [this] { return WriteTorchScript(); }));
     phases_.Add(1);
     return Status();
   }
 
-  Status WriteAside(const std::function<Status()>& write) {
-    if (!Saves(job::OutputKind::kModel)) return Status();
+  // A module of the user's is applied, and trained further, by that file alone.
+  bool SavesTorchScript() const {
+    const bool is_module = job_.training.model.type == job::ModelType::kTorchScript;
+    return Saves(job::OutputKind::kTorchScript) || (is_module && Saves(job::OutputKind::kModel));
+  }
+
+  Status WriteAside(bool is_wanted, const std::function<Status()>& write) {
+    if (!is_wanted) return Status();
     const auto on_root = [&] { return outputs_ == nullptr ? Status() : write(); };
     return collective::WorkAside(Rank(0), on_root, collective_, options_.timeouts.collective);
   }
 
-  Status WriteBestModel() {
-    RETURN_IF_ERROR(outputs_->WriteModel("best", StateOf(*parts_.model)));
+  Status WriteTorchScript() {
     if (job::IsOfEdges(job_.training.task.type)) {
       const std::string part = parts_.scorer != nullptr ? "scorer of links" : "head for edges";
       outputs_->SayNotWritten("model/best.pt", "the TorchScript of a model holds no " + part);
@@ -441,6 +451,11 @@ class TrainerRun {
     for (const NodeResultFiles* written : {&node_results_, &edge_results_}) {
       outputs_->AddFiles(written->files);
       for (const auto& [kind, why] : written->not_written) outputs_->SayNotWritten(kind, why);
+    }
+    if (Saves(job::OutputKind::kModel) && !SavesTorchScript()) {  // until the release after 0.1.0
+      outputs_->SayNotWritten("model/best.pt",
+                              "model/best.safetensors has the same parameters; add TorchScript to spec.output.save "
+                              "where a program needs the file");
     }
     if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
     if (parts_.scorer != nullptr && Saves(job::OutputKind::kPredictions)) {

@@ -25,8 +25,10 @@
 namespace espalier::trainer {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 
 struct Trainers {
   uint32_t partitions = 1;
@@ -360,8 +362,22 @@ TEST(TrainJobTest, WritesModelAndNodeResultsUnderOriginalIds) {
     keys.push_back(output.file.key.substr(strlen("results/000001/")));
   EXPECT_THAT(keys, IsSupersetOf({"metrics.jsonl", "model/best.safetensors", "model/last.safetensors",
                                   "embeddings/manifest.json", "predictions/manifest.json", "logits/node/values.npy"}));
+  EXPECT_THAT(keys, Not(Contains("model/best.pt")));
+  EXPECT_THAT(manifest->not_written.at("model/best.pt"), HasSubstr("add TorchScript to spec.output.save"));
   const auto report = format::VerifyOutputs(*place.store, place.prefix, *manifest);
   EXPECT_TRUE(report.ok() && report->ok());
+}
+
+TEST(TrainJobTest, WritesTorchScriptWhereItIsAskedFor) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 1;
+  job.output_save = {job::OutputKind::kTorchScript};
+  const std::string prefix = FolderOfThisProcess() + "/train-job-script";
+  std::filesystem::remove_all(prefix);
+  Train(job, {.output_dir = prefix});
+  EXPECT_TRUE(std::filesystem::exists(prefix + "/results/000001/model/best.pt"));
+  EXPECT_FALSE(std::filesystem::exists(prefix + "/results/000001/model/best.safetensors"));
+  EXPECT_THAT(ReadFile(prefix + "/result.json"), Not(HasSubstr("best.pt")));
 }
 
 TEST(TrainJobTest, AppliesAModelToAGraphWithoutLabelsAndSplits) {

@@ -27,7 +27,8 @@ class Models(Scenario):
                 self.assertEqual(results[0]["testAccuracy"], results[1]["testAccuracy"])
 
     def test_a_file_that_is_no_module_is_named_with_what_was_expected(self):
-        self.run_job(cora({"type": "GraphSAGE", "hiddenSize": 8}, training__epochs=1, output__save=["Model"]), "sage")
+        self.run_job(cora({"type": "GraphSAGE", "hiddenSize": 8}, training__epochs=1,
+                          output__save=["Model", "TorchScript"]), "sage")
         for file, expected in (("best.pt", "expected forward(self, layer: int"),
                                ("best.safetensors", "is a safetensors file")):
             own = cora({"type": "TorchScript", "uri": str(self.dir / "sage/model" / file)})
