@@ -1,13 +1,18 @@
 """Embeddings and predictions that Python writes: the files of a job's trainers, under the ids of the input graph."""
 
 import json
+import os
 import sys
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import espalier as ep
 import graphs
+
+sys.path.append(str(graphs.SOURCE / "services/tests/scenarios"))
+import s3_gateway
 
 COLUMNS = 3
 
@@ -160,6 +165,23 @@ class OutputsTest(unittest.TestCase):
         with self.assertRaisesRegex(ep.InvalidArgument, "no job has set ESPALIER_OUTPUT"):
             ep.write_embeddings(g, tensor)
         self.assertFalse(self.uri.exists())
+
+
+@unittest.skipUnless(os.environ.get("ESPALIER_VERSITYGW"), "needs versitygw: -DESPALIER_VERSITYGW")
+class Bucket(unittest.TestCase):
+    def test_outputs_in_a_bucket(self):
+        store, address = folder / "store", f"127.0.0.1:{graphs.closed_port()}"
+        (store / "bucket").mkdir(parents=True)
+        s3_gateway.start(self, store, address, "secret")
+        settings = {**s3_gateway.keys("secret"), "AWS_ENDPOINT_URL": f"http://{address}",
+                    "AWS_REGION": s3_gateway.REGION}
+        g, rows = publications[2], by_original_id(graphs.PAPERS)
+        with unittest.mock.patch.dict(os.environ, settings):
+            for _ in range(2):  # the second time over the first
+                ep.write_embeddings(g, tensor_of(g, "paper", rows), uri="s3://bucket/jobs/one")
+            verified = graphs.espalier("verify", "s3://bucket/jobs/one")
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        np.testing.assert_array_equal(ep.Results(store / "bucket/jobs/one").embeddings()[1], rows)
 
 
 class Ranks(unittest.TestCase):
