@@ -64,7 +64,7 @@ class OutputsWriter {
         manifest_.files.push_back(std::move(file));
       }
     }
-    manifest_.result_json = result_json;
+    if (manifest_.result_json.empty()) manifest_.result_json = result_json;  // otherwise what this incarnation has said
     RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest_));
     ASSIGN_OR_RETURN(const bool replaceable, CanReplaceResult());
     if (replaceable) RETURN_IF_ERROR(format::WriteResultJson(*to_.store, to_.prefix, manifest_));

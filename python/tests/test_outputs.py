@@ -84,6 +84,15 @@ class OutputsTest(unittest.TestCase):
         self.assertEqual(mine.result, {"graph": g.name})
         self.verify()
 
+        # Into the job's own folder: the rest of what it has written stays.
+        self.uri = results.folder
+        before = self.manifest()
+        ep.write_embeddings(g, embeddings, uri=self.uri)
+        self.assertEqual(self.manifest()["result"], before["result"])
+        self.assertEqual({file["kind"] for file in self.manifest()["files"]}, {file["kind"] for file in before["files"]})
+        self.assertEqual(ep.Results(self.uri).result, results.result)
+        self.verify()
+
     def test_types_and_partitionings(self):
         rows = {"author": by_original_id(graphs.AUTHORS), "paper": by_original_id(graphs.PAPERS, 5, np.float64)}
         for count, g in publications.items():
