@@ -31,6 +31,7 @@ Json DocumentOf(const TerminationMessage& message) {
     const TerminationMessage::Partition& partition = *message.partition;
     document["partition"] = {{"hash", partition.hash}, {"bytes", partition.bytes}, {"cut", partition.cut}};
   }
+  if (!message.script_sha256.empty()) document["script"] = {{"sha256", message.script_sha256}};
   for (const Field& field : message.metrics) {
     std::visit([&](const auto& value) { document["metrics"][field.key] = value; }, field.value.variant());
   }

@@ -2,7 +2,7 @@
 // file /dev/termination-log), or a file of `espalier run`.
 //
 //   {"reason": "BadInput", "exitCode": 65, "message": "...", "partition": {"hash", "bytes", "cut"},
-//    "metrics": {"testAccuracy": 0.81}}
+//    "script": {"sha256": "..."}, "metrics": {"testAccuracy": 0.81}}
 #pragma once
 
 #include <optional>
@@ -26,7 +26,8 @@ struct TerminationMessage {
   ExitCode code = ExitCode::kDone;
   std::string message;
   std::optional<Partition> partition;
-  std::vector<Field> metrics;  // final ones
+  std::vector<Field> metrics;      // final ones
+  std::string script_sha256 = {};  // of a program's script that was read; empty: none was
 };
 
 // "Done", "BadDocument", "BadInput", "Internal", "Unavailable", "Stopped", "NotPermitted"

@@ -25,6 +25,7 @@ struct Outcome {
 using Command = std::function<Outcome()>;
 void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddCopyCommand(CLI::App* app, Command* chosen);
+void AddFetchScriptCommand(CLI::App* app, Command* chosen);
 void AddGenerateCommand(CLI::App* app, Command* chosen);
 void AddHostCommand(CLI::App* app, Command* chosen);
 void AddImportCommand(CLI::App* app, Command* chosen);

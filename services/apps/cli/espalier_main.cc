@@ -63,6 +63,7 @@ int Main(int argc, char** argv) {
   AddCopyCommand(&app, &chosen);
   AddHostCommand(&app, &chosen);
   AddCheckpointCommand(&app, &chosen);
+  AddFetchScriptCommand(&app, &chosen);
   if (const std::string unknown = terminal::UnknownCommand(app, "espalier", argc, argv); !unknown.empty()) {
     PrintError(unknown);
     return static_cast<int>(ExitCode::kBadDocument);

@@ -3,10 +3,15 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "services/apps/launch/partition_copy.h"
+#include "services/apps/run/run_script.h"
 #include "services/rpc/address.h"
+#include "services/storage/scratch_folder.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::launch {
@@ -71,6 +76,41 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   return sessions;
 }
 
+// A folder of this machine for the time of a copy.
+class FolderToCopy {
+ public:
+  static Result<FolderToCopy> Make() {
+    ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
+    std::string path = scratch + "/espalier-script-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return FromErrno(errno, "making a folder in " + scratch);
+    return FolderToCopy(std::move(path));
+  }
+  FolderToCopy(FolderToCopy&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  FolderToCopy& operator=(FolderToCopy&&) = delete;
+  ~FolderToCopy() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit FolderToCopy(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// Reads the document's script here and copies it to the hosts' workspaces. Returns its folder there.
+Result<std::string> CopyScript(const job::DistTraining& job, const EnvironmentMap& environment, const CopyTarget& to) {
+  const job::Script& script = *job.program->script;
+  ASSIGN_OR_RETURN(const script::ScriptFile file, run::ReadRunScript(script, job.s3, environment));
+  to.progress.Note("script " + script.uri + ": SHA-256 " + file.sha256);
+  ASSIGN_OR_RETURN(const FolderToCopy scratch, FolderToCopy::Make());
+  // A name of its own for each content, so that a job never runs what another job has left.
+  std::string name = "script-" + file.sha256.substr(0, 16);
+  RETURN_IF_ERROR(script::PutScript(file, script.uri, script.entrypoint, scratch.path() + "/" + name));
+  RETURN_IF_ERROR(CopyFolder(scratch.path() + "/" + name, to));
+  return name;
+}
+
 void SetCount(const char* field, uint32_t per_host, size_t hosts, std::vector<std::string>* settings) {
   if (per_host > 0) settings->push_back(std::string(field) + "=" + std::to_string(per_host * hosts));
 }
@@ -89,6 +129,12 @@ run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
   const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on,
                                        options.run.roles.spec_training());
   if (!parsed.ok()) return Refused(parsed.status());
+  const std::optional<job::Program>& program = parsed->training.program;
+  const bool has_script = !options.run.roles.has_program() && program.has_value() && program->script.has_value();
+  if (has_script) {
+    const Status place = run::CheckScriptPlace(*program);
+    if (!place.ok()) return Refused(place);
+  }
   Result<Sessions> sessions = Connect(options.connect, progress);
   if (!sessions.ok()) return Refused(sessions.status());
 
@@ -101,6 +147,11 @@ run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
   for (const std::string& folder : options.folders) {
     const Status copied = CopyFolder(folder, target);
     if (!copied.ok()) return Refused(copied);
+  }
+  if (has_script) {
+    Result<std::string> folder = CopyScript(parsed->training, options.run.environment, target);
+    if (!folder.ok()) return Refused(folder.status());
+    options.run.roles.script_folder = *std::move(folder);
   }
   return run::Run(options.run, progress, [&](const run::FleetPlan& plan) -> Result<std::unique_ptr<run::Fleet>> {
     run::Site here{.paths = plan.folder, .program_folder = options.run.roles.program_folder};

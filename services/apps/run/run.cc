@@ -15,6 +15,7 @@
 #include "services/apps/run/publish.h"
 #include "services/apps/run/result_file.h"
 #include "services/apps/run/run_in_progress.h"
+#include "services/apps/run/run_script.h"
 #include "services/apps/run/run_state.h"
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/shell_word.h"
@@ -264,6 +265,13 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
 struct Request {
   RunOptions options;
   job::ParsedJob document;
+
+  // The document's script, where this run reads it and puts it into its folder.
+  const job::Script* script() const {
+    if (!options.roles.program_is_documents || !options.roles.script_folder.empty()) return nullptr;
+    const std::optional<job::Script>& script = document.training.program->script;
+    return script.has_value() ? &*script : nullptr;
+  }
 };
 
 // Errors are the user's (exit code 64).
@@ -272,7 +280,12 @@ Result<Request> ReadRequest(const RunOptions& given) {
   ASSIGN_OR_RETURN(job::ParsedJob document,
                    ReadJobFile(options.job_file, options.settings, options.runs_on, options.roles.spec_training()));
   if (!options.roles.has_program() && document.training.program.has_value()) {
-    options.roles.program = document.training.program->Words();
+    RETURN_IF_ERROR(CheckScriptPlace(*document.training.program));
+    std::error_code error;
+    const std::string output = std::filesystem::absolute(options.output_folder, error).lexically_normal();
+    const std::string& given_folder = options.roles.script_folder;
+    options.roles.program =
+        document.training.program->Words(given_folder.empty() ? RunPaths(output).ScriptFolder() : given_folder);
     options.roles.program_is_documents = true;
   }
   RETURN_IF_ERROR(CheckOptions(options, document.training));
@@ -295,6 +308,13 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   const Result<JobStores> stores = OpenStores(options, *job);
   if (!stores.ok()) return Failed(ExitCode::kBadDocument, stores.status().message());
 
+  script::ScriptFile script;
+  if (request.script() != nullptr) {
+    Result<script::ScriptFile> read = ReadRunScript(*request.script(), job->training.s3, options.environment);
+    if (!read.ok()) return Failed(read.status());
+    script = *std::move(read);
+    progress.Note("script " + request.script()->uri + ": SHA-256 " + script.sha256);
+  }
   const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, *stores, progress);
   if (!beginning.ok()) {
     const StatusCode code = beginning.status().code();
@@ -309,6 +329,11 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     if (error.has_value()) return Failed(error->exit_code, error->status.message());
   }
   if (const Status cleared = folder->RemoveRunFiles(); !cleared.ok()) return Failed(cleared);
+  if (request.script() != nullptr) {
+    const Status put =
+        script::PutScript(script, request.script()->uri, request.script()->entrypoint, folder->ScriptFolder());
+    if (!put.ok()) return Failed(put);
+  }
   std::unique_ptr<TlsFiles> tls;
   if (options.tls || job->training.tls == job::TlsMode::kManaged) {
     Result<std::unique_ptr<TlsFiles>> made = TlsFiles::Make(folder->TlsFolder());

@@ -20,6 +20,7 @@ class RunPaths {
   std::string StateFile() const { return path_ + "/run/state.json"; }
   // A child's last words.
   std::string TerminationFile(const std::string& child) const { return path_ + "/run/" + child + ".termination.json"; }
+  std::string ScriptFolder() const { return path_ + "/run/script"; }  // of the user's program
   std::string TlsFolder() const { return path_ + "/run/tls"; }
   std::string AuditFile(const std::string& child) const { return path_ + "/audit/" + child + ".bin"; }
 
