@@ -58,7 +58,8 @@ VALUES = {
     "no definition": {"crd": {"create": False}},
     "a definition that goes": {"crd": {"keep": False}},
     "what jobs get and may use": {"jobs": {
-        "allowed": {"serviceAccounts": [], "images": ["registry.example.com/ml"], "secretLabel": "use=trainings"},
+        "allowed": {"serviceAccounts": [], "images": ["registry.example.com/ml"], "secretLabel": "use=trainings",
+                    "scripts": ["s3://code/approved"], "scriptEndpoint": "https://s3.example.com"},
         "defaults": {"template": {"spec": {"priorityClassName": "batch"}}}}},
     "no election": {"operator": {"leaderElection": {"enabled": False}}},
     "several replicas": {"operator": {"replicas": 3, "podDisruptionBudget": {"maxUnavailable": "50%"}}},

@@ -72,6 +72,10 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
     const kube::Json* const part = kube::Find(training.raw_spec, {api::FieldOf(role)});
     if (part != nullptr) RETURN_IF_ERROR(check(role, *part));
   }
+  if (training.spec) {
+    const std::vector<std::string> of_script = ScriptPolicyViolations(policy, *training.spec);
+    lines.insert(lines.end(), of_script.begin(), of_script.end());
+  }
   std::string all;
   for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
   return all;

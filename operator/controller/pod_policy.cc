@@ -15,6 +15,8 @@
 #include <string_view>
 #include <utility>
 
+#include "operator/api/program_container.h"
+#include "services/base/uri_scheme.h"
 #include "services/job/check_uris.h"
 
 namespace espalier::ctl::controller {
@@ -145,6 +147,58 @@ bool AllowsImage(const PodPolicy& policy, const std::string& image) {
     // A tag or digest. With a '/' behind it, it is the port of another registry.
     return (rest.front() == ':' || rest.front() == '@') && rest.find('/') == std::string_view::npos;
   });
+}
+
+bool AllowsScript(const PodPolicy& policy, const job::Script& script) {
+  if (!policy.scripts) return true;
+  static constexpr char kConfigMap[] = "ConfigMap";
+  return std::any_of(policy.scripts->begin(), policy.scripts->end(), [&script](const std::string& allowed) {
+    if (!script.config_map.empty()) {
+      return allowed == kConfigMap || allowed == std::string(kConfigMap) + "/" + script.config_map;
+    }
+    std::string prefix = CanonicalUri(allowed);
+    if (!prefix.starts_with("s3://")) return false;
+    if (script.uri == prefix) return true;
+    if (!prefix.ends_with('/')) prefix += '/';
+    return script.uri.starts_with(prefix);
+  });
+}
+
+std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const api::Spec& spec) {
+  std::vector<std::string> violations;
+  if (!policy.scripts || !spec.job.program || !spec.job.program->script) return violations;
+  const job::Script& script = *spec.job.program->script;
+  const std::string field = "spec.trainers.program.script";
+  if (!AllowsScript(policy, script)) {
+    violations.push_back(
+        field + (script.config_map.empty() ? ".uri" : ".configMapKeyRef.name") + ": the script '" + script.Describe() +
+        "' is not allowed here: " +
+        (policy.scripts->empty() ? "use a program of an image" : "scripts come from " + Joined(*policy.scripts)));
+  }
+  const auto without_slash = [](const std::string& url) {
+    return url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
+  };
+  if (script.config_map.empty() && without_slash(spec.job.s3.endpoint) != without_slash(policy.script_endpoint)) {
+    violations.push_back("spec.storage.s3.endpoint: '" + spec.job.s3.endpoint +
+                         "' is not allowed for a job with a script here: " +
+                         (policy.script_endpoint.empty() ? "leave it out" : "expected " + policy.script_endpoint));
+  }
+  for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
+    const Json& partial = spec.role(role).pod_template;
+    const std::string of_template = std::string("spec.") + api::FieldOf(role) + ".template.spec.";
+    const Json& init_containers = kube::ListAt(partial, {"spec", "initContainers"});
+    for (size_t i = 0; i < init_containers.size(); ++i) {
+      if (kube::StringAt(init_containers[i], {"name"}) != api::kScriptContainer) continue;
+      violations.push_back(of_template + "initContainers[" + std::to_string(i) +
+                           "]: what fetches the script is not to be changed here: leave it out");
+    }
+    // Another address of the store's name.
+    for (const char* const name : {"hostAliases", "dnsConfig", "dnsPolicy"}) {
+      if (kube::Find(partial, {"spec", name}) == nullptr) continue;
+      violations.push_back(of_template + name + ": is not allowed for a job with a script here: leave it out");
+    }
+  }
+  return violations;
 }
 
 std::vector<PodReference> FindPodReferences(const Json& json) { return Finder().Find(json); }

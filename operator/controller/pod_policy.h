@@ -24,11 +24,17 @@ struct PodPolicy {
   std::optional<std::vector<std::string>> images;
   // "key=value" or "key": a label that Secrets must have; empty: none.
   std::string secret_label;
+  // Where scripts of programs come from: "s3://bucket/prefix", up to a '/'; "ConfigMap/NAME", or "ConfigMap" for all of
+  // the job's namespace; nullopt: anywhere.
+  std::optional<std::vector<std::string>> scripts;
+  // The storage.s3.endpoint of jobs with a script, where `scripts` is set; empty: none.
+  std::string script_endpoint;
 
-  bool allows_everything() const { return !service_accounts && !images && secret_label.empty(); }
+  bool allows_everything() const { return !service_accounts && !images && secret_label.empty() && !scripts; }
 };
 
 bool AllowsImage(const PodPolicy& policy, const std::string& image);
+bool AllowsScript(const PodPolicy& policy, const job::Script& script);
 
 // A reference to something that a policy may forbid.
 struct PodReference {
@@ -51,5 +57,9 @@ using LabelsOfSecret =
 Result<std::vector<std::string>> PodPolicyViolations(const PodPolicy& policy, const kube::Json& document_spec,
                                                      api::Role role, const kube::Json& pod_spec,
                                                      const LabelsOfSecret& labels_of_secret);
+
+// Returns what the document, which is valid, says of its script against the policy, likewise: where it lies, whose
+// object storage that is, and what could put another in its place.
+std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const api::Spec& spec);
 
 }  // namespace espalier::ctl::controller

@@ -4,7 +4,9 @@
 #include "operator/client/kube_config.h"
 #include "operator/client/yaml_json.h"
 #include "services/base/file.h"
+#include "services/base/uri_scheme.h"
 #include "services/job/check_uris.h"
+#include "services/job/field_table.h"
 #include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"
 
@@ -99,6 +101,18 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_ALLOWED_IMAGES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  app.add_option(
+         "--allowed-scripts", flags->allowed_scripts,
+         "Comma-separated places of programs' scripts: s3://bucket/prefix, ConfigMap/NAME, or ConfigMap for all "
+         "of the job's namespace; `-`: none; default: all.")
+      ->envname("ESPALIER_ALLOWED_SCRIPTS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option(
+         "--script-endpoint", flags->script_endpoint,
+         "With --allowed-scripts: spec.storage.s3.endpoint of a DistTraining whose script is in object storage; "
+         "empty: it must not have any.")
+      ->envname("ESPALIER_SCRIPT_ENDPOINT");
   app.add_option("--job-defaults", flags->job_defaults,
                  "a YAML or JSON file of partial pod templates for the pods of every job: template, and of a role as "
                  "trainers.template")
@@ -126,6 +140,18 @@ Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
     }
   }
   return Status();
+}
+
+Status CheckScriptPlace(const std::string& place) {
+  constexpr std::string_view kConfigMap = "ConfigMap/";
+  if (place == kNothing || place == kConfigMap.substr(0, kConfigMap.size() - 1)) return Status();
+  const bool is_config_map = place.starts_with(kConfigMap);
+  std::string problem = is_config_map ? job::ObjectNameProblem(place.substr(kConfigMap.size()))
+                                      : job::UriProblem(place, job::kMaxKeyBytes);
+  if (problem.empty() && !is_config_map && !CanonicalUri(place).starts_with("s3://")) {
+    problem = "expected s3://bucket/prefix, ConfigMap/NAME or ConfigMap";
+  }
+  return problem.empty() ? Status() : InvalidArgument("--allowed-scripts: '" + place + "': " + problem);
 }
 
 }  // namespace
@@ -157,6 +183,13 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   }
   RETURN_IF_ERROR(CheckAllowed("--allowed-service-accounts", flags.allowed_service_accounts));
   RETURN_IF_ERROR(CheckAllowed("--allowed-images", flags.allowed_images));
+  RETURN_IF_ERROR(CheckAllowed("--allowed-scripts", flags.allowed_scripts));
+  for (const std::string& place : flags.allowed_scripts) RETURN_IF_ERROR(CheckScriptPlace(place));
+  if (!flags.script_endpoint.empty()) {
+    if (flags.allowed_scripts.empty()) return InvalidArgument("--script-endpoint: goes with --allowed-scripts alone");
+    const std::string problem = job::EndpointProblem(flags.script_endpoint);
+    if (!problem.empty()) return InvalidArgument("--script-endpoint: " + problem);
+  }
   if (flags.secret_label.starts_with('=')) return InvalidArgument("--secret-label: expected key or key=value");
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
@@ -196,7 +229,9 @@ Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags) {
 controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags) {
   return {.service_accounts = AllowedFrom(flags.allowed_service_accounts),
           .images = AllowedFrom(flags.allowed_images),
-          .secret_label = flags.secret_label};
+          .secret_label = flags.secret_label,
+          .scripts = AllowedFrom(flags.allowed_scripts),
+          .script_endpoint = flags.script_endpoint};
 }
 
 std::string WatchedNamespace(const OperatorFlags& flags, const client::Connection& connection) {

@@ -40,6 +40,8 @@ struct OperatorFlags {
   std::string job_defaults;                           // a file; empty: none
   std::vector<std::string> allowed_service_accounts;  // empty: all; "-": none but the jobs' own
   std::vector<std::string> allowed_images;            // beginnings of names; empty: all; "-": the operator's alone
+  std::vector<std::string> allowed_scripts;           // places; empty: all; "-": none
+  std::string script_endpoint;                        // of jobs with a script, with allowed_scripts
   std::string secret_label;                           // "key" or "key=value"; empty: any Secret
 
   std::string admin_listen = "127.0.0.1:0";

@@ -70,6 +70,28 @@ TEST(OperatorFlagsTest, ReadsWhatPodsMayUse) {
   EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--allowed-images"));
 }
 
+TEST(OperatorFlagsTest, ReadsWhereScriptsComeFrom) {
+  OperatorFlags flags;
+  CLI::App app;
+  AddOperatorFlags(app, &flags);
+  app.parse("--allowed-scripts s3://code/approved,ConfigMap/code --script-endpoint https://s3.example.com", false);
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok()) << CheckOperatorFlags(flags).ToString();
+  const controller::PodPolicy policy = PodPolicyFrom(flags);
+  EXPECT_EQ(policy.scripts, (std::vector<std::string>{"s3://code/approved", "ConfigMap/code"}));
+  EXPECT_EQ(policy.script_endpoint, "https://s3.example.com");
+  for (const char* const place :
+       {"code/approved", "/code", "s3://code/../x", "gs://code", "ConfigMap/", "ConfigMap/A"}) {
+    flags.allowed_scripts = {place};
+    EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--allowed-scripts: '" + std::string(place))) << place;
+  }
+  flags.allowed_scripts.clear();
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--script-endpoint: goes with --allowed-scripts"));
+  flags.allowed_scripts = {"-"};
+  flags.script_endpoint.clear();
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());
+  EXPECT_EQ(PodPolicyFrom(flags).scripts, std::vector<std::string>());
+}
+
 TEST(OperatorFlagsTest, RefusesANamespaceBesideClusterWide) {
   OperatorFlags flags;
   flags.name_space = "ml";

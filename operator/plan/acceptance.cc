@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "operator/api/program_container.h"
 #include "operator/plan/stages.h"
 #include "services/job/places.h"
 
@@ -37,6 +38,16 @@ void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status*
   }
 }
 
+// The script's init container is of the operator's image; a digest that the document names counts from the first pod.
+void ResolveScript(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
+  if (!spec.job.program || !spec.job.program->script) return;
+  const job::Script& script = *spec.job.program->script;
+  std::string& image = status->images[api::kScriptContainer];
+  if (image.empty()) image = defaults.core_image;
+  if (script.sha256.empty() || status->script) return;
+  status->script = api::ScriptStatus{.source = script.Describe(), .sha256 = script.sha256};
+}
+
 bool HasOtherImages(const api::Status& before, const api::Status& after) {
   return std::any_of(before.images.begin(), before.images.end(), [&](const auto& image) {
     const auto now = after.images.find(image.first);
@@ -65,6 +76,7 @@ void PlanDryRun(Draft& draft) {
   ++context.status.partition_attempt;
   ++context.status.incarnation;
   ResolveImages(draft.spec(), draft.defaults(), &context.status);
+  ResolveScript(draft.spec(), draft.defaults(), &context.status);
   if (context.status.trainer_replicas == 0) context.status.trainer_replicas = draft.spec().job.trainer_replicas;
   if (!context.status.partition) {
     context.status.partition =
@@ -136,6 +148,7 @@ bool Accept(Draft& draft) {
     return has_begun;
   }
   ResolveImages(*training.spec, draft.defaults(), &draft.status());
+  ResolveScript(*training.spec, draft.defaults(), &draft.status());
   draft.Set(api::kAccepted, ConditionStatus::kTrue, kValid,
             dry_run.error.empty() ? "the document is valid and its templates are accepted"
                                   : "the document is valid; its templates could not be tried: " + dry_run.error);

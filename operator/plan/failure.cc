@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/api/program_container.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/termination_message.h"
@@ -45,7 +46,13 @@ Failure ClassOf(const kube::Pod& pod, const kube::ContainerState& container, con
   if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
   if (WentWithItsNode(pod, container, end)) return Of(kDisruption, Retry::kNotCounted, kNodeLost);
   if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
-  if (!IsProgramContainer(pod, container)) return Of(kCrash, Retry::kCounted, kOtherExit);
+  if (!IsProgramContainer(pod, container)) {
+    const std::optional<Termination> said =
+        container.name == api::kScriptContainer ? ParseTermination(end.message) : std::nullopt;
+    if (!said) return Of(kCrash, Retry::kCounted, kOtherExit);
+    // It has read a script, and another one than the job runs.
+    if (!said->script_sha256.empty()) return Of(kCredentials, Retry::kCounted, kScriptChanged);
+  }
   const ExitCode code{end.exit_code};
   switch (code) {
     case ExitCode::kBadDocument:

@@ -1,7 +1,8 @@
 // Why a group of pods failed: one died of something, its peers die of its death within 70 ms, and the Job controller
 // deletes the rest. The cause is the strongest reason among those that ended by themselves.
 //
-//   64, 65 > OOMKilled > 70, a signal, any other code > 77 > disrupted, node lost > 75 > 74 > SidecarFailed
+//   64, 65 > OOMKilled > 70, a signal, any other code > 77, ScriptChanged > disrupted, node lost > 75 > 74 >
+//   SidecarFailed
 //
 // The program's containers decide (program_pod.h), also while another container keeps the pod running after them. A
 // pod whose program has succeeded has not failed; another container's exit code may make its Job fail all the same.
@@ -36,7 +37,9 @@ struct Failure {
 };
 
 // Of a container that ended with an error. Exit codes are ours (docs/exit-codes.md) in the containers that run the
-// program of the pod's role (api/program_container.h); what a sidecar or an init container means by 65, nobody knows.
+// program of the pod's role, and in the one that fetches a user's script (api/program_container.h); what a sidecar or
+// another init container means by 65, nobody knows. A script that is not the one that the job runs is ScriptChanged: it
+// may be put back.
 Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // nullopt: it has not failed.
 std::optional<Failure> FailureOf(const kube::Pod& pod);

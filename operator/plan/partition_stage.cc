@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "operator/api/program_container.h"
 #include "operator/plan/failure.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/program_pod.h"
@@ -55,8 +56,34 @@ std::chrono::seconds PatienceFor(const JobRun& run) {
   return is_on_its_way ? std::chrono::seconds(kLongestSilence) : kCollect;
 }
 
+const job::Script* ScriptOf(const Draft& draft) {
+  const std::optional<job::Program>& program = draft.spec().job.program;
+  return program && program->script ? &*program->script : nullptr;
+}
+
+// The first script that a pod of this attempt has read is the one that every later pod compares its own with.
+void FixScript(Draft& draft, const JobRun& run) {
+  const job::Script* const script = ScriptOf(draft);
+  if (script == nullptr || draft.status().script) return;
+  for (const kube::Pod* pod : run.pods) {
+    for (const kube::ContainerState& container : pod->containers) {
+      if (container.name != api::kScriptContainer || !container.ended || !container.ended->succeeded()) continue;
+      const std::optional<Termination> said = ParseTermination(container.ended->message);
+      if (!said || said->script_sha256.empty()) continue;
+      draft.status().script = api::ScriptStatus{.source = script->Describe(), .sha256 = said->script_sha256};
+      return;
+    }
+  }
+}
+
 void ReadResult(Draft& draft, const JobRun& run) {
   const Said said = WhatWasSaid(run);
+  if (said.partition && ScriptOf(draft) != nullptr && !draft.status().script) {
+    Failure failure;
+    failure.reason = kResultLost;
+    failure.message = "no pod of the partitioner says which script it has read";
+    return FailAttempt(draft, failure);
+  }
   if (said.partition) {
     draft.status().partition =
         api::PartitionStatus{.hash = said.partition->hash,
@@ -83,6 +110,7 @@ void ReadResult(Draft& draft, const JobRun& run) {
 void FollowAttempt(Draft& draft) {
   const int64_t attempt = draft.status().partition_attempt;
   const JobRun& run = draft.world().partition_run(attempt);
+  FixScript(draft, run);
   if (run.job == nullptr) {
     // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
     const std::string job = resources::PartitionJobName(draft.name(), attempt);

@@ -39,6 +39,12 @@ std::optional<TerminationMessage::Partition> PartitionIn(const kube::Json& docum
   return partition;
 }
 
+std::string ScriptDigestIn(const kube::Json& document) {
+  std::string digest = kube::StringAt(document, {"script", "sha256"});
+  const bool is_one = digest.size() == 64 && digest.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return is_one ? digest : "";
+}
+
 }  // namespace
 
 std::optional<Termination> ParseTermination(std::string_view text) {
@@ -47,6 +53,7 @@ std::optional<Termination> ParseTermination(std::string_view text) {
   if (!document.ok() || kube::Find(*document, {"exitCode"}) == nullptr) return std::nullopt;
   Termination said{.message = kube::StringAt(*document, {"message"}),
                    .partition = PartitionIn(*document),
+                   .script_sha256 = ScriptDigestIn(*document),
                    .epochs = {},
                    .metrics = {}};
   if (const kube::Json* metrics = kube::Find(*document, {"metrics"})) said.metrics = api::MetricsFromJson(*metrics);

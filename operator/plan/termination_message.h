@@ -14,6 +14,7 @@ namespace espalier::ctl::plan {
 struct Termination {
   std::string message;
   std::optional<telemetry::TerminationMessage::Partition> partition;
+  std::string script_sha256;              // of a program's script that was read; empty: none
   std::optional<int64_t> epochs;          // that a trainer has done, of all incarnations
   std::map<std::string, double> metrics;  // its final ones, which are numbers
 };

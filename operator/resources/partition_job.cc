@@ -49,7 +49,9 @@ Json PartitionJob(const Context& context) {
   Inputs inputs = InputsOf(context, kRole);
   inputs.Add("attempt", attempt);
   // Its document lacks the program, whose spec.training need not name what the graph has.
-  if (context.training.spec->job.program) pod.Argument("--trained-by-program");
+  const std::optional<job::Program>& program = context.training.spec->job.program;
+  if (program) pod.Argument("--trained-by-program");
+  if (program && program->script) pod.Script(*program->script);
   if (partitioners > 1) {
     AddGroup(context, partitioners, &pod);
     inputs.Add("partitioners", partitioners);

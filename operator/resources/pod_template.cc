@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "operator/api/program_container.h"
+
 namespace espalier::ctl::resources {
 
 using kube::Json;
@@ -101,10 +103,25 @@ void KeepProgram(const Json& ours, Json* merged) {
   KeepItems(ours, "volumeMounts", "mountPath", merged, [](const Json&) { return true; });
 }
 
+// An init container that restarts would be a sidecar, beside which the program starts at once.
+void KeepScript(const Json& ours, Json* merged) {
+  const auto containers = merged->find("initContainers");
+  if (containers == merged->end() || !containers->is_array()) return;
+  for (const Json& own : kube::ListAt(ours, {"initContainers"})) {
+    Json* const script = kube::StringAt(own, {"name"}) == api::kScriptContainer
+                             ? ItemWith(*containers, "name", api::kScriptContainer)
+                             : nullptr;
+    if (script == nullptr) continue;
+    KeepProgram(own, script);
+    KeepFields(own, {"restartPolicy", "lifecycle", "startupProbe", "livenessProbe", "readinessProbe"}, script);
+  }
+}
+
 void KeepPod(const Json& ours, size_t num_programs, Json* merged) {
   KeepFields(ours, {"restartPolicy", "subdomain"}, merged);
   KeepItems(ours, "volumes", "name", merged,
             [](const Json& volume) { return volume.contains("configMap") || volume.contains("secret"); });
+  KeepScript(ours, merged);
   const Json& programs = kube::ListAt(ours, {"containers"});
   const auto containers = merged->find("containers");
   if (containers == merged->end() || !containers->is_array()) return;

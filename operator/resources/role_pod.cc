@@ -115,6 +115,21 @@ Json LiteralWords(const std::vector<std::string>& words) {
   return literal;
 }
 
+// The script's init container has the program's resources, where nothing is said of its own: those of one after the
+// other are not added up, and a quota may ask for some of each.
+void ShareResources(Json* pod) {
+  const Json& containers = kube::ListAt(*pod, {"spec", "containers"});
+  // What a template has made no list of is refused by the API server.
+  if (containers.empty() || kube::ListAt(*pod, {"spec", "initContainers"}).empty()) return;
+  const Json* const resources = kube::Find(containers[0], {"resources"});
+  if (resources == nullptr) return;
+  for (Json& container : (*pod)["spec"]["initContainers"]) {
+    if (kube::StringAt(container, {"name"}) == api::kScriptContainer && !container.contains("resources")) {
+      container["resources"] = *resources;
+    }
+  }
+}
+
 // Unset where the document says nothing, so that the image's or the operator's default counts.
 void SetUnlessEmpty(const std::string& name, const Json& value, Json* object) {
   if (!value.empty()) (*object)[name] = value;
@@ -131,7 +146,7 @@ std::string Literal(const std::string& text) {
 }
 
 RolePod::RolePod(const Context& context, api::Role role, const job::Program& program) : RolePod(context, role, "") {
-  container()["command"] = LiteralWords(program.command);
+  container()["command"] = LiteralWords(program.CommandWords(api::kScriptFolder));
   if (!program.args.empty()) container()["args"] = LiteralWords(program.args);
 }
 
@@ -244,6 +259,58 @@ RolePod& RolePod::Cache() {
   return Variable("ESPALIER_DATA_DIR", kCacheFolder);
 }
 
+RolePod& RolePod::Script(const job::Script& script) {
+  const auto add_volume = [this](const char* name, const char* type, Json source) {
+    pod_["spec"]["volumes"].push_back({{"name", name}, {type, std::move(source)}});
+  };
+  std::string uri = script.uri;
+  if (!script.config_map.empty()) {
+    uri = std::string(api::kScriptSourceFolder) + "/" + script.key;
+    add_volume(api::kScriptSourceVolume, "configMap",
+               {{"name", script.config_map}, {"items", Json::array({{{"key", script.key}, {"path", script.key}}})}});
+  }
+  std::vector<std::string> words = {"fetch-script",     uri,          "--folder",
+                                    api::kScriptFolder, "--shown-as", script.Describe()};
+  if (!script.entrypoint.empty()) words.insert(words.end(), {"--entrypoint", script.entrypoint});
+  if (context_.status.script) words.insert(words.end(), {"--sha256", context_.status.script->sha256});
+  script_arguments_ = LiteralWords(words);
+  add_volume(api::kScriptVolume, "emptyDir", Json::object());
+  if (role_ == api::Role::kTrainer) {
+    container()["volumeMounts"].push_back(
+        {{"name", api::kScriptVolume}, {"mountPath", api::kScriptFolder}, {"readOnly", true}});
+  }
+  return *this;
+}
+
+// Of the operator's core image, with the variables and volumes that the operator and its defaults give `program`: the
+// store's settings and credentials, authorities of a company. What the document says of the program's container does
+// not reach it; what a template says of an init container of its name does.
+Json RolePod::ScriptContainer(const Json& program) const {
+  Json script = {{"name", api::kScriptContainer},
+                 {"imagePullPolicy", context_.image_pull.policy},
+                 {"command", Json::array({"espalier"})},
+                 {"args", script_arguments_},
+                 {"env", program["env"]},
+                 {"securityContext", ContainerSecurity()},
+                 {"terminationMessagePath", kTerminationLog},
+                 {"terminationMessagePolicy", "File"},
+                 {"volumeMounts", Json::array()}};
+  const auto image = context_.status.images.find(api::kScriptContainer);
+  if (image != context_.status.images.end()) script["image"] = image->second;
+  for (const Json& mount : program["volumeMounts"]) {
+    const std::string name = kube::StringAt(mount, {"name"});
+    if (name == "job" || name == "tls" || name == "cache" || name == api::kScriptVolume) continue;
+    script["volumeMounts"].push_back(mount);
+  }
+  script["volumeMounts"].push_back({{"name", api::kScriptVolume}, {"mountPath", api::kScriptFolder}});
+  for (const Json& volume : kube::ListAt(pod_, {"spec", "volumes"})) {
+    if (volume["name"] != api::kScriptSourceVolume) continue;
+    script["volumeMounts"].push_back(
+        {{"name", api::kScriptSourceVolume}, {"mountPath", api::kScriptSourceFolder}, {"readOnly", true}});
+  }
+  return script;
+}
+
 RolePod& RolePod::Peers(const std::string& port_name, int port) {
   port_name_ = port_name;
   port_ = port;
@@ -317,6 +384,11 @@ Json RolePod::Template() const {
       pod = MergePodTemplate(pod, partial);
     }
   }
+  if (!script_arguments_.is_null()) {  // before init containers of defaults, which may run for ever
+    Json& others = pod["spec"]["initContainers"];
+    if (!others.is_array()) others = Json::array();
+    others.insert(others.begin(), ScriptContainer(pod["spec"]["containers"][0]));
+  }
   pod = MergePodTemplate(pod, FieldsOfDocument());
   // An account of the user's is there for its token.
   if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
@@ -328,7 +400,9 @@ Json RolePod::Template() const {
     // Before sidecars that come with defaults.
     containers.insert(containers.begin() + number, Twin(containers[0], number));
   }
-  return MergePodTemplate(pod, OfEachContainer(role.pod_template, names), names.size());
+  pod = MergePodTemplate(pod, OfEachContainer(role.pod_template, names), names.size());
+  if (!script_arguments_.is_null()) ShareResources(&pod);
+  return pod;
 }
 
 }  // namespace espalier::ctl::resources

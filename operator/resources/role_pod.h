@@ -35,6 +35,9 @@ class RolePod {
   RolePod& Graph();                                  // the servers' addresses, and the job's name to them
   RolePod& ObjectStorage();                          // endpoint, region and credentials
   RolePod& Cache();                                  // a folder for copies of what is in object storage
+  // An init container that fetches the script and compares it with status.script, which it is the first to say where
+  // the status has none. A trainer's program finds the script in api::kScriptFolder, read-only.
+  RolePod& Script(const job::Script& script);
   // A data port, mutual TLS or leave to do without, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);
   // The admin port alone, without probes: of a program that works to its end, which nobody is to end before because it
@@ -53,12 +56,14 @@ class RolePod {
   kube::Json& container() { return pod_["spec"]["containers"][0]; }
   void Mount(const std::string& name, const std::string& path, bool read_only, kube::Json source);
   kube::Json Twin(kube::Json container, uint32_t number) const;
+  kube::Json ScriptContainer(const kube::Json& program) const;
   kube::Json FieldsOfDocument() const;
 
   const Context& context_;  // outlives this
   const api::Role role_;
   std::string port_name_;  // of Peers
   int port_ = 0;
+  kube::Json script_arguments_;  // null: the pod needs no script
   kube::Json pod_;
 };
 

@@ -1,3 +1,4 @@
+#include "operator/api/program_container.h"
 #include "operator/resources/addresses.h"
 #include "operator/resources/child.h"
 #include "operator/resources/job_document.h"
@@ -73,6 +74,7 @@ RolePod UsersProgram(const Context& context, const job::Program& program) {
       .Variable("MASTER_ADDR", Rank0Host(context))
       .Variable("MASTER_PORT", std::to_string(kTrainerPort));
   AddThreadsAndSamplers(context, &pod);
+  if (program.script) pod.Script(*program.script);
   return pod;
 }
 
@@ -94,7 +96,7 @@ Json TrainerJob(const Context& context) {
   inputs.Add("incarnation", context.status.incarnation)
       .Add("trainers", trainers)
       .Add("samplers", context.training.spec->job.sampler_replicas);
-  if (program) inputs.Add("program", program->Words());
+  if (program) inputs.Add("program", program->Words(api::kScriptFolder));
   Json job = ChildOf(context, kube::kJobs, TrainerJobName(name, context.status.incarnation), api::NameOf(kTrainerRole),
                      inputs);
   job["metadata"]["labels"][kIncarnationLabel] = incarnation;

@@ -57,6 +57,8 @@ class FakeCluster {
   // Partitioners end with Partitioned(), all others run for ever.
   static std::optional<PodEnd> DefaultProgram(const RunningPod& pod);
   void SetProgram(Program program) { program_ = std::move(program); }
+  // What object storage has for the init container that fetches a script (espalier fetch-script): its SHA-256.
+  void SetScript(std::string sha256) { script_sha256_ = std::move(sha256); }
   // Pods are not made any more; an event of the controller's says this. Empty: they are.
   void RefusePods(std::string message) { pod_refusal_ = std::move(message); }
   // As an admission webhook does: a container that never ends, before the program's, in pods made from now on.
@@ -92,6 +94,7 @@ class FakeCluster {
   Program program_ = DefaultProgram;
   std::string pod_refusal_;
   std::string sidecar_;  // empty: none
+  std::string script_sha256_ = std::string(64, 'a');
   std::set<std::string> held_back_;
   std::vector<std::string> nodes_;
   std::set<std::string> failed_nodes_;

@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "operator/api/program_container.h"
 #include "operator/resources/labels.h"
 #include "operator/testing/controllers.h"
+#include "services/telemetry/termination.h"
 
 namespace espalier::ctl::cluster {
 namespace {
@@ -38,6 +40,24 @@ bool ProgramHasEnded(const Json& pod) {
   return std::any_of(containers.begin(), containers.end(), [](const Json& container) {
     return kube::Find(container, {"state", "terminated"}) != nullptr;
   });
+}
+
+// Nothing where the pod has no such container.
+std::optional<PodEnd> EndOfScript(const Json& pod, const std::string& found_sha256) {
+  for (const Json& container : kube::ListAt(pod, {"spec", "initContainers"})) {
+    if (kube::StringAt(container, {"name"}) != api::kScriptContainer) continue;
+    const Json& arguments = kube::ListAt(container, {"args"});
+    const auto flag = std::find(arguments.begin(), arguments.end(), "--sha256");
+    telemetry::TerminationMessage words;
+    words.script_sha256 = found_sha256;
+    if (flag != arguments.end() && *std::next(flag) != found_sha256) {
+      words.code = ExitCode::kUnavailable;
+      words.message = "it has SHA-256 " + found_sha256 + ", and the job runs " + std::next(flag)->get<std::string>();
+    }
+    const int code = static_cast<int>(words.code);
+    return PodEnd{code, telemetry::TerminationJson(words), code == 0 ? "Completed" : "Error"};
+  }
+  return std::nullopt;
 }
 
 RunningPod ViewOf(const Json& pod) {
@@ -88,6 +108,16 @@ void Kubelet::Schedule(const Json& pod) {
 
 void Kubelet::Begin(const Json& pod) {
   if (cluster_.held_back_.count(Label(pod, resources::kComponentLabel)) > 0) return;
+  Json init_containers = Json::array();
+  if (const auto script = EndOfScript(pod, cluster_.script_sha256_)) {
+    init_containers.push_back({{"name", api::kScriptContainer}, {"state", Terminated(*script, cluster_.now_())}});
+    if (script->exit_code != 0) {
+      return (void)cluster_.SetStatus(kube::kPods, pod,
+                                      {{"phase", "Failed"},
+                                       {"conditions", Conditions(false)},
+                                       {"initContainerStatuses", std::move(init_containers)}});
+    }
+  }
   Json containers = Json::array();
   for (const Json& container : kube::ListAt(pod, {"spec", "containers"})) {
     containers.push_back({{"name", kube::StringAt(container, {"name"})},
@@ -99,6 +129,7 @@ void Kubelet::Begin(const Json& pod) {
                      {{"phase", "Running"},
                       {"podIP", PodIp(cluster_.num_scheduled_)},
                       {"conditions", Conditions(true)},
+                      {"initContainerStatuses", std::move(init_containers)},
                       {"containerStatuses", containers}});
 }
 

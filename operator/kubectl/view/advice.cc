@@ -65,6 +65,9 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "namespace (managedJobsNamespaceSelector), or turn that off. To suspend the whole job: kubectl espalier "
        "suspend."},
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
+      {plan::kScriptChanged,
+       "Put the script with the digest of status.script.sha256 back before the restarts reach runPolicy.backoffLimit, "
+       "or suspend the job until it is there. To run the new script, start a new job."},
       {plan::kOtherExit, "Read the last lines of the log: the container's program ended with a code of its own."},
       {plan::kResultLost, "Nothing: the partitioner runs again, and finds the partitions that it has made."},
       {plan::kNoEvidence,

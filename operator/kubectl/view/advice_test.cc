@@ -26,7 +26,7 @@ TEST(AdviceTest, KnowsEveryReasonForWhichAJobFailsOrIsHeldUp) {
                              plan::kNoEvidence,       plan::kDeadlineExceeded,
                              plan::kHeldByContainers, plan::kSidecarFailed,
                              plan::kJobSuspended,     plan::kCertificatesReplaced,
-                             plan::kNotAllowed}) {
+                             plan::kNotAllowed,       plan::kScriptChanged}) {
     EXPECT_NE(AdviceFor(reason, "trainer"), "") << reason;
   }
   for (const ExitCode code : {ExitCode::kBadDocument, ExitCode::kBadInput, ExitCode::kBug, ExitCode::kUnavailable,
