@@ -34,6 +34,10 @@ struct ColumnEntry {
   // Of an edge column of one number for each edge: why it cannot weigh edges ("row 2 is -2.5"); empty: it can.
   std::string bad_weight = {};
   bool is_all_zero = false;  // of such a column with rows
+  // Of a node column: the first value that is no feature, because it is F64 and infinite as F32, and the first that is
+  // no time, because it is 2^63 or more ("row 2 is 1e+300"); empty: none.
+  std::string bad_feature = {};
+  std::string bad_time = {};
   friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
 };
 
@@ -48,10 +52,24 @@ struct PartitionEntry {
   friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
 };
 
+// What the rows of a split hold in a column, read as labels of one kind.
+struct LabelFacts {
+  std::string wrong = {};  // the first value that is neither a label nor missing ("row 5 is 2.5"); empty: none
+  bool has_label = true;   // in the training part, or that part is empty
+  friend bool operator==(const LabelFacts&, const LabelFacts&) = default;
+};
+struct SplitLabels {
+  LabelFacts classes;
+  LabelFacts flags;    // 0 or 1 for each class
+  LabelFacts numbers;  // of regression
+  friend bool operator==(const SplitLabels&, const SplitLabels&) = default;
+};
+
 struct SplitEntry {
   std::string name;
   uint16_t node_type = 0;
-  uint64_t train = 0, validation = 0, test = 0;  // nodes
+  uint64_t train = 0, validation = 0, test = 0;    // nodes
+  std::map<std::string, SplitLabels> labels = {};  // by column, of columns that may be labels
   friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
 };
 
@@ -66,6 +84,7 @@ struct EdgeSplitEntry {
   uint16_t edge_type = 0;
   uint64_t train = 0, validation = 0, test = 0;  // edges
   std::optional<HeldOut> held_out = {};          // none: validation and test pairs may be edges
+  std::map<std::string, SplitLabels> labels = {};
   friend bool operator==(const EdgeSplitEntry&, const EdgeSplitEntry&) = default;
 };
 

@@ -38,6 +38,12 @@ Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   if (fields.Has("all_zero")) {
     ASSIGN_OR_RETURN(column.is_all_zero, fields.Bool("all_zero"));
   }
+  if (fields.Has("bad_feature")) {
+    ASSIGN_OR_RETURN(column.bad_feature, fields.Text("bad_feature"));
+  }
+  if (fields.Has("bad_time")) {
+    ASSIGN_OR_RETURN(column.bad_time, fields.Text("bad_time"));
+  }
   return column;
 }
 
@@ -103,6 +109,31 @@ Status ReadBook(const JsonFields& document, Manifest* manifest) {
   return Status();
 }
 
+Status ReadFacts(const JsonFields& labels, const char* kind, LabelFacts* facts) {
+  if (!labels.Has(kind)) return Status();
+  ASSIGN_OR_RETURN(const JsonFields fields, labels.Object(kind));
+  if (fields.Has("wrong")) {
+    ASSIGN_OR_RETURN(facts->wrong, fields.Text("wrong"));
+  }
+  if (fields.Has("has_label")) {
+    ASSIGN_OR_RETURN(facts->has_label, fields.Bool("has_label"));
+  }
+  return Status();
+}
+
+// Absent where they would say nothing.
+Status ReadLabels(const JsonFields& split, std::map<std::string, SplitLabels>* labels) {
+  if (!split.Has("labels")) return Status();
+  ASSIGN_OR_RETURN(const JsonFields columns, split.Object("labels"));
+  return columns.ForEachField([&](const std::string& name, const json& value, const std::string& path) -> Status {
+    ASSIGN_OR_RETURN(const JsonFields column, JsonFields::Of(value, path));
+    SplitLabels& facts = (*labels)[name];
+    RETURN_IF_ERROR(ReadFacts(column, "classes", &facts.classes));
+    RETURN_IF_ERROR(ReadFacts(column, "flags", &facts.flags));
+    return ReadFacts(column, "numbers", &facts.numbers);
+  });
+}
+
 Result<SplitEntry> SplitFrom(const JsonFields& fields, const graph::PartitionBook& book) {
   SplitEntry split;
   ASSIGN_OR_RETURN(split.name, fields.Text("name"));
@@ -120,6 +151,7 @@ Result<SplitEntry> SplitFrom(const JsonFields& fields, const graph::PartitionBoo
   if (split.train > num_nodes || split.validation > num_nodes || split.test > num_nodes) {
     return fields.Wrong("node_type", "a part has more nodes than the type, which has " + std::to_string(num_nodes));
   }
+  RETURN_IF_ERROR(ReadLabels(fields, &split.labels));
   return split;
 }
 
@@ -165,6 +197,7 @@ Result<EdgeSplitEntry> EdgeSplitFrom(const JsonFields& fields, const graph::Part
   ASSIGN_OR_RETURN(split.train, fields.Unsigned("train"));
   ASSIGN_OR_RETURN(split.validation, fields.Unsigned("validation"));
   ASSIGN_OR_RETURN(split.test, fields.Unsigned("test"));
+  RETURN_IF_ERROR(ReadLabels(fields, &split.labels));
   if (!fields.Has("held_out")) return split;
   ASSIGN_OR_RETURN(const JsonFields held_out, fields.Object("held_out"));
   ASSIGN_OR_RETURN(split.held_out, HeldOutFrom(held_out, *type, book.schema()));

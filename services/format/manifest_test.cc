@@ -32,6 +32,11 @@ TEST(ManifestTest, ComesBackExactly) {
   manifest.node_columns[1].back().lacks_values = true;
   manifest.edge_columns[1].back().bad_weight = "row 2 is -2.5";
   manifest.edge_columns[1].back().is_all_zero = true;
+  manifest.node_columns[1].back().bad_feature = "row 2, value 1, is 1e+300";
+  manifest.node_columns[1].back().bad_time = "row 0 is 9223372036854775808";
+  ASSERT_FALSE(manifest.splits.empty());
+  manifest.splits[0].labels["y"] = {
+      .classes = {.wrong = "row 5 is 2.5"}, .flags = {.has_label = false}, .numbers = {.wrong = "row 1 is infinity"}};
 
   const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
   ASSERT_TRUE(back.ok()) << back.status().ToString();

@@ -16,6 +16,8 @@ Json ToJson(const std::vector<ColumnEntry>& columns) {
     if (column.lacks_values) entry["lacks_values"] = true;
     if (!column.bad_weight.empty()) entry["bad_weight"] = column.bad_weight;
     if (column.is_all_zero) entry["all_zero"] = true;
+    if (!column.bad_feature.empty()) entry["bad_feature"] = column.bad_feature;
+    if (!column.bad_time.empty()) entry["bad_time"] = column.bad_time;
     list.push_back(std::move(entry));
   }
   return list;
@@ -46,6 +48,22 @@ Json EdgeTypes(const Manifest& manifest) {
   return list;
 }
 
+void WriteFacts(const char* kind, const LabelFacts& facts, Json* labels) {
+  if (facts == LabelFacts()) return;
+  Json& written = (*labels)[kind] = Json::object();
+  if (!facts.wrong.empty()) written["wrong"] = facts.wrong;
+  if (!facts.has_label) written["has_label"] = false;
+}
+
+void WriteLabels(const std::map<std::string, SplitLabels>& labels, Json* split) {
+  for (const auto& [column, facts] : labels) {
+    Json& written = (*split)["labels"][column] = Json::object();
+    WriteFacts("classes", facts.classes, &written);
+    WriteFacts("flags", facts.flags, &written);
+    WriteFacts("numbers", facts.numbers, &written);
+  }
+}
+
 Json Splits(const Manifest& manifest) {
   Json list = Json::array();
   for (const SplitEntry& split : manifest.splits) {
@@ -54,6 +72,7 @@ Json Splits(const Manifest& manifest) {
                     {"train", split.train},
                     {"validation", split.validation},
                     {"test", split.test}});
+    WriteLabels(split.labels, &list.back());
   }
   return list;
 }
@@ -67,6 +86,7 @@ Json EdgeSplits(const Manifest& manifest) {
                     {"train", split.train},
                     {"validation", split.validation},
                     {"test", split.test}});
+    WriteLabels(split.labels, &list.back());
     if (!split.held_out.has_value()) continue;
     Json& held_out = list.back()["held_out"] = Json::object();
     const std::optional<uint16_t>& reverse = split.held_out->reverse;

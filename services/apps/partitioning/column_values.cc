@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "services/base/parallel.h"
@@ -34,6 +35,23 @@ std::optional<int64_t> FindBadWeight(const Tensor& column, int threads) {
       const double value = value_at(i);
       return !(value >= 0) || std::isinf(value);
     });
+  });
+}
+
+std::optional<int64_t> FindBadFeature(const Tensor& column, int threads) {
+  if (column.dtype() != DType::kF64) return std::nullopt;
+  const std::span<const double> values = column.values<double>();
+  return graph::FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) {
+    const double value = values[static_cast<size_t>(i)];
+    return std::isfinite(value) && std::isinf(static_cast<float>(value));
+  });
+}
+
+std::optional<int64_t> FindBadTime(const Tensor& column, int threads) {
+  if (column.dtype() != DType::kU64) return std::nullopt;
+  const std::span<const uint64_t> times = column.values<uint64_t>();
+  return graph::FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) {
+    return times[static_cast<size_t>(i)] > uint64_t{std::numeric_limits<int64_t>::max()};
   });
 }
 

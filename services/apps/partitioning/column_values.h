@@ -41,6 +41,10 @@ std::string ElementText(const Tensor& column, int64_t element);
 
 // The first element that cannot weigh an edge: negative, NaN or infinite.
 std::optional<int64_t> FindBadWeight(const Tensor& column, int threads);
+// The first finite element of an F64 column that is infinite as F32; none of other columns.
+std::optional<int64_t> FindBadFeature(const Tensor& column, int threads);
+// The first element of a U64 column that is 2^63 or more; none of other columns.
+std::optional<int64_t> FindBadTime(const Tensor& column, int threads);
 bool HasPositive(const Tensor& column, int threads);
 
 }  // namespace espalier::partitioning

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "services/apps/partitioning/column_values.h"
-#include "services/apps/partitioning/value_errors.h"
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
@@ -16,8 +14,10 @@ GraphNames NamesFor(graph::GraphSchema schema) {
   GraphNames names;
   names.node_columns.resize(schema.num_node_types());
   names.node_splits.resize(schema.num_node_types());
+  names.node_labels.resize(schema.num_node_types());
   names.edge_columns.resize(schema.num_edge_types());
   names.edge_splits.resize(schema.num_edge_types());
+  names.edge_labels.resize(schema.num_edge_types());
   names.num_edges.resize(schema.num_edge_types());
   names.schema = std::move(schema);
   return names;
@@ -41,39 +41,15 @@ Headers HeadersOf(const std::map<std::string, Tensor>& columns, const graph::Lab
 Headers HeadersOf(const std::vector<format::ColumnEntry>& columns) {
   Headers headers;
   for (const format::ColumnEntry& column : columns) {
-    headers[column.name] = {column.dtype, column.row_shape, column.lacks_values, column.bad_weight, column.is_all_zero};
+    headers[column.name] = {column.dtype,       column.row_shape,   column.lacks_values, column.bad_weight,
+                            column.is_all_zero, column.bad_feature, column.bad_time};
   }
   return headers;
-}
-
-void MarkMissingValues(const std::vector<Headers>& source, std::vector<std::vector<format::ColumnEntry>>* columns) {
-  for (size_t type = 0; type < columns->size(); ++type) {
-    for (format::ColumnEntry& column : (*columns)[type]) {
-      const auto header = source[type].find(column.name);
-      if (header == source[type].end()) continue;
-      column.lacks_values = header->second.lacks_values;
-      column.bad_weight = header->second.bad_weight;
-      column.is_all_zero = header->second.is_all_zero;
-    }
-  }
 }
 
 template <class Split>
 PartSizes SizesOf(const Split& split) {
   return {.train = split.train.size(), .validation = split.validation.size(), .test = split.test.size()};
-}
-
-// Returns the edge types of `made` that carry the columns and splits of `type`: the type itself and its reverse
-// relation.
-std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool makes_relations,
-                                    const graph::GraphSchema& made) {
-  std::vector<std::string> names = {type.Name()};
-  if (makes_relations) names.push_back(graph::ReverseRelationOf(type).Name());
-  std::vector<EdgeTypeId> types;
-  for (const std::string& name : names) {
-    if (const Result<EdgeTypeId> id = made.FindEdgeType(name); id.ok()) types.push_back(*id);
-  }
-  return types;
 }
 
 void AddSplits(const graph::SourceGraph& source, uint16_t type, std::map<std::string, PartSizes>* splits) {
@@ -111,6 +87,17 @@ void AddSourceColumns(const std::vector<std::string>& source_columns, const grap
 }
 
 }  // namespace
+
+std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool makes_relations,
+                                    const graph::GraphSchema& made) {
+  std::vector<std::string> names = {type.Name()};
+  if (makes_relations) names.push_back(graph::ReverseRelationOf(type).Name());
+  std::vector<EdgeTypeId> types;
+  for (const std::string& name : names) {
+    if (const Result<EdgeTypeId> id = made.FindEdgeType(name); id.ok()) types.push_back(*id);
+  }
+  return types;
+}
 
 int64_t ColumnHeader::width() const {
   int64_t width = 1;
@@ -166,36 +153,13 @@ GraphNames NamesOf(const format::Manifest& manifest) {
   }
   for (const format::SplitEntry& split : manifest.splits) {
     names.node_splits[split.node_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+    names.node_labels[split.node_type].emplace(split.name, split.labels);
   }
   for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
     names.edge_splits[split.edge_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+    names.edge_labels[split.edge_type].emplace(split.name, split.labels);
   }
   return names;
-}
-
-void MarkWeights(const graph::SourceGraph& source, int threads, GraphNames* names) {
-  for (uint16_t type = 0; type < source.edges.size(); ++type) {
-    const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
-    for (const auto& [name, values] : source.edges[type].columns) {
-      const bool is_number =
-          !values.shape().empty() && values.num_rows() > 0 && values.num_elements() == values.num_rows();
-      if (!is_number || static_cast<uint64_t>(values.num_rows()) != source.edges[type].num_edges()) continue;
-      const std::optional<int64_t> bad = FindBadWeight(values, threads);
-      const std::string bad_weight = bad ? ElementFact(values, *bad) : "";
-      const bool is_all_zero = !bad && !HasPositive(values, threads);
-      for (const EdgeTypeId made : TypesMadeOf(named, /*makes_relations=*/true, names->schema)) {
-        const auto header = names->edge_columns[made.value].find(name);
-        if (header == names->edge_columns[made.value].end()) continue;
-        header->second.bad_weight = bad_weight;
-        header->second.is_all_zero = is_all_zero;
-      }
-    }
-  }
-}
-
-void MarkMissingValues(const GraphNames& source, format::Manifest* manifest) {
-  MarkMissingValues(source.node_columns, &manifest->node_columns);
-  MarkMissingValues(source.edge_columns, &manifest->edge_columns);
 }
 
 std::vector<std::set<std::string>> ColumnNames(const std::vector<Headers>& columns) {

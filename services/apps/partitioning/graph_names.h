@@ -19,8 +19,11 @@ struct ColumnHeader {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // of one node or edge; empty: one value
   bool lacks_values = false;       // some value is NaN; false if the values were not read
-  std::string bad_weight = {};     // format::ColumnEntry's; of a partitioning, and of a source after MarkWeights
-  bool is_all_zero = false;        // likewise
+  // format::ColumnEntry's; of a partitioning, and of a source after RecordValues.
+  std::string bad_weight = {};
+  bool is_all_zero = false;
+  std::string bad_feature = {};
+  std::string bad_time = {};
 
   // Values of one row; 0 where a dimension is 0.
   int64_t width() const;
@@ -34,13 +37,18 @@ struct PartSizes {
   friend bool operator==(const PartSizes&, const PartSizes&) = default;
 };
 
+// By split and column.
+using LabelsOfSplits = std::map<std::string, std::map<std::string, format::SplitLabels>>;
+
 struct GraphNames {
   graph::GraphSchema schema;
   std::vector<std::map<std::string, ColumnHeader>> node_columns;  // by NodeTypeId; without original ids
   std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with the copies of sources' columns
   std::vector<std::map<std::string, PartSizes>> node_splits;      // by NodeTypeId
   std::vector<std::map<std::string, PartSizes>> edge_splits;      // by EdgeTypeId
-  std::vector<uint64_t> num_edges;                                // by EdgeTypeId: of the source, or the partitioning
+  std::vector<LabelsOfSplits> node_labels;  // by NodeTypeId; of a partitioning, and of a source after RecordValues
+  std::vector<LabelsOfSplits> edge_labels;  // by EdgeTypeId; likewise
+  std::vector<uint64_t> num_edges;          // by EdgeTypeId: of the source, or the partitioning
 };
 
 // Returns the headers of a source as graph.preprocess and graph.partitions will have it: with the relations that
@@ -53,12 +61,10 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
 // Returns the headers of a partitioning.
 GraphNames NamesOf(const format::Manifest& manifest);
 
-// Sets bad_weight and is_all_zero of edge columns, whose values are read. `names`: NamesOf(source, ...).
-void MarkWeights(const graph::SourceGraph& source, int threads, GraphNames* names);
-
-// Sets what the columns of a manifest say of their values from the headers of its source. Both must have the same
-// types.
-void MarkMissingValues(const GraphNames& source, format::Manifest* manifest);
+// Returns the edge types of `made` that carry the columns and splits of a source's `type`: the type itself and, where
+// preprocessing makes it, its reverse relation.
+std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool makes_relations,
+                                    const graph::GraphSchema& made);
 
 // Returns the names of the columns of each type.
 std::vector<std::set<std::string>> ColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);

@@ -8,6 +8,7 @@
 #include "services/apps/partitioning/partition_key.h"
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/partition_writer.h"
+#include "services/apps/partitioning/value_facts.h"
 #include "services/base/clock.h"
 #include "services/format/partition_files.h"
 #include "services/format/source/source_place.h"
@@ -210,7 +211,7 @@ class Pipeline {
       RETURN_IF_ERROR(options_.check_recorded_values(source_names_));
     }
     if (options_.check_values) RETURN_IF_ERROR(options_.check_values(source_names_, source));
-    MarkWeights(source, options_.threads, &source_names_);  // for jobs that reuse the partitioning
+    RecordValues(source, labels, options_.threads, &source_names_);
     return Status();
   }
 
@@ -426,7 +427,7 @@ class Pipeline {
     manifest->seed = context_.seed;
     manifest->partition_seconds = timer_.Seconds();
     manifest->warnings = warnings_;
-    MarkMissingValues(source_names_, manifest);
+    RecordValues(source_names_, manifest);
   }
 
   // Where a store's conditional put is not atomic two may be told that they won, and an answer may be lost: the

@@ -1,9 +1,6 @@
 #include "services/apps/partitioning/source_values.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,12 +8,12 @@
 
 #include "services/apps/partitioning/column_values.h"
 #include "services/apps/partitioning/document_fit.h"
+#include "services/apps/partitioning/label_facts.h"
 #include "services/apps/partitioning/value_errors.h"
 #include "services/base/parallel.h"
 #include "services/graph/first_violation.h"
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
-#include "services/job/label_limits.h"
 #include "services/job/sampling/edge_plan.h"
 
 namespace espalier::partitioning {
@@ -33,43 +30,6 @@ struct ColumnValues {
 
 Status WrongElement(const ColumnValues& of, int64_t element, const std::string& expected) {
   return WrongValue(of.column, ElementFact(of.values, element), expected);
-}
-
-// Which values a label column may hold, and which of them are labels.
-struct LabelRule {
-  std::function<bool(double)> fits;
-  std::function<bool(double)> is_label;
-  std::string expected;
-  std::string missing;  // the values that mean "no label"
-};
-
-LabelRule RuleOf(const job::Task& task) {
-  const bool is_regression = task.type == job::TaskType::kNodeRegression || task.type == job::TaskType::kEdgeRegression;
-  const auto is_number = [](double value) { return !std::isnan(value); };
-  if (is_regression) {
-    return {[](double value) { return !std::isinf(static_cast<float>(value)); }, is_number,
-            "a finite 32-bit number, or NaN (no label)", "NaN"};
-  }
-  if (task.multi_label) {
-    return {[](double value) { return std::isnan(value) || value == 0 || value == 1 || value == -1; },
-            [](double value) { return value >= 0; },
-            "0, 1, or -1 or NaN (no label), because spec.training.task.multiLabel is true", "-1 or NaN"};
-  }
-  return {[](double value) {
-            const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMostClasses};
-            return std::isnan(value) || is_class;
-          },
-          [](double value) { return value >= 0; },
-          "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
-}
-
-// The first value of a row that is no label and does not mean "no label".
-template <class ValueAt>
-std::optional<int64_t> WrongValueOf(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
-  for (int64_t at = row * width; at < (row + 1) * width; ++at) {
-    if (!rule.fits(value_at(at))) return at;
-  }
-  return std::nullopt;
 }
 
 class ValueCheck {
@@ -111,17 +71,12 @@ class ValueCheck {
       if (!type.ok()) continue;
       for (size_t f = 0; f < input.features.size(); ++f) {
         const auto found = source_.nodes[type->value].columns.find(input.features[f]);
-        if (found == source_.nodes[type->value].columns.end() || found->second.dtype() != DType::kF64) continue;
+        if (found == source_.nodes[type->value].columns.end()) continue;
         if (!HasRows(found->second, source_.nodes[type->value].count)) continue;
-        const std::span<const double> values = found->second.values<double>();
-        const std::optional<int64_t> wrong =
-            graph::FirstViolation(threads_, found->second.num_elements(), kCheapGrain, [&](int64_t at) {
-              const double value = values[static_cast<size_t>(at)];
-              return std::isfinite(value) && std::isinf(static_cast<float>(value));
-            });
+        const std::optional<int64_t> wrong = FindBadFeature(found->second, threads_);
         if (!wrong) continue;
         return WrongElement({{FeatureField(i, f), input.features[f], OwnerName(*type, source_.schema)}, found->second},
-                            *wrong, "a number that 32 bits can hold");
+                            *wrong, kUsableFeature);
       }
     }
     return {};
@@ -139,14 +94,9 @@ class ValueCheck {
     const graph::NodeSet& nodes = source_.nodes[type.value];
     const auto found = nodes.columns.find(name);
     if (found == nodes.columns.end() || !HasRows(found->second, nodes.count)) return {};
-    if (found->second.dtype() != DType::kU64) return {};
-    const std::span<const uint64_t> times = found->second.values<uint64_t>();
-    const std::optional<int64_t> wrong = graph::FirstViolation(
-        threads_, found->second.num_elements(), kCheapGrain,
-        [&](int64_t i) { return times[static_cast<size_t>(i)] > uint64_t{std::numeric_limits<int64_t>::max()}; });
+    const std::optional<int64_t> wrong = FindBadTime(found->second, threads_);
     if (!wrong) return {};
-    return WrongElement({{"spec.training.sampling.seedTime", name, OwnerName(type, source_.schema)}, found->second},
-                        *wrong, "a time below 2^63");
+    return WrongElement({{kSeedTimeField, name, OwnerName(type, source_.schema)}, found->second}, *wrong, kUsableTime);
   }
 
  private:
@@ -163,8 +113,8 @@ class ValueCheck {
     if (column == nodes.columns.end() || !HasRows(column->second, nodes.count)) return {};
     if (split == source_.splits.end() || !split->second.contains(type.value)) return {};
     const graph::NodeSplit& parts = split->second.at(type.value);
-    return CheckParts(task, {{"spec.training.task.label", task.label, OwnerName(type, source_.schema)}, column->second},
-                      {parts.train, parts.validation, parts.test}, "node");
+    return CheckParts(task, OwnerName(type, source_.schema), column->second,
+                      {parts.train, parts.validation, parts.test});
   }
 
   Status CheckEdgeLabels(const job::Task& task) const {
@@ -178,8 +128,7 @@ class ValueCheck {
     if (!HasRows(column->second, edges.num_edges())) return {};
     if (split == source_.edge_splits.end() || !split->second.contains(type->value)) return {};
     const graph::EdgeSplit& parts = split->second.at(type->value);
-    const ColumnValues labels{{"spec.training.task.label", task.label, OwnerName(*type, source_.schema)},
-                              column->second};
+    const std::string owner = OwnerName(*type, source_.schema);
     std::vector<std::span<const uint64_t>> rows;
     std::vector<const graph::EdgePairs*> pairs;  // of parts that name edges by their ends
     for (const graph::EdgePairs* part : {&parts.train, &parts.validation, &parts.test}) {
@@ -187,15 +136,16 @@ class ValueCheck {
       rows.push_back(has_ids ? part->edge_ids.ids() : std::span<const uint64_t>());
       if (!has_ids) pairs.push_back(part);
     }
-    RETURN_IF_ERROR(CheckParts(task, labels, rows, "edge"));
-    return pairs.empty() ? Status() : CheckLabelsOfPairs(task, labels, edges, pairs);
+    RETURN_IF_ERROR(CheckParts(task, owner, column->second, rows));
+    return pairs.empty() ? Status()
+                         : CheckLabelsOfPairs(task, {LabelColumn(task, owner), column->second}, edges, pairs);
   }
 
   // For parts that name edges by their ends: parallel edges must then have the same label, unless preprocessing keeps
   // only one of them. Holds the pairs of the parts where a label of the column is wrong, and nothing otherwise.
   Status CheckLabelsOfPairs(const job::Task& task, const ColumnValues& labels, const graph::EdgeSet& edges,
                             const std::vector<const graph::EdgePairs*>& parts) const {
-    const LabelRule rule = RuleOf(task);
+    const LabelRule rule = RuleOf(KindOfLabels(task));
     const int64_t num_rows = labels.values.num_rows();
     const bool has_ends = edges.sources.num_elements() == num_rows && edges.destinations.num_elements() == num_rows;
     if (num_rows == 0 || !has_ends || drops_duplicate_edges_) return {};
@@ -223,39 +173,10 @@ class ValueCheck {
   }
 
   // `parts`: the rows of train, validation and test.
-  Status CheckParts(const job::Task& task, const ColumnValues& labels,
-                    const std::vector<std::span<const uint64_t>>& parts, const std::string& row) const {
-    const LabelRule rule = RuleOf(task);
-    const auto num_rows = static_cast<uint64_t>(labels.values.num_rows());
-    if (num_rows == 0) return {};
-    const int64_t width = labels.values.num_elements() / labels.values.num_rows();
-    const auto check = [&](const auto& value_at) -> Status {
-      for (const std::span<const uint64_t> rows : parts) {
-        const std::optional<int64_t> wrong =
-            graph::FirstViolation(threads_, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
-              const uint64_t id = rows[static_cast<size_t>(i)];
-              return id < num_rows && WrongValueOf(static_cast<int64_t>(id), width, rule, value_at).has_value();
-            });
-        if (!wrong) continue;
-        const auto id = static_cast<int64_t>(rows[static_cast<size_t>(*wrong)]);
-        return WrongElement(labels, *WrongValueOf(id, width, rule, value_at), rule.expected);
-      }
-      const auto first_label =
-          graph::FirstViolation(threads_, static_cast<int64_t>(parts.front().size()), kCheapGrain, [&](int64_t i) {
-            const uint64_t id = parts.front()[static_cast<size_t>(i)];
-            if (id >= num_rows) return true;  // ValidateSourceGraph's to refuse
-            for (int64_t at = static_cast<int64_t>(id) * width; at < (static_cast<int64_t>(id) + 1) * width; ++at) {
-              if (rule.is_label(value_at(at))) return true;
-            }
-            return false;
-          });
-      if (first_label || parts.front().empty()) return {};
-      return InvalidArgument(labels.column.field + ": no training " + row + " of split '" + task.split +
-                             "' has a label in column '" + labels.column.name + "' of " + labels.column.owner +
-                             ": all " + std::to_string(parts.front().size()) + " are " + rule.missing +
-                             ", which means no label");
-    };
-    return WithElements(labels.values, check);
+  Status CheckParts(const job::Task& task, const std::string& owner, const Tensor& labels,
+                    const std::vector<std::span<const uint64_t>>& parts) const {
+    const format::LabelFacts facts = LabelFactsOf(KindOfLabels(task), labels, parts, threads_);
+    return CheckLabelFacts(task, owner, facts, parts.front().size());
   }
 
   const GraphNames& names_;           // outlives this

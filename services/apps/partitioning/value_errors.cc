@@ -1,5 +1,7 @@
 #include "services/apps/partitioning/value_errors.h"
 
+#include <string_view>
+
 #include "services/apps/partitioning/column_values.h"
 #include "services/graph/label_columns.h"
 

@@ -24,7 +24,10 @@ struct NamedColumn {
 };
 
 inline constexpr char kWeightField[] = "spec.training.sampling.weight";
+inline constexpr char kSeedTimeField[] = "spec.training.sampling.seedTime";
 inline constexpr char kUsableWeight[] = "a finite weight, 0 or larger";
+inline constexpr char kUsableFeature[] = "a number that 32 bits can hold";
+inline constexpr char kUsableTime[] = "a time below 2^63";
 std::string FeatureField(size_t input, size_t feature);
 
 // What element `element` of a column is: "row 17 is -2.5", with several values a row "row 17, value 1, is -2.5".

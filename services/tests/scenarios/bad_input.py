@@ -159,8 +159,9 @@ edges:
         shown = espalier("inspect", self.dir / "run")
         self.assertIn("500 nodes, 3000 edges, 2 partitions, 1 trainer\n  testAccuracy ", shown.stdout)
 
-    def small_graph(self, name, labels=None, weights=None, split=None):
-        """200 nodes of 3 classes and 2000 edges with weights; `split` replaces files of the split."""
+    def small_graph(self, name, labels=None, weights=None, split=None, more=None):
+        """200 nodes of 3 classes and 2000 edges with weights; `split` replaces files of the split, `more` is the node
+        column "more"."""
         rng = np.random.default_rng(5)
         labels = rng.integers(0, 3, 200) if labels is None else labels
         weights = rng.random(2000).astype(np.float32) if weights is None else weights
@@ -170,12 +171,15 @@ edges:
         arrays = {"edges": random_edges(rng, 200, 200, 2000), "label": labels, "feat": features, "w": weights,
                   "train": np.arange(120), "validation": np.arange(120, 160), "test": np.arange(160, 200)}
         arrays.update(split or {})
+        if more is not None:
+            arrays["more"] = more
         for file, array in arrays.items():
             np.save(folder / f"{file}.npy", array)
+        more_columns = "" if more is None else ", more-label: more.npy"
         (folder / "graph.yaml").write_text("""version: 1
 name: small
 nodes:
-  - {type: node, columns: {node-feat: feat.npy, node-label: label.npy}}
+  - {type: node, columns: {node-feat: feat.npy, node-label: label.npy""" + more_columns + """}}
 edges:
   - {type: "node:to:node", ids: edges.npy, columns: {w: w.npy}}
 splits:
@@ -229,9 +233,22 @@ splits:
         negative = np.ones(2000, np.float32)
         negative[1234] = -0.5
         weighted = {"training__sampling": {"layers": [{"fanout": 5}], "weight": "w"}}
+        broken = np.zeros(200)
+        broken[77] = 1.5
+        unlabelled = np.zeros(200, np.int64)
+        unlabelled[:120] = -1
+        large = np.zeros((200, 2))
+        large[99, 1] = 1e300
+        relabelled = {"training__task": {"type": "NodeClassification", "label": "more-label", "split": "random"}}
         cases = {
             "negative": (dict(weights=negative), weighted, "row 1234 of column 'w' of edge type 'node:to:node' is -0.5"),
             "zero": (dict(weights=np.zeros(2000)), weighted, "all 2000 weights in column 'w' are 0"),
+            "broken": (dict(more=broken), relabelled, "row 77 of column 'more-label' of node type 'node' is 1.5"),
+            "unlabelled": (dict(more=unlabelled), relabelled, "no training node of split 'random' has a label in column "
+                           "'more-label' of node type 'node': all 120 are -1 or NaN"),
+            "large": (dict(more=large), {"training__inputs": [{"features": ["node-feat", "more-label"]}]},
+                      "row 99 of column 'more-label' of node type 'node', value 1, is 1e+300: expected a number that 32 "
+                      "bits can hold"),
         }
         for name, (graph, changes, words) in cases.items():
             with self.subTest(name):
@@ -241,6 +258,7 @@ splits:
                 self.assertIn(words, of_source[1][0])
                 self.assertEqual(self.cut(graph, f"{name}-parts"), (0, []))
                 self.assertEqual(self.cut(graph, f"{name}-parts", **changes), of_source)
+                self.assertEqual(len(list((self.dir / f"{name}-parts").iterdir())), 1, "it was not reused")
 
     def test_a_probable_mistake_is_one_warning_in_console_and_result(self):
         labels = 100 * np.random.default_rng(5).integers(0, 3, 200)
