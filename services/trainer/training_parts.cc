@@ -28,6 +28,22 @@ Status FindMeasure(const job::Training& training, const GraphAccess& graph, Part
   return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
 }
 
+// A node type without nodes may lack the columns that the document names of it: to a model it has no features then.
+job::Training WithoutAbsentFeatures(job::Training training, const GraphAccess& graph) {
+  const auto& columns = graph.rows.columns();
+  for (job::Input& input : training.inputs) {
+    const Result<NodeTypeId> type =
+        input.node_type.empty() ? graph.schema().OnlyNodeType() : graph.schema().FindNodeType(input.node_type);
+    if (!type.ok() || graph.neighbors.book().num_nodes(*type) > 0) continue;  // NodeData names what is wrong
+    std::erase_if(input.features, [&](const std::string& name) {
+      return std::none_of(columns.begin(), columns.end(), [&](const sampler::ColumnDescription& column) {
+        return column.node_type == *type && column.name == name;
+      });
+    });
+  }
+  return training;
+}
+
 // The model file that the job begins with; every rank reads it, all or none go on.
 Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, const TrainOptions& options,
                                                  collective::Collective& collective) {
@@ -105,7 +121,7 @@ ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSch
 Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
                         const TrainOptions& options) {
   const job::Training& training = job.training;
-  ASSIGN_OR_RETURN(NodeData data, NodeData::Make(training, graph.schema(), graph.rows));
+  ASSIGN_OR_RETURN(NodeData data, NodeData::Make(WithoutAbsentFeatures(training, graph), graph.schema(), graph.rows));
   ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
   ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
                    ModuleToRun(training, options.model, collective, options.timeouts.collective));

@@ -139,6 +139,7 @@ class FitCheck {
   void CheckInputs(const std::vector<job::Input>& inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const NodeTypeId type = NodeTypeNamed(inputs[i].node_type, graph_.schema);
+      if (graph_.num_nodes[type.value] == 0) continue;
       for (size_t f = 0; f < inputs[i].features.size(); ++f) {
         const ColumnHeader* const header = NodeColumn(type, inputs[i].features[f]);
         if (header == nullptr) continue;

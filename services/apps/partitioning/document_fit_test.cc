@@ -28,6 +28,7 @@ graph::SourceGraph LibraryWithWeights() {
   graph.schema =
       *graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}, {"paper", "cites", "paper"}});
   graph.nodes.resize(2);
+  graph.nodes[0].count = graph.nodes[1].count = 3;
   graph.nodes[1].columns["feat"] = Column(DType::kF32, {0, 4});
   graph.nodes[1].columns["topic"] = Column(DType::kI64, {0, 1});
   graph.nodes[1].columns["since"] = Column(DType::kI32);

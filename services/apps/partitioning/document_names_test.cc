@@ -22,6 +22,7 @@ graph::SourceGraph Library() {
   graph.schema =
       *graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}, {"paper", "cites", "paper"}});
   graph.nodes.resize(2);
+  graph.nodes[0].count = graph.nodes[1].count = 3;
   graph.nodes[0].columns["age"] = Tensor::Zeros(DType::kI64, {0});
   graph.nodes[1].columns["feat"] = Tensor::Zeros(DType::kF32, {0, 4});
   graph.nodes[1].columns["topic"] = Tensor::Zeros(DType::kI64, {0});
@@ -73,6 +74,18 @@ TEST(DocumentNamesTest, NamesColumnsAndSplitsThatAreNotThereAndThoseThatAre) {
       Unknown({{"graph.partitions.sourceColumns", "[mask]"}}),
       ElementsAre("spec.graph.partitions.sourceColumns[0]: no node type has a column 'mask'; there are: age, feat, "
                   "topic"));
+}
+
+TEST(DocumentNamesTest, ATypeWithoutNodesNeedsNoFeatures) {
+  const job::ParsedJob job =
+      LibraryJob({{"training.inputs", "[{nodeType: paper, features: [feat]}, {nodeType: author, features: [size]}]"}});
+  graph::SourceGraph graph = Library();
+  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(graph, job.training.graph)).message(),
+              HasSubstr("spec.training.inputs[1].features[0]: node type 'author' has no column 'size'"));
+  graph.nodes[0].count = 0;
+  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(graph, job.training.graph)), Status());
+  graph.nodes[0].columns["size"] = Tensor::Zeros(DType::kF32, {0, 0});  // of an empty file of text
+  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(graph, job.training.graph)), Status());
 }
 
 TEST(DocumentNamesTest, ListsNoMoreThanFortyColumns) {

@@ -18,6 +18,7 @@ GraphNames NamesFor(graph::GraphSchema schema) {
   names.edge_columns.resize(schema.num_edge_types());
   names.edge_splits.resize(schema.num_edge_types());
   names.edge_labels.resize(schema.num_edge_types());
+  names.num_nodes.resize(schema.num_node_types());
   names.num_edges.resize(schema.num_edge_types());
   names.schema = std::move(schema);
   return names;
@@ -121,6 +122,7 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
   GraphNames names = NamesFor(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
     names.node_columns[type] = HeadersOf(source.nodes[type].columns, labels);
+    names.num_nodes[type] = source.nodes[type].count;
   }
   for (const auto& [name, by_type] : source.splits) {
     for (uint16_t type = 0; type < names.node_splits.size(); ++type) {
@@ -146,6 +148,7 @@ GraphNames NamesOf(const format::Manifest& manifest) {
   GraphNames names = NamesFor(manifest.book.schema());
   for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
     names.node_columns[type] = HeadersOf(manifest.node_columns[type]);
+    names.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
   }
   for (size_t type = 0; type < manifest.edge_columns.size(); ++type) {
     names.edge_columns[type] = HeadersOf(manifest.edge_columns[type]);

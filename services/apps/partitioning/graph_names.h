@@ -48,6 +48,7 @@ struct GraphNames {
   std::vector<std::map<std::string, PartSizes>> edge_splits;      // by EdgeTypeId
   std::vector<LabelsOfSplits> node_labels;  // by NodeTypeId; of a partitioning, and of a source after RecordValues
   std::vector<LabelsOfSplits> edge_labels;  // by EdgeTypeId; likewise
+  std::vector<uint64_t> num_nodes;          // by NodeTypeId
   std::vector<uint64_t> num_edges;          // by EdgeTypeId: of the source, or the partitioning
 };
 
