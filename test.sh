@@ -71,7 +71,6 @@ fi
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}"
 export LSAN_OPTIONS="${LSAN_OPTIONS:-suppressions=$PWD/services/cmake/lsan.supp:print_suppressions=0}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
-export TSAN_OPTIONS="${TSAN_OPTIONS:-suppressions=$PWD/services/cmake/tsan.supp halt_on_error=1}"
 
 mkdir -p build
 for preset in "${presets[@]}"; do
