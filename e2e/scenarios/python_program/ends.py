@@ -22,7 +22,7 @@ elif rank == 1:
 elif rank == 2:
     import there_is_none  # 64 ModuleNotFoundError
 elif rank == 3:
-    import broken  # 64 File "/scripts/broken.py", line 1
+    import broken  # 64 File "/etc/espalier/script/broken.py", line 1
 elif rank == 4:
     raise ep.PermissionDenied("the bucket")  # 77 espalier.errors.PermissionDenied: the bucket
 elif rank == 5:

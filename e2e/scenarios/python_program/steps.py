@@ -1,8 +1,12 @@
 """Python scripts: one stops when it is asked to and resumes; of another each rank ends by an exception of its own."""
 
+import base64
+import hashlib
+import io
 import json
 import pathlib
 import re
+import zipfile
 
 from runner import pod_ends
 from runner.programs import said_by_rank_zero
@@ -18,10 +22,10 @@ END = re.compile(r"  # (\d+)(?: (.*))?$")  # behind a line of ends.py
 
 def story(world):
     namespace = world.namespace
-    scripts = {path.name: path.read_text() for path in (HERE / "train.py", HERE / "ends.py", EXAMPLE)}
+    scripts = archive()
     namespace.apply_object({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts"},
-                            "data": {**scripts, "broken.py": "def f(:\n"}})
-    expected = expected_ends(scripts["ends.py"])
+                            "binaryData": {"scripts.zip": base64.b64encode(scripts).decode()}})
+    expected = expected_ends((HERE / "ends.py").read_text())
     with pod_ends.followed(namespace, "trainer") as ends:
         apply(world, "train", ranks=2)
         namespace.wait_for_checkpoint("train", 120)
@@ -30,7 +34,19 @@ def story(world):
         stops_when_it_is_asked(namespace, ends)
         suspend(namespace, False)
         ends_as_expected(namespace, ends, expected)
-        trains_on(world)
+        job = trains_on(world)
+    script = job["status"]["script"]
+    assert script["sha256"] == hashlib.sha256(scripts).hexdigest(), script
+
+
+def archive():
+    """Returns the bytes of a .zip with the scripts, and one that is no Python."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as files:
+        for path in (HERE / "train.py", HERE / "ends.py", EXAMPLE):
+            files.write(path, path.name)
+        files.writestr("broken.py", "def f(:\n")
+    return buffer.getvalue()
 
 
 def apply(world, name, ranks):
@@ -87,3 +103,4 @@ def trains_on(world):
     said = said_by_rank_zero(world.namespace, "train", job["status"]["incarnation"], "testAccuracy")
     world.note(f"accuracy {said['testAccuracy']:.3f} on test nodes, from step {said['begunAt']} on")
     assert said["testAccuracy"] >= LEAST_ACCURACY and said["begunAt"] > 0, said
+    return job
