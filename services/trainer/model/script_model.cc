@@ -84,10 +84,15 @@ c10::IValue BlocksOf(const graph::GraphSchema& schema, const sampler::BatchLayer
   return blocks;
 }
 
-// Without torch's own stack.
+// Without torch's own stack. Of a module that fails the interpreter says why in the last line, behind the module's
+// traceback: here that line comes first too, because what shows a long message may cut its end or its middle.
 std::string TextOf(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  return of_torch == nullptr ? error.what() : of_torch->what_without_backtrace();
+  std::string text = of_torch == nullptr ? error.what() : of_torch->what_without_backtrace();
+  text.resize(text.find_last_not_of(" \n") + 1);
+  const size_t end_of_trace = text.rfind('\n');
+  if (end_of_trace == std::string::npos || text.find("Traceback of TorchScript") == std::string::npos) return text;
+  return text.substr(end_of_trace + 1) + "\n" + text;
 }
 
 // The archive may be large, and is read once.

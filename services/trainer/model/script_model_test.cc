@@ -209,6 +209,13 @@ TEST(ScriptModelTest, SomeRowsHaveNoInEdgesBeforeAnythingIsSampled) {
               AllOf(HasSubstr("layer 0, fails: "), HasSubstr("a node that hears nobody")));
 }
 
+TEST(ScriptModelTest, SaysWhyItFailsBeforeItSaysWhere) {
+  const std::string text = ErrorOf(WithLines("    assert int(degree.min()) > 9, str(degree.size(0)) + \" rows\"\n"));
+  const size_t cause = text.find("8 rows"), trace = text.find("Traceback of TorchScript");
+  ASSERT_TRUE(cause != std::string::npos && trace != std::string::npos) << text;
+  EXPECT_LT(cause, trace) << text;
+}
+
 TEST(ScriptModelTest, ABufferThatForwardReplacesIsKept) {
   const ModelOptions options =
       Options(MeanModule(6, 5, 3, WithLines("    if self.training:\n        self.calls = self.calls + 1\n")));
