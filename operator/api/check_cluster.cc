@@ -119,7 +119,7 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
   }
 }
 
-// What a template says of the script's own volumes, and mounts over its folder, would put other files in its place.
+// Refuses what would put other files in the script's place: volumes of its names, and mounts over its folders.
 void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
   const std::string field = std::string("spec.") + FieldOf(role) + ".template: ";
   const auto is_reserved = [](const std::string& volume) {
@@ -135,8 +135,7 @@ void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<s
       const std::string name = kube::StringAt(container, {"name"});
       if (name == kScriptContainer && list == std::string_view("containers")) {
         violations->push_back(field + "the init container '" + name +
-                              "' fetches the program's script: name another "
-                              "container otherwise");
+                              "' fetches the program's script: name another container otherwise");
       }
       const auto check = [&](const char* mounts, const char* path_field) {
         for (const kube::Json& mount : kube::ListAt(container, {mounts})) {
@@ -144,9 +143,8 @@ void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<s
           const bool is_over_it = IsWithin(PathOf(path), kScriptFolder) || IsWithin(PathOf(path), kScriptSourceFolder);
           if (!is_over_it && !is_reserved(kube::StringAt(mount, {"name"}))) continue;
           violations->push_back(field + "container '" + name +
-                                "' mounts a volume of the program's script, or one over "
-                                "it: '" +
-                                path + "'; use other volumes and paths");
+                                "' mounts a volume of the program's script, or one over it, at '" + path +
+                                "': use other volumes and paths");
         }
       };
       check("volumeMounts", "mountPath");
