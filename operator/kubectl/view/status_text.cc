@@ -134,6 +134,7 @@ std::string StatusText(const api::DistTraining& training, const std::vector<JobE
   if (status.progress && !status.progress->metrics.empty()) text += Field("Metrics", MetricsText(*status.progress));
   text += Field("Attempts", AttemptsText(training));
   if (status.partition) text += Field("Partitions", PartitionText(*status.partition));
+  if (status.script) text += Field("Script", status.script->source + "  (SHA-256 " + status.script->sha256 + ")");
   if (const Result<std::string> uri = OutputsUri(training); uri.ok()) {
     text +=
         Field("Outputs",

@@ -33,6 +33,14 @@ TEST(StatusTextTest, AJobNobodyHasLookedAtYetHasAStatusToo) {
   testing::ExpectGolden("status_new.txt", StatusText(testing::Parsed(object), {}, testing::Now()));
 }
 
+TEST(StatusTextTest, SaysWhichScriptAProgramRuns) {
+  Json object = testing::TrainingJobJson();
+  const std::string digest(64, 'a');
+  object["status"]["script"] = {{"source", "s3://code/train.py"}, {"sha256", digest}};
+  EXPECT_THAT(StatusText(testing::Parsed(object), {}, testing::Now()),
+              HasSubstr("s3://code/train.py  (SHA-256 " + digest + ")"));
+}
+
 TEST(StatusTextTest, SaysWhatIsWrongWithASpec) {
   Json object = testing::TrainingJobJson();
   object["spec"]["training"]["epochs"] = "many";
