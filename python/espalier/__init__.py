@@ -76,5 +76,6 @@ __all__ = [
     "negative_sampler", "NeighborSampler", "NID", "node_split", "NodeShare", "NodesOfSplit", "NotFound", "optim",
     "OutOfRange", "partition", "PartitionBook", "PermissionDenied", "pinsage_neighbors", "ProcessGroup",
     "random_walk", "remove_saved_tensors", "ResourceExhausted", "Results", "run", "sample_neighbors", "save_tensors",
-    "serve", "submit", "to_block", "Unauthenticated", "Unavailable", "Unimplemented", "write_graph",
+    "serve", "submit", "to_block", "Unauthenticated", "Unavailable", "Unimplemented", "write_embeddings", "write_graph",
+    "write_predictions",
 ]

@@ -29,7 +29,7 @@ from espalier.types import to_ids
 _BYTES_PER_READ, _MOST_ROWS_PER_READ = 16 << 20, 1 << 16
 
 
-def write_embeddings(g, embeddings, group=None, *, uri=None, nodes=None, attributes=None):
+def write_embeddings(g, embeddings, group=None, *, uri=None, nodes=None, attributes=None) -> None:
     """Writes rows of nodes as `embeddings/<node type>/{ids,values}.npy`. Counterpart of `spec.output.save: [Embeddings]`.
 
     embeddings: a DistTensor or DistEmbedding of nodes, or {node type: either}; rows [d...] of the tensor's dtype. nodes:
@@ -42,7 +42,7 @@ def write_embeddings(g, embeddings, group=None, *, uri=None, nodes=None, attribu
     _write(g, group, uri, rows_of, nodes, attributes, {"embeddings": _as_they_are})
 
 
-def write_predictions(g, outputs, group=None, *, task="classification", uri=None, nodes=None, attributes=None):
+def write_predictions(g, outputs, group=None, *, task="classification", uri=None, nodes=None, attributes=None) -> None:
     """Writes what a model's outputs decide as `predictions/<node type>/{ids,values}.npy`, and the outputs themselves as
     `logits/` unless they are the decisions. Counterpart of `spec.output.save: [Predictions]`.
 

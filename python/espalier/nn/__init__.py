@@ -22,6 +22,6 @@ from espalier.nn.hetero import HeteroGraphConv, HGTConv, RelGraphConv
 from espalier.nn.models import load_model
 
 __all__ = [
-    "Dropout", "Edges", "functional", "GATConv", "GATv2Conv", "GraphConv", "HeteroGraphConv", "HGTConv", "keep_memory",
-    "load_model", "models", "RelationBlock", "RelGraphConv", "SAGEConv", "StepKeys",
+    "BatchNorm", "Dropout", "Edges", "functional", "GATConv", "GATv2Conv", "GraphConv", "HeteroGraphConv", "HGTConv",
+    "keep_memory", "load_model", "models", "RelationBlock", "RelGraphConv", "SAGEConv", "StepKeys",
 ]

@@ -15,7 +15,7 @@ class BatchNorm(nn.Module):
     the same order, with zero rows too. torch's SyncBatchNorm refuses CPU tensors. None: the statistics of this rank's rows.
     """
 
-    def __init__(self, width, group=None):
+    def __init__(self, width, group=None) -> None:
         super().__init__()
         self._group = group
         self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
