@@ -183,7 +183,8 @@ TEST_F(KubeConfigMergeTest, PassesOverFilesThatDoNotExist) {
 TEST_F(KubeConfigMergeTest, AFileThatCannotBeReadIsNotPassedOver) {
   const std::string second = Write("config", kSecond);
   EXPECT_EQ(Load({folder_.path(), second}, "a"), "INVALID_ARGUMENT: $DIR is a folder: expected a file");
-  EXPECT_THAT(Load({Write("long", std::string((4 << 20) + 1, '#')), second}, "a"), HasSubstr("is longer than 4194304 bytes"));
+  EXPECT_THAT(Load({Write("long", std::string((4 << 20) + 1, '#')), second}, "a"),
+              HasSubstr("is longer than 4194304 bytes"));
 }
 
 TEST_F(KubeConfigMergeTest, ProvidesTheClusterToPluginsThatAskForIt) {

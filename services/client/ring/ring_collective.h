@@ -6,9 +6,9 @@
 // have the same bits on every rank, in every run with the same world size, and as those of the in-process collective.
 // Two ranks with few values send them to each other, and each adds: the same sums. Segments are pipelined:
 // all links are busy at the same time, and each carries the bytes of an operation at most twice. Failures: if a peer is
-// killed, the other ranks get Unavailable promptly; if its host vanishes, Unavailable after RingOptions::host_timeout; if
-// it is suspended, DeadlineExceeded at the deadline. In all cases all connections end, so that no rank waits for a failed
-// one. Values after a failed operation are undefined.
+// killed, the other ranks get Unavailable promptly; if its host vanishes, Unavailable after RingOptions::host_timeout;
+// if it is suspended, DeadlineExceeded at the deadline. In all cases all connections end, so that no rank waits for a
+// failed one. Values after a failed operation are undefined.
 #pragma once
 
 #include <memory>
