@@ -109,7 +109,10 @@ class Results:
 
     @property
     def partitions(self) -> str:
-        """The folder of the partitions that the job used, which `DistGraph(partitions=)` opens."""
+        """The folder of the partitions that the job used, which `DistGraph(partitions=)` opens. NotFound: the result names
+        none: only `run` adds them."""
+        if "partitionKey" not in self.result:
+            raise errors.NotFound(f"the result in {self.folder} names no partitions")
         local = self.folder / "partitions" / self.result["partitionKey"]
         return str(local) if local.exists() else self.result["partitionUri"]
 
@@ -139,7 +142,7 @@ class Results:
         return (*ends, np.load(folder / "values.npy", mmap_mode="r"))
 
     def embeddings(self, ntype=None) -> tuple[np.ndarray, np.ndarray]:
-        """Returns (ids, values): int64 [n], ascending, and [n, d], mapped from the file."""
+        """Returns (ids, values): int64 [n], ascending unless nodes were chosen, and [n, d], mapped from the file."""
         return self._of_nodes("embeddings", ntype)
 
     def predictions(self, ntype=None) -> tuple[np.ndarray, ...]:

@@ -82,6 +82,8 @@ class OutputsTest(unittest.TestCase):
                           for file in json.loads((results.folder / "manifest.json").read_text())["files"]
                           if file["kind"] in ("embeddings", "predictions", "logits")])
         self.assertEqual(mine.result, {"graph": g.name})
+        with self.assertRaisesRegex(ep.NotFound, "names no partitions"):
+            mine.partitions
         self.verify()
 
         # Into the job's own folder: the rest of what it has written stays.

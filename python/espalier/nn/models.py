@@ -275,9 +275,9 @@ def load_model(g, path, **options) -> GraphModel:
     mode.
 
     g: a graph with the node and edge types that it was trained on. Widths of features are those of the columns that the
-    file names. options: what the file does not say: dropout, attention_dropout, relations, seed_types, and in_feats
-    where the graph lacks the columns. InvalidArgument: it is no model file, or of a model that is not here or has other
-    parameters.
+    file names. options: what the file does not say: dropout, attention_dropout, relations, seed_types, group, and
+    in_feats where the graph lacks the columns. InvalidArgument: it is no model file, or of a model that is not here or
+    has other parameters.
     """
     _, metadata = read_model_file(path)
     kind = metadata["model"]
