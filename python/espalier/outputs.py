@@ -5,8 +5,8 @@
     ep.write_embeddings(g, hidden, group)
     ep.write_predictions(g, outputs, group)
 
-They go to the job's outputs (ESPALIER_OUTPUT) or to a folder or s3:// URI of one's own: `results/<incarnation>/` with the
-arrays, and `manifest.json`, which names them. `espalier.Results`, `espalier inspect` and `espalier verify`, and
+They go to the job's outputs (ESPALIER_OUTPUT), or to the folder or s3:// URI of the argument `uri`: `results/<incarnation>/`
+with the arrays, and `manifest.json`, which names them. `espalier.Results`, `espalier inspect` and `espalier verify`, and
 `kubectl espalier outputs` read them.
 
 All ranks call these functions together, after their rows are there (a barrier); rank 0 writes, a bounded piece at a time,

@@ -1,4 +1,4 @@
-"""README.md: a job, and a training loop of one's own."""
+"""README.md: a job, and the mini-batches of a training loop."""
 
 # [example]
 import espalier as ep
