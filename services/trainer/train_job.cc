@@ -452,7 +452,9 @@ class TrainerRun {
       outputs_->AddFiles(written->files);
       for (const auto& [kind, why] : written->not_written) outputs_->SayNotWritten(kind, why);
     }
-    if (Saves(job::OutputKind::kModel) && !SavesTorchScript()) {  // until the release after 0.1.0
+    const bool can_be_script = !job::IsOfEdges(job_.training.task.type) &&
+                               CheckTorchScript(ModelOptionsOf(job_.training, graph_.schema(), parts_)).ok();
+    if (Saves(job::OutputKind::kModel) && !SavesTorchScript() && can_be_script) {  // until the release after 0.1.0
       outputs_->SayNotWritten("model/best.pt",
                               "model/best.safetensors has the same parameters; add TorchScript to spec.output.save "
                               "where a program needs the file");

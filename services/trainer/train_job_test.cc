@@ -380,6 +380,18 @@ TEST(TrainJobTest, WritesTorchScriptWhereItIsAskedFor) {
   EXPECT_THAT(ReadFile(prefix + "/result.json"), Not(HasSubstr("best.pt")));
 }
 
+TEST(TrainJobTest, AdvisesTorchScriptOnlyForModelsThatCanBeIt) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 1;
+  job.training.model.type = job::ModelType::kGcn;
+  job.output_save = {job::OutputKind::kModel};
+  const std::string prefix = FolderOfThisProcess() + "/train-job-no-script";
+  std::filesystem::remove_all(prefix);
+  Train(job, {.output_dir = prefix});
+  EXPECT_TRUE(std::filesystem::exists(prefix + "/results/000001/model/best.safetensors"));
+  EXPECT_THAT(ReadFile(prefix + "/result.json"), Not(HasSubstr("best.pt")));
+}
+
 TEST(TrainJobTest, AppliesAModelToAGraphWithoutLabelsAndSplits) {
   job::DistTraining job = CommunityJob();
   job.output_save = {job::OutputKind::kModel, job::OutputKind::kPredictions};

@@ -169,7 +169,9 @@ Part PartsOf(const Model& model) {
   return root;
 }
 
-Status CheckThatItCanBe(const ModelOptions& options) {
+}  // namespace
+
+Status CheckTorchScript(const ModelOptions& options) {
   if (options.model.type != job::ModelType::kGraphSage && !job::IsAttention(options.model.type)) {
     return Unimplemented("TorchScript is written for GraphSAGE, GAT and GATv2 only");
   }
@@ -183,14 +185,12 @@ Status CheckThatItCanBe(const ModelOptions& options) {
   return Status();
 }
 
-}  // namespace
-
 Result<std::string> TorchScriptOf(const Model& model, const ModelOptions& options) {
   if (options.model.type == job::ModelType::kTorchScript) {
     ASSIGN_OR_RETURN(std::optional<std::string> archive, ArchiveOfScriptModel(model));
     if (archive.has_value()) return *std::move(archive);
   }
-  RETURN_IF_ERROR(CheckThatItCanBe(options));
+  RETURN_IF_ERROR(CheckTorchScript(options));
   try {
     Module module = PartsOf(model).Build("__torch__.EspalierModel", std::make_shared<torch::jit::CompilationUnit>());
     module.define(kNeighborhoods + std::string(job::IsAttention(options.model.type) ? kAttention : "") +

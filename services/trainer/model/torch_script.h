@@ -17,8 +17,11 @@
 
 namespace espalier::trainer {
 
-// The archive's bytes. Unimplemented, with the reason, for models that cannot be said so: R-GCN, GCN (which reads the
-// degrees of the whole graph), and any model of ours over several node types or over nodes without features.
+// Unimplemented, with the reason, for models of ours that cannot be said so: R-GCN, GCN (which reads the degrees of the
+// whole graph), and any over several node types or over nodes without features.
+Status CheckTorchScript(const ModelOptions& options);
+
+// The archive's bytes. Errors: CheckTorchScript's.
 Result<std::string> TorchScriptOf(const Model& model, const ModelOptions& options);
 
 }  // namespace espalier::trainer
