@@ -43,6 +43,12 @@ bool IsWithin(const std::filesystem::path& path, const std::filesystem::path& fo
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
+// Whether a mount is in the folder or around it. The kubelet takes a relative path from the root.
+bool Overlaps(const std::string& mount_path, const std::filesystem::path& folder) {
+  const std::filesystem::path path = PathOf(mount_path.starts_with('/') ? mount_path : "/" + mount_path);
+  return IsWithin(path, folder) || IsWithin(folder, path);
+}
+
 // The volume that is mounted there in the container that the program runs in, which is named as its role; the deepest
 // mount hides what is around it. nullopt: none.
 std::optional<std::string> VolumeAt(const std::filesystem::path& path, Role role, const RoleSpec& spec) {
@@ -119,7 +125,8 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
   }
 }
 
-// Refuses what would put other files in the script's place: volumes of its names, and mounts over its folders.
+// Refuses what would put other files in the script's place: volumes of its names, and mounts over its folders or around
+// them, where a link could lead elsewhere later.
 void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
   const std::string field = std::string("spec.") + FieldOf(role) + ".template: ";
   const auto is_reserved = [](const std::string& volume) {
@@ -140,7 +147,8 @@ void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<s
       const auto check = [&](const char* mounts, const char* path_field) {
         for (const kube::Json& mount : kube::ListAt(container, {mounts})) {
           const std::string path = kube::StringAt(mount, {path_field});
-          const bool is_over_it = IsWithin(PathOf(path), kScriptFolder) || IsWithin(PathOf(path), kScriptSourceFolder);
+          const bool is_over_it =
+              !path.empty() && (Overlaps(path, kScriptFolder) || Overlaps(path, kScriptSourceFolder));
           if (!is_over_it && !is_reserved(kube::StringAt(mount, {"name"}))) continue;
           violations->push_back(field + "container '" + name +
                                 "' mounts a volume of the program's script, or one over it, at '" + path +

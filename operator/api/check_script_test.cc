@@ -62,7 +62,8 @@ TEST(CheckScriptTest, ItsVolumesAreItsOwn) {
 TEST(CheckScriptTest, NothingIsMountedOverIt) {
   for (const char* const path :
        {"/etc/espalier/script", "/etc/espalier/script/", "/etc/espalier/script/train.py", "/etc//espalier/./script",
-        "/etc/espalier/../espalier/script/train.py", "/etc/espalier/script-source/train.py"}) {
+        "/etc/espalier/../espalier/script/train.py", "/etc/espalier/script-source/train.py",
+        "etc/espalier/script/train.py", "./etc/espalier/script", "/etc/espalier", "/etc/", "/"}) {
     ExpectScriptViolation(
         Containers("containers", "trainer", {{"volumeMounts", Json::array({{{"name", "v"}, {"mountPath", path}}})}}),
         path);
