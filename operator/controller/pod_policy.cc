@@ -183,6 +183,11 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
                          "' is not allowed for a job with a script here: " +
                          (policy.script_endpoint.empty() ? "leave it out" : "expected " + policy.script_endpoint));
   }
+  // Without an endpoint it decides which AWS is asked: buckets of China and of GovCloud have names of their own.
+  if (script.config_map.empty() && policy.script_endpoint.empty() && !spec.job.s3.region.empty()) {
+    violations.push_back("spec.storage.s3.region: '" + spec.job.s3.region +
+                         "' is not allowed for a job with a script here: leave it out");
+  }
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     const Json& partial = spec.role(role).pod_template;
     const std::string of_template = std::string("spec.") + api::FieldOf(role) + ".template.spec.";

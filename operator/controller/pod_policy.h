@@ -27,7 +27,7 @@ struct PodPolicy {
   // Where scripts of programs come from: "s3://bucket/prefix", up to a '/'; "ConfigMap/NAME", or "ConfigMap" for all of
   // the job's namespace; nullopt: anywhere.
   std::optional<std::vector<std::string>> scripts;
-  // The storage.s3.endpoint of jobs with a script, where `scripts` is set; empty: none.
+  // The storage.s3.endpoint of jobs with a script, where `scripts` is set; empty: neither that nor a region.
   std::string script_endpoint;
 
   bool allows_everything() const { return !service_accounts && !images && secret_label.empty() && !scripts; }

@@ -89,6 +89,16 @@ TEST(ScriptPolicyTest, TheStoreIsTheAdministrators) {
   EXPECT_THAT(Violations(InConfigMap("approved"), policy), IsEmpty());
 }
 
+TEST(ScriptPolicyTest, ARegionWithoutAnEndpointMayBeAnotherAws) {
+  Json spec = AtUri("s3://code/approved/train.py");
+  spec["storage"] = {{"s3", {{"region", "cn-north-1"}}}};
+  EXPECT_THAT(Violations(spec), HasSubstr("spec.storage.s3.region: 'cn-north-1' is not allowed"));
+  PodPolicy policy = kApproved;
+  policy.script_endpoint = "https://s3.example.com";
+  spec["storage"]["s3"]["endpoint"] = "https://s3.example.com";
+  EXPECT_THAT(Violations(spec, policy), IsEmpty());
+}
+
 TEST(ScriptPolicyTest, WhatFetchesItIsNotChanged) {
   const auto violations = [](const char* role, const Json& pod) {
     return Violations(SpecWith({{"uri", "s3://code/approved/train.py"}}, {{role, {{"template", {{"spec", pod}}}}}}));
