@@ -55,12 +55,18 @@ TEST_F(FetchScriptCommandTest, AnotherScriptThanTheJobsMayBePutBack) {
   EXPECT_EQ(DigestOfLastWords(), digest_);
   EXPECT_FALSE(std::filesystem::exists(root_ / "script/train.py"));
 
-  EXPECT_EQ(Espalier("fetch-script absent.py --folder script --sha256 " + other_).code, 74);
-  EXPECT_EQ(DigestOfLastWords(), nullptr);
+  std::ofstream(root_ / "empty.py").flush();
+  for (const std::string name : {"absent.py", "empty.py"}) {
+    EXPECT_EQ(Espalier("fetch-script " + name + " --folder script --sha256 " + other_).code, 74);
+    EXPECT_EQ(DigestOfLastWords(), nullptr);
+  }
 }
 
 TEST_F(FetchScriptCommandTest, WhatCannotBecomeAScriptIsBadInput) {
-  EXPECT_EQ(Espalier("fetch-script absent.py --folder script").code, 65);
+  std::ofstream(root_ / "empty.py").flush();
+  for (const std::string name : {"absent.py", "empty.py"}) {
+    EXPECT_EQ(Espalier("fetch-script " + name + " --folder script").code, 65);
+  }
   EXPECT_EQ(Espalier("fetch-script train.py --folder script --entrypoint a.py").code, 65);  // no archive
   EXPECT_EQ(DigestOfLastWords(), nullptr);
 }

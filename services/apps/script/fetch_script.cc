@@ -34,10 +34,10 @@ Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener
   auto [folder, name] = FolderAndName(CanonicalUri(uri));
   ASSIGN_OR_RETURN(const storage::StoreLocation location, open_store(folder));
   ASSIGN_OR_RETURN(const storage::ObjectInfo info, location.store->Head(name));
-  if (info.size_bytes == 0) return InvalidArgument(uri + " is empty: expected a script");
+  if (info.size_bytes == 0) return FailedPrecondition(uri + " is empty: expected a script");
   if (info.size_bytes > kMaxScriptBytes) {
-    return InvalidArgument(uri + " has " + std::to_string(info.size_bytes) + " bytes: expected a script of at most " +
-                           std::to_string(kMaxScriptBytes));
+    return FailedPrecondition(uri + " has " + std::to_string(info.size_bytes) +
+                              " bytes: expected a script of at most " + std::to_string(kMaxScriptBytes));
   }
   ScriptFile file{.name = std::move(name), .bytes = std::string(info.size_bytes, '\0'), .sha256 = {}};
   RETURN_IF_ERROR(location.store->ReadRangeOfVersion(file.name, info.etag, {.offset = 0, .length = info.size_bytes},

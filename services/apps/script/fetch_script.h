@@ -10,7 +10,7 @@
 
 namespace espalier::script {
 
-// Of a file or an archive: what is larger is no source.
+// The size of the largest file or archive that is read.
 inline constexpr uint64_t kMaxScriptBytes = uint64_t{64} << 20;
 
 struct ScriptFile {
@@ -20,7 +20,7 @@ struct ScriptFile {
 };
 
 // Reads the file or object at `uri`, a path, "file:" or "s3://bucket/key", by a store that `open_store` opens.
-// InvalidArgument where it is empty or has more than kMaxScriptBytes bytes; otherwise errors of the store.
+// FailedPrecondition where it is empty or has more than kMaxScriptBytes bytes; otherwise errors of the store.
 Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener& open_store);
 
 // FailedPrecondition, with both digests, where `file` is not the one that was expected. `shown` is its place.
