@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <memory>
 #include <set>
-#include <utility>
 
+#include "services/base/descriptor.h"
 #include "services/job/script_checks.h"
 
 namespace espalier::script {
@@ -24,21 +24,6 @@ constexpr size_t kChunkBytes = size_t{64} << 10;
 
 struct FreeArchive {
   void operator()(archive* reader) const { archive_read_free(reader); }
-};
-
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-  int Close() { return close(std::exchange(descriptor_, -1)); }
-
- private:
-  int descriptor_;
 };
 
 Status WriteAll(int file, std::string_view bytes, const std::string& path) {
@@ -74,10 +59,13 @@ class Unpacker {
   }
 
  private:
-  Status Damaged() const {
+  std::string ErrorText() const {
     const char* const text = archive_error_string(reader_.get());
-    return InvalidArgument(shown_ + ": the archive is damaged, or neither tar, tar with gzip nor zip: " +
-                           (text == nullptr ? "unknown error" : text));
+    return text == nullptr ? "unknown error" : text;
+  }
+
+  Status Damaged() const {
+    return InvalidArgument(shown_ + ": the archive is damaged, or neither tar, tar with gzip nor zip: " + ErrorText());
   }
 
   // The path as UTF-8 where the archive says so, else its bytes.
@@ -109,11 +97,13 @@ class Unpacker {
     if (!job::IsPathWithin(path)) return InvalidArgument(named + "leads outside the archive's folder");
     if (type == AE_IFDIR) return MakeFolder(path);
     if (!files_.insert(path).second) return InvalidArgument(named + "is there twice");
-    RETURN_IF_ERROR(MakeFolder(path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'))));
+    if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
+      RETURN_IF_ERROR(MakeFolder(path.substr(0, slash)));
+    }
     return WriteFile(path, named, (archive_entry_perm(entry) & S_IXUSR) != 0);
   }
 
-  // With those around it, each for every user to enter.
+  // Also makes the folders around it. Every user can enter them.
   Status MakeFolder(const std::string& path) {
     for (size_t end = 0; end < path.size(); ++end) {
       end = std::min(path.find('/', end), path.size());
@@ -129,11 +119,12 @@ class Unpacker {
 
   Status WriteFile(const std::string& path, const std::string& named, bool is_executable) {
     const std::string target = folder_ + "/" + path;
-    OpenFile file(open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (file.get() < 0) return FromErrno(errno, "writing " + target);
+    Descriptor file(open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file.is_open() && errno == EISDIR) return InvalidArgument(named + "is a file and a folder");
+    if (!file.is_open()) return FromErrno(errno, "writing " + target);
     for (;;) {
       const la_ssize_t got = archive_read_data(reader_.get(), chunk_.data(), chunk_.size());
-      if (got < 0) return Damaged().While(named);
+      if (got < 0) return InvalidArgument(named + "is damaged: " + ErrorText());
       if (got == 0) break;
       num_bytes_ += static_cast<uint64_t>(got);
       if (num_bytes_ > limits_.max_bytes) {
@@ -143,7 +134,7 @@ class Unpacker {
       RETURN_IF_ERROR(WriteAll(file.get(), {chunk_.data(), static_cast<size_t>(got)}, target));
     }
     if (fchmod(file.get(), is_executable ? 0755 : 0644) != 0) return FromErrno(errno, target);
-    return file.Close() == 0 ? Status() : FromErrno(errno, "writing " + target);
+    return close(file.Release()) == 0 ? Status() : FromErrno(errno, "writing " + target);
   }
 
   const std::string& shown_;   // outlives this

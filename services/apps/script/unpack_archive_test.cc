@@ -135,6 +135,9 @@ TEST_F(UnpackArchiveTest, RefusesANameThatIsThereTwice) {
   ExpectRefused({"first.py", "2"}, "is there twice");
   const Status below = Unpack(Pack(Packed::kTar, {{"first.py", "1"}, {"first.py/below.py", "2"}}));
   EXPECT_THAT(below.message(), HasSubstr("entry 'first.py' is a file and a folder"));
+  const Status over = Unpack(Pack(Packed::kTar, {{"model/sage.py", "1"}, {"model", "2"}}));
+  EXPECT_EQ(over.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(over.message(), HasSubstr("entry 'model' is a file and a folder"));
 }
 
 TEST_F(UnpackArchiveTest, StopsAtItsLimits) {
