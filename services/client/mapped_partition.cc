@@ -2,7 +2,6 @@
 // nonce from that path and owns the file, it runs on the same host as the same user. The partition is then loaded as in
 // a server, and each query of immutable data is forwarded to that GraphShard.
 #include "services/client/mapped_partition.h"
-#include "services/base/descriptor.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 
 #include <algorithm>
 
+#include "services/base/descriptor.h"
 #include "services/format/partition_files.h"
 #include "services/shard/graph_shard.h"
 #include "services/storage/open_store.h"

@@ -20,7 +20,7 @@ struct ChildSpec {
   std::string name;     // "server-1": for messages
   std::string program;  // path
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // in addition to this process's, if that is inherited
+  std::map<std::string, std::string> environment;  // over this process's, if that is inherited
   bool inherits_environment = true;
   std::string folder = {};  // it works in; empty: this process's
   std::string log_path;     // appended to: standard error, and output without a path of its own
@@ -36,8 +36,8 @@ struct ExitState {
   bool ok() const { return code == 0 && signal == 0; }
   // "exit code 65 (bad input)", "signal 9 (Killed)"
   std::string Describe() const;
-  // What this process exits with because of it: the child's code where it is one of ours, kBug for crashes and codes
-  // that nobody documents, kUnavailable for children that somebody killed.
+  // What this process exits with because of it: the child's code where it is one of ours, kBug for crashes and other
+  // codes, kUnavailable for children that were killed.
   ExitCode Class() const;
 };
 

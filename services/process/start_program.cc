@@ -44,8 +44,10 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   const bool is_ready = dup2(start.input, STDIN_FILENO) >= 0 && dup2(start.output, STDOUT_FILENO) >= 0 &&
                         dup2(start.error, STDERR_FILENO) >= 0 &&
                         (prepared.folder == nullptr || chdir(prepared.folder) == 0);
-  if (start.closes_others) syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
-  if (is_ready) execve(start.path.c_str(), prepared.arguments, prepared.environment);
+  if (is_ready) {
+    if (start.closes_others) syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+    execve(start.path.c_str(), prepared.arguments, prepared.environment);
+  }
   const int error_number = errno;
   [[maybe_unused]] const ssize_t written = write(prepared.failure, &error_number, sizeof(error_number));
   _exit(127);
@@ -64,11 +66,11 @@ Result<StartedProgram> StartProgram(const ProgramStart& start) {
                              .parent = getpid(),
                              .arguments = argument_pointers.data(),
                              .environment = environment_pointers.data()};
-  signal(SIGCHLD, SIG_DFL);  // whoever started this process may ignore it, and then children leave no exit status
+  signal(SIGCHLD, SIG_DFL);  // it may be inherited as ignored: then children leave no exit status
   const pid_t pid = fork();
   if (pid < 0) return FromErrno(errno, "fork");
   if (pid == 0) Exec(prepared);
-  setpgid(pid, pid);  // here as in the child: whoever comes second changes nothing
+  setpgid(pid, pid);  // here as in the child: the second call changes nothing
   Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!ended.is_open()) {
     const int error_number = errno;

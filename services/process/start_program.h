@@ -1,4 +1,4 @@
-// fork and exec, as all who start programs need it.
+// Starts programs by fork and exec: what child_process.h and program_output.h have in common.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +29,9 @@ struct StartedProgram {
   Descriptor failure;
 };
 
-// The program runs in a process group of its own, with no signal blocked and SIGPIPE at its default, and is killed when
-// the thread that calls this ends, even by kill -9 of this process. Does not wait for exec, whose file may be far away.
+// Starts a program in a process group of its own, with no signal blocked and SIGPIPE at its default. It is killed when
+// the thread that calls this ends, even by kill -9 of this process. Does not wait for exec: its file may be on a file
+// server that does not answer.
 Result<StartedProgram> StartProgram(const ProgramStart& start);
 
 // Kills the group of a program that has not been waited for, then waits for it. Returns waitpid's state.

@@ -62,8 +62,8 @@ class Fleet {
   virtual std::optional<Awaited> LongestAwaited() const = 0;
   virtual std::map<ChildId, pid_t> Pids() const = 0;  // of those that run
   virtual std::vector<ChildId> Running() = 0;         // looks anew
-  virtual std::optional<process::ExitState> ExitOf(
-      ChildId child) = 0;  // of one that was started; nullopt while it runs
+  // Of one that was started; nullopt while it runs.
+  virtual std::optional<process::ExitState> ExitOf(ChildId child) = 0;
   // What the child's admin port answers to /status, as JSON. Best effort, within half a second.
   virtual Result<std::string> StatusOf(ChildId child) = 0;
 
