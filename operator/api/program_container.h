@@ -16,8 +16,9 @@ std::string ProgramContainer(Role role, uint32_t number);
 // The other way round; nullopt: a sidecar or an init container, of which nothing is known.
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container);
 
-// The init container that fetches a program's script (spec.trainers.program.script) in pods of the partitioner, which
-// has its digest first, and of trainers, whose program finds it in the folder; and the pod's volumes for it.
+// The init container that fetches a program's script (spec.trainers.program.script), and its volumes. Pods of the
+// partitioner have it, which give the script's digest first, and those of trainers, whose program runs the script from
+// kScriptFolder.
 inline constexpr char kScriptContainer[] = "script";
 inline constexpr char kScriptVolume[] = "script";
 inline constexpr char kScriptSourceVolume[] = "script-source";  // a ConfigMap's

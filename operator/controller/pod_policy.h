@@ -58,8 +58,8 @@ Result<std::vector<std::string>> PodPolicyViolations(const PodPolicy& policy, co
                                                      api::Role role, const kube::Json& pod_spec,
                                                      const LabelsOfSecret& labels_of_secret);
 
-// Returns what the document, which is valid, says of its script against the policy, likewise: where it lies, whose
-// object storage that is, and what could put another in its place.
+// Returns a line for each field of a valid document that breaks the policy on scripts: another place, another object
+// storage, or what could put another script in its place.
 std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const api::Spec& spec);
 
 }  // namespace espalier::ctl::controller

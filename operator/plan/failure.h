@@ -38,8 +38,8 @@ struct Failure {
 
 // Of a container that ended with an error. Exit codes are ours (docs/exit-codes.md) in the containers that run the
 // program of the pod's role, and in the one that fetches a user's script (api/program_container.h); what a sidecar or
-// another init container means by 65, nobody knows. A script that is not the one that the job runs is ScriptChanged: it
-// may be put back.
+// another init container means by 65 is unknown. ScriptChanged: the script is not the one that the job runs, and may be
+// put back.
 Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // nullopt: it has not failed.
 std::optional<Failure> FailureOf(const kube::Pod& pod);

@@ -103,7 +103,7 @@ void KeepProgram(const Json& ours, Json* merged) {
   KeepItems(ours, "volumeMounts", "mountPath", merged, [](const Json&) { return true; });
 }
 
-// An init container that restarts would be a sidecar, beside which the program starts at once.
+// With restartPolicy the init container would be a sidecar, and the program would start before the script is there.
 void KeepScript(const Json& ours, Json* merged) {
   const auto containers = merged->find("initContainers");
   if (containers == merged->end() || !containers->is_array()) return;

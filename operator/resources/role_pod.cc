@@ -115,8 +115,8 @@ Json LiteralWords(const std::vector<std::string>& words) {
   return literal;
 }
 
-// The script's init container has the program's resources, where nothing is said of its own: those of one after the
-// other are not added up, and a quota may ask for some of each.
+// Gives the script's init container the program's resources where a template names none: a quota may require some of
+// each container, and the pod needs no more, because the two do not run at the same time.
 void ShareResources(Json* pod) {
   const Json& containers = kube::ListAt(*pod, {"spec", "containers"});
   // What a template has made no list of is refused by the API server.

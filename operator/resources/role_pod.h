@@ -35,8 +35,8 @@ class RolePod {
   RolePod& Graph();                                  // the servers' addresses, and the job's name to them
   RolePod& ObjectStorage();                          // endpoint, region and credentials
   RolePod& Cache();                                  // a folder for copies of what is in object storage
-  // An init container that fetches the script and compares it with status.script, which it is the first to say where
-  // the status has none. A trainer's program finds the script in api::kScriptFolder, read-only.
+  // An init container that fetches the script and compares its digest with status.script. Where the status has none,
+  // the container's last words give it. A trainer's program finds the script in api::kScriptFolder, read-only.
   RolePod& Script(const job::Script& script);
   // A data port, mutual TLS or leave to do without, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);

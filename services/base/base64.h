@@ -9,7 +9,7 @@ namespace espalier {
 
 // With padding, on one line.
 std::string EncodeBase64(std::string_view bytes);
-// Line breaks and other white space are passed over, and padding may be missing. nullopt for anything else.
+// Line breaks and other white space are skipped, and padding may be missing or made of '.'. nullopt for anything else.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-// What relates the fields of a program's script.
+// Checks of the fields of a program's script against each other.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace espalier::job {
 
 // Returns whether `path` is relative and stays in its folder: no empty, "." or ".." part, no backslash and no control
-// character. An archive's files are held to it too.
+// character. Entries of an archive must be such paths, too.
 bool IsPathWithin(std::string_view path);
 
 // Returns the errors of `program.script`, which is there, each with its field below spec.trainers.program. The schema

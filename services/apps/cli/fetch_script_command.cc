@@ -20,7 +20,7 @@ struct FetchScriptFlags {
   std::string sha256;
 };
 
-// The last words have the digest of what was read, also where it is not the one that was expected.
+// The last words have the digest of the script that was read, also where another one was expected.
 Outcome FetchScript(const FetchScriptFlags& flags) {
   const std::string& shown = flags.shown.empty() ? flags.uri : flags.shown;
   telemetry::TerminationMessage last_words;

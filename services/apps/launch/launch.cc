@@ -76,7 +76,7 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   return sessions;
 }
 
-// A folder of this machine for the time of a copy.
+// A new folder on this machine, removed at the end of the scope.
 class FolderToCopy {
  public:
   static Result<FolderToCopy> Make() {

@@ -39,8 +39,8 @@ struct PartitionPipelineOptions {
   // Whether the graph's headers have what the caller needs; called before the graph is cut, and for a partitioning that
   // is reused. An error ends the work with it. Null: nothing is checked.
   std::function<Status(const GraphNames& names)> check_names = nullptr;
-  // The same for what a manifest tells of its source's values, of a partitioning that is reused; and for what columns
-  // of a source lack values, where some do: of a group, rank 0 calls it then.
+  // The same for the values that a manifest records, for a partitioning that is reused; also called for a source, by
+  // rank 0 of a group, if some of its columns lack values.
   std::function<Status(const GraphNames& names)> check_recorded_values = nullptr;
   // The same for the values of a source that has been read and is about to be cut; of a group, rank 0 calls it. Not
   // called for a partitioning that is reused, whose source is not read.

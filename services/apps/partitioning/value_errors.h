@@ -1,4 +1,4 @@
-// The words for values that a job cannot compute with, whether they are seen in a source or a manifest tells of them.
+// Errors for values that a job cannot compute with, whether found in a source or recorded in a manifest.
 #pragma once
 
 #include <cstddef>

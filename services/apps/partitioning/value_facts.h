@@ -1,4 +1,4 @@
-// What a manifest will tell of its source's values, for jobs that reuse the partitioning (recorded_values.h).
+// Records in a manifest what its source's values are, for jobs that reuse the partitioning (recorded_values.h).
 #pragma once
 
 #include "services/apps/partitioning/graph_names.h"

@@ -21,7 +21,7 @@ struct RoleOptions {
   // where that says nothing trainers.
   std::vector<std::string> program = {};
   bool program_is_documents = false;  // the command did not name it
-  std::string script_folder = {};     // where the document's script is on the machines of ranks; empty: the run puts it
+  std::string script_folder = {};     // of the document's script, on the ranks' machines; empty: the run puts it there
 
   bool has_program() const { return !program.empty(); }
   // A program brings its own training.

@@ -266,7 +266,7 @@ struct Request {
   RunOptions options;
   job::ParsedJob document;
 
-  // The document's script, where this run reads it and puts it into its folder.
+  // Returns the document's script if this run reads it and puts it into its folder, otherwise null.
   const job::Script* script() const {
     if (!options.roles.program_is_documents || !options.roles.script_folder.empty()) return nullptr;
     const std::optional<job::Script>& script = document.training.program->script;

@@ -7,7 +7,7 @@
 
 namespace espalier::run {
 
-// InvalidArgument, with what to do, for a script in a ConfigMap, which no run has.
+// InvalidArgument for a script in a ConfigMap, which only clusters have; the message says what to do instead.
 Status CheckScriptPlace(const job::Program& program);
 
 // Reads the script, by the stores that the document and the environment set up, and compares it with the document's

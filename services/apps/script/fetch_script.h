@@ -1,5 +1,5 @@
-// Fetches the script of a user's program: read, compared with a digest, put into a folder. `espalier run` does so
-// before it starts anything, `espalier fetch-script` in a pod's init container.
+// Fetches the script of a user's program: reads it, compares it with a digest and puts it into a folder. `espalier run`
+// does so before it starts anything, `espalier fetch-script` in a pod's init container.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace espalier::script {
 inline constexpr uint64_t kMaxScriptBytes = uint64_t{64} << 20;
 
 struct ScriptFile {
-  std::string name;  // last part of its place
+  std::string name;  // last part of its path or URI
   std::string bytes;
   std::string sha256;  // of `bytes`, 64 hexadecimal digits
 };
@@ -23,11 +23,12 @@ struct ScriptFile {
 // FailedPrecondition where it is empty or has more than kMaxScriptBytes bytes; otherwise errors of the store.
 Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener& open_store);
 
-// FailedPrecondition, with both digests, where `file` is not the one that was expected. `shown` is its place.
+// FailedPrecondition, with both digests, where `file` is not the one that was expected. Messages call it `shown`. An
+// empty `expected_sha256` allows any.
 Status CheckScriptDigest(const ScriptFile& file, const std::string& shown, const std::string& expected_sha256);
 
-// Puts `file` into `folder`, which is made where it is missing: under its own name, or, with an `entrypoint`, unpacked
-// (unpack_archive.h). Every user can read what is there. InvalidArgument where the archive lacks the entrypoint.
+// Puts `file` into `folder`, which is made if it is missing: under its own name, or, with an `entrypoint`, unpacked
+// (unpack_archive.h). Every user can read what is put there. InvalidArgument where the archive lacks the entrypoint.
 Status PutScript(const ScriptFile& file, const std::string& shown, const std::string& entrypoint,
                  const std::string& folder);
 
