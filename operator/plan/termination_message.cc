@@ -5,6 +5,7 @@
 
 #include "operator/api/status.h"
 #include "operator/kube/json.h"
+#include "services/base/sha256.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -41,8 +42,7 @@ std::optional<TerminationMessage::Partition> PartitionIn(const kube::Json& docum
 
 std::string ScriptDigestIn(const kube::Json& document) {
   std::string digest = kube::StringAt(document, {"script", "sha256"});
-  const bool is_one = digest.size() == 64 && digest.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return is_one ? digest : "";
+  return IsSha256Hex(digest) ? digest : "";
 }
 
 }  // namespace

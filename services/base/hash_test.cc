@@ -30,5 +30,13 @@ TEST(Sha256Test, GivesThePublishedAnswer) {
   EXPECT_EQ(pieces.HexDigest(), Sha256Hex("abc"));
 }
 
+TEST(Sha256Test, KnowsItsDigestsByTheirLook) {
+  const std::string digest = Sha256Hex("abc");
+  EXPECT_TRUE(IsSha256Hex(digest));
+  for (const std::string& other : {std::string(), digest.substr(1), digest + "0", "B" + digest.substr(1)}) {
+    EXPECT_FALSE(IsSha256Hex(other)) << other;
+  }
+}
+
 }  // namespace
 }  // namespace espalier

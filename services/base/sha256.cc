@@ -52,4 +52,8 @@ std::string Sha256Hex(std::string_view text) {
   return digest.HexDigest();
 }
 
+bool IsSha256Hex(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace espalier

@@ -28,5 +28,7 @@ class Sha256 {
 };
 
 std::string Sha256Hex(std::string_view text);
+// Returns whether `text` is written as such a digest: 64 lower-case hexadecimal digits.
+bool IsSha256Hex(std::string_view text);
 
 }  // namespace espalier

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "services/base/sha256.h"
 #include "services/format/file_entry_json.h"
 #include "services/format/json_fields.h"
 #include "services/format/manifest.h"
@@ -259,10 +260,6 @@ Status ReadQuality(const JsonFields& document, Quality* quality) {
   });
 }
 
-bool IsSha256(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 Status CheckPartitionFormat(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string format, document.Text("format"));
   if (format != kPartitionFormatName) {
@@ -277,7 +274,7 @@ Status CheckPartitionFormat(const JsonFields& document) {
 
 Status ReadNames(const JsonFields& document, Manifest* manifest) {
   ASSIGN_OR_RETURN(manifest->partition_key, document.Text("partition_key"));
-  if (!IsSha256(manifest->partition_key)) return document.Wrong("partition_key", "expected 64 hexadecimal digits");
+  if (!IsSha256Hex(manifest->partition_key)) return document.Wrong("partition_key", "expected 64 hexadecimal digits");
   ASSIGN_OR_RETURN(manifest->attempt, document.Text("attempt"));
   if (!storage::CheckKey(manifest->attempt).ok() || manifest->attempt.find('/') != std::string::npos) {
     return document.Wrong("attempt", "expected the name of a folder");

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "services/base/sha256.h"
+
 namespace espalier::job {
 namespace {
 
 constexpr char kPython[] = "python3";
 constexpr std::string_view kArchiveEnds[] = {".tar", ".tar.gz", ".tgz", ".zip"};
-
-bool IsSha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 // An object of a bucket, or a file: what ends in '/' is a folder, and "s3://bucket" a bucket.
 bool NamesAFile(std::string_view uri) {
@@ -67,7 +65,7 @@ std::vector<std::pair<std::string, std::string>> ScriptProblems(const Program& p
   if (!script.uri.empty() && !NamesAFile(script.uri)) {
     problems.emplace_back("script.uri", "names a folder: expected one file or archive");
   }
-  if (!script.sha256.empty() && !IsSha256(script.sha256)) {
+  if (!script.sha256.empty() && !IsSha256Hex(script.sha256)) {
     problems.emplace_back("script.sha256", "expected 64 lower-case hexadecimal digits, as sha256sum prints them");
   }
   if (IsArchiveName(script.FileName()) != !script.entrypoint.empty()) {

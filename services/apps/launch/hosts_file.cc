@@ -3,9 +3,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <set>
