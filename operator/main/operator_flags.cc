@@ -111,7 +111,7 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option(
          "--script-endpoint", flags->script_endpoint,
          "With --allowed-scripts: spec.storage.s3.endpoint of a DistTraining whose script is in object storage; "
-         "empty: it must not have any.")
+         "empty: it must have neither an endpoint nor a region.")
       ->envname("ESPALIER_SCRIPT_ENDPOINT");
   app.add_option("--job-defaults", flags->job_defaults,
                  "a YAML or JSON file of partial pod templates for the pods of every job: template, and of a role as "
