@@ -68,6 +68,11 @@ class Unpacker {
     return InvalidArgument(shown_ + ": the archive is damaged, or neither tar, tar with gzip nor zip: " + ErrorText());
   }
 
+  Status TooMany() const {
+    return InvalidArgument(shown_ + ": the archive has more than " + std::to_string(limits_.max_entries) +
+                           " entries: pack source files alone");
+  }
+
   // The path as UTF-8 where the archive says so, else its bytes.
   Result<std::string> PathOf(archive_entry* entry) const {
     const char* text = archive_entry_pathname_utf8(entry);
@@ -79,10 +84,7 @@ class Unpacker {
   Status Take(archive_entry* entry) {
     ASSIGN_OR_RETURN(std::string path, PathOf(entry));
     const std::string named = shown_ + ": entry '" + path + "' ";
-    if (++num_entries_ > limits_.max_entries) {
-      return InvalidArgument(shown_ + ": the archive has more than " + std::to_string(limits_.max_entries) +
-                             " entries: pack source files alone");
-    }
+    if (++num_entries_ > limits_.max_entries) return TooMany();
     const auto type = archive_entry_filetype(entry);
     const bool is_link = archive_entry_hardlink(entry) != nullptr || archive_entry_symlink(entry) != nullptr;
     if (is_link || (type != AE_IFREG && type != AE_IFDIR)) {
@@ -108,7 +110,9 @@ class Unpacker {
     for (size_t end = 0; end < path.size(); ++end) {
       end = std::min(path.find('/', end), path.size());
       const std::string part = folder_ + "/" + path.substr(0, end);
-      if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) return FromErrno(errno, "making the folder " + part);
+      const bool is_new = mkdir(part.c_str(), 0755) == 0;
+      if (!is_new && errno != EEXIST) return FromErrno(errno, "making the folder " + part);
+      if (is_new && ++num_folders_ > limits_.max_entries) return TooMany();
       struct stat found {};
       if (lstat(part.c_str(), &found) != 0) return FromErrno(errno, part);
       if (!S_ISDIR(found.st_mode)) return InvalidArgument(shown_ + ": entry '" + path + "' is a file and a folder");
@@ -144,6 +148,7 @@ class Unpacker {
   std::array<char, kChunkBytes> chunk_;
   std::set<std::string> files_;
   size_t num_entries_ = 0;
+  size_t num_folders_ = 0;  // made, also those that only paths of files name
   uint64_t num_bytes_ = 0;
 };
 

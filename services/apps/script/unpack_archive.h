@@ -13,7 +13,7 @@ namespace espalier::script {
 
 struct ArchiveLimits {
   uint64_t max_bytes = uint64_t{256} << 20;  // of all files, unpacked
-  size_t max_entries = 10'000;               // files and folders
+  size_t max_entries = 10'000;               // of the archive, and of folders that are made
 };
 
 // Writes the files of `archive` (tar, tar with gzip, or zip; by its content) below `folder`, which exists. Files can be

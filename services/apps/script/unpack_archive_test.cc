@@ -153,6 +153,8 @@ TEST_F(UnpackArchiveTest, StopsAtItsLimits) {
   const std::string many = Pack(Packed::kZip, {{"a", "1"}, {"b", "2"}, {"c", "3"}});
   EXPECT_THAT(Unpack(many, {.max_bytes = 100, .max_entries = 2}).message(), HasSubstr("more than 2 entries"));
   EXPECT_TRUE(Unpack(many, {.max_bytes = 3, .max_entries = 3}).ok());
+  const std::string deep = Pack(Packed::kZip, {{"deep/er/still/a", "1"}});
+  EXPECT_THAT(Unpack(deep, {.max_bytes = 100, .max_entries = 2}).message(), HasSubstr("more than 2 entries"));
 }
 
 TEST_F(UnpackArchiveTest, RefusesWhatIsDamaged) {
