@@ -22,12 +22,17 @@ constexpr rlim_t kDescriptorsPerHost = 4;  // three pipes and ssh's process
 
 using Sessions = std::vector<std::unique_ptr<HostSession>>;
 
-// What is wrong before anything runs is wrong with what the user said, unless somebody else is not there.
-run::RunOutcome Refused(const Status& status) {
+run::RunOutcome Failed(const Status& status) {
   run::RunOutcome outcome;
   outcome.code = ExitCodeOf(status.code());
-  if (outcome.code == ExitCode::kBadInput) outcome.code = ExitCode::kBadDocument;
   outcome.error = status.message();
+  return outcome;
+}
+
+// What is wrong before anything runs is wrong with what the user said, unless somebody else is not there.
+run::RunOutcome Refused(const Status& status) {
+  run::RunOutcome outcome = Failed(status);
+  if (outcome.code == ExitCode::kBadInput) outcome.code = ExitCode::kBadDocument;
   return outcome;
 }
 
@@ -150,7 +155,7 @@ run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
   }
   if (has_script) {
     Result<std::string> folder = CopyScript(parsed->training, options.run.environment, target);
-    if (!folder.ok()) return Refused(folder.status());
+    if (!folder.ok()) return Failed(folder.status());
     options.run.roles.script_folder = *std::move(folder);
   }
   return run::Run(options.run, progress, [&](const run::FleetPlan& plan) -> Result<std::unique_ptr<run::Fleet>> {
@@ -171,19 +176,12 @@ run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress) {
   run::RunOutcome outcome;
   if (!options.partitions.empty()) {
     const Result<std::string> copied = CopyPartitions(options.partitions, options.replicas, target);
-    if (!copied.ok()) {
-      outcome.code = ExitCodeOf(copied.status().code());
-      outcome.error = copied.status().message();
-      return outcome;
-    }
+    if (!copied.ok()) return Failed(copied.status());
     outcome.summary.push_back("partitions: " + *copied);
   }
   for (const std::string& folder : options.folders) {
     const Status copied = CopyFolder(folder, target);
-    if (copied.ok()) continue;
-    outcome.code = ExitCodeOf(copied.code());
-    outcome.error = copied.message();
-    return outcome;
+    if (!copied.ok()) return Failed(copied);
   }
   return outcome;
 }

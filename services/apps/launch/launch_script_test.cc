@@ -76,7 +76,7 @@ TEST_F(LaunchScriptTest, AnotherDigestAndAConfigMapAreRefused) {
   Write("train.sh", "true\n");
   const run::RunOutcome changed =
       LaunchWith("{uri: " + (root_ / "train.sh").string() + ", sha256: " + std::string(64, 'a') + "}");
-  EXPECT_EQ(changed.code, ExitCode::kBadDocument);
+  EXPECT_EQ(changed.code, ExitCode::kBadInput);
   EXPECT_THAT(changed.error, testing::HasSubstr("and the job runs " + std::string(64, 'a') + " alone"));
 
   const run::RunOutcome config_map = LaunchWith("{configMapKeyRef: {name: code, key: train.sh}}");
