@@ -71,7 +71,8 @@ def _digest():
     digest = hashlib.sha256()
     # What lies beside the files, as __pycache__, is in no image.
     of_images = sorted(path for path in (SOURCE / "images").iterdir() if path.is_file())
-    of_package = sorted((SOURCE / "python/espalier").rglob("*.py"))
+    of_package = sorted(path for path in (SOURCE / "python/espalier").rglob("*")
+                        if path.suffix in (".py", ".pyi", ".typed"))
     for path in [*(PROGRAMS / name for name in NEEDED), MODULE, *of_package, *of_images, SOURCE / "LICENSE",
                  SOURCE / "services/cmake/torch-wheels.txt", SOURCE / "python/tests/pinned/requirements.txt"]:
         digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
