@@ -6,7 +6,6 @@ the program, and the filtered mean reciprocal rank of the test triples. Needs to
 The graph: `format: Triples` with `addReverseEdges`, so that both ends of a triple are ranked (docs/edge-tasks.md).
 """
 
-# [example]
 import argparse
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch.nn.functional as F
 import espalier as ep
 
 
+# [example]
 def shared(negatives):
     """Yields (begin, end) of the edges of a batch that share their negatives, [edges, count]."""
     ends = np.flatnonzero((negatives[1:] != negatives[:-1]).any(axis=1)) + 1
@@ -52,6 +52,7 @@ def train(g, group, emb, relations, options):
         group.all_reduce(total)
         if group.rank == 0:
             print(f"epoch {epoch}: loss {total[0] / len(loader):.4f}")
+# [example]
 
 
 def ranks_of(heads, tails, known, relation, entities):
@@ -94,7 +95,6 @@ def main():
     mrr = mean_reciprocal_rank(g, group, emb, relations.detach().numpy())
     if group.rank == 0:
         print(f"test MRR: {mrr:.3f}")
-# [example]
 
 
 if __name__ == "__main__":
