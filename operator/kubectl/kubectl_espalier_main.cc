@@ -7,10 +7,10 @@
 #include "operator/client/kube_config.h"
 #include "operator/kubectl/flags.h"
 #include "operator/kubectl/text/printable.h"
-#include "services/apps/terminal/unknown_command.h"
 #include "services/base/exit_code.h"
 #include "services/telemetry/metrics.h"
 #include "services/telemetry/process.h"
+#include "services/terminal/unknown_command.h"
 
 namespace espalier::ctl::kubectl {
 namespace {

@@ -3,7 +3,7 @@
 #include "operator/client/cpprest/cpprest_transport.h"
 #include "operator/main/end_at_once.h"
 #include "operator/main/operator_process.h"
-#include "services/apps/configuration/configuration.h"
+#include "services/telemetry/configuration.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/termination.h"
 
@@ -55,12 +55,12 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
       .lease_lost = EndWithoutLease,
       .job_defaults = std::move(job_defaults),
   };
-  configuration::LogConfiguration(app,
-                                  {{"server", connection.host},
-                                   {"namespace", around.watched_namespace.empty() ? "(all)" : around.watched_namespace},
-                                   {"leader_elect", flags.leader_elect},
-                                   {"lease_namespace", around.lease_namespace},
-                                   {"identity", around.identity}});
+  telemetry::LogConfiguration(app,
+                              {{"server", connection.host},
+                               {"namespace", around.watched_namespace.empty() ? "(all)" : around.watched_namespace},
+                               {"leader_elect", flags.leader_elect},
+                               {"lease_namespace", around.lease_namespace},
+                               {"identity", around.identity}});
   return RunOperator(flags, around);
 }
 

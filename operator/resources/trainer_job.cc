@@ -50,7 +50,7 @@ RolePod EspaliersTrainer(const Context& context) {
   return pod;
 }
 
-// What `espalier run -- PROGRAM` says (services/apps/run/commands.cc, docs/programs.md). No port is known of it, so
+// What `espalier run -- PROGRAM` says (services/runner/run/commands.cc, docs/programs.md). No port is known of it, so
 // that nobody asks how it is: it is ready when it runs.
 RolePod UsersProgram(const Context& context, const job::Program& program) {
   const api::Status& status = context.status;

@@ -18,9 +18,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "services/apps/run/tls_files.h"
 #include "services/base/clock.h"
 #include "services/client/ring/ring_collective.h"
+#include "services/runner/run/tls_files.h"
 
 namespace espalier::benchmarks {
 namespace {

@@ -1,7 +1,8 @@
 # espalier_library(NAME graph LAYER 1 SOURCES a.cc DEPS espalier::base TESTS a_test.cc TEST_DEPS espalier::graph_testing)
 #
 # One folder, one library, one line in the drawing of services/README.md. A library depends only on libraries of
-# lower layers: anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
+# lower layers, and on those of the same layer in the same folder of services/ or operator/ that are declared before it:
+# anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
 # executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). KERNELS: its loops decide how
 # fast training is, so a release build optimises them as far as it can; and its tests are IN_RELEASE (espalier_test).
 # TESTS_WITH_TORCH: they are WITH_TORCH (espalier_test). PUBLIC_HEADERS: those that programs of other projects include
@@ -28,7 +29,8 @@ function(espalier_library)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   espalier_declare_public_headers(${ARG_PUBLIC_HEADERS})
   add_library(espalier::${ARG_NAME} ALIAS ${target})
-  set_property(TARGET ${target} PROPERTY ESPALIER_LAYER ${ARG_LAYER})
+  espalier_folder(folder)
+  set_target_properties(${target} PROPERTIES ESPALIER_LAYER ${ARG_LAYER} ESPALIER_FOLDER "${folder}")
   espalier_check_layers(${ARG_NAME} ${ARG_LAYER} ${ARG_DEPS} ${ARG_PRIVATE_DEPS})
   if(ARG_KERNELS)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)
@@ -178,15 +180,27 @@ function(espalier_refuse_testing_libraries name)
   endforeach()
 endfunction()
 
+# Sets `result` to the folder below services/ or operator/ that the current list belongs to: services/sampler.
+function(espalier_folder result)
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX MATCH "^[^/]+/[^/]+" folder "${path}")
+  set(${result} "${folder}" PARENT_SCOPE)
+endfunction()
+
 # services/tests/layers_test.py checks the same of what files include.
 function(espalier_check_layers name layer)
   espalier_refuse_testing_libraries(${name} ${ARGN})
+  espalier_folder(folder)
   foreach(dep IN LISTS ARGN)
     if(dep MATCHES "^espalier::(.+)$")
       if(NOT TARGET ${dep})
         message(FATAL_ERROR "${name} (layer ${layer}) depends on ${dep}, which does not exist below it")
       endif()
       get_property(dep_layer TARGET espalier_${CMAKE_MATCH_1} PROPERTY ESPALIER_LAYER)
+      get_property(dep_folder TARGET espalier_${CMAKE_MATCH_1} PROPERTY ESPALIER_FOLDER)
+      if(dep_folder STREQUAL folder AND dep_layer LESS_EQUAL layer)
+        continue()
+      endif()
       if(NOT dep_layer LESS layer)
         message(FATAL_ERROR "${name} (layer ${layer}) must not depend on ${dep} (layer ${dep_layer})")
       endif()

@@ -35,7 +35,7 @@ class RelationChecker {
     }
   }
 
-  // What several processes cannot do, each with a part of the graph (apps/partitioning/group_partitioning.h).
+  // What several processes cannot do, each with a part of the graph (partitioner/group/group_partitioning.h).
   void CheckPartitioners(const DistTraining& job) {
     if (job.partitioner_replicas == 1) return;
     const std::string otherwise = ", or 1 in spec.partitioner.replicas";

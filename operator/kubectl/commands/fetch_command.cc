@@ -4,10 +4,10 @@
 #include "operator/kubectl/text/printable.h"
 #include "operator/kubectl/view/status_json.h"
 #include "operator/kubectl/view/status_text.h"
-#include "services/apps/terminal/progress.h"
 #include "services/base/base64.h"
 #include "services/storage/file_uri.h"
 #include "services/storage/open_store.h"
+#include "services/terminal/progress.h"
 
 namespace espalier::ctl::kubectl {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "operator/kubectl/text/printable.h"
 #include "operator/kubectl/view/age.h"
-#include "services/apps/terminal/progress.h"
+#include "services/terminal/progress.h"
 
 namespace espalier::ctl::view {
 namespace {

@@ -8,7 +8,7 @@
 #include "operator/kubectl/view/age.h"
 #include "operator/kubectl/view/progress_text.h"
 #include "operator/resources/builders.h"
-#include "services/apps/terminal/progress.h"
+#include "services/terminal/progress.h"
 
 namespace espalier::ctl::view {
 namespace {

@@ -1,0 +1,36 @@
+#include "services/cli/command.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "services/base/parallel.h"
+#include "services/partitioner/partition_attempt.h"
+
+namespace espalier::cli {
+
+void AddOutputFlags(CLI::App* command, OutputFlags* flags) {
+  command->add_flag("-q,--quiet", flags->quiet, "No progress, errors only");
+  AddJsonFlag(command, &flags->json);
+}
+
+void AddJsonFlag(CLI::App* command, bool* json) { command->add_flag("--json", *json, "Print the result as JSON"); }
+
+terminal::ProgressStyle StyleOf(const OutputFlags& flags) { return terminal::StyleFor(stderr, flags.quiet); }
+
+void AddThreadsFlag(CLI::App* command, int* threads) {
+  *threads = AvailableProcessors();
+  command->add_option("--threads", *threads, "Threads, by default one a processor; results do not depend on them")
+      ->check(CLI::Range(1, 1024));
+}
+
+Outcome Done(std::string output) { return {.output = std::move(output)}; }
+
+Outcome Fail(ExitCode code, std::string error) { return {.code = code, .error = std::move(error)}; }
+
+Outcome Fail(const Status& status) { return Fail(ExitCodeOf(status.code()), status.message()); }
+
+Outcome FailAt(const std::string& uri, const Status& status, const storage::StoreOpener& open_store) {
+  return Fail(partitioner::ExitCodeOfFailure(status, uri, open_store), status.message());
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,62 @@
+// espalier fetch-script: what the init container `script` of a job's pods does (operator/resources/role_pod.cc).
+#include "services/cli/command.h"
+#include "services/job/script/fetch_script.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr const char* kFetchScriptFooter = R"(Example:
+  espalier fetch-script s3://code/train.py --folder script --sha256 DIGEST
+
+Prints the SHA-256 of the file or archive. A cluster's pods run this for
+spec.trainers.program.script. docs/programs.md)";
+
+struct FetchScriptFlags {
+  std::string uri;
+  std::string shown;
+  std::string folder;
+  std::string entrypoint;
+  std::string sha256;
+};
+
+// The last words have the digest of the script that was read, also where another one was expected.
+Outcome FetchScript(const FetchScriptFlags& flags) {
+  const std::string& shown = flags.shown.empty() ? flags.uri : flags.shown;
+  telemetry::TerminationMessage last_words;
+  const auto fetch = [&]() -> Status {
+    ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(ReadEnvironment()));
+    ASSIGN_OR_RETURN(const script::ScriptFile file,
+                     script::ReadScript(flags.uri, storage::OpenerWith(std::move(settings))).While("script " + shown));
+    last_words.script_sha256 = file.sha256;
+    RETURN_IF_ERROR(script::CheckScriptDigest(file, shown, flags.sha256));
+    const Status put = script::PutScript(file, shown, flags.entrypoint, flags.folder);
+    if (!put.ok()) last_words.script_sha256.clear();
+    return put;
+  };
+  const Status status = fetch();
+  last_words.code = ExitCodeOf(status.code());
+  // The script that the job runs may be put back where it was.
+  const bool may_come_back = status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kNotFound;
+  if (!flags.sha256.empty() && may_come_back) last_words.code = ExitCode::kUnavailable;
+  last_words.message = status.message();
+  telemetry::WriteTermination(last_words);
+  return status.ok() ? Done(last_words.script_sha256 + "\n") : Fail(last_words.code, status.message());
+}
+
+}  // namespace
+
+void AddFetchScriptCommand(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("fetch-script", "Fetch the script of a program, and compare its digest");
+  auto flags = std::make_shared<FetchScriptFlags>();
+  command->footer(kFetchScriptFooter);
+  command->add_option("uri", flags->uri, "The script or archive: a path, a file: URI or s3://bucket/key")->required();
+  command->add_option("--folder", flags->folder, "Folder that it is put into; made where it is missing")->required();
+  command->add_option("--entrypoint", flags->entrypoint,
+                      "File of the archive that must be there; the archive is unpacked. Default: one file");
+  command->add_option("--sha256", flags->sha256, "SHA-256 of the script; another one is refused. Default: any");
+  command->add_option("--shown-as", flags->shown, "What messages call it; default: its URI");
+  command->callback([=] { *chosen = [flags] { return FetchScript(*flags); }; });
+}
+
+}  // namespace espalier::cli

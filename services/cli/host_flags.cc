@@ -1,0 +1,40 @@
+#include "services/cli/host_flags.h"
+
+#include "services/base/environment.h"
+#include "services/cli/run_flags.h"
+
+namespace espalier::cli {
+
+void AddHostFlags(CLI::App* command, HostFlags* flags) {
+  launch::SshOptions& ssh = flags->connect.session.ssh;
+  command
+      ->add_option("--hosts", flags->connect.hosts_file,
+                   "File of the hosts, 'ADDRESS [PORT]' a line; PORT, by default 30050, is their first graph server's")
+      ->required();
+  command->add_option("--bin", flags->program_folder, "Folder of Espalier's programs on the hosts; default: as here");
+  command->add_option("--ssh-user", ssh.user, "User on the hosts; default: as ssh's configuration says");
+  command->add_option("--ssh-port", ssh.port, "Port of sshd on the hosts; default: likewise")
+      ->check(CLI::Range(1, 65535));
+  command->add_option("--ssh-key", ssh.identity_file, "File of the private key; default: likewise");
+  command->add_option("--ssh-option", ssh.settings, "Name=value, as for ssh -o; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_option("--ssh", ssh.program, "The ssh client")->capture_default_str();
+  command->add_option("--connect-seconds", flags->connect_seconds, "How long a connection to a host may take")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+}
+
+launch::ConnectOptions ConnectOptionsOf(const HostFlags& flags) {
+  launch::ConnectOptions connect = flags.connect;
+  const std::string folder = flags.program_folder.empty() ? FolderOfThisProgram() : flags.program_folder;
+  connect.session.program = folder + "/espalier";
+  connect.session.ssh.program = launch::ProgramPath(connect.session.ssh.program, ReadEnvironment());
+  connect.session.version = ESPALIER_VERSION;
+  connect.session.ssh.connect_timeout = std::chrono::seconds(flags.connect_seconds);
+  // ssh's own limit covers the connection alone; keys, the shell and the program's start come on top.
+  connect.patience = std::chrono::seconds(flags.connect_seconds + 60);
+  return connect;
+}
+
+}  // namespace espalier::cli

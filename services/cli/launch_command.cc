@@ -1,0 +1,142 @@
+// espalier launch: a whole job on several machines, over ssh.
+#include "services/base/utf8.h"
+#include "services/cli/command.h"
+#include "services/cli/host_flags.h"
+#include "services/cli/run_flags.h"
+#include "services/runner/launch/launch.h"
+#include "services/runner/run/shell_word.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr const char* kLaunchFooter = R"(Examples:
+  espalier launch --hosts hosts.txt -f job.yaml --output /shared/out
+  espalier launch --hosts hosts.txt -f job.yaml --output out --copy --workspace /srv/job --trainers-per-host 2
+  espalier launch --hosts hosts.txt -f job.yaml --output /shared/out --folder mine -- mine/my-program --rate 0.1
+
+A program behind -- runs in the place of trainers, in the hosts' workspace (docs/programs.md). Outputs and checkpoints
+go to --output, which the first host must see, or to a bucket (spec.output.uri). Connections between hosts are encrypted
+unless --plaintext says otherwise. Ctrl-C saves a checkpoint and ends every process on every host. What each option of
+DGL's launch.py and copy_files.py is called here: docs/launch.md.)";
+
+struct LaunchFlags {
+  RunFlags run;
+  HostFlags hosts;
+  launch::LaunchOptions launch;
+  std::vector<std::string> environment;
+  int lost_seconds = 60;
+  bool plaintext = false;
+  bool all_lines = false;
+};
+
+void Declare(CLI::App* command, LaunchFlags* flags) {
+  launch::LaunchOptions& launch = flags->launch;
+  command->footer(kLaunchFooter);
+  AddHostFlags(command, &flags->hosts);
+  AddJobFlags(command, &flags->run);
+  command->add_option("--workspace", launch.fleet.workspace,
+                      "Folder on each host, absolute, for its files of this job; default: --output's path");
+  const auto per_host = CLI::Range(1u, 4096u);
+  command->add_option("--servers-per-host", launch.servers_per_host, "Partitions, each with its server, for each host")
+      ->check(per_host);
+  command->add_option("--samplers-per-host", launch.samplers_per_host, "Samplers for each host")->check(per_host);
+  command->add_option("--trainers-per-host", launch.trainers_per_host, "Trainers for each host")->check(per_host);
+  command
+      ->add_option("--server-threads", launch.fleet.server_threads,
+                   "Threads of each graph server; 0: its share of the host's processors")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
+  command
+      ->add_option("--env", flags->environment,
+                   "NAME=VALUE for every process on the hosts, or NAME: its value here; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_flag("--copy", launch.fleet.copy_partitions,
+                    "Copy each host its partitions; what is there is left alone");
+  command->add_option("--folder", launch.folders, "A folder that is copied to every host's workspace; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_flag("--plaintext", flags->plaintext,
+                    "Connections between hosts are neither encrypted nor authenticated; as spec.tls.mode: Disabled");
+  AddAccessFlag(command, &flags->run);
+  AddResumeFlags(command, &flags->run);
+  command->add_flag("--logs", flags->all_lines, "Show every line that a process logs; default: warnings and errors");
+  command
+      ->add_option("--lost-seconds", flags->lost_seconds,
+                   "A host that has not heard of this command for so long ends its processes")
+      ->check(CLI::Range(10, 86400))
+      ->capture_default_str();
+  AddPatienceFlags(command, &flags->run);
+}
+
+// "NAME=VALUE" and "NAME".
+Result<std::map<std::string, std::string>> EnvironmentOf(const std::vector<std::string>& settings,
+                                                         const EnvironmentMap& own) {
+  std::map<std::string, std::string> environment;
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    const std::string name = setting.substr(0, equals);
+    if (name.empty()) return InvalidArgument("--env " + setting + ": expected NAME=VALUE or NAME");
+    if (equals == std::string::npos && !own.contains(name)) {
+      return InvalidArgument("--env " + name + ": this command's environment has none; expected NAME=VALUE");
+    }
+    const std::string& value = equals == std::string::npos ? own.at(name) : setting;
+    if (!IsUtf8(name + value)) {
+      return InvalidArgument("--env: a name or a value is not UTF-8, and would reach the hosts as something else");
+    }
+    environment[name] = equals == std::string::npos ? own.at(name) : setting.substr(equals + 1);
+  }
+  return environment;
+}
+
+// What somebody types to go on: the flags that say where.
+std::string CommandOf(const LaunchFlags& flags) {
+  const launch::SshOptions& ssh = flags.hosts.connect.session.ssh;
+  std::string command = "espalier launch --hosts " + run::ShellWord(flags.hosts.connect.hosts_file);
+  const auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) command += std::string(" ") + flag + " " + run::ShellWord(value);
+  };
+  add("--bin", flags.hosts.program_folder);
+  add("--ssh-user", ssh.user);
+  if (ssh.port != 0) add("--ssh-port", std::to_string(ssh.port));
+  add("--ssh-key", ssh.identity_file);
+  for (const std::string& setting : ssh.settings) add("--ssh-option", setting);
+  if (ssh.program != "ssh") add("--ssh", ssh.program);
+  add("--workspace", flags.launch.fleet.workspace);
+  for (const std::string& setting : flags.environment) add("--env", setting.substr(0, setting.find('=')));
+  if (flags.launch.fleet.copy_partitions) command += " --copy";
+  return command;
+}
+
+Outcome LaunchJob(LaunchFlags flags) {
+  launch::LaunchOptions options = flags.launch;
+  if (!options.fleet.workspace.empty() && !options.fleet.workspace.starts_with('/')) {
+    return Fail(ExitCode::kBadDocument, "--workspace " + options.fleet.workspace + ": expected an absolute path");
+  }
+  if (!IsUtf8(options.fleet.workspace)) {
+    return Fail(ExitCode::kBadDocument, "--workspace: expected a path in UTF-8");
+  }
+  options.run = RunOptionsOf(flags.run);
+  options.run.command = CommandOf(flags);
+  if (flags.plaintext) options.run.settings.push_back("tls.mode=Disabled");
+  auto environment = EnvironmentOf(flags.environment, options.run.environment);
+  if (!environment.ok()) return Fail(ExitCode::kBadDocument, environment.status().message());
+  options.fleet.environment = *std::move(environment);
+  options.connect = ConnectOptionsOf(flags.hosts);
+  options.fleet.lost = std::chrono::seconds(flags.lost_seconds);
+  options.fleet.log_lines = flags.all_lines ? launch::LogLines::kAll : launch::LogLines::kWarnings;
+  terminal::Progress progress(StyleOf(flags.run.out), stderr);
+  return OutcomeOf(launch::Launch(std::move(options), progress), flags.run.out);
+}
+
+}  // namespace
+
+void AddLaunchCommand(CLI::App* app, const std::vector<std::string>& program, Command* chosen) {
+  CLI::App* command = app->add_subcommand("launch", "Run a job on several machines, over ssh");
+  auto flags = std::make_shared<LaunchFlags>();
+  flags->run.run.roles.program = program;
+  Declare(command, flags.get());
+  command->callback([=] { *chosen = [flags] { return LaunchJob(*flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,88 @@
+#include "services/cli/node_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "services/format/partition_files.h"
+
+namespace espalier::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<NodeTypeId> TypeOf(const graph::GraphSchema& schema, const std::string& name) {
+  return (name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name)).While("--type");
+}
+
+// The partition whose directory slice has the original id: slices are [n * p / P, n * (p + 1) / P).
+PartitionId DirectoryOwner(uint64_t original_id, uint64_t num_nodes, uint32_t num_partitions) {
+  uint32_t p = 0;
+  while (num_nodes * (p + 1) / num_partitions <= original_id) ++p;
+  return PartitionId(p);
+}
+
+Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition, format::LoadOptions options,
+                              bool columns) {
+  options.node_columns = columns;
+  return format::LoadPartition(*place.store, place.prefix, place.manifest, partition, options);
+}
+
+Json RowOf(const Tensor& column, LocalNodeId node) {
+  const int64_t width = column.num_elements() / std::max<int64_t>(1, column.num_rows());
+  const int64_t first = static_cast<int64_t>(node.value) * width;
+  const bool floating = column.dtype() == DType::kF32 || column.dtype() == DType::kF64 ||
+                        column.dtype() == DType::kF16 || column.dtype() == DType::kBF16;
+  Json values = Json::array();
+  for (int64_t i = 0; i < width; ++i) {
+    values.push_back(floating ? Json(column.ValueAsDouble(first + i)) : Json(column.ValueAsInt(first + i)));
+  }
+  return column.shape().size() == 1 && width == 1 ? values[0] : values;
+}
+
+std::string AsText(const Json& json, const std::string& indent) {
+  std::string text;
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_object()) {
+      text += indent + key + ":\n" + AsText(value, indent + "  ");
+    } else {
+      text += indent + key + ": " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> ReportNode(const PartitionPlace& place, const NodeQuestion& question) {
+  const graph::PartitionBook& book = place.manifest.book;
+  ASSIGN_OR_RETURN(const NodeTypeId type, TypeOf(book.schema(), question.node_type));
+  const std::string& type_name = book.schema().NodeTypeName(type);
+  if (question.original_id >= book.num_nodes(type)) {
+    return OutOfRange("node " + std::to_string(question.original_id) + " of type " + type_name + ": there are " +
+                      std::to_string(book.num_nodes(type)));
+  }
+  const PartitionId directory = DirectoryOwner(question.original_id, book.num_nodes(type), book.num_partitions());
+  ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, question.load, /*columns=*/false));
+  const graph::DirectorySlice& slice = known.directory[type.value];
+  const auto global =
+      static_cast<uint64_t>(slice.global_ids.ValueAsInt(static_cast<int64_t>(question.original_id - slice.first)));
+  const graph::NodeLocation location = book.Locate(type, GlobalNodeId(global));
+  ASSIGN_OR_RETURN(const graph::Partition owner, Load(place, location.partition, question.load, /*columns=*/true));
+
+  Json json = {{"type", type_name},
+               {"originalId", question.original_id},
+               {"globalId", global},
+               {"partition", location.partition.value},
+               {"localId", location.local.value}};
+  json["inDegrees"] = Json::object();
+  for (const EdgeTypeId edge_type : book.schema().EdgeTypesInto(type)) {
+    const Tensor& indptr = owner.in_edges[edge_type.value].indptr;
+    const auto row = static_cast<int64_t>(location.local.value);
+    json["inDegrees"][book.schema().EdgeType(edge_type).Name()] = indptr.ValueAsInt(row + 1) - indptr.ValueAsInt(row);
+  }
+  json["columns"] = Json::object();
+  for (const auto& [name, column] : owner.nodes[type.value].columns)
+    json["columns"][name] = RowOf(column, location.local);
+  return question.json ? json.dump() + "\n" : AsText(json, "");
+}
+
+}  // namespace espalier::cli

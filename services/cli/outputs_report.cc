@@ -1,0 +1,118 @@
+#include "services/cli/outputs_report.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "services/storage/object_key.h"
+
+namespace espalier::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "F32 [2708, 64]", or what kind of file it is.
+std::string ContentText(const format::OutputFile& file) {
+  if (!file.dtype.has_value()) return file.kind;
+  std::string text = std::string(NameOf(*file.dtype)) + " [";
+  for (size_t i = 0; i < file.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(file.shape[i]);
+  return text + "]";
+}
+
+using Keys = std::set<std::string>;
+
+// "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", as far as the result says so. Adds the keys it has told.
+std::string GraphText(const Json& result, Keys* told) {
+  std::string counts;
+  for (const std::string what : {"node", "edge", "partition", "trainer"}) {
+    const auto count = result.find(what + "s");
+    if (count == result.end() || !count->is_number()) continue;
+    counts += (counts.empty() ? "" : ", ") + count->dump() + " " + what + (*count == 1 ? "" : "s");
+    told->insert(what + "s");
+  }
+  if (counts.empty()) return "";
+  const auto graph = result.find("graph");
+  if (graph == result.end() || !graph->is_string()) return "  " + counts + "\n";
+  told->insert("graph");
+  return "  " + graph->get<std::string>() + ": " + counts + "\n";
+}
+
+// "testAccuracy 0.8125, validationAccuracy 0.79": what was measured. Adds the keys it has told.
+std::string MetricsText(const Json& result, Keys* told) {
+  std::string metrics;
+  for (const auto& [key, value] : result.items()) {
+    const bool is_metric = key.starts_with("test") || key.starts_with("validation");
+    if (!is_metric || !value.is_number()) continue;
+    metrics += (metrics.empty() ? "" : ", ") + key + " " + value.dump();
+    told->insert(key);
+  }
+  return metrics.empty() ? "" : "  " + metrics + "\n";
+}
+
+std::string AsText(const OutputsPlace& place) {
+  const format::OutputsManifest& manifest = place.manifest;
+  const Json result = Json::parse(manifest.result_json);
+  Keys told;
+  std::string text = place.uri + ": outputs of incarnation " + std::to_string(manifest.incarnation) + "\n" +
+                     GraphText(result, &told) + MetricsText(result, &told);
+  for (const format::OutputFile& file : manifest.files) {
+    text += "  " + file.file.key + "  " + terminal::BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
+  }
+  for (const auto& [what, why] : manifest.not_written) text += "  no " + what + ": " + why + "\n";
+  for (const auto& [key, value] : result.items()) {
+    if (told.contains(key)) continue;
+    if (value.is_number() || value.is_string()) text += "  " + key + ": " + value.dump() + "\n";
+  }
+  return text;
+}
+
+std::string AsJson(const OutputsPlace& place) {
+  Json document = Json::parse(format::OutputsManifestToJson(place.manifest));
+  document["uri"] = place.uri;
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string VerdictAsJson(const OutputsPlace& place, const format::OutputsReport& report) {
+  const Json json = {{"uri", place.uri},
+                     {"ok", report.ok()},
+                     {"incarnation", place.manifest.incarnation},
+                     {"files", report.files},
+                     {"bytes", report.bytes},
+                     {"numViolations", report.violations.size()},
+                     {"violations", report.violations}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreOpener& open_store) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, open_store(uri));
+  const Result<std::string> text = location.store->Get(storage::JoinKey(location.prefix, "manifest.json"));
+  if (!text.ok() && text.status().code() == StatusCode::kNotFound) return std::optional<OutputsPlace>();
+  if (!text.ok()) return text.status();
+  if (!format::IsOutputsManifest(*text)) return std::optional<OutputsPlace>();
+  ASSIGN_OR_RETURN(format::OutputsManifest manifest, format::OutputsManifestFromJson(*text).While(uri));
+  return std::optional(OutputsPlace{location, uri, std::move(manifest)});
+}
+
+Outcome InspectOutputs(const OutputsPlace& place, bool json) { return Done(json ? AsJson(place) : AsText(place)); }
+
+Outcome VerifyOutputs(const OutputsPlace& place, const OutputFlags& out) {
+  const Result<format::OutputsReport> report =
+      format::VerifyOutputs(*place.location.store, place.location.prefix, place.manifest);
+  if (!report.ok()) return Fail(report.status());
+  Outcome outcome;
+  if (out.json) {
+    outcome.output = VerdictAsJson(place, *report);
+  } else if (!out.quiet) {
+    outcome.output = place.uri + ": " + (report->ok() ? "every file is as committed" : "NOT as committed") +
+                     "\n  looked at " + std::to_string(report->files) + " files, " +
+                     terminal::BytesText(report->bytes) + "\n";
+  }
+  if (report->ok()) return outcome;
+  outcome.code = ExitCode::kBadInput;
+  outcome.error = std::to_string(report->violations.size()) + " violations";
+  for (const std::string& violation : report->violations) outcome.error += "\n  " + violation;
+  return outcome;
+}
+
+}  // namespace espalier::cli

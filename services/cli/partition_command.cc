@@ -1,0 +1,176 @@
+// espalier partition: a graph -> partitions, with the same pipeline as espalier-partitioner.
+#include <optional>
+
+#include "services/cli/command.h"
+#include "services/cli/source_flags.h"
+#include "services/job/cross_checks.h"
+#include "services/job/enum_names.h"
+#include "services/partitioner/mapping_export.h"
+#include "services/partitioner/partition_attempt.h"
+#include "services/partitioner/partition_pipeline.h"
+#include "services/partitioner/report.h"
+#include "services/partitioner/stop_watcher.h"
+#include "services/partitioner/store_access.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr const char* kPartitionFooter = R"(Examples:
+  espalier partition services/examples/cora --format OGB --count 2 --output partitions
+  espalier partition graph --format NPY --count 8 --algorithm Streaming --balance Edges --output partitions
+  espalier partition graph --format NPY --count 4 --algorithm External --assignment parts --output partitions
+  espalier partition chunks --format DGLChunked --count 4 --output partitions
+
+Partitions go to OUTPUT/<key>/, where the key is a hash of the graph and the options: what is there is not made again.)";
+
+constexpr auto kStopGrace = std::chrono::seconds(10);
+
+struct PartitionFlags {
+  SourceFlags source;
+  std::string output;
+  uint32_t count = 2;
+  std::string algorithm = "METIS";
+  std::string objective = "EdgeCut";
+  std::vector<std::string> balance;
+  std::string assignment;
+  std::string time_column;
+  std::vector<std::string> source_columns;
+  bool again = false;
+  uint64_t seed = 0;
+  std::string mappings_folder;
+  partitioner::PartitionPipelineOptions pipeline;
+  partitioner::CacheFlags cache;
+  OutputFlags out;
+};
+
+void Declare(CLI::App* command, PartitionFlags* flags) {
+  command->footer(kPartitionFooter);
+  command
+      ->add_option("source", flags->source.path,
+                   "Folder of the graph; of triples also one file: path, file: or s3: URI")
+      ->required();
+  AddSourceFlags(command, &flags->source)->required();
+  command->add_option("-o,--output", flags->output, "Where partitionings lie: path, file: or s3: URI")->required();
+  command->add_option("-n,--count", flags->count, "Partitions")->check(CLI::Range(1, 4096))->capture_default_str();
+  command->add_option("--algorithm", flags->algorithm, "METIS, Random, Streaming or External")
+      ->transform(CLI::IsMember({"METIS", "Random", "Streaming", "External"}, CLI::ignore_case))
+      ->capture_default_str();
+  command->add_option("--objective", flags->objective, "METIS: EdgeCut or CommunicationVolume")
+      ->transform(CLI::IsMember({"EdgeCut", "CommunicationVolume"}, CLI::ignore_case))
+      ->capture_default_str();
+  command
+      ->add_option("--balance", flags->balance,
+                   "Besides nodes, by METIS and Streaming: NodeTypes, TrainNodes, Edges (separated by commas)")
+      ->transform(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}, CLI::ignore_case))
+      ->delimiter(',');
+  command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
+  command->add_option("--assignment", flags->assignment,
+                      "External: folder with <node type>.npy or .txt of partition numbers");
+  command->add_option("--time-column", flags->time_column, "Edge column that orders in-edges");
+  command
+      ->add_option("--source-columns", flags->source_columns,
+                   "Node columns that in-edges get a copy of, their source's: original_id (for LABOR), masks")
+      ->delimiter(',');
+  command->add_option("--seed", flags->seed, "Of everything random in the algorithm")->capture_default_str();
+  command->add_flag("--again", flags->again, "Make it even if an identical partitioning is there");
+  command
+      ->add_option("--export-mappings", flags->mappings_folder,
+                   "Also write original -> partition and original -> global ids as .npy files into this folder")
+      ->transform(partitioner::LocalPath());
+  partitioner::AddCacheFlags(command, &flags->cache);
+  AddThreadsFlag(command, &flags->pipeline.threads);
+  AddOutputFlags(command, &flags->out);
+}
+
+template <class E>
+E Parsed(const std::string& name) {
+  E value{};
+  ESPALIER_CHECK(job::ParseName(name, &value)) << name;  // CLI11 has checked it
+  return value;
+}
+
+job::Graph GraphOf(const PartitionFlags& flags) {
+  job::Graph graph;
+  graph.source = {flags.source.path, Parsed<job::GraphFormat>(flags.source.format)};
+  graph.time_column = flags.time_column;
+  graph.partitions.source_columns = flags.source_columns;
+  graph.preprocess.drop_self_loops = flags.source.drop_self_loops;
+  graph.preprocess.add_reverse_edges = flags.source.add_reverse_edges;
+  graph.preprocess.drop_duplicate_edges = flags.source.drop_duplicate_edges;
+  if (flags.source.normalize_features) graph.preprocess.normalize_features = job::RowNormalization::kRow;
+  graph.partitions.count = flags.count;
+  graph.partitions.algorithm = Parsed<job::PartitionAlgorithm>(flags.algorithm);
+  graph.partitions.objective = Parsed<job::PartitionObjective>(flags.objective);
+  for (const std::string& name : flags.balance) {
+    graph.partitions.balance.push_back(Parsed<job::PartitionBalance>(name));
+  }
+  graph.partitions.reuse = flags.again ? job::PartitionReuse::kNever : job::PartitionReuse::kIfPresent;
+  graph.partitions.assignment_uri = flags.assignment;
+  return graph;
+}
+
+Status CheckFlags(const PartitionFlags& flags) {
+  if ((flags.algorithm == "External") != !flags.assignment.empty()) {
+    return InvalidArgument("--algorithm External and --assignment go together");
+  }
+  for (const auto& [field, what] : job::ConflictsWithAlgorithm(GraphOf(flags).partitions)) {
+    return InvalidArgument("--" + field + ": " + what);
+  }
+  return {};
+}
+
+Outcome Partition(PartitionFlags flags) {
+  const Status usage = CheckFlags(flags);
+  if (!usage.ok()) return Fail(ExitCode::kBadDocument, usage.message());
+  partitioner::StopWatcher stop(kStopGrace);
+  Result<format::SourceAccess> access = partitioner::AccessOf(ReadEnvironment(), flags.cache);
+  if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
+  const Result<storage::StoreLocation> output = access->open_store(flags.output);
+  if (!output.ok()) return Fail(ExitCode::kBadDocument, output.status().message());
+  if (const Status answers = partitioner::CheckPlace(*output, "partitions"); !answers.ok()) {
+    return Fail(ExitCodeOfPlace(answers.code()), answers.message());
+  }
+  access->stop_requested = [&] { return stop.requested(); };
+  flags.pipeline.access = *access;
+  flags.pipeline.triples = TripleOptionsOf(flags.source);
+  flags.pipeline.held_out = HeldOutOf(flags.source);
+  flags.pipeline.label_columns = flags.source.labels;
+  flags.pipeline.check_names = [&](const partitioner::GraphNames& names) {
+    return CheckLabels(flags.source, partitioner::ColumnNames(names.node_columns),
+                       partitioner::ColumnNames(names.edge_columns));
+  };
+  flags.pipeline.stop_requested = [&] { return stop.requested(); };
+  terminal::Progress progress(StyleOf(flags.out), stderr);
+  std::optional<terminal::MeteredPhase> shown;
+  flags.pipeline.meter_of = [&](std::string_view phase) {
+    shown.reset();
+    return shown.emplace(progress, std::string(phase)).meter();
+  };
+  const Result<partitioner::PartitionOutcome> outcome =
+      partitioner::PartitionGraph(GraphOf(flags), flags.seed, flags.output, /*progress=*/nullptr, flags.pipeline);
+  shown.reset();
+  if (!outcome.ok()) {
+    return FailAt(flags.source.path, outcome.status(), access->open_store);
+  }
+  if (!flags.mappings_folder.empty()) {
+    progress.Begin("exporting mappings");
+    const Result<storage::StoreLocation> location = access->open_store(outcome->uri);
+    if (!location.ok()) return Fail(location.status());
+    const Status exported = partitioner::ExportMappings(*location->store, location->prefix, outcome->manifest,
+                                                        partitioner::LoadOptionsFor(*access), flags.mappings_folder);
+    if (!exported.ok()) return Fail(exported.While("exporting mappings"));
+  }
+  if (flags.out.json) return Done(partitioner::ReportAsJson(*outcome) + "\n");
+  return Done(flags.out.quiet ? "" : partitioner::ReportAsText(*outcome));
+}
+
+}  // namespace
+
+void AddPartitionCommand(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("partition", "Cut a graph into partitions");
+  auto flags = std::make_shared<PartitionFlags>();
+  Declare(command, flags.get());
+  command->callback([=] { *chosen = [flags] { return Partition(*flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,81 @@
+#include "services/cli/run_flags.h"
+
+#include <filesystem>
+
+#include "services/base/environment.h"
+#include "services/partitioner/store_access.h"
+
+namespace espalier::cli {
+namespace {
+
+std::chrono::milliseconds Milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+}  // namespace
+
+std::string FolderOfThisProgram() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "." : program.parent_path().string();
+}
+
+void AddJobFlags(CLI::App* command, RunFlags* flags) {
+  CLI::Option* const file = command->add_option(
+      "-f,--file", flags->run.job_file, "The DistTraining document, YAML or JSON; of a program --set may say all");
+  if (flags->run.roles.program.empty()) file->required();
+  command->add_option("-o,--output", flags->run.output_folder, "Folder for the result, outputs, partitions and logs")
+      ->transform(partitioner::LocalPath())
+      ->required();
+  command->add_option("--set", flags->run.settings, "path=value: changes a field of the document; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void AddAccessFlag(CLI::App* command, RunFlags* flags) {
+  command
+      ->add_option("--access", flags->run.roles.access,
+                   "mapped: share the servers' files; rpc: never; auto: if possible")
+      ->check(CLI::IsMember({"mapped", "rpc", "auto"}))
+      ->capture_default_str();
+}
+
+void AddResumeFlags(CLI::App* command, RunFlags* flags) {
+  CLI::Option* resume =
+      command->add_flag("--resume", flags->run.resume, "Go on from the newest checkpoint of an interrupted run");
+  command
+      ->add_flag("--restart", flags->run.restart,
+                 "Begin anew: removes an interrupted run's checkpoints and another job's results, if any")
+      ->excludes(resume);
+}
+
+void AddPatienceFlags(CLI::App* command, RunFlags* flags) {
+  command->add_flag("--keep-logs", flags->run.keep_logs, "Keep the logs of an earlier run in the same folder");
+  command->add_option("--ready-seconds", flags->ready_seconds, "How long a process may take to get ready")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  command->add_option("--grace-seconds", flags->grace_seconds, "From asking a process to end to killing it")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  AddOutputFlags(command, &flags->out);
+}
+
+run::RunOptions RunOptionsOf(const RunFlags& flags) {
+  run::RunOptions options = flags.run;
+  options.roles.program_folder = FolderOfThisProgram();
+  options.environment = ReadEnvironment();
+  options.ready_deadline = Milliseconds(flags.ready_seconds);
+  options.stop_grace = Milliseconds(flags.grace_seconds);
+  return options;
+}
+
+Outcome OutcomeOf(const run::RunOutcome& outcome, const OutputFlags& out) {
+  if (outcome.code != ExitCode::kDone) return Fail(outcome.code, outcome.error);
+  if (out.json) return Done(outcome.result_json);
+  if (out.quiet) return Done("");
+  std::string text;
+  for (const std::string& line : outcome.summary) text += line + "\n";
+  return Done(text);
+}
+
+}  // namespace espalier::cli

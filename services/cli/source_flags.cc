@@ -1,0 +1,124 @@
+#include "services/cli/source_flags.h"
+
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/job/enum_names.h"
+#include "services/job/suggestion.h"
+#include "services/partitioner/partition_plan.h"
+
+namespace espalier::cli {
+namespace {
+
+format::SourceFormat FormatOf(const std::string& name) {
+  job::GraphFormat format{};
+  ESPALIER_CHECK(job::ParseName(name, &format)) << name;  // CLI11 has checked it
+  return partitioner::SourceFormatOf(format);
+}
+
+}  // namespace
+
+CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
+  CLI::Option* format =
+      command
+          ->add_option("--format", flags->format,
+                       "OGB (raw CSV or .npz), NPY (folder with graph.yaml), Triples or DGLChunked (folder with "
+                       "metadata.json)")
+          ->transform(CLI::IsMember({"OGB", "NPY", "Triples", "DGLChunked"}, CLI::ignore_case));
+  command->add_flag("--relation-first", flags->relation_first,
+                    "Triples: relation, head, tail instead of head, relation, tail");
+  command->add_flag("--first-appearance", flags->first_appearance,
+                    "Triples: ids by first appearance, not by sorted name");
+  command->add_flag("--drop-self-loops", flags->drop_self_loops, "Leave out edges from a node to itself");
+  command->add_flag("--add-reverse-edges", flags->add_reverse_edges,
+                    "One node type: symmetrise; typed: a reverse relation for each relation");
+  command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
+  command->add_flag("--normalize-features", flags->normalize_features,
+                    "Divide each node's features by their sum: floating columns of two or more dimensions");
+  command
+      ->add_option("--label", flags->labels,
+                   "Columns that hold labels: they may lack values (NaN), as label, labels, y and *-label may, and "
+                   "--normalize-features leaves them as they are, as it does node-label: NAME or NAME,NAME")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option(
+      "--hold-out", flags->held_out.split,
+      "Split of edges whose validation and test edges are left out of the graph (they stay in the split)");
+  command->add_option("--edge-type", flags->held_out.edge_type,
+                      "--hold-out: whose split; by default every edge type's");
+  command->add_option("--reverse-edge-type", flags->held_out.reverse_edge_type,
+                      "--hold-out: edge type with the same edges the other way round, left out with them");
+  return format;
+}
+
+format::TripleOptions TripleOptionsOf(const SourceFlags& flags) {
+  format::TripleOptions options;
+  if (flags.relation_first) options.columns = format::TripleColumns::kRelationHeadTail;
+  if (flags.first_appearance) options.names = format::NameOrder::kFirstAppearance;
+  return options;
+}
+
+std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags) {
+  if (flags.held_out.split.empty()) return std::nullopt;
+  return flags.held_out;
+}
+
+Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
+                                      terminal::Progress& progress, format::SourceNames* names,
+                                      std::vector<std::string>* warnings) {
+  terminal::MeteredPhase phase(progress, "reading " + flags.path);
+  format::SourceReadOptions options;
+  options.meter = phase.meter();
+  options.format = FormatOf(flags.format);
+  ASSIGN_OR_RETURN(format::SourcePlace place, format::FindGraphSource(flags.path, options.format, access));
+  ASSIGN_OR_RETURN(options.path, place.Path());
+  options.threads = threads;
+  options.triples = TripleOptionsOf(flags);
+  options.labels.labels = flags.labels;
+  options.warnings = warnings;
+  return format::ReadSourceGraph(options, names);
+}
+
+Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns,
+                   std::span<const std::set<std::string>> edge_columns) {
+  std::set<std::string> all;
+  for (const auto& of_kind : {node_columns, edge_columns}) {
+    for (const std::set<std::string>& columns : of_kind) all.insert(columns.begin(), columns.end());
+  }
+  for (const std::string& label : flags.labels) {
+    if (all.contains(label)) continue;
+    std::string known;
+    for (const std::string& name : all) known += (known.empty() ? "" : ", ") + name;
+    return InvalidArgument("--label: no node or edge type has a column '" + label + "'" +
+                           job::DidYouMean(label, {all.begin(), all.end()}) + "; there " +
+                           (known.empty() ? "is none" : "are: " + known));
+  }
+  return Status();
+}
+
+bool ChangesEdges(const SourceFlags& flags) {
+  return flags.drop_self_loops || flags.add_reverse_edges || flags.drop_duplicate_edges || HeldOutOf(flags).has_value();
+}
+
+Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
+                                            graph::EdgeChanges* changes) {
+  const auto names_in = [](const auto& sets) {
+    std::vector<std::set<std::string>> names;
+    for (const auto& set : sets) {
+      names.emplace_back();
+      for (const auto& [name, column] : set.columns) names.back().insert(name);
+    }
+    return names;
+  };
+  RETURN_IF_ERROR(CheckLabels(flags, names_in(source.nodes), names_in(source.edges)));
+  graph::PreprocessOptions options;
+  options.drop_self_loops = flags.drop_self_loops;
+  options.add_reverse_edges = flags.add_reverse_edges;
+  options.drop_duplicate_edges = flags.drop_duplicate_edges;
+  options.held_out = HeldOutOf(flags);
+  if (flags.normalize_features) options.normalize_features = graph::FeatureNormalization::kRow;
+  options.label_columns.insert(options.label_columns.end(), flags.labels.begin(), flags.labels.end());
+  return graph::Preprocess(std::move(source), options, threads, changes);
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,25 @@
+#include "services/daemon/certificate_metrics.h"
+
+#include "services/base/file.h"
+#include "services/pki/certificate_details.h"
+
+namespace espalier::daemon {
+namespace {
+
+constexpr size_t kMostCertificateBytes = 1 << 20;
+
+}  // namespace
+
+std::shared_ptr<void> WatchCertificateExpiry(const TlsFlags& flags, telemetry::MetricRegistry& registry) {
+  if (!flags.any()) return nullptr;
+  return registry.BeforeSerialize([path = flags.certificate_file,
+                                   expiry = registry.AddGauge("espalier_tls_certificate_expiry_timestamp_seconds",
+                                                              "When this process's certificate runs out.")]() mutable {
+    const Result<std::string> pem = ReadFile(path, kMostCertificateBytes);
+    if (!pem.ok()) return;
+    const Result<pki::CertificateDetails> details = pki::DetailsOf(*pem);
+    if (details.ok()) expiry.Set(static_cast<double>(details->expires_at.time_since_epoch().count()));
+  });
+}
+
+}  // namespace espalier::daemon

@@ -1,0 +1,71 @@
+#include "services/job/script/fetch_script.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "services/base/sha256.h"
+#include "services/base/uri_scheme.h"
+#include "services/job/script/unpack_archive.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::script {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "s3://bucket/a" and "train.py" of "s3://bucket/a/train.py"; "." of a name alone, and "/" of a file there.
+std::pair<std::string, std::string> FolderAndName(const std::string& uri) {
+  const std::string scheme = uri.starts_with("file:") ? "file:" : "";
+  const std::string path = uri.substr(scheme.size());
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {scheme + ".", path};
+  std::string folder = path.substr(0, slash);
+  if (folder.empty() || folder == "//") folder += "/";
+  return {scheme + folder, path.substr(slash + 1)};
+}
+
+}  // namespace
+
+Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener& open_store) {
+  auto [folder, name] = FolderAndName(CanonicalUri(uri));
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, open_store(folder));
+  ASSIGN_OR_RETURN(const storage::ObjectInfo info, location.store->Head(name));
+  if (info.size_bytes == 0) return FailedPrecondition(uri + " is empty: expected a script");
+  if (info.size_bytes > kMaxScriptBytes) {
+    return FailedPrecondition(uri + " has " + std::to_string(info.size_bytes) +
+                              " bytes: expected a script of at most " + std::to_string(kMaxScriptBytes));
+  }
+  ScriptFile file{.name = std::move(name), .bytes = std::string(info.size_bytes, '\0'), .sha256 = {}};
+  RETURN_IF_ERROR(location.store->ReadRangeOfVersion(file.name, info.etag, {.offset = 0, .length = info.size_bytes},
+                                                     std::as_writable_bytes(std::span(file.bytes))));
+  file.sha256 = Sha256Hex(file.bytes);
+  return file;
+}
+
+Status CheckScriptDigest(const ScriptFile& file, const std::string& shown, const std::string& expected_sha256) {
+  if (expected_sha256.empty() || file.sha256 == expected_sha256) return Status();
+  return FailedPrecondition(shown + " has SHA-256 " + file.sha256 + ", and the job runs " + expected_sha256 +
+                            " alone: put that file back, or start a new job to run another one");
+}
+
+Status PutScript(const ScriptFile& file, const std::string& shown, const std::string& entrypoint,
+                 const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return FromErrno(error.value(), "making the folder " + folder);
+  if (entrypoint.empty()) {
+    const std::string path = folder + "/" + file.name;
+    RETURN_IF_ERROR(telemetry::WriteFileAtomically(path, file.bytes));
+    return chmod(path.c_str(), 0644) == 0 ? Status() : FromErrno(errno, path);
+  }
+  RETURN_IF_ERROR(UnpackArchive(file.bytes, shown, folder));
+  if (fs::is_regular_file(folder + "/" + entrypoint, error)) return Status();
+  return InvalidArgument(shown + ": the archive has no file '" + entrypoint +
+                         "', its entrypoint: expected a path as `tar --list` and `unzip -l` show it");
+}
+
+}  // namespace espalier::script

@@ -1,0 +1,162 @@
+// libarchive reads, with two formats and one filter alone; it writes nothing. Every entry is looked at before anything
+// of it is written, and bytes count as they come out, whatever sizes the archive claims.
+#include "services/job/script/unpack_archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <set>
+
+#include "services/base/descriptor.h"
+#include "services/job/script_checks.h"
+
+namespace espalier::script {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{64} << 10;
+
+struct FreeArchive {
+  void operator()(archive* reader) const { archive_read_free(reader); }
+};
+
+Status WriteAll(int file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FromErrno(errno, "writing " + path);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return Status();
+}
+
+class Unpacker {
+ public:
+  Unpacker(const std::string& shown, const std::string& folder, const ArchiveLimits& limits)
+      : shown_(shown), folder_(folder), limits_(limits), reader_(archive_read_new()) {
+    archive_read_support_format_tar(reader_.get());
+    archive_read_support_format_zip(reader_.get());
+    archive_read_support_filter_gzip(reader_.get());
+  }
+
+  Status Unpack(std::string_view bytes) {
+    if (archive_read_open_memory(reader_.get(), bytes.data(), bytes.size()) != ARCHIVE_OK) return Damaged();
+    for (;;) {
+      archive_entry* entry = nullptr;
+      const int code = archive_read_next_header(reader_.get(), &entry);
+      if (code == ARCHIVE_EOF) break;
+      if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return Damaged();
+      RETURN_IF_ERROR(Take(entry));
+    }
+    if (num_entries_ == 0) return InvalidArgument(shown_ + ": the archive is empty");
+    return Status();
+  }
+
+ private:
+  std::string ErrorText() const {
+    const char* const text = archive_error_string(reader_.get());
+    return text == nullptr ? "unknown error" : text;
+  }
+
+  Status Damaged() const {
+    return InvalidArgument(shown_ + ": the archive is damaged, or neither tar, tar with gzip nor zip: " + ErrorText());
+  }
+
+  Status TooMany() const {
+    return InvalidArgument(shown_ + ": the archive has more than " + std::to_string(limits_.max_entries) +
+                           " entries: pack source files alone");
+  }
+
+  // The path as UTF-8 where the archive says so, else its bytes.
+  Result<std::string> PathOf(archive_entry* entry) const {
+    const char* text = archive_entry_pathname_utf8(entry);
+    if (text == nullptr) text = archive_entry_pathname(entry);
+    if (text == nullptr) return InvalidArgument(shown_ + ": an entry has no name that can be read");
+    return std::string(text);
+  }
+
+  Status Take(archive_entry* entry) {
+    ASSIGN_OR_RETURN(std::string path, PathOf(entry));
+    const std::string named = shown_ + ": entry '" + path + "' ";
+    if (++num_entries_ > limits_.max_entries) return TooMany();
+    const auto type = archive_entry_filetype(entry);
+    const bool is_link = archive_entry_hardlink(entry) != nullptr || archive_entry_symlink(entry) != nullptr;
+    if (is_link || (type != AE_IFREG && type != AE_IFDIR)) {
+      return InvalidArgument(named + "is a link or no file: pack files and folders alone (tar --dereference)");
+    }
+    if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(named + "is encrypted");
+    while (path.starts_with("./")) path.erase(0, 2);  // as of `tar -C folder .`
+    if (type == AE_IFDIR) {
+      while (path.ends_with('/')) path.pop_back();
+      if (path.empty() || path == ".") return Status();
+    }
+    if (!job::IsPathWithin(path)) return InvalidArgument(named + "leads outside the archive's folder");
+    if (type == AE_IFDIR) return MakeFolder(path);
+    if (!files_.insert(path).second) return InvalidArgument(named + "is there twice");
+    if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
+      RETURN_IF_ERROR(MakeFolder(path.substr(0, slash)));
+    }
+    return WriteFile(path, named, (archive_entry_perm(entry) & S_IXUSR) != 0);
+  }
+
+  // Also makes the folders around it. Every user can enter them.
+  Status MakeFolder(const std::string& path) {
+    for (size_t end = 0; end < path.size(); ++end) {
+      end = std::min(path.find('/', end), path.size());
+      const std::string part = folder_ + "/" + path.substr(0, end);
+      const bool is_new = mkdir(part.c_str(), 0755) == 0;
+      if (!is_new && errno != EEXIST) return FromErrno(errno, "making the folder " + part);
+      if (is_new && ++num_folders_ > limits_.max_entries) return TooMany();
+      struct stat found {};
+      if (lstat(part.c_str(), &found) != 0) return FromErrno(errno, part);
+      if (!S_ISDIR(found.st_mode)) return InvalidArgument(shown_ + ": entry '" + path + "' is a file and a folder");
+      if (chmod(part.c_str(), 0755) != 0) return FromErrno(errno, part);
+    }
+    return Status();
+  }
+
+  Status WriteFile(const std::string& path, const std::string& named, bool is_executable) {
+    const std::string target = folder_ + "/" + path;
+    Descriptor file(open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file.is_open() && errno == EISDIR) return InvalidArgument(named + "is a file and a folder");
+    if (!file.is_open()) return FromErrno(errno, "writing " + target);
+    for (;;) {
+      const la_ssize_t got = archive_read_data(reader_.get(), chunk_.data(), chunk_.size());
+      if (got < 0) return InvalidArgument(named + "is damaged: " + ErrorText());
+      if (got == 0) break;
+      num_bytes_ += static_cast<uint64_t>(got);
+      if (num_bytes_ > limits_.max_bytes) {
+        return InvalidArgument(shown_ + ": the archive's files have more than " + std::to_string(limits_.max_bytes) +
+                               " bytes: data and requirements belong elsewhere");
+      }
+      RETURN_IF_ERROR(WriteAll(file.get(), {chunk_.data(), static_cast<size_t>(got)}, target));
+    }
+    if (fchmod(file.get(), is_executable ? 0755 : 0644) != 0) return FromErrno(errno, target);
+    return close(file.Release()) == 0 ? Status() : FromErrno(errno, "writing " + target);
+  }
+
+  const std::string& shown_;   // outlives this
+  const std::string& folder_;  // outlives this
+  const ArchiveLimits limits_;
+  std::unique_ptr<archive, FreeArchive> reader_;
+  std::array<char, kChunkBytes> chunk_;
+  std::set<std::string> files_;
+  size_t num_entries_ = 0;
+  size_t num_folders_ = 0;  // made, also those that only paths of files name
+  uint64_t num_bytes_ = 0;
+};
+
+}  // namespace
+
+Status UnpackArchive(std::string_view archive, const std::string& shown, const std::string& folder,
+                     const ArchiveLimits& limits) {
+  return std::make_unique<Unpacker>(shown, folder, limits)->Unpack(archive);
+}
+
+}  // namespace espalier::script

@@ -1,0 +1,94 @@
+#include "services/job/start_files/start_files.h"
+
+#include <string>
+#include <vector>
+
+#include "services/format/checkpoint_catalog.h"
+#include "services/format/model_kind.h"
+#include "services/format/safetensors.h"
+#include "services/storage/file_uri.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::start_files {
+namespace {
+
+using storage::StoreLocation;
+
+// A status that says of which step it is: places are wrong in the document, contents in the input.
+struct Checked {
+  Status place;
+  Status content = {};
+};
+
+Status CheckModelKind(const job::Training& training, storage::ObjectStore& store, const std::string& key) {
+  ASSIGN_OR_RETURN(const format::FileKind kind, format::DetectFileKind(store, key));
+  if (training.model.type == job::ModelType::kTorchScript) return format::CheckIsTorchScript(kind);
+  RETURN_IF_ERROR(format::CheckIsModelFile(kind));
+  ASSIGN_OR_RETURN(const auto metadata, format::ReadSafetensorsMetadata(store, key));
+  return format::CheckIsModelFile(metadata);
+}
+
+Checked CheckModel(const job::DistTraining& job, const storage::StoreOpener& open_store) {
+  const std::string& uri = job.training.model.uri;
+  const size_t slash = uri.rfind('/');
+  if (slash == std::string::npos || slash + 1 == uri.size()) return {};  // which trainers refuse
+  const Result<StoreLocation> folder = open_store(uri.substr(0, slash + 1));
+  if (!folder.ok()) return {folder.status()};
+  const std::string key = storage::JoinKey(folder->prefix, uri.substr(slash + 1));
+  if (const Status found = folder->store->Head(key).status(); !found.ok()) return {found};
+  const Status kind = CheckModelKind(job.training, *folder->store, key);
+  return {Status(), kind.ok() ? kind : Status(kind.code(), uri + " " + kind.message())};
+}
+
+Checked CheckCheckpoint(const job::DistTraining& job, const storage::StoreOpener& open_store) {
+  const Result<StoreLocation> place = open_store(job.checkpoint.resume_from);
+  if (!place.ok()) return {place.status()};
+  const Status found = format::ReadNamedCheckpoint(*place->store, place->prefix).status();
+  // Of several checkpoints trainers take the newest that loads.
+  return {found.code() == StatusCode::kInvalidArgument ? Status() : found};
+}
+
+Checked CheckNodes(const job::DistTraining& job, const storage::StoreOpener& open_store) {
+  const Result<StoreLocation> folder = open_store(job.output_nodes_uri);
+  if (!folder.ok()) return {folder.status()};
+  const Result<std::vector<storage::ObjectInfo>> files = folder->store->List(storage::FolderPrefix(folder->prefix));
+  if (!files.ok()) return {files.status()};
+  return {files->empty() ? NotFound("there is no folder " + job.output_nodes_uri + ", or no file in it") : Status()};
+}
+
+// Whether trainers would end with the same error of a place, whenever they come to it.
+bool IsFinal(StatusCode code, const SharedWithTrainers& shared) {
+  if (code == StatusCode::kNotFound || code == StatusCode::kUnimplemented) return true;
+  return shared.credentials && (code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+
+std::optional<StartFileError> FindStartFileError(const job::DistTraining& job, const SharedWithTrainers& shared,
+                                                 const storage::StoreOpener& open_store) {
+  struct Start {
+    const char* field;
+    const std::string& uri;
+    Checked (*check)(const job::DistTraining& job, const storage::StoreOpener& open_store);
+  };
+  const bool only_infers = job.training.epochs == 0 && !job.training.model.uri.empty();
+  const std::string none;
+  const Start starts[] = {
+      {"spec.training.model.uri", job.training.model.uri, CheckModel},
+      {"spec.checkpoint.resumeFrom", only_infers ? none : job.checkpoint.resume_from, CheckCheckpoint},
+      {"spec.output.nodesUri", job.output_nodes_uri, CheckNodes}};
+  for (const auto& [field, uri, check] : starts) {
+    if (uri.empty() || (storage::IsLocalUri(uri) && !shared.local_files)) continue;
+    const auto [place, content] = check(job, open_store);
+    if (IsFinal(place.code(), shared)) {
+      const bool is_missing = place.code() == StatusCode::kNotFound;
+      return StartFileError{is_missing ? ExitCode::kBadInput : ExitCodeOfPlace(place.code()), place.While(field)};
+    }
+    if (content.code() == StatusCode::kInvalidArgument || content.code() == StatusCode::kDataLoss) {
+      return StartFileError{ExitCode::kBadInput, content.While(field)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace espalier::start_files

@@ -1,0 +1,95 @@
+#include "services/job/start_files/start_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <span>
+
+#include "services/format/safetensors.h"
+#include "services/storage/memory_store.h"
+
+namespace espalier::start_files {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class StartFilesTest : public ::testing::Test {
+ protected:
+  std::optional<StartFileError> Find(const SharedWithTrainers& shared = {true, true}) const {
+    return FindStartFileError(job_, shared, [this](const std::string& uri) -> Result<storage::StoreLocation> {
+      if (uri.starts_with("s3://closed")) return FailedPrecondition("there are no credentials");
+      return storage::StoreLocation{store_, ""};
+    });
+  }
+  void Put(const std::string& key, const std::string& bytes) {
+    ASSERT_TRUE(store_->PutIfAbsent(key, std::as_bytes(std::span(bytes))).ok());
+  }
+  // A file as a run leaves it in model/.
+  std::string ModelFile(const std::string& format = "espalier-model-1") const {
+    storage::MemoryStore scratch;
+    auto writer = scratch.Put("m");
+    const format::Safetensors content{.tensors = {{"w", Tensor::FromVector(std::vector<float>(100, 1))}},
+                                      .metadata = {{"format", format}}};
+    EXPECT_TRUE(format::WriteSafetensors(content, **writer).ok() && (*writer)->Commit().ok());
+    return *scratch.Get("m");
+  }
+  // The message for a model file with those bytes; "" where it is accepted.
+  std::string WordsFor(const std::string& bytes) {
+    const std::string name = "m" + std::to_string(++num_models_);
+    Put(name, bytes);
+    job_.training.model.uri = "s3://bucket/" + name;
+    const auto error = Find();
+    if (!error.has_value()) return "";
+    EXPECT_EQ(error->exit_code, ExitCode::kBadInput);
+    EXPECT_THAT(error->status.message(), HasSubstr("spec.training.model.uri: s3://bucket/" + name + " "));
+    return error->status.message();
+  }
+
+  std::shared_ptr<storage::MemoryStore> store_ = std::make_shared<storage::MemoryStore>();
+  job::DistTraining job_;
+  int num_models_ = 0;
+};
+
+const std::string kZip("PK\x03\x04", 4), kZipEnd("PK\x05\x06", 4);
+const std::string kScript = kZip + "m/data.pkl m/code/__torch__.py m/constants.pkl" + kZipEnd;
+
+TEST_F(StartFilesTest, AModuleIsATorchScriptArchive) {
+  job_.training.model.type = job::ModelType::kTorchScript;
+  EXPECT_EQ(WordsFor(kScript), "");
+  EXPECT_THAT(WordsFor(kZip + "archive/data.pkl" + kZipEnd),
+              AllOf(HasSubstr("is a file of torch.save"), HasSubstr("torch.jit.script(module).save(PATH)")));
+  EXPECT_THAT(WordsFor("\x93NUMPY\x01 and more"), HasSubstr("is a .npy array: expected a TorchScript archive"));
+  EXPECT_THAT(WordsFor(kScript.substr(0, 40)), HasSubstr("is the beginning of a zip archive"));
+  EXPECT_THAT(WordsFor(""), HasSubstr("is no TorchScript archive"));
+  EXPECT_THAT(WordsFor(ModelFile()), HasSubstr("is a safetensors file: weights without a program"));
+}
+
+TEST_F(StartFilesTest, AModelOfEspaliersIsAWholeFileOfARun) {
+  EXPECT_EQ(WordsFor(ModelFile()), "");
+  EXPECT_THAT(WordsFor(ModelFile("pt")), HasSubstr("is no model file of ours"));
+  EXPECT_THAT(WordsFor(ModelFile().substr(0, ModelFile().size() - 1)),
+              HasSubstr("the header describes 400 bytes of data, the file has 399"));
+  EXPECT_THAT(WordsFor(ModelFile().substr(0, 20)), HasSubstr("the header promises"));
+  EXPECT_THAT(WordsFor(kScript), HasSubstr("spec.training.model.type: TorchScript reads it"));
+}
+
+TEST_F(StartFilesTest, WhatIsMissingIsBadInputAndAPlaceWithoutAStoreABadDocument) {
+  job_.checkpoint.resume_from = "s3://bucket/checkpoints";
+  auto error = Find();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->exit_code, ExitCode::kBadInput);
+  EXPECT_THAT(error->status.message(), HasSubstr("spec.checkpoint.resumeFrom: no checkpoints in"));
+  job_.checkpoint.resume_from = "s3://closed/checkpoints";
+  error = Find();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->exit_code, ExitCode::kBadDocument);
+  EXPECT_FALSE(Find({.local_files = true, .credentials = false}).has_value()) << "trainers may have credentials";
+  job_.checkpoint.resume_from.clear();
+  job_.output_nodes_uri = "/srv/chosen";
+  EXPECT_TRUE(Find().has_value());
+  EXPECT_FALSE(Find({.local_files = false, .credentials = true}).has_value());
+}
+
+}  // namespace
+}  // namespace espalier::start_files

@@ -1,0 +1,50 @@
+// What elements of a column are, for checks of a source's values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "services/base/tensor.h"
+
+namespace espalier::partitioner {
+
+// Calls `use` with a function that returns element i as a double. 64-bit integers are rounded: signs and the order of
+// magnitude stay what they are.
+template <class Use>
+auto WithElements(const Tensor& tensor, const Use& use) {
+  const auto typed = [&]<class T>(T) {
+    const std::span<const T> values = tensor.values<T>();
+    return use([values](int64_t i) { return static_cast<double>(values[static_cast<size_t>(i)]); });
+  };
+  switch (tensor.dtype()) {
+    case DType::kU8: return typed(uint8_t{});
+    case DType::kI8: return typed(int8_t{});
+    case DType::kI16: return typed(int16_t{});
+    case DType::kI32: return typed(int32_t{});
+    case DType::kI64: return typed(int64_t{});
+    case DType::kU16: return typed(uint16_t{});
+    case DType::kU32: return typed(uint32_t{});
+    case DType::kU64: return typed(uint64_t{});
+    case DType::kF32: return typed(float{});
+    case DType::kF64: return typed(double{});
+    // Bytes of a BOOL column are not checked yet, and halves have no type of their own.
+    case DType::kBool:
+    case DType::kF16:
+    case DType::kBF16: break;
+  }
+  return use([&tensor](int64_t i) { return tensor.ValueAsDouble(i); });
+}
+
+// Exact for integers; of floating point as few digits as read back as the same number.
+std::string ElementText(const Tensor& column, int64_t element);
+
+// The first element that cannot weigh an edge: negative, NaN or infinite.
+std::optional<int64_t> FindBadWeight(const Tensor& column, int threads);
+// The first finite element of an F64 column that is infinite as F32; none of other columns.
+std::optional<int64_t> FindBadFeature(const Tensor& column, int threads);
+// The first element of a U64 column that is 2^63 or more; none of other columns.
+std::optional<int64_t> FindBadTime(const Tensor& column, int threads);
+bool HasPositive(const Tensor& column, int threads);
+
+}  // namespace espalier::partitioner

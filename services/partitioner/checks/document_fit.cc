@@ -1,0 +1,234 @@
+// How it works: the document's fields are visited in their order, and each is compared with the header of the column or
+// the sizes of the split that it names. Weights are needed only on edge types that some layer draws, so the layers are
+// walked from the seeds backwards as samplers walk them.
+#include "services/partitioner/checks/document_fit.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/job/sampling/edge_plan.h"
+#include "services/job/sampling/link_plan.h"
+
+namespace espalier::partitioner {
+namespace {
+
+bool IsInteger(DType dtype) { return !IsFloating(dtype) && dtype != DType::kBool; }
+
+std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
+
+// The task's node or edge type. CheckDocument has found it.
+template <class Id>
+Id Known(const Result<Id>& type) {
+  ESPALIER_CHECK(type.ok()) << type.status().ToString();
+  return *type;
+}
+
+NodeTypeId NodeTypeNamed(const std::string& name, const graph::GraphSchema& schema) {
+  return Known(name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name));
+}
+
+class FitCheck {
+ public:
+  explicit FitCheck(const GraphNames& graph) : graph_(graph) {}
+
+  void CheckTimeColumn(const std::string& name, bool has_seed_times) {
+    if (name.empty()) return;
+    for (uint16_t type = 0; type < graph_.edge_columns.size(); ++type) {
+      const ColumnHeader* const header = EdgeColumn(EdgeTypeId(type), name);
+      if (header == nullptr) continue;
+      if (header->width() != 1 || header->dtype == DType::kBool) {
+        Add("spec.graph.timeColumn", ColumnOf(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
+      } else if (has_seed_times && !IsInteger(header->dtype)) {
+        Add("spec.graph.timeColumn",
+            ColumnOf(EdgeTypeId(type), name, *header) + ": spec.training.sampling.seedTime needs integers");
+      }
+    }
+  }
+
+  void CheckTraining(const job::Training& training) {
+    const bool only_infers = OnlyInfers(training);
+    if (!only_infers && training.task.type != job::TaskType::kLinkPrediction) CheckLabel(training.task);
+    if (!only_infers) CheckSplit(training);
+    CheckInputs(training.inputs);
+    CheckWeights(training);
+    CheckSeedTimes(training);
+  }
+
+  std::vector<FieldError> Take() { return std::move(errors_); }
+
+ private:
+  void Add(std::string path, std::string message) { errors_.push_back({std::move(path), std::move(message)}); }
+
+  const ColumnHeader* NodeColumn(NodeTypeId type, const std::string& name) const {
+    const auto found = graph_.node_columns[type.value].find(name);
+    return found == graph_.node_columns[type.value].end() ? nullptr : &found->second;
+  }
+  const ColumnHeader* EdgeColumn(EdgeTypeId type, const std::string& name) const {
+    const auto found = graph_.edge_columns[type.value].find(name);
+    return found == graph_.edge_columns[type.value].end() ? nullptr : &found->second;
+  }
+
+  std::string NameOf(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
+  std::string NameOf(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
+
+  // "column 'w' of edge type 'a:r:b' is F16"
+  template <class Id>
+  std::string ColumnOf(Id type, const std::string& name, const ColumnHeader& header) const {
+    return "column '" + name + "' of " + NameOf(type) + " is " + header.ToString();
+  }
+
+  template <class Id>
+  void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& row) {
+    if (header == nullptr) return;  // original ids
+    const bool is_classification =
+        task.type == job::TaskType::kNodeClassification || task.type == job::TaskType::kEdgeClassification;
+    const std::string path = "spec.training.task.label";
+    if (header->width() == 0) {
+      Add(path, ColumnOf(type, task.label, *header) + ": expected at least one value for each " + row);
+    } else if (is_classification && !task.multi_label && header->width() != 1) {
+      Add(path, ColumnOf(type, task.label, *header) + ": expected one class for each " + row +
+                    ", or spec.training.task.multiLabel: true");
+    }
+  }
+
+  void CheckLabel(const job::Task& task) {
+    if (job::LabelsEdges(task.type)) {
+      const EdgeTypeId type = Known(job::LabelledEdgeTypeOf(task, graph_.schema));
+      CheckLabelHeader(task, type, EdgeColumn(type, task.label), "edge");
+    } else {
+      const NodeTypeId type = NodeTypeNamed(task.node_type, graph_.schema);
+      CheckLabelHeader(task, type, NodeColumn(type, task.label), "node");
+    }
+  }
+
+  // Of all edge types of the task together.
+  PartSizes SizesOf(const job::Task& task) const {
+    if (!job::IsOfEdges(task.type)) {
+      return graph_.node_splits[NodeTypeNamed(task.node_type, graph_.schema).value].at(task.split);
+    }
+    std::vector<EdgeTypeId> types(1);
+    if (job::LabelsEdges(task.type)) {
+      types.front() = Known(job::LabelledEdgeTypeOf(task, graph_.schema));
+    } else {
+      types = *job::EdgeTypesOf(task, graph_.schema);
+    }
+    PartSizes sum;
+    for (const EdgeTypeId type : types) {
+      const PartSizes& sizes = graph_.edge_splits[type.value].at(task.split);
+      sum = {sum.train + sizes.train, sum.validation + sizes.validation, sum.test + sizes.test};
+    }
+    return sum;
+  }
+
+  void CheckSplit(const job::Training& training) {
+    const job::Task& task = training.task;
+    const PartSizes sizes = SizesOf(task);
+    const std::string rows = job::IsOfEdges(task.type) ? "edges" : "nodes";
+    if (sizes.train == 0) {
+      Add("spec.training.task.split", "split '" + task.split + "' has no training " + rows);
+    }
+    if (training.evaluation.patience > 0 && sizes.validation == 0) {
+      Add("spec.training.evaluation.earlyStopping.patience",
+          "early stopping compares the validation metric, and split '" + task.split + "' has no validation " + rows +
+              ": add some, or leave earlyStopping out");
+    }
+  }
+
+  void CheckInputs(const std::vector<job::Input>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const NodeTypeId type = NodeTypeNamed(inputs[i].node_type, graph_.schema);
+      if (graph_.num_nodes[type.value] == 0) continue;
+      for (size_t f = 0; f < inputs[i].features.size(); ++f) {
+        const ColumnHeader* const header = NodeColumn(type, inputs[i].features[f]);
+        if (header == nullptr) continue;
+        const std::string path = Item(Item("spec.training.inputs", i) + ".features", f);
+        if (header->width() == 0) {
+          Add(path, ColumnOf(type, inputs[i].features[f], *header) + ": expected at least one value for each node");
+        }
+      }
+    }
+  }
+
+  void CheckWeights(const job::Training& training) {
+    const std::string& name = training.sampling.draw.weight_column;
+    if (name.empty()) return;
+    const std::string path = "spec.training.sampling.weight";
+    const std::vector<bool> is_drawn =
+        DrawnEdgeTypes(training.sampling, graph_.schema, SeedTypes(training.task, graph_.schema));
+    for (uint16_t type = 0; type < is_drawn.size(); ++type) {
+      if (!is_drawn[type]) continue;
+      const ColumnHeader* const header = EdgeColumn(EdgeTypeId(type), name);
+      if (header == nullptr) {
+        if (graph_.num_edges[type] == 0) continue;  // nothing is drawn
+        Add(path, NameOf(EdgeTypeId(type)) + " has no column '" + name +
+                      "', and spec.training.sampling.layers draws its edges: add the column, or give the edge type "
+                      "the fanout 0");
+      } else if (header->width() != 1) {
+        Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
+      } else if (header->dtype == DType::kF16 || header->dtype == DType::kBF16) {
+        Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected F32, F64 or an integer type");
+      }
+    }
+  }
+
+  void CheckSeedTimes(const job::Training& training) {
+    const std::string& name = training.sampling.seed_time;
+    if (name.empty() || job::IsOfEdges(training.task.type)) return;
+    const NodeTypeId type = NodeTypeNamed(training.task.node_type, graph_.schema);
+    const ColumnHeader* const header = NodeColumn(type, name);
+    if (header == nullptr || (header->width() == 1 && IsInteger(header->dtype))) return;
+    Add("spec.training.sampling.seedTime",
+        ColumnOf(type, name, *header) + ": expected times, one integer for each node");
+  }
+
+  const GraphNames& graph_;  // outlives this
+  std::vector<FieldError> errors_;
+};
+
+}  // namespace
+
+std::vector<NodeTypeId> SeedTypes(const job::Task& task, const graph::GraphSchema& schema) {
+  if (!job::IsOfEdges(task.type)) return {NodeTypeNamed(task.node_type, schema)};
+  std::vector<EdgeTypeId> types(1);
+  if (job::LabelsEdges(task.type)) {
+    types.front() = Known(job::LabelledEdgeTypeOf(task, schema));
+  } else {
+    types = *job::EdgeTypesOf(task, schema);
+  }
+  std::set<NodeTypeId> ends;
+  for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
+  return {ends.begin(), ends.end()};
+}
+
+std::vector<bool> DrawnEdgeTypes(const job::Sampling& sampling, const graph::GraphSchema& schema,
+                                 const std::vector<NodeTypeId>& seed_types) {
+  std::vector<bool> is_drawn(schema.num_edge_types(), false);
+  std::set<NodeTypeId> reached(seed_types.begin(), seed_types.end());
+  // The last layer draws the seeds' neighbours.
+  for (auto layer = sampling.layers.rbegin(); layer != sampling.layers.rend(); ++layer) {
+    std::vector<int32_t> fanouts(schema.num_edge_types(), layer->fanout.value_or(0));
+    for (const job::EdgeTypeFanout& named : layer->edge_types) {
+      fanouts[Known(schema.FindEdgeType(named.type)).value] = named.fanout;
+    }
+    std::set<NodeTypeId> next = reached;
+    for (uint16_t type = 0; type < fanouts.size(); ++type) {
+      if (fanouts[type] == 0 || !reached.contains(schema.DestinationOf(EdgeTypeId(type)))) continue;
+      is_drawn[type] = true;
+      next.insert(schema.SourceOf(EdgeTypeId(type)));
+    }
+    reached = std::move(next);
+  }
+  return is_drawn;
+}
+
+std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {
+  FitCheck check(graph);
+  const bool by_espalier = IsTrainedByEspalier(job, trained_by);
+  check.CheckTimeColumn(job.graph.time_column, by_espalier && !job.training.sampling.seed_time.empty());
+  if (by_espalier) check.CheckTraining(job.training);
+  return check.Take();
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,240 @@
+#include "services/partitioner/checks/document_names.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/graph/out_degree_column.h"
+#include "services/graph/partition.h"
+#include "services/job/sampling/edge_plan.h"
+#include "services/job/sampling/link_plan.h"
+#include "services/job/suggestion.h"
+#include "services/partitioner/checks/document_fit.h"
+
+namespace espalier::partitioner {
+namespace {
+
+using Names = std::set<std::string>;
+
+template <class Value>
+Names KeysOf(const std::map<std::string, Value>& values) {
+  Names keys;
+  for (const auto& [name, value] : values) keys.insert(name);
+  return keys;
+}
+
+std::vector<std::string> ListOf(const Names& names) { return {names.begin(), names.end()}; }
+
+// Those of the user's own: every graph has out-degrees.
+std::string TextOf(const Names& names) {
+  std::vector<std::string> own;
+  for (const std::string& name : names) {
+    if (!name.starts_with(graph::kOutDegreePrefix)) own.push_back(name);
+  }
+  return graph::JoinNames(own);
+}
+
+// "node type 'paper' has no column 'lable' (did you mean 'label'?); it has: feat, label"
+std::string Lacks(const std::string& owner, const std::string& what, const std::string& name, const Names& names) {
+  return owner + " has no " + what + " '" + name + "'" + job::DidYouMean(name, ListOf(names)) +
+         "; it has: " + TextOf(names);
+}
+
+// "no edge type has a column 'when'; there are: since, until"
+std::string NoneHas(const std::string& kind, const std::string& name, const Names& names) {
+  return "no " + kind + " has a column '" + name + "'" + job::DidYouMean(name, ListOf(names)) +
+         "; there are: " + TextOf(names);
+}
+
+Names All(const std::vector<std::map<std::string, ColumnHeader>>& by_type) {
+  Names all;
+  for (Names& names : ColumnNames(by_type)) all.merge(names);
+  return all;
+}
+
+class NameSearch {
+ public:
+  explicit NameSearch(const GraphNames& graph) : graph_(graph) {}
+
+  void LookAtGraph(const job::Graph& graph) {
+    const Names node_columns = All(graph_.node_columns);
+    Names edge_columns = All(graph_.edge_columns);
+    // Copies are made when the graph is cut, by a time that edges have of themselves.
+    for (const std::string& name : graph.partitions.source_columns) edge_columns.erase(graph::SourceColumnName(name));
+    if (!graph.time_column.empty() && !edge_columns.contains(graph.time_column)) {
+      Add("spec.graph.timeColumn", NoneHas("edge type", graph.time_column, edge_columns));
+    }
+    const std::vector<std::string>& copied = graph.partitions.source_columns;
+    for (size_t i = 0; i < copied.size(); ++i) {
+      if (copied[i] == graph::kOriginalIdColumn || node_columns.contains(copied[i])) continue;
+      Add(Item("spec.graph.partitions.sourceColumns", i), NoneHas("node type", copied[i], node_columns));
+    }
+  }
+
+  void LookAtTraining(const job::Training& training) {
+    const bool only_infers = OnlyInfers(training);
+    std::optional<NodeTypeId> seed_type;
+    if (!job::IsOfEdges(training.task.type)) {
+      seed_type = NodeType(training.task.node_type, "spec.training.task.nodeType");
+      if (seed_type && !only_infers) LookAtNodeTask(training.task, *seed_type);
+    } else if (job::LabelsEdges(training.task.type)) {
+      LookAtLabelledEdges(training.task, only_infers);
+    } else {
+      LookAtLinks(training.task, only_infers);
+    }
+    LookAtInputs(training.inputs);
+    LookAtSampling(training.sampling, seed_type);
+  }
+
+  std::vector<FieldError> Take() { return std::move(unknown_); }
+
+ private:
+  static std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
+  void Add(std::string path, std::string message) { unknown_.push_back({std::move(path), std::move(message)}); }
+
+  // What trainers would say once the graph is cut: "spec.training.task.edgeTypes: edge type 'a:r:b' is named twice".
+  void AddRefusal(const Status& refusal) {
+    if (refusal.ok()) return;
+    const std::string& text = refusal.message();
+    const size_t end_of_path = text.find(": ");
+    ESPALIER_CHECK(end_of_path != std::string::npos) << "a refusal that names no field: " << text;
+    Add(text.substr(0, end_of_path), text.substr(end_of_path + 2));
+  }
+
+  std::string NameOf(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
+  std::string NameOf(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
+
+  template <class Id>
+  std::optional<Id> Found(const Result<Id>& type, const std::string& path) {
+    if (type.ok()) return *type;
+    Add(path, type.status().message());
+    return std::nullopt;
+  }
+
+  std::optional<NodeTypeId> NodeType(const std::string& name, const std::string& path) {
+    return Found(name.empty() ? graph_.schema.OnlyNodeType() : graph_.schema.FindNodeType(name), path);
+  }
+  std::optional<EdgeTypeId> EdgeType(const std::string& name, const std::string& path) {
+    return Found(name.empty() ? graph_.schema.OnlyEdgeType() : graph_.schema.FindEdgeType(name), path);
+  }
+
+  void LookAtNodeTask(const job::Task& task, NodeTypeId type) {
+    ExpectColumn(type, task.label, "spec.training.task.label");
+    const Names splits = KeysOf(graph_.node_splits[type.value]);
+    if (!splits.contains(task.split)) {
+      Add("spec.training.task.split", Lacks(NameOf(type), "split", task.split, splits));
+    }
+  }
+
+  void ExpectSplit(EdgeTypeId type, const job::Task& task) {
+    const Names splits = KeysOf(graph_.edge_splits[type.value]);
+    if (splits.contains(task.split)) return;
+    Add("spec.training.task.split", Lacks(NameOf(type), "split", task.split, splits));
+  }
+
+  void LookAtLabelledEdges(const job::Task& task, bool only_infers) {
+    const size_t unknown_before = unknown_.size();
+    const std::optional<EdgeTypeId> type = EdgeType(task.edge_type, "spec.training.task.edgeType");
+    if (type && !only_infers) {
+      const Names columns = KeysOf(graph_.edge_columns[type->value]);
+      if (!columns.contains(task.label)) {
+        Add("spec.training.task.label", Lacks(NameOf(*type), "column", task.label, columns));
+      }
+      ExpectSplit(*type, task);
+    }
+    if (task.exclude == job::ExcludeEdges::kReverseEdges) LookAtReverse(task);
+    if (unknown_.size() == unknown_before) AddRefusal(job::EdgePlanOf(task, graph_.schema).status());
+  }
+
+  void LookAtReverse(const job::Task& task) {
+    if (!task.reverse_edge_type.empty()) EdgeType(task.reverse_edge_type, "spec.training.task.reverseEdgeType");
+  }
+
+  void LookAtLinks(const job::Task& task, bool only_infers) {
+    const size_t unknown_before = unknown_.size();
+    std::vector<EdgeTypeId> types;
+    if (!task.edge_type.empty()) {
+      if (const auto type = EdgeType(task.edge_type, "spec.training.task.edgeType")) types.push_back(*type);
+    } else if (!task.edge_types.empty()) {
+      for (size_t i = 0; i < task.edge_types.size(); ++i) {
+        const auto type = EdgeType(task.edge_types[i], Item("spec.training.task.edgeTypes", i));
+        if (type) types.push_back(*type);
+      }
+    } else {
+      for (uint16_t type = 0; type < graph_.schema.num_edge_types(); ++type) types.emplace_back(type);
+    }
+    LookAtReverse(task);
+    if (unknown_.size() == unknown_before) AddRefusal(job::LinkPlanOf(task, graph_.schema).status());
+    if (only_infers) return;
+    const auto lacks_it = [&](EdgeTypeId type) { return !graph_.edge_splits[type.value].contains(task.split); };
+    // One of hundreds of relations says it for all of them.
+    const auto first = std::find_if(types.begin(), types.end(), lacks_it);
+    if (first != types.end()) ExpectSplit(*first, task);
+  }
+
+  void ExpectColumn(NodeTypeId type, const std::string& name, const std::string& path) {
+    const Names columns = KeysOf(graph_.node_columns[type.value]);
+    if (name == graph::kOriginalIdColumn || columns.contains(name)) return;
+    Add(path, Lacks(NameOf(type), "column", name, columns));
+  }
+
+  void LookAtInputs(const std::vector<job::Input>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string path = Item("spec.training.inputs", i);
+      const std::optional<NodeTypeId> type = NodeType(inputs[i].node_type, path + ".nodeType");
+      if (!type || graph_.num_nodes[type->value] == 0) continue;  // a type without nodes needs no columns
+      for (size_t f = 0; f < inputs[i].features.size(); ++f) {
+        ExpectColumn(*type, inputs[i].features[f], Item(path + ".features", f));
+      }
+    }
+  }
+
+  void LookAtSampling(const job::Sampling& sampling, std::optional<NodeTypeId> seed_type) {
+    for (size_t i = 0; i < sampling.layers.size(); ++i) {
+      const std::vector<job::EdgeTypeFanout>& named = sampling.layers[i].edge_types;
+      for (size_t j = 0; j < named.size(); ++j) {
+        EdgeType(named[j].type, Item(Item("spec.training.sampling.layers", i) + ".edgeTypes", j) + ".type");
+      }
+    }
+    const Names edge_columns = All(graph_.edge_columns);
+    if (!sampling.draw.weight_column.empty() && !edge_columns.contains(sampling.draw.weight_column)) {
+      Add("spec.training.sampling.weight", NoneHas("edge type", sampling.draw.weight_column, edge_columns));
+    }
+    if (!sampling.seed_time.empty() && seed_type) {
+      ExpectColumn(*seed_type, sampling.seed_time, "spec.training.sampling.seedTime");
+    }
+  }
+
+  const GraphNames& graph_;  // outlives this
+  std::vector<FieldError> unknown_;
+};
+
+}  // namespace
+
+bool IsTrainedByEspalier(const job::DistTraining& job, TrainedBy trained_by) {
+  return job.has_training && trained_by == TrainedBy::kEspalier && !job.program.has_value();
+}
+
+bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && !training.model.uri.empty(); }
+
+std::vector<FieldError> UnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {
+  NameSearch search(graph);
+  search.LookAtGraph(job.graph);
+  if (IsTrainedByEspalier(job, trained_by)) search.LookAtTraining(job.training);
+  return search.Take();
+}
+
+Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph) {
+  std::vector<FieldError> errors = UnknownNames(job.training, trained_by, graph);
+  // A name that does not exist has no header.
+  if (errors.empty()) errors = FindMisfits(job.training, trained_by, graph);
+  std::string text;
+  for (const FieldError& error : errors) {
+    text += (text.empty() ? "" : "\n") + job.places.Of(error.path) + error.path + ": " + error.message;
+  }
+  return text.empty() ? Status() : InvalidArgument(text);
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,13 @@
+// What is wrong with a field of a job document.
+#pragma once
+
+#include <string>
+
+namespace espalier::partitioner {
+
+struct FieldError {
+  std::string path;  // "spec.training.task.label"
+  std::string message;
+};
+
+}  // namespace espalier::partitioner

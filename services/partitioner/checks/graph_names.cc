@@ -1,0 +1,176 @@
+#include "services/partitioner/checks/graph_names.h"
+
+#include <utility>
+
+#include "services/graph/out_degree_column.h"
+#include "services/graph/partition.h"
+#include "services/graph/preprocess.h"
+#include "services/partition/id_width.h"
+
+namespace espalier::partitioner {
+namespace {
+
+GraphNames NamesFor(graph::GraphSchema schema) {
+  GraphNames names;
+  names.node_columns.resize(schema.num_node_types());
+  names.node_splits.resize(schema.num_node_types());
+  names.node_labels.resize(schema.num_node_types());
+  names.edge_columns.resize(schema.num_edge_types());
+  names.edge_splits.resize(schema.num_edge_types());
+  names.edge_labels.resize(schema.num_edge_types());
+  names.num_nodes.resize(schema.num_node_types());
+  names.num_edges.resize(schema.num_edge_types());
+  names.schema = std::move(schema);
+  return names;
+}
+
+using Headers = std::map<std::string, ColumnHeader>;
+
+Headers HeadersOf(const std::map<std::string, Tensor>& columns, const graph::LabelColumns* labels) {
+  Headers headers;
+  for (const auto& [name, column] : columns) {
+    const std::vector<int64_t>& shape = column.shape();
+    // The first dimension counts rows; a column without one is refused when its values are checked.
+    headers[name] = {
+        .dtype = column.dtype(),
+        .row_shape = shape.empty() ? shape : std::vector<int64_t>(shape.begin() + 1, shape.end()),
+        .lacks_values = labels != nullptr && labels->MayLackValues(name) && graph::HasMissingValues(column)};
+  }
+  return headers;
+}
+
+Headers HeadersOf(const std::vector<format::ColumnEntry>& columns) {
+  Headers headers;
+  for (const format::ColumnEntry& column : columns) {
+    headers[column.name] = {column.dtype,       column.row_shape,   column.lacks_values, column.bad_weight,
+                            column.is_all_zero, column.bad_feature, column.bad_time};
+  }
+  return headers;
+}
+
+template <class Split>
+PartSizes SizesOf(const Split& split) {
+  return {.train = split.train.size(), .validation = split.validation.size(), .test = split.test.size()};
+}
+
+void AddSplits(const graph::SourceGraph& source, uint16_t type, std::map<std::string, PartSizes>* splits) {
+  for (const auto& [name, by_type] : source.edge_splits) {
+    const auto split = by_type.find(type);
+    if (split != by_type.end()) splits->emplace(name, SizesOf(split->second));
+  }
+}
+
+// Those that cutting adds.
+void AddOutDegrees(GraphNames* names) {
+  for (uint16_t type = 0; type < names->schema.num_edge_types(); ++type) {
+    const EdgeTypeId edge_type(type);
+    names->node_columns[names->schema.SourceOf(edge_type).value].emplace(
+        graph::OutDegreeColumnName(names->schema.EdgeType(edge_type)),
+        ColumnHeader{.dtype = DType::kU32, .row_shape = {}});
+  }
+}
+
+void AddSourceColumns(const std::vector<std::string>& source_columns, const graph::SourceGraph& source,
+                      GraphNames* names) {
+  for (uint16_t type = 0; type < names->edge_columns.size(); ++type) {
+    const NodeTypeId source_type = names->schema.SourceOf(EdgeTypeId(type));
+    const Headers& of_sources = names->node_columns[source_type.value];
+    for (const std::string& name : source_columns) {
+      const auto column = of_sources.find(name);
+      const bool is_id = name == graph::kOriginalIdColumn;
+      if (!is_id && column == of_sources.end()) continue;
+      const ColumnHeader header =
+          is_id ? ColumnHeader{.dtype = partition::WidthFor(source.nodes[source_type.value].count), .row_shape = {}}
+                : column->second;
+      names->edge_columns[type].emplace(graph::SourceColumnName(name), header);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool makes_relations,
+                                    const graph::GraphSchema& made) {
+  std::vector<std::string> names = {type.Name()};
+  if (makes_relations) names.push_back(graph::ReverseRelationOf(type).Name());
+  std::vector<EdgeTypeId> types;
+  for (const std::string& name : names) {
+    if (const Result<EdgeTypeId> id = made.FindEdgeType(name); id.ok()) types.push_back(*id);
+  }
+  return types;
+}
+
+int64_t ColumnHeader::width() const {
+  int64_t width = 1;
+  for (const int64_t size : row_shape) width *= size;
+  return width;
+}
+
+std::string ColumnHeader::ToString() const {
+  if (row_shape.empty()) return NameOf(dtype);
+  std::string sizes;
+  for (const int64_t size : row_shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  return std::string(NameOf(dtype)) + " [" + sizes + "]";
+}
+
+Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph,
+                           const graph::LabelColumns* labels) {
+  const bool makes_relations = graph.preprocess.add_reverse_edges && !source.schema.is_homogeneous();
+  Result<graph::GraphSchema> schema = source.schema;
+  if (makes_relations) schema = graph::WithReverseRelations(source.schema).While("adding reverse relations");
+  if (!schema.ok()) return std::move(schema).status();
+  GraphNames names = NamesFor(*std::move(schema));
+  for (size_t type = 0; type < source.nodes.size(); ++type) {
+    names.node_columns[type] = HeadersOf(source.nodes[type].columns, labels);
+    names.num_nodes[type] = source.nodes[type].count;
+  }
+  for (const auto& [name, by_type] : source.splits) {
+    for (uint16_t type = 0; type < names.node_splits.size(); ++type) {
+      const auto split = by_type.find(type);
+      if (split != by_type.end()) names.node_splits[type].emplace(name, SizesOf(split->second));
+    }
+  }
+  for (uint16_t type = 0; type < source.edges.size(); ++type) {
+    const Headers columns = HeadersOf(source.edges[type].columns, labels);
+    const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
+    for (const EdgeTypeId made : TypesMadeOf(named, makes_relations, names.schema)) {
+      names.edge_columns[made.value].insert(columns.begin(), columns.end());
+      names.num_edges[made.value] += source.edges[type].num_edges();
+      AddSplits(source, type, &names.edge_splits[made.value]);
+    }
+  }
+  AddSourceColumns(graph.partitions.source_columns, source, &names);
+  AddOutDegrees(&names);
+  return names;
+}
+
+GraphNames NamesOf(const format::Manifest& manifest) {
+  GraphNames names = NamesFor(manifest.book.schema());
+  for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
+    names.node_columns[type] = HeadersOf(manifest.node_columns[type]);
+    names.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
+  }
+  for (size_t type = 0; type < manifest.edge_columns.size(); ++type) {
+    names.edge_columns[type] = HeadersOf(manifest.edge_columns[type]);
+    names.num_edges[type] = manifest.book.num_edges(EdgeTypeId(static_cast<uint16_t>(type)));
+  }
+  for (const format::SplitEntry& split : manifest.splits) {
+    names.node_splits[split.node_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+    names.node_labels[split.node_type].emplace(split.name, split.labels);
+  }
+  for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
+    names.edge_splits[split.edge_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+    names.edge_labels[split.edge_type].emplace(split.name, split.labels);
+  }
+  return names;
+}
+
+std::vector<std::set<std::string>> ColumnNames(const std::vector<Headers>& columns) {
+  std::vector<std::set<std::string>> names(columns.size());
+  for (size_t type = 0; type < columns.size(); ++type) {
+    for (const auto& [name, header] : columns[type]) names[type].insert(name);
+  }
+  return names;
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,115 @@
+#include "services/partitioner/checks/label_facts.h"
+
+#include <cmath>
+
+#include "services/base/parallel.h"
+#include "services/graph/first_violation.h"
+#include "services/job/label_limits.h"
+#include "services/partitioner/checks/column_values.h"
+
+namespace espalier::partitioner {
+namespace {
+
+std::string FirstWrongValue(const LabelRule& rule, const Tensor& column,
+                            const std::vector<std::span<const uint64_t>>& parts, int threads) {
+  const auto num_rows = static_cast<uint64_t>(column.num_rows());
+  const int64_t width = column.num_elements() / column.num_rows();
+  return WithElements(column, [&](const auto& value_at) -> std::string {
+    for (const std::span<const uint64_t> rows : parts) {
+      const std::optional<int64_t> wrong =
+          graph::FirstViolation(threads, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
+            const uint64_t id = rows[static_cast<size_t>(i)];
+            return id < num_rows && WrongValueOf(static_cast<int64_t>(id), width, rule, value_at).has_value();
+          });
+      if (!wrong) continue;
+      const auto id = static_cast<int64_t>(rows[static_cast<size_t>(*wrong)]);
+      return ElementFact(column, *WrongValueOf(id, width, rule, value_at));
+    }
+    return "";
+  });
+}
+
+bool HasLabel(const LabelRule& rule, const Tensor& column, std::span<const uint64_t> rows, int threads) {
+  const auto num_rows = static_cast<uint64_t>(column.num_rows());
+  const int64_t width = column.num_elements() / column.num_rows();
+  return WithElements(column, [&](const auto& value_at) {
+    const auto first = graph::FirstViolation(threads, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
+      const uint64_t id = rows[static_cast<size_t>(i)];
+      if (id >= num_rows) return true;  // ValidateSourceGraph's to refuse
+      for (int64_t at = static_cast<int64_t>(id) * width; at < (static_cast<int64_t>(id) + 1) * width; ++at) {
+        if (rule.is_label(value_at(at))) return true;
+      }
+      return false;
+    });
+    return first.has_value();
+  });
+}
+
+}  // namespace
+
+LabelKind KindOfLabels(const job::Task& task) {
+  const bool is_regression = task.type == job::TaskType::kNodeRegression || task.type == job::TaskType::kEdgeRegression;
+  if (is_regression) return LabelKind::kNumber;
+  return task.multi_label ? LabelKind::kFlags : LabelKind::kClass;
+}
+
+LabelRule RuleOf(LabelKind kind) {
+  switch (kind) {
+    case LabelKind::kNumber:
+      return {[](double value) { return !std::isinf(static_cast<float>(value)); },
+              [](double value) { return !std::isnan(value); }, "a finite 32-bit number, or NaN (no label)", "NaN"};
+    case LabelKind::kFlags:
+      return {[](double value) { return std::isnan(value) || value == 0 || value == 1 || value == -1; },
+              [](double value) { return value >= 0; },
+              "0, 1, or -1 or NaN (no label), because spec.training.task.multiLabel is true", "-1 or NaN"};
+    case LabelKind::kClass: break;
+  }
+  return {[](double value) {
+            const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMostClasses};
+            return std::isnan(value) || is_class;
+          },
+          [](double value) { return value >= 0; },
+          "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
+}
+
+format::LabelFacts LabelFactsOf(LabelKind kind, const Tensor& column,
+                                const std::vector<std::span<const uint64_t>>& parts, int threads) {
+  if (column.num_rows() == 0) return {};
+  const LabelRule rule = RuleOf(kind);
+  return {.wrong = FirstWrongValue(rule, column, parts, threads),
+          .has_label = parts.front().empty() || HasLabel(rule, column, parts.front(), threads)};
+}
+
+format::SplitLabels SplitLabelsOf(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
+                                  int threads) {
+  return {.classes = LabelFactsOf(LabelKind::kClass, column, parts, threads),
+          .flags = LabelFactsOf(LabelKind::kFlags, column, parts, threads),
+          .numbers = LabelFactsOf(LabelKind::kNumber, column, parts, threads)};
+}
+
+const format::LabelFacts& FactsOf(LabelKind kind, const format::SplitLabels& labels) {
+  switch (kind) {
+    case LabelKind::kFlags: return labels.flags;
+    case LabelKind::kNumber: return labels.numbers;
+    case LabelKind::kClass: break;
+  }
+  return labels.classes;
+}
+
+NamedColumn LabelColumn(const job::Task& task, const std::string& owner) {
+  return {"spec.training.task.label", task.label, owner};
+}
+
+Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
+                       uint64_t num_training_rows) {
+  const NamedColumn column = LabelColumn(task, owner);
+  const LabelRule rule = RuleOf(KindOfLabels(task));
+  if (!facts.wrong.empty()) return WrongValue(column, facts.wrong, rule.expected);
+  if (facts.has_label) return {};
+  const std::string row = job::LabelsEdges(task.type) ? "edge" : "node";
+  return InvalidArgument(column.field + ": no training " + row + " of split '" + task.split +
+                         "' has a label in column '" + column.name + "' of " + owner + ": all " +
+                         std::to_string(num_training_rows) + " are " + rule.missing + ", which means no label");
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,103 @@
+#include "services/partitioner/checks/recorded_values.h"
+
+#include <string>
+
+#include "services/job/sampling/edge_plan.h"
+#include "services/partitioner/checks/document_fit.h"
+#include "services/partitioner/checks/label_facts.h"
+#include "services/partitioner/checks/value_errors.h"
+
+namespace espalier::partitioner {
+namespace {
+
+using Headers = std::map<std::string, ColumnHeader>;
+
+const ColumnHeader* Find(const Headers& columns, const std::string& name) {
+  const auto found = columns.find(name);
+  return found == columns.end() ? nullptr : &found->second;
+}
+
+uint64_t NumTraining(const std::map<std::string, PartSizes>& splits, const std::string& split) {
+  const auto found = splits.find(split);
+  return found == splits.end() ? 0 : found->second.train;
+}
+
+Status CheckLabelsOf(const job::Task& task, const std::string& owner, const LabelsOfSplits& labels,
+                     const std::map<std::string, PartSizes>& splits) {
+  const auto split = labels.find(task.split);
+  if (split == labels.end()) return {};
+  const auto column = split->second.find(task.label);
+  if (column == split->second.end()) return {};
+  return CheckLabelFacts(task, owner, FactsOf(KindOfLabels(task), column->second), NumTraining(splits, task.split));
+}
+
+Status CheckLabels(const job::Task& task, const GraphNames& names) {
+  if (task.type == job::TaskType::kLinkPrediction) return {};
+  if (!job::LabelsEdges(task.type)) {
+    const NodeTypeId type = SeedTypes(task, names.schema).front();
+    return CheckLabelsOf(task, OwnerName(type, names.schema), names.node_labels[type.value],
+                         names.node_splits[type.value]);
+  }
+  ASSIGN_OR_RETURN(const EdgeTypeId type, job::LabelledEdgeTypeOf(task, names.schema));
+  return CheckLabelsOf(task, OwnerName(type, names.schema), names.edge_labels[type.value],
+                       names.edge_splits[type.value]);
+}
+
+Status CheckFeatures(const job::DistTraining& job, const GraphNames& names) {
+  const bool is_normalized = job.graph.preprocess.normalize_features != job::RowNormalization::kNone;
+  for (size_t i = 0; i < job.training.inputs.size(); ++i) {
+    const job::Input& input = job.training.inputs[i];
+    ASSIGN_OR_RETURN(const NodeTypeId type, input.node_type.empty() ? names.schema.OnlyNodeType()
+                                                                    : names.schema.FindNodeType(input.node_type));
+    for (size_t f = 0; f < input.features.size(); ++f) {
+      const ColumnHeader* const header = Find(names.node_columns[type.value], input.features[f]);
+      if (header == nullptr) continue;
+      const NamedColumn column{FeatureField(i, f), input.features[f], OwnerName(type, names.schema)};
+      if (header->lacks_values) return LacksValues(column);
+      if (is_normalized || header->bad_feature.empty()) continue;
+      return WrongValue(column, header->bad_feature, kUsableFeature);
+    }
+  }
+  return {};
+}
+
+Status CheckWeights(const job::Training& training, const GraphNames& names) {
+  const std::string& name = training.sampling.draw.weight_column;
+  if (name.empty()) return {};
+  uint64_t num_weights = 0;
+  bool is_all_zero = true;
+  const std::vector<bool> is_drawn =
+      DrawnEdgeTypes(training.sampling, names.schema, SeedTypes(training.task, names.schema));
+  for (uint16_t type = 0; type < is_drawn.size(); ++type) {
+    if (!is_drawn[type]) continue;
+    const ColumnHeader* const header = Find(names.edge_columns[type], name);
+    if (header == nullptr) continue;  // of a relation without edges
+    const NamedColumn column{kWeightField, name, OwnerName(EdgeTypeId(type), names.schema)};
+    if (header->lacks_values) return LacksValues(column);
+    if (!header->bad_weight.empty()) return WrongValue(column, header->bad_weight, kUsableWeight);
+    num_weights += names.num_edges[type];
+    is_all_zero = is_all_zero && (header->is_all_zero || names.num_edges[type] == 0);
+  }
+  return num_weights > 0 && is_all_zero ? AllWeightsAreZero(name, num_weights) : Status();
+}
+
+Status CheckSeedTimes(const job::Training& training, const GraphNames& names) {
+  if (training.sampling.seed_time.empty() || job::IsOfEdges(training.task.type)) return {};
+  const NodeTypeId type = SeedTypes(training.task, names.schema).front();
+  const ColumnHeader* const header = Find(names.node_columns[type.value], training.sampling.seed_time);
+  if (header == nullptr || header->bad_time.empty()) return {};
+  return WrongValue({kSeedTimeField, training.sampling.seed_time, OwnerName(type, names.schema)}, header->bad_time,
+                    kUsableTime);
+}
+
+}  // namespace
+
+Status CheckRecordedValues(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& names) {
+  if (!IsTrainedByEspalier(job, trained_by)) return {};
+  if (!OnlyInfers(job.training)) RETURN_IF_ERROR(CheckLabels(job.training.task, names));
+  RETURN_IF_ERROR(CheckFeatures(job, names));
+  RETURN_IF_ERROR(CheckWeights(job.training, names));
+  return CheckSeedTimes(job.training, names);
+}
+
+}  // namespace espalier::partitioner

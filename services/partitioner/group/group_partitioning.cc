@@ -1,0 +1,276 @@
+#include "services/partitioner/group/group_partitioning.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "services/format/file_entry_json.h"
+#include "services/format/json_fields.h"
+#include "services/format/partition_files.h"
+#include "services/format/strict_json.h"
+#include "services/partition/input_checks.h"
+#include "services/partition/quality.h"
+#include "services/partitioner/group/edge_exchange.h"
+#include "services/partitioner/group/ring_cut.h"
+#include "services/partitioner/group/share_features.h"
+#include "services/partitioner/group/share_preprocessing.h"
+#include "services/partitioner/partition_plan.h"
+#include "services/telemetry/process_metrics.h"
+
+namespace espalier::partitioner {
+namespace {
+
+constexpr int kBuiltDepth = 8;
+constexpr std::string_view kGroupAttempt = "attempt-group-";
+
+// What a process says of a partition that it has built.
+struct BuiltPartition {
+  format::PartitionEntry entry;
+  partition::InEdgeQuality quality;
+  uint64_t peak_memory_bytes = 0;
+};
+
+std::string ToJson(const BuiltPartition& built) {
+  nlohmann::ordered_json document;
+  document["graph"] = format::FileEntryToJson(built.entry.graph);
+  document["node_columns"] = format::FileEntryToJson(built.entry.node_columns);
+  document["edge_columns"] = format::FileEntryToJson(built.entry.edge_columns);
+  document["original_edge_ids"] = format::FileEntryToJson(built.entry.original_edge_ids);
+  document["edges"] = built.quality.edges;
+  document["cut_edges"] = built.quality.cut_edges;
+  document["remote_neighbors"] = built.quality.remote_neighbors;
+  document["peak_memory_bytes"] = built.peak_memory_bytes;
+  return document.dump();
+}
+
+Result<format::FileEntry> FileIn(const format::JsonFields& fields, const char* name) {
+  ASSIGN_OR_RETURN(const format::JsonFields file, fields.Object(name));
+  return format::FileEntryFromJson(file);
+}
+
+Result<BuiltPartition> ParseBuilt(const std::string& text) {
+  ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kBuiltDepth));
+  ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
+  BuiltPartition built;
+  ASSIGN_OR_RETURN(built.entry.graph, FileIn(fields, "graph"));
+  ASSIGN_OR_RETURN(built.entry.node_columns, FileIn(fields, "node_columns"));
+  ASSIGN_OR_RETURN(built.entry.edge_columns, FileIn(fields, "edge_columns"));
+  ASSIGN_OR_RETURN(built.entry.original_edge_ids, FileIn(fields, "original_edge_ids"));
+  ASSIGN_OR_RETURN(built.quality.edges, fields.Unsigned("edges"));
+  ASSIGN_OR_RETURN(built.quality.cut_edges, fields.Unsigned("cut_edges"));
+  ASSIGN_OR_RETURN(built.quality.remote_neighbors, fields.Unsigned("remote_neighbors"));
+  ASSIGN_OR_RETURN(built.peak_memory_bytes, fields.Unsigned("peak_memory_bytes"));
+  return built;
+}
+
+std::string BuiltMarker(uint32_t partition) { return "built-" + std::to_string(partition); }
+
+// Whether every array of the edge list has a row for every edge, so that a range of rows can be cut out of all of them.
+bool HaveOneLength(const graph::EdgeSet& edges) {
+  if (edges.sources.shape().size() != 1 || edges.destinations.shape() != edges.sources.shape()) return false;
+  if (edges.destinations.dtype() != edges.sources.dtype()) return false;
+  const Tensor& ids = edges.original_ids;
+  if (!ids.empty() && (ids.dtype() != DType::kU64 || ids.shape() != edges.sources.shape())) return false;
+  return std::all_of(edges.columns.begin(), edges.columns.end(), [&](const auto& column) {
+    return !column.second.shape().empty() && static_cast<uint64_t>(column.second.num_rows()) == edges.num_edges();
+  });
+}
+
+// Every process checks its share of rows. Rows of a share are numbered from its start, so that what is wrong is looked
+// for once more in the whole, for the message that one process would give.
+Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group, const graph::LabelColumns& labels,
+                     int threads) {
+  graph::SourceGraph edges{.name = source.name,
+                           .schema = source.schema,
+                           .nodes = {},
+                           .edges = {},
+                           .splits = source.splits,
+                           .edge_splits = source.edge_splits};
+  graph::SourceGraph nodes{
+      .name = source.name, .schema = {}, .nodes = {}, .edges = {}, .splits = {}, .edge_splits = {}};
+  ASSIGN_OR_RETURN(nodes.schema, graph::GraphSchema::Make(source.schema.node_types(), {}));
+  uint64_t num_nodes = 0;
+  for (const graph::NodeSet& of_type : source.nodes) {
+    edges.nodes.push_back({.count = of_type.count, .columns = {}});
+    const partition::DirectoryRange range =
+        partition::DirectoryRangeOf(of_type.count, group.size(), PartitionId(group.rank()));
+    graph::NodeSet share{.count = range.last - range.first, .columns = {}};
+    for (const auto& [name, column] : of_type.columns) {
+      const bool fits = !column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == of_type.count;
+      if (!fits) return graph::ValidateSourceGraph(source, threads, labels);
+      share.columns[name] = RowsOf(column, range.first, range.last);
+    }
+    num_nodes += share.count;
+    nodes.nodes.push_back(std::move(share));
+  }
+  for (const graph::EdgeSet& of_type : source.edges) {
+    if (!HaveOneLength(of_type)) return graph::ValidateSourceGraph(source, threads, labels);
+    edges.edges.push_back(ShareOf(of_type, group.rank(), group.size()).edges);
+  }
+  const bool good = graph::ValidateSourceGraph(edges, threads, labels).ok() &&
+                    (num_nodes == 0 || graph::ValidateSourceGraph(nodes, threads, labels).ok());
+  if (good) return {};
+  RETURN_IF_ERROR(graph::ValidateSourceGraph(source, threads, labels));
+  return Internal("a share of the graph was found wrong, the whole was not");
+}
+
+class Worker {
+ public:
+  Worker(ProcessGroup& group, const BundlePlace& place, const std::string& attempt, GroupWork work)
+      : group_(group), place_(place), attempt_(attempt), work_(std::move(work)) {}
+
+  Result<std::optional<format::Manifest>> Run() {
+    RETURN_IF_ERROR(work_.advance("validating", 0));
+    RETURN_IF_ERROR(Validate());
+    RETURN_IF_ERROR(Preprocess());
+    RETURN_IF_ERROR(work_.advance("cutting", 0));
+    ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut());
+    RETURN_IF_ERROR(partition::CheckAssignment(graph_to_cut(), assignment, work_.writer.num_partitions));
+    RETURN_IF_ERROR(work_.advance("sending", 0));
+    ASSIGN_OR_RETURN(
+        const std::vector<SentEdges> sent,
+        ExchangeEdges(group_, "sent", place_, graph_to_cut(), shares_, assignment,
+                      {.rank = group_.rank(), .num_partitions = work_.writer.num_partitions, .threads = threads()}));
+    ASSIGN_OR_RETURN(std::vector<partition::EdgeCounts> counts, SumCounts(place_, graph_to_cut(), shares_, sent));
+    ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
+                     partition::LayoutOf(graph_to_cut(), assignment, work_.writer.num_partitions, std::move(counts)));
+    RETURN_IF_ERROR(work_.advance("building", 0));
+    format::Manifest manifest = DescribeGraph(graph_to_cut(), layout.book, attempt_, work_.writer.build);
+    RETURN_IF_ERROR(Build(assignment, layout, sent, &manifest));
+    if (group_.rank() != 0) return std::optional<format::Manifest>();
+    RETURN_IF_ERROR(Gather(assignment, &manifest));
+    return std::optional(std::move(manifest));
+  }
+
+ private:
+  int threads() const { return work_.writer.build.threads; }
+  // What is cut. Of its edges shares_ are this process's.
+  const graph::SourceGraph& graph_to_cut() const { return changed_ ? *changed_ : work_.source; }
+
+  Status Validate() {
+    RETURN_IF_ERROR(ValidateShare(work_.source, group_, work_.labels, threads()));
+    RETURN_IF_ERROR(partition::CheckNodeColumns(work_.source));
+    RETURN_IF_ERROR(partition::CheckSplits(work_.source));
+    RETURN_IF_ERROR(partition::CheckTimeColumn(work_.source, work_.writer.build.time_column));
+    RETURN_IF_ERROR(partition::CheckSourceColumns(work_.source, work_.writer.build.source_columns));
+    // Nobody follows an edge before all edges are known to be good.
+    RETURN_IF_ERROR(group_.Publish("valid", ""));
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "valid").status());
+    return {};
+  }
+
+  Status Preprocess() {
+    const bool changes_features = work_.preprocess.normalize_features != graph::FeatureNormalization::kNone;
+    if (changes_features || ChangesEdges(work_.preprocess)) RETURN_IF_ERROR(work_.advance("preprocessing", 0));
+    RETURN_IF_ERROR(ChangeEdges());
+    return CheckFeatureShare(work_.source, group_.rank(), group_.size(), work_.preprocess, threads());
+  }
+
+  Status ChangeEdges() {
+    if (!ChangesEdges(work_.preprocess)) {
+      shares_ = SharesOf(work_.source, group_.rank(), group_.size());
+      return {};
+    }
+    ASSIGN_OR_RETURN(PreprocessedShare changed,
+                     PreprocessShare(group_, place_, work_.source, work_.preprocess, threads()));
+    changed_ = std::move(changed.graph);
+    shares_ = std::move(changed.shares);
+    if (work_.preprocessed) work_.preprocessed(graph_to_cut());
+    // There may be relations more, whose columns have names too.
+    RETURN_IF_ERROR(partition::CheckNodeColumns(graph_to_cut()));
+    return partition::CheckSourceColumns(graph_to_cut(), work_.writer.build.source_columns);
+  }
+
+  Result<partition::Assignment> Cut() {
+    const job::PartitionAlgorithm algorithm = work_.graph.partitions.algorithm;
+    if (algorithm == job::PartitionAlgorithm::kStreaming) {
+      return CutInTurns(group_, place_, graph_to_cut(), shares_, work_.partition);
+    }
+    // Random and External look at no edge: every process has the whole assignment by itself.
+    return PartitionerFor(algorithm, std::move(work_.assignment))->Partition(graph_to_cut(), work_.partition);
+  }
+
+  // Partitions rank, rank + size, ... one after another.
+  Status Build(const partition::Assignment& assignment, const partition::PartitionLayout& layout,
+               const std::vector<SentEdges>& sent, format::Manifest* manifest) {
+    for (uint32_t p = group_.rank(); p < work_.writer.num_partitions; p += group_.size()) {
+      RETURN_IF_ERROR(work_.advance("building", double{1} * p / work_.writer.num_partitions));
+      ASSIGN_OR_RETURN(const bool has_built, group_.HasPublished(BuiltMarker(p)));
+      // Partition 0 also says what columns there are: who builds it needs it at hand.
+      if (has_built && p != 0) continue;
+      ASSIGN_OR_RETURN(const graph::SourceGraph received,
+                       ReceiveEdges(place_, graph_to_cut(), shares_, PartitionId(p), sent));
+      RETURN_IF_ERROR(CheckDestinations(received, assignment, PartitionId(p)));
+      BuiltPartition built;
+      built.quality = partition::InEdgeQualityOf(received, assignment, PartitionId(p), threads());
+      graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
+      RETURN_IF_ERROR(
+          NormalizeFeatures(received, work_.writer.build.source_columns, work_.preprocess, &made, threads()));
+      if (p == 0) DescribeColumns(made, manifest);
+      ASSIGN_OR_RETURN(built.entry, format::WritePartition(place_.store, place_.prefix, attempt_, layout.book, made,
+                                                           work_.writer.stop_requested)
+                                        .While("writing partition " + std::to_string(p)));
+      built.peak_memory_bytes = telemetry::PeakResidentBytes();
+      RETURN_IF_ERROR(group_.Publish(BuiltMarker(p), ToJson(built)));
+    }
+    return group_.Publish("done", "");
+  }
+
+  Status Gather(const partition::Assignment& assignment, format::Manifest* manifest) {
+    std::vector<partition::InEdgeQuality> of_partition;
+    manifest->peak_memory_bytes = telemetry::PeakResidentBytes();
+    for (uint32_t p = 0; p < work_.writer.num_partitions; ++p) {
+      ASSIGN_OR_RETURN(const std::string text, group_.Await(p % group_.size(), BuiltMarker(p)));
+      Result<BuiltPartition> built = ParseBuilt(text);
+      if (!built.ok())
+        return DataLoss("what a process says of partition " + std::to_string(p) + ": " + built.status().message());
+      manifest->partitions.push_back(std::move(built->entry));
+      manifest->peak_memory_bytes = std::max(manifest->peak_memory_bytes, built->peak_memory_bytes);
+      of_partition.push_back(built->quality);
+    }
+    // Markers and bundles may go once nobody waits for one: a process without partitions may be far behind.
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "done").status());
+    ASSIGN_OR_RETURN(partition::Quality quality,
+                     partition::QualityOf(graph_to_cut(), assignment, of_partition, work_.partition.train_split));
+    manifest->quality = {.cut_edges = quality.cut_edges,
+                         .cut_ratio = quality.cut_ratio,
+                         .replication = quality.replication,
+                         .balance = std::move(quality.balance)};
+    return {};
+  }
+
+  ProcessGroup& group_;       // outlives this
+  const BundlePlace& place_;  // outlives this
+  const std::string attempt_;
+  GroupWork work_;
+  std::optional<graph::SourceGraph> changed_;  // where something is to be changed
+  std::vector<EdgeShare> shares_;
+};
+
+}  // namespace
+
+std::string AttemptOf(const GroupOptions& group) { return std::string(kGroupAttempt) + group.name; }
+
+bool IsOfGroup(std::string_view attempt) { return attempt.starts_with(kGroupAttempt); }
+
+Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
+  const auto refuse = [](const std::string& what) { return InvalidArgument("several partitioner processes: " + what); };
+  const job::Preprocess& preprocess = graph.preprocess;
+  const bool changes_edges =
+      preprocess.add_reverse_edges || preprocess.drop_self_loops || preprocess.drop_duplicate_edges || holds_edges_out;
+  const std::vector<job::PartitionBalance>& balance = graph.partitions.balance;
+  if (changes_edges && std::count(balance.begin(), balance.end(), job::PartitionBalance::kEdges) > 0) {
+    return refuse("edges are balanced of a graph whose edges are left as they are: leave Edges out of the balance");
+  }
+  if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis) {
+    return refuse("METIS needs the whole graph: use Streaming, External or Random");
+  }
+  return {};
+}
+
+Result<std::optional<format::Manifest>> PartitionInGroup(ProcessGroup& group, const BundlePlace& place,
+                                                         const std::string& attempt, GroupWork work) {
+  return Worker(group, place, attempt, std::move(work)).Run();
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,235 @@
+#include "services/partitioner/group/process_group.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <random>
+#include <span>
+
+#include "services/base/backoff.h"
+#include "services/storage/object_key.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::partitioner {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+constexpr RetryPolicy kPolling = {
+    .max_attempts = 8, .initial_delay = std::chrono::milliseconds(5), .max_delay = std::chrono::milliseconds(1000)};
+constexpr int kSignsPerTimeout = 6;
+// From this poll of a wait on it is asked whether the outcome stands: most waits are shorter.
+constexpr int kFirstLookForOutcome = 4;
+
+std::string RankName(uint32_t rank) {
+  std::string digits = std::to_string(rank);
+  return "rank-" + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
+}
+
+std::string InWords(uint32_t rank, uint32_t size) {
+  return "process " + std::to_string(rank) + " of " + std::to_string(size);
+}
+
+Result<std::optional<std::string>> TextAt(storage::ObjectStore& store, const std::string& key) {
+  Result<std::string> text = store.Get(key);
+  if (text.ok()) return std::optional(*std::move(text));
+  if (text.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
+  return std::move(text).status();
+}
+
+Status PutOnce(storage::ObjectStore& store, const std::string& key, const std::string& text) {
+  const Status put = store.PutIfAbsent(key, std::as_bytes(std::span(text)));
+  return put.code() == StatusCode::kAlreadyExists ? Status() : put;
+}
+
+// "<code>\n<message>", as Fail writes it.
+Status StatusOf(const std::string& text) {
+  int code = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
+  const bool known = error == std::errc() && code > 0 && code <= static_cast<int>(StatusCode::kUnauthenticated);
+  const size_t line_end = text.find('\n');
+  return Status(known ? static_cast<StatusCode>(code) : StatusCode::kUnknown,
+                line_end == std::string::npos ? text : text.substr(line_end + 1));
+}
+
+// Whether the same process, started again, may get further: a store that is away refuses, or does not answer in time.
+bool MayPass(StatusCode code) {
+  return code == StatusCode::kCancelled || code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
+}
+
+}  // namespace
+
+Status CheckGroup(const GroupOptions& options) {
+  const auto refuse = [](const std::string& what) { return InvalidArgument("group of processes: " + what); };
+  if (options.size == 0 || options.size > 4096) {
+    return refuse(std::to_string(options.size) + " processes: expected 1 to 4096");
+  }
+  if (options.rank >= options.size) {
+    return refuse("rank " + std::to_string(options.rank) + ": expected 0 to " + std::to_string(options.size - 1));
+  }
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  if (options.name.empty() || options.name.size() > 64 ||
+      options.name.find_first_not_of(kAllowed) != std::string::npos) {
+    return refuse("the name '" + options.name.substr(0, 80) + "': expected 1 to 64 of a-z, 0-9 and -");
+  }
+  return {};
+}
+
+ProcessGroup::ProcessGroup(storage::ObjectStore& store, GroupPlace place, const GroupOptions& options,
+                           std::function<bool()> stop_requested)
+    : store_(store), place_(std::move(place)), options_(options), stop_requested_(std::move(stop_requested)) {}
+
+Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(storage::ObjectStore& store, GroupPlace place,
+                                                         const GroupOptions& options,
+                                                         std::function<bool()> stop_requested) {
+  RETURN_IF_ERROR(CheckGroup(options));
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(store, std::move(place), options, std::move(stop_requested)));
+  if (const Status failed = group->FailureOfAnyone(); !failed.ok()) {
+    return failed.While("the group '" + options.name + "' is over, its name cannot be used again");
+  }
+  RETURN_IF_ERROR(group->AgreeOnSize());
+  RETURN_IF_ERROR(group->SayAlive(0));
+  group->alive_ = std::jthread([g = group.get()] { g->KeepSayingAlive(); });
+  return group;
+}
+
+ProcessGroup::~ProcessGroup() {
+  {
+    MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+  if (alive_.joinable()) alive_.join();
+  // Whoever waits for this process has its marker, or its reason to fail, or finds it silent.
+  if (const Status deleted = store_.Delete(AliveKey(rank())); !deleted.ok()) {
+    Log(Level::kWarning, "the sign of life is left behind", {{"error", deleted}});
+  }
+}
+
+std::string ProcessGroup::MarkerKey(uint32_t rank, const std::string& what) const {
+  return place_.folder + "/markers/" + RankName(rank) + "/" + what;
+}
+
+std::string ProcessGroup::AliveKey(uint32_t rank) const { return place_.folder + "/alive/" + RankName(rank); }
+
+// Markers of another size would be taken for shares of this one's.
+Status ProcessGroup::AgreeOnSize() {
+  const std::string key = place_.folder + "/markers/size";
+  RETURN_IF_ERROR(PutOnce(store_, key, std::to_string(size())));
+  ASSIGN_OR_RETURN(const std::string agreed, store_.Get(key));
+  if (agreed == std::to_string(size())) return {};
+  return InvalidArgument("the group '" + options_.name + "' began with " + agreed + " processes, this is one of " +
+                         std::to_string(size()) + ": take another name");
+}
+
+// A number that rises, another for each life.
+Status ProcessGroup::SayAlive(uint64_t count) {
+  const std::string text = std::to_string(count);
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store_.Put(AliveKey(rank())));
+  RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
+  return writer->Commit();
+}
+
+void ProcessGroup::KeepSayingAlive() {
+  std::random_device random;
+  const auto period = options_.peer_timeout / kSignsPerTimeout;
+  for (uint64_t count = random();; ++count) {
+    if (const Status said = SayAlive(count); !said.ok()) {
+      Log(Level::kWarning, "the sign of life could not be renewed", {{"error", said}});
+    }
+    MutexLock lock(&mutex_);
+    const auto ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; };
+    if (mutex_.AwaitBefore(Deadline::After(period), ended)) return;
+  }
+}
+
+// How long a process has been silent, by this process's clock.
+class ProcessGroup::Hearing {
+ public:
+  Hearing(ProcessGroup& group, uint32_t rank)
+      : group_(group), rank_(rank), silent_until_(Deadline::After(group.options_.start_timeout)) {}
+
+  Status Check(const std::string& what) {
+    ASSIGN_OR_RETURN(std::optional<std::string> sign, TextAt(group_.store_, group_.AliveKey(rank_)));
+    if (sign && sign != last_) {
+      last_ = std::move(sign);
+      silent_until_ = Deadline::After(group_.options_.peer_timeout);
+    }
+    if (!silent_until_.HasPassed()) return {};
+    group_.found_silence_ = true;
+    return DeadlineExceeded(InWords(rank_, group_.size()) + (last_ ? " is silent" : " has not been heard of") +
+                            " while '" + what + "' is waited for");
+  }
+
+ private:
+  ProcessGroup& group_;  // outlives this
+  const uint32_t rank_;
+  Deadline silent_until_;
+  std::optional<std::string> last_;
+};
+
+Status ProcessGroup::Publish(const std::string& what, const std::string& text) {
+  return PutOnce(store_, MarkerKey(rank(), what), text).While("publishing '" + what + "'");
+}
+
+Result<bool> ProcessGroup::HasPublished(const std::string& what) {
+  const Result<storage::ObjectInfo> marker = store_.Head(MarkerKey(rank(), what));
+  if (marker.ok()) return true;
+  return marker.status().code() == StatusCode::kNotFound ? Result<bool>(false) : marker.status();
+}
+
+Result<std::string> ProcessGroup::Await(uint32_t rank, const std::string& what) {
+  std::optional<std::string> text;
+  RETURN_IF_ERROR(AwaitThat(rank, what, [&]() -> Result<bool> {
+    ASSIGN_OR_RETURN(text, TextAt(store_, MarkerKey(rank, what)));
+    return text.has_value();
+  }));
+  return *std::move(text);
+}
+
+Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds) {
+  Hearing hearing(*this, rank);
+  std::random_device random;
+  for (int attempt = 1;; attempt = std::min(attempt + 1, kPolling.max_attempts)) {
+    bool superfluous = false;
+    if (attempt >= kFirstLookForOutcome) {
+      ASSIGN_OR_RETURN(superfluous, IsSuperfluous());
+    }
+    // Asked after the outcome, which may be what is waited for.
+    ASSIGN_OR_RETURN(const bool there, holds());
+    if (there) return {};
+    if (superfluous) {
+      is_over_ = true;
+      return Aborted(place_.outcome + " stands while '" + what + "' of " + InWords(rank, size()) +
+                     " is waited for: others were faster");
+    }
+    RETURN_IF_ERROR(FailureOfAnyone());
+    if (stop_requested_ && stop_requested_()) return Cancelled("asked to stop while '" + what + "' is waited for");
+    RETURN_IF_ERROR(hearing.Check(what));
+    Clock::Real().SleepFor(DelayBefore(attempt, kPolling, static_cast<uint32_t>(random())));
+  }
+}
+
+Result<bool> ProcessGroup::IsSuperfluous() {
+  const Result<storage::ObjectInfo> outcome = store_.Head(place_.outcome);
+  if (outcome.ok()) return true;
+  return outcome.status().code() == StatusCode::kNotFound ? Result<bool>(false) : outcome.status();
+}
+
+Status ProcessGroup::FailureOfAnyone() {
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> failures, store_.List(place_.folder + "/failed/"));
+  if (failures.empty()) return {};
+  is_over_ = true;
+  const std::string& key = failures.front().key;
+  ASSIGN_OR_RETURN(const std::string text, store_.Get(key));
+  return StatusOf(text).While(key.substr(key.rfind('/') + 1) + " of " + std::to_string(size()) + " processes");
+}
+
+void ProcessGroup::Fail(const Status& status) {
+  if (is_over_ || (MayPass(status.code()) && !found_silence_)) return;
+  const std::string text = std::to_string(static_cast<int>(status.code())) + "\n" + status.message();
+  const Status told = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
+  if (!told.ok()) Log(Level::kWarning, "the other processes could not be told", {{"error", told}});
+}
+
+}  // namespace espalier::partitioner

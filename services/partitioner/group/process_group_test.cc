@@ -1,0 +1,158 @@
+#include "services/partitioner/group/process_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/storage/memory_store.h"
+
+namespace espalier::partitioner {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ProcessGroupTest : public ::testing::Test {
+ protected:
+  GroupOptions Options(uint32_t rank, uint32_t size = 2) const {
+    return {.rank = rank,
+            .size = size,
+            .name = "try-1",
+            .peer_timeout = milliseconds(300),
+            .start_timeout = milliseconds(300)};
+  }
+  std::unique_ptr<ProcessGroup> Join(const GroupOptions& options, std::function<bool()> stop = nullptr) {
+    auto group = ProcessGroup::Join(store_, kPlace, options, std::move(stop));
+    EXPECT_TRUE(group.ok()) << group.status().ToString();
+    return *std::move(group);
+  }
+
+  static inline const GroupPlace kPlace = {.folder = "parts/try-1/group", .outcome = "parts/manifest.json"};
+  storage::MemoryStore store_;
+};
+
+TEST_F(ProcessGroupTest, MarkersReachTheOthersAndAreWrittenOnce) {
+  const auto zero = Join(Options(0)), one = Join(Options(1));
+  EXPECT_FALSE(*zero->HasPublished("sent"));
+  ASSERT_EQ(zero->Publish("sent", "12 edges"), Status());
+  ASSERT_EQ(zero->Publish("sent", "another text"), Status());
+  EXPECT_TRUE(*zero->HasPublished("sent"));
+  EXPECT_EQ(*one->Await(0, "sent"), "12 edges");
+  EXPECT_EQ(*zero->Await(0, "sent"), "12 edges");
+}
+
+TEST_F(ProcessGroupTest, WaitsForAMarkerThatComesLater) {
+  const auto zero = Join(Options(0)), one = Join(Options(1));
+  std::jthread later([&] { EXPECT_EQ(zero->Publish("sent", "now"), Status()); });
+  EXPECT_EQ(*one->Await(0, "sent"), "now");
+}
+
+TEST_F(ProcessGroupTest, EndsWithTheReasonOfWhoeverFailed) {
+  const auto zero = Join(Options(0)), one = Join(Options(1));
+  zero->Fail(InvalidArgument("edge 17 goes nowhere"));
+  const Status heard = one->Await(0, "sent").status();
+  EXPECT_EQ(heard.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(heard.message(), AllOf(HasSubstr("rank-0000 of 2"), HasSubstr("edge 17 goes nowhere")));
+  one->Fail(heard);  // not said twice
+  EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
+}
+
+TEST_F(ProcessGroupTest, AGroupThatHasFailedIsOver) {
+  Join(Options(0))->Fail(DataLoss("a bundle is damaged"));
+  const auto again = ProcessGroup::Join(store_, kPlace, Options(1), nullptr);
+  EXPECT_EQ(again.status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(again.status().message(),
+              AllOf(HasSubstr("the group 'try-1' is over"), HasSubstr("a bundle is damaged")));
+}
+
+TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
+  const Status late = Join(Options(1))->Await(0, "sent").status();
+  EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(late.message(), HasSubstr("process 0 of 2 has not been heard of while 'sent' is waited for"));
+}
+
+// It leaves a sign of life, as one that is killed does, and renews it no more.
+TEST_F(ProcessGroupTest, AProcessThatFallsSilentIsNamed) {
+  const std::string sign = "7";
+  ASSERT_EQ(store_.PutIfAbsent("parts/try-1/group/alive/rank-0000", std::as_bytes(std::span(sign))), Status());
+  const auto one = Join(Options(1));
+  const Status silent = one->Await(0, "sent").status();
+  EXPECT_EQ(silent.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(silent.message(), HasSubstr("process 0 of 2 is silent"));
+  one->Fail(silent);  // which the others hear of
+  EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
+}
+
+TEST_F(ProcessGroupTest, AProcessThatLivesMayTakeItsTime) {
+  const auto zero = Join(Options(0));
+  GroupOptions patient = Options(1);
+  patient.start_timeout = milliseconds(3000);
+  int asked = 0;
+  // Ten polls take longer than the silence that is allowed.
+  const Status waited = Join(patient)->AwaitThat(0, "something", [&]() -> Result<bool> { return ++asked > 9; });
+  EXPECT_EQ(waited, Status());
+}
+
+// Nobody of the three lives any more, but what they left is of three.
+TEST_F(ProcessGroupTest, AGroupKeepsItsSize) {
+  ASSERT_EQ(Join(Options(0, 3))->Publish("sent", "a third"), Status());
+  const auto mixed = ProcessGroup::Join(store_, kPlace, Options(0, 2), nullptr);
+  EXPECT_EQ(mixed.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(mixed.status().message(), HasSubstr("the group 'try-1' began with 3 processes, this is one of 2"));
+  EXPECT_EQ(*Join(Options(1, 3))->Await(0, "sent"), "a third");
+}
+
+// Process 0 lives and renews its sign, but its marker has been deleted by whoever was faster.
+TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
+  GroupOptions patient = Options(1);
+  patient.peer_timeout = patient.start_timeout = milliseconds(30'000);
+  const auto zero = Join(Options(0)), one = Join(patient);
+  const std::string manifest = "{}";
+  ASSERT_EQ(store_.PutIfAbsent(kPlace.outcome, std::as_bytes(std::span(manifest))), Status());
+  const auto stop = Deadline::After(milliseconds(20'000));
+  const Status ended = one->AwaitThat(0, "sent", [&]() -> Result<bool> {
+    if (stop.HasPassed()) return Internal("waited on");
+    return false;
+  });
+  EXPECT_EQ(ended.code(), StatusCode::kAborted);
+  EXPECT_THAT(ended.message(), AllOf(HasSubstr("parts/manifest.json stands"), HasSubstr("others were faster")));
+  one->Fail(ended);  // nobody is to hear of it
+  EXPECT_THAT(*store_.List("parts/try-1/group/failed/"), IsEmpty());
+  // What is there already, or is the outcome itself, is taken.
+  ASSERT_EQ(zero->Publish("sent", "now"), Status());
+  EXPECT_EQ(*one->Await(0, "sent"), "now");
+}
+
+// An evicted pod or a store that is away for a while: the process may be started again under its rank.
+TEST_F(ProcessGroupTest, WhatMayPassDoesNotEndTheGroup) {
+  for (const Status& passing :
+       {Cancelled("asked to stop"), Unavailable("no network"), DeadlineExceeded("no answer in time")}) {
+    Join(Options(0))->Fail(passing);
+    EXPECT_THAT(*store_.List("parts/try-1/group/failed/"), IsEmpty());
+  }
+  ASSERT_EQ(Join(Options(0))->Publish("sent", "after all"), Status());
+  EXPECT_EQ(*Join(Options(1))->Await(0, "sent"), "after all");
+}
+
+TEST_F(ProcessGroupTest, StopsWaitingWhenAsked) {
+  EXPECT_EQ(Join(Options(1), [] { return true; })->Await(0, "sent").status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(ProcessGroupTest, TakesItsSignOfLifeAway) {
+  Join(Options(0));
+  EXPECT_THAT(*store_.List("parts/try-1/group/alive/"), IsEmpty());
+}
+
+TEST_F(ProcessGroupTest, RefusesWhatIsNoGroup) {
+  GroupOptions options = Options(2);
+  EXPECT_THAT(CheckGroup(options).message(), HasSubstr("rank 2: expected 0 to 1"));
+  options = Options(0);
+  for (const std::string name : {"", "A", "a/b", "a b"}) {
+    options.name = name;
+    EXPECT_THAT(CheckGroup(options).message(), HasSubstr("expected 1 to 64 of a-z, 0-9 and -")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::partitioner

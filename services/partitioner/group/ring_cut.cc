@@ -1,0 +1,382 @@
+#include "services/partitioner/group/ring_cut.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "services/base/parallel.h"
+#include "services/format/file_entry_json.h"
+#include "services/format/json_fields.h"
+#include "services/format/strict_json.h"
+#include "services/graph/id_values.h"
+#include "services/partition/input_checks.h"
+#include "services/partition/restream.h"
+#include "services/partition/undirected_graph.h"
+
+namespace espalier::partitioner {
+namespace {
+
+constexpr int kFilesDepth = 8;
+// Multiplicity of parallel edges: none seen yet, or not the same everywhere.
+constexpr uint32_t kNoEdges = 0;
+constexpr uint32_t kDiffers = ~uint32_t{0};
+constexpr uint16_t kNoProcess = 0xFFFF;  // of a self loop
+
+std::string FilesAsJson(const std::vector<format::FileEntry>& files) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const format::FileEntry& file : files) list.push_back(format::FileEntryToJson(file));
+  nlohmann::ordered_json document;
+  document["files"] = std::move(list);
+  return document.dump();
+}
+
+Result<std::vector<format::FileEntry>> FilesOf(const std::string& text, size_t expected) {
+  const auto parse = [&]() -> Result<std::vector<format::FileEntry>> {
+    ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kFilesDepth));
+    ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
+    std::vector<format::FileEntry> files;
+    RETURN_IF_ERROR(fields.ForEach("files", [&](const nlohmann::json& element, const std::string& path) -> Status {
+      ASSIGN_OR_RETURN(const format::JsonFields file, format::JsonFields::Of(element, path));
+      ASSIGN_OR_RETURN(format::FileEntry entry, format::FileEntryFromJson(file));
+      files.push_back(std::move(entry));
+      return {};
+    }));
+    if (files.size() != expected) return fields.Wrong("files", "expected " + std::to_string(expected));
+    return files;
+  };
+  Result<std::vector<format::FileEntry>> files = parse();
+  if (!files.ok()) return DataLoss("what a process says of its files: " + files.status().message());
+  return files;
+}
+
+uint32_t Combine(uint32_t a, uint32_t b) {
+  if (a == kNoEdges || a == b) return b;
+  return b == kNoEdges ? a : kDiffers;
+}
+
+// The neighbours of the vertices at the positions [first, first + offsets.size() - 1) of the stream.
+struct Neighbors {
+  std::vector<uint64_t> offsets;
+  std::vector<uint32_t> neighbors;  // with repetitions, each vertex's ascending
+
+  std::span<const uint32_t> Of(uint64_t index) const {
+    return std::span(neighbors).subspan(offsets[index], offsets[index + 1] - offsets[index]);
+  }
+
+  void SortEach() {
+    for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+      std::sort(neighbors.begin() + static_cast<int64_t>(offsets[i]),
+                neighbors.begin() + static_cast<int64_t>(offsets[i + 1]));
+    }
+  }
+
+  // How many times every neighbour is there.
+  uint32_t Multiplicity() const {
+    uint32_t common = kNoEdges;
+    for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+      const std::span<const uint32_t> row = Of(i);
+      for (size_t k = 0; k < row.size() && common != kDiffers;) {
+        size_t end = k;
+        while (end < row.size() && row[end] == row[k]) ++end;
+        common = Combine(common, static_cast<uint32_t>(end - k));
+        k = end;
+      }
+    }
+    return common;
+  }
+
+  // Each neighbour once.
+  void DropRepetitions() {
+    uint64_t kept = 0, begin = 0;
+    for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+      const uint64_t end = offsets[i + 1];
+      for (uint64_t k = begin; k < end; ++k) {
+        if (k == begin || neighbors[k] != neighbors[k - 1]) scratch_.push_back(neighbors[k]);
+      }
+      std::copy(scratch_.begin(), scratch_.end(), neighbors.begin() + static_cast<int64_t>(kept));
+      kept += scratch_.size();
+      scratch_.clear();
+      offsets[i + 1] = kept;
+      begin = end;
+    }
+    neighbors.resize(kept);
+  }
+
+ private:
+  std::vector<uint32_t> scratch_;
+};
+
+// The edges of a share's edge type by the process that gets one of their ends with the other as its neighbour.
+struct EdgesByProcess {
+  std::vector<uint64_t> first;  // [processes + 1]
+  std::vector<uint32_t> edges;  // without self loops
+
+  std::span<const uint32_t> Of(uint32_t process) const {
+    return std::span(edges).subspan(first[process], first[process + 1] - first[process]);
+  }
+};
+
+class RingCut {
+ public:
+  RingCut(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& source,
+          const std::vector<EdgeShare>& shares, const partition::PartitionOptions& options)
+      : group_(group),
+        place_(place),
+        source_(source),
+        shares_(shares),
+        options_(options),
+        vertex_first_(partition::VertexFirst(source)),
+        order_(partition::StreamOrder(options.seed, vertex_first_.back())) {}
+
+  Result<partition::Assignment> Run() {
+    ASSIGN_OR_RETURN(const partition::VertexWeights weights, partition::MakeVertexWeights(source_, options_));
+    RETURN_IF_ERROR(SendNeighbors());
+    ASSIGN_OR_RETURN(Neighbors mine, ReceiveNeighbors());
+    ASSIGN_OR_RETURN(const uint32_t multiplicity, AgreeOnMultiplicity(mine));
+    // Where all edges are as many, one process counts each pair once: scores must be the same to the last bit.
+    if (multiplicity != kDiffers && multiplicity != kNoEdges) mine.DropRepetitions();
+    partition::Restream stream(weights, vertex_first_.back(), options_.num_partitions);
+    for (int pass = 0; pass < partition::kRestreamPasses; ++pass) {
+      stream.StartPass();
+      for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(Turn(pass, rank, mine, &stream));
+    }
+    return partition::SplitByType(vertex_first_, stream.TakeResult());
+  }
+
+ private:
+  partition::DirectoryRange PositionsOf(uint32_t rank) const {
+    return partition::DirectoryRangeOf(vertex_first_.back(), group_.size(), PartitionId(rank));
+  }
+
+  // One end of the edges of a type of this process's share, as vertices, and the other.
+  struct Ends {
+    const Tensor& vertices;
+    const Tensor& neighbors;  // of the same dtype
+    uint64_t first_vertex = 0, first_neighbor = 0;
+  };
+  // Each edge twice: it makes either end the other's neighbour.
+  std::vector<Ends> EndsOfShare() const {
+    std::vector<Ends> ends;
+    for (uint16_t type = 0; type < shares_.size(); ++type) {
+      const graph::EdgeSet& edges = shares_[type].edges;
+      const uint64_t first_source = vertex_first_[source_.schema.SourceOf(EdgeTypeId(type)).value];
+      const uint64_t first_destination = vertex_first_[source_.schema.DestinationOf(EdgeTypeId(type)).value];
+      ends.push_back({edges.sources, edges.destinations, first_source, first_destination});
+      ends.push_back({edges.destinations, edges.sources, first_destination, first_source});
+    }
+    return ends;
+  }
+
+  // Calls body(ends_of), where ends_of(edge) is {vertex, neighbor}.
+  template <class Body>
+  static void VisitEnds(const Ends& ends, const Body& body) {
+    graph::VisitIds(ends.vertices, [&](auto vertices) {
+      const auto neighbors = ends.neighbors.values<typename decltype(vertices)::value_type>();
+      body([&](uint64_t edge) {
+        return std::pair(ends.first_vertex + static_cast<uint64_t>(vertices[edge]),
+                         ends.first_neighbor + static_cast<uint64_t>(neighbors[edge]));
+      });
+    });
+  }
+
+  Result<EdgesByProcess> SortByProcess(const Ends& ends) const {
+    const auto num_edges = static_cast<uint64_t>(ends.vertices.num_rows());
+    if (num_edges >= uint64_t{1} << 32) {
+      return InvalidArgument("each process would read 2^32 edges of a type or more: use more processes");
+    }
+    std::vector<uint64_t> range_ends;  // of the processes' positions
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) range_ends.push_back(PositionsOf(rank).last);
+    // Positions are worked out, so each is asked for once. A group has at most 4096 processes.
+    std::vector<uint16_t> process_of(num_edges, kNoProcess);
+    VisitEnds(ends, [&](const auto& ends_of) {
+      ParallelFor(options_.threads, static_cast<int64_t>(num_edges), kCheapGrain, [&](int64_t begin, int64_t end) {
+        for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
+          const std::pair<uint64_t, uint64_t> pair = ends_of(edge);
+          if (pair.first == pair.second) continue;
+          const auto process = std::upper_bound(range_ends.begin(), range_ends.end(), order_.PositionOf(pair.first));
+          process_of[edge] = static_cast<uint16_t>(process - range_ends.begin());
+        }
+      });
+    });
+    EdgesByProcess sorted{.first = std::vector<uint64_t>(group_.size() + 1, 0), .edges = {}};
+    for (const uint16_t process : process_of) {
+      if (process != kNoProcess) ++sorted.first[process + 1];
+    }
+    for (size_t i = 1; i < sorted.first.size(); ++i) sorted.first[i] += sorted.first[i - 1];
+    sorted.edges.resize(sorted.first.back());
+    std::vector<uint64_t> next(sorted.first.begin(), sorted.first.end() - 1);
+    for (uint64_t edge = 0; edge < num_edges; ++edge) {
+      if (process_of[edge] != kNoProcess) sorted.edges[next[process_of[edge]]++] = static_cast<uint32_t>(edge);
+    }
+    return sorted;
+  }
+
+  // For each process a bundle: positions of its vertices, and a neighbour of each. What an edge costs does not depend
+  // on how many processes there are; one bundle is held at a time.
+  Status SendNeighbors() {
+    ASSIGN_OR_RETURN(const bool sent, group_.HasPublished("neighbors"));
+    if (sent) return {};
+    const std::vector<Ends> all_ends = EndsOfShare();
+    std::vector<EdgesByProcess> sorted;
+    for (const Ends& ends : all_ends) {
+      ASSIGN_OR_RETURN(EdgesByProcess edges, SortByProcess(ends));
+      sorted.push_back(std::move(edges));
+    }
+    std::vector<format::FileEntry> files;
+    for (uint32_t to = 0; to < group_.size(); ++to) {
+      const std::string name = "neighbors-" + std::to_string(group_.rank()) + "-to-" + std::to_string(to);
+      ASSIGN_OR_RETURN(format::FileEntry entry, WriteBundle(place_, name, NeighborsFor(to, all_ends, sorted)));
+      files.push_back(std::move(entry));
+    }
+    return group_.Publish("neighbors", FilesAsJson(files));
+  }
+
+  TensorBundle NeighborsFor(uint32_t to, const std::vector<Ends>& all_ends,
+                            const std::vector<EdgesByProcess>& sorted) const {
+    const uint64_t first_position = PositionsOf(to).first;
+    uint64_t count = 0;
+    for (const EdgesByProcess& edges : sorted) count += edges.Of(to).size();
+    TensorBundle bundle;
+    Tensor& positions = bundle["positions"] = Tensor::Zeros(DType::kU32, {static_cast<int64_t>(count)});
+    Tensor& neighbors = bundle["neighbors"] = Tensor::Zeros(DType::kU32, {static_cast<int64_t>(count)});
+    std::span<uint32_t> to_positions = positions.mutable_values<uint32_t>();
+    std::span<uint32_t> to_neighbors = neighbors.mutable_values<uint32_t>();
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      const std::span<const uint32_t> edges = sorted[i].Of(to);
+      VisitEnds(all_ends[i], [&](const auto& ends_of) {
+        ParallelFor(options_.threads, static_cast<int64_t>(edges.size()), kCheapGrain, [&](int64_t begin, int64_t end) {
+          for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
+            const std::pair<uint64_t, uint64_t> pair = ends_of(edges[k]);
+            to_positions[k] = static_cast<uint32_t>(order_.PositionOf(pair.first) - first_position);
+            to_neighbors[k] = static_cast<uint32_t>(pair.second);
+          }
+        });
+      });
+      to_positions = to_positions.subspan(edges.size());
+      to_neighbors = to_neighbors.subspan(edges.size());
+    }
+    return bundle;
+  }
+
+  // Calls body(positions, neighbours) for what each process has sent to this one.
+  template <class Body>
+  Status ForArrivals(const Body& body) {
+    const partition::DirectoryRange range = PositionsOf(group_.rank());
+    for (uint32_t from = 0; from < group_.size(); ++from) {
+      ASSIGN_OR_RETURN(const std::string text, group_.Await(from, "neighbors"));
+      ASSIGN_OR_RETURN(const std::vector<format::FileEntry> files, FilesOf(text, group_.size()));
+      const format::FileEntry& entry = files[group_.rank()];
+      ASSIGN_OR_RETURN(const TensorBundle bundle, ReadBundle(place_, entry));
+      const auto found = bundle.find("positions");
+      if (found == bundle.end()) return DataLoss(entry.key + " has no tensor 'positions'");
+      const std::vector<int64_t> shape = {found->second.num_rows()};
+      ASSIGN_OR_RETURN(const Tensor positions, TakeTensor(bundle, entry, "positions", DType::kU32, shape));
+      ASSIGN_OR_RETURN(const Tensor neighbors, TakeTensor(bundle, entry, "neighbors", DType::kU32, shape));
+      for (const uint32_t position : positions.values<uint32_t>()) {
+        if (position >= range.last - range.first) return DataLoss(entry.key + ": a position that is not ours");
+      }
+      for (const uint32_t neighbor : neighbors.values<uint32_t>()) {
+        if (neighbor >= vertex_first_.back()) return DataLoss(entry.key + ": a neighbour that does not exist");
+      }
+      body(positions.values<uint32_t>(), neighbors.values<uint32_t>());
+    }
+    return {};
+  }
+
+  Result<Neighbors> ReceiveNeighbors() {
+    const partition::DirectoryRange range = PositionsOf(group_.rank());
+    Neighbors mine;
+    mine.offsets.assign(range.last - range.first + 1, 0);
+    RETURN_IF_ERROR(ForArrivals([&](std::span<const uint32_t> positions, std::span<const uint32_t>) {
+      for (const uint32_t position : positions) ++mine.offsets[position + 1];
+    }));
+    for (size_t i = 1; i < mine.offsets.size(); ++i) mine.offsets[i] += mine.offsets[i - 1];
+    mine.neighbors.resize(mine.offsets.back());
+    std::vector<uint64_t> next(mine.offsets.begin(), mine.offsets.end() - 1);
+    RETURN_IF_ERROR(ForArrivals([&](std::span<const uint32_t> positions, std::span<const uint32_t> neighbors) {
+      for (size_t i = 0; i < positions.size(); ++i) mine.neighbors[next[positions[i]]++] = neighbors[i];
+    }));
+    mine.SortEach();
+    return mine;
+  }
+
+  Result<uint32_t> AgreeOnMultiplicity(const Neighbors& mine) {
+    RETURN_IF_ERROR(group_.Publish("multiplicity", std::to_string(mine.Multiplicity())));
+    uint32_t common = kNoEdges;
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) {
+      ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, "multiplicity"));
+      uint32_t theirs = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), theirs);
+      if (error != std::errc() || end != text.data() + text.size()) {
+        return DataLoss("the multiplicity of process " + std::to_string(rank) + " is '" + text.substr(0, 40) + "'");
+      }
+      common = Combine(common, theirs);
+    }
+    return common;
+  }
+
+  // Places the vertices of `rank`: here where they are this process's and have not been placed before, else by what
+  // it has left.
+  Status Turn(int pass, uint32_t rank, const Neighbors& mine, partition::Restream* stream) {
+    const partition::DirectoryRange range = PositionsOf(rank);
+    const std::string what = "placed-" + std::to_string(pass);
+    if (rank == group_.rank()) {
+      ASSIGN_OR_RETURN(const bool placed, group_.HasPublished(what));
+      if (!placed) return PlaceMine(what, range, mine, stream);
+    }
+    ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, what));
+    ASSIGN_OR_RETURN(const std::vector<format::FileEntry> files, FilesOf(text, 1));
+    ASSIGN_OR_RETURN(const TensorBundle bundle, ReadBundle(place_, files[0]));
+    ASSIGN_OR_RETURN(const Tensor partitions, TakeTensor(bundle, files[0], "partitions", DType::kU32,
+                                                         {static_cast<int64_t>(range.last - range.first)}));
+    const std::span<const uint32_t> partition_at = partitions.values<uint32_t>();
+    for (uint64_t i = 0; i < partition_at.size(); ++i) {
+      if (partition_at[i] >= options_.num_partitions)
+        return DataLoss(files[0].key + ": a partition that does not exist");
+      stream->PutAt(order_.At(range.first + i), partition_at[i]);
+    }
+    return {};
+  }
+
+  Status PlaceMine(const std::string& what, const partition::DirectoryRange& range, const Neighbors& mine,
+                   partition::Restream* stream) {
+    std::vector<uint32_t> partitions;
+    partitions.reserve(range.last - range.first);
+    for (uint64_t position = range.first; position < range.last; ++position) {
+      const uint64_t vertex = order_.At(position);
+      stream->Place(vertex, {.neighbors = mine.Of(position - range.first), .weights = {}});
+      partitions.push_back(stream->PartitionOf(vertex));
+    }
+    TensorBundle bundle;
+    bundle["partitions"] = Tensor::FromVector(std::move(partitions));
+    ASSIGN_OR_RETURN(format::FileEntry entry,
+                     WriteBundle(place_, what + "-by-" + std::to_string(group_.rank()), std::move(bundle)));
+    return group_.Publish(what, FilesAsJson({std::move(entry)}));
+  }
+
+  ProcessGroup& group_;                         // outlives this
+  const BundlePlace& place_;                    // outlives this
+  const graph::SourceGraph& source_;            // outlives this
+  const std::vector<EdgeShare>& shares_;        // outlives this
+  const partition::PartitionOptions& options_;  // outlives this
+  const std::vector<uint64_t> vertex_first_;
+  const Permutation order_;
+};
+
+}  // namespace
+
+Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,
+                                         const std::vector<EdgeShare>& shares,
+                                         const partition::PartitionOptions& options) {
+  const std::vector<uint64_t> vertex_first = partition::VertexFirst(graph);
+  RETURN_IF_ERROR(partition::CheckNumPartitions(graph, options.num_partitions));
+  RETURN_IF_ERROR(partition::CheckNumVertices(vertex_first.back()));
+  if (options.num_partitions == 1) {
+    return partition::SplitByType(vertex_first, std::vector<uint32_t>(vertex_first.back(), 0));
+  }
+  return RingCut(group, place, graph, shares, options).Run();
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,93 @@
+// Features that several processes normalise against one.
+#include "services/partitioner/group/share_features.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/partitioner/group/testing/group_test.h"
+
+namespace espalier::partitioner {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Typed() with a matrix of features, one of labels and a vector in every node type that has nodes.
+graph::SourceGraph WithFeatures() {
+  graph::SourceGraph graph = Typed();
+  for (graph::NodeSet& nodes : graph.nodes) {
+    if (nodes.count == 0) continue;
+    const auto count = static_cast<int64_t>(nodes.count);
+    std::vector<float> features(3 * nodes.count), labels(2 * nodes.count), numbers(nodes.count);
+    for (size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(i % 11) - 4;
+    for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<float>(i % 2);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+    nodes.columns["x"] = Tensor::FromVector(std::move(features), {count, 3});
+    nodes.columns["node-label"] = Tensor::FromVector(std::move(labels), {count, 2});
+    nodes.columns["number"] = Tensor::FromVector(std::move(numbers));
+  }
+  return graph;
+}
+
+class GroupFeaturesTest : public GroupTest {
+ protected:
+  void Normalize(const graph::SourceGraph& source, job::PartitionAlgorithm algorithm) {
+    Use(source);
+    CutBy({.name = "", .source = Typed, .algorithm = algorithm, .balance = {}});
+    graph_.preprocess.normalize_features = job::RowNormalization::kRow;
+  }
+
+  void ExpectAGroupWritesWhatOneWrites() {
+    const auto alone = Run(store_, "alone", std::nullopt);
+    ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+    for (const uint32_t size : {2u, 7u}) {
+      storage::MemoryStore store;
+      for (const Result<PartitionOutcome>& outcome : RunGroup(store, size)) {
+        ASSERT_TRUE(outcome.ok()) << size << ": " << outcome.status().ToString();
+        ExpectSame(outcome->manifest, alone->manifest);
+      }
+    }
+  }
+};
+
+TEST_F(GroupFeaturesTest, AreNormalizedWithTheCopiesOfThem) {
+  Normalize(WithFeatures(), job::PartitionAlgorithm::kStreaming);
+  ExpectAGroupWritesWhatOneWrites();
+  graph_.partitions.source_columns = {"x", "node-label", "number", "original_id"};
+  ExpectAGroupWritesWhatOneWrites();
+  graph_.preprocess.add_reverse_edges = true;
+  graph_.preprocess.drop_duplicate_edges = true;
+  ExpectAGroupWritesWhatOneWrites();
+  graph_.partitions.count = 1;  // whose columns are the source's own
+  ExpectAGroupWritesWhatOneWrites();
+}
+
+// Without it the partitions are others: the tests above would show nothing if nobody normalised.
+TEST_F(GroupFeaturesTest, AreOthersThanTheSources) {
+  Normalize(WithFeatures(), job::PartitionAlgorithm::kRandom);
+  const auto normalized = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(normalized.ok()) << normalized.status().ToString();
+  graph_.preprocess.normalize_features = job::RowNormalization::kNone;
+  const auto plain = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(plain.ok()) << plain.status().ToString();
+  EXPECT_NE(normalized->manifest.partitions[0].node_columns.block_hashes,
+            plain->manifest.partitions[0].node_columns.block_hashes);
+}
+
+// One process has the row in its range.
+TEST_F(GroupFeaturesTest, ARowThatCannotBeNormalizedEndsAllWithItsNumber) {
+  graph::SourceGraph bad = WithFeatures();
+  std::vector<float> rows(3 * bad.nodes[0].count, 1);
+  ASSERT_GT(bad.nodes[0].count, 9u);
+  rows[27] = 1e30f, rows[28] = -1e30f, rows[29] = 1e-20f;
+  bad.nodes[0].columns["x"] = Tensor::FromVector(std::move(rows), {static_cast<int64_t>(bad.nodes[0].count), 3});
+  Normalize(bad, job::PartitionAlgorithm::kRandom);
+  const Status alone = Run(store_, "alone", std::nullopt).status();
+  ASSERT_THAT(alone.message(), HasSubstr("column 'x': row 9 divided by its sum is not finite in F32"));
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
+    EXPECT_EQ(outcome.status().code(), alone.code());
+    EXPECT_THAT(outcome.status().message(), HasSubstr(alone.message()));
+  }
+}
+
+}  // namespace
+}  // namespace espalier::partitioner

@@ -1,0 +1,109 @@
+#include "services/partitioner/partition_attempt.h"
+
+#include <map>
+#include <random>
+#include <vector>
+
+#include "services/base/hash.h"
+#include "services/format/partition_files.h"
+#include "services/storage/object_key.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::partitioner {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+using SizesByKey = std::map<std::string, uint64_t>;
+
+Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, const SizesByKey& sizes,
+                 const format::FileEntry& file) {
+  if (file.key.empty()) return Status();
+  const std::string key = storage::JoinKey(prefix, file.key);
+  const auto found = sizes.find(key);
+  if (found != sizes.end() && found->second == file.size_bytes) return Status();
+  return DataLoss(store.Describe() + ": the partitioning's file " + key + " is " +
+                  (found == sizes.end()
+                       ? "missing"
+                       : std::to_string(found->second) + " bytes long, expected " + std::to_string(file.size_bytes)) +
+                  "; delete " + storage::JoinKey(prefix, "manifest.json") + " to have it made again");
+}
+
+// Deletes every object whose key starts with `start`, but those that start with `spared` (unless it is empty).
+void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
+  const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
+  const bool has_no_bucket = objects.status().code() == StatusCode::kFailedPrecondition &&
+                             objects.status().message().find("NoSuchBucket") != std::string::npos;
+  if (has_no_bucket) return;  // nothing can be left there
+  if (!objects.ok()) {
+    Log(Level::kWarning, "files of a try are left behind", {{"start", start}, {"error", objects.status()}});
+    return;
+  }
+  std::vector<std::string> keys;
+  for (const storage::ObjectInfo& object : *objects) {
+    if (spared.empty() || !object.key.starts_with(spared)) keys.push_back(object.key);
+  }
+  if (keys.empty()) return;
+  // Should the store be in trouble: nobody reads files that no manifest names.
+  const Status deleted = store.DeleteMany(keys);
+  if (!deleted.ok()) Log(Level::kWarning, "files of a try are left behind", {{"error", deleted}});
+}
+
+}  // namespace
+
+Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix) {
+  // Asked for first, so that NotFound can only mean the manifest itself.
+  const Result<storage::ObjectInfo> head = store.Head(storage::JoinKey(prefix, "manifest.json"));
+  if (!head.ok() && head.status().code() == StatusCode::kNotFound) return std::optional<format::Manifest>();
+  if (!head.ok()) return head.status();
+  ASSIGN_OR_RETURN(format::Manifest manifest, format::ReadManifest(store, prefix));
+  // One listing, not a question for each of thousands of files.
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(storage::FolderPrefix(prefix)));
+  SizesByKey sizes;
+  for (const storage::ObjectInfo& object : objects) sizes[object.key] = object.size_bytes;
+  for (const format::PartitionEntry& partition : manifest.partitions) {
+    for (const format::FileEntry* file : partition.files()) {
+      RETURN_IF_ERROR(CheckFile(store, prefix, sizes, *file));
+    }
+  }
+  return std::optional<format::Manifest>(std::move(manifest));
+}
+
+Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
+  // Any key will do: that there is no such object is an answer.
+  const Status found = place.store->Head(storage::JoinKey(place.prefix, "manifest.json")).status();
+  if (found.code() == StatusCode::kNotFound) return Status();
+  return found.While("looking at the place for " + use);
+}
+
+ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
+                           const storage::StoreOpener& open_store) {
+  const ExitCode of_data = ExitCodeOf(failure.code());
+  if (of_data != ExitCode::kBadInput) return of_data;
+  const Result<storage::StoreLocation> source = open_store(source_uri);
+  const Status place = source.ok() ? CheckPlace(*source, "the graph") : source.status();
+  // Other errors, such as a missing permission to look, do not say that the URI is wrong.
+  return ExitCodeOfPlace(place.code()) == ExitCode::kBadDocument ? ExitCode::kBadDocument : of_data;
+}
+
+std::string NewAttemptName() {
+  // Names of tries are no results: this is the one place where true randomness is wanted.
+  std::random_device random;
+  return "attempt-" + HexOf((uint64_t{random()} << 32) | random());
+}
+
+AttemptFiles::AttemptFiles(storage::ObjectStore& store, std::string prefix, std::string attempt)
+    : store_(store), prefix_(std::move(prefix)), attempt_(std::move(attempt)) {}
+
+AttemptFiles::~AttemptFiles() {
+  if (!keep_) DeleteBelow(store_, storage::JoinKey(prefix_, attempt_) + "/", "");
+}
+
+void DeleteLeftovers(storage::ObjectStore& store, const std::string& start) { DeleteBelow(store, start, ""); }
+
+void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner) {
+  DeleteBelow(store, storage::JoinKey(prefix, "attempt-"), storage::JoinKey(prefix, winner) + "/");
+}
+
+}  // namespace espalier::partitioner

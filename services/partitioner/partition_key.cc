@@ -1,0 +1,70 @@
+#include "services/partitioner/partition_key.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "services/base/sha256.h"
+#include "services/format/manifest.h"
+#include "services/job/enum_names.h"
+
+namespace espalier::partitioner {
+namespace {
+
+nlohmann::json PreprocessingOf(const job::Preprocess& preprocess, const PartitionContext& context) {
+  nlohmann::json json = {{"addReverseEdges", preprocess.add_reverse_edges},
+                         {"dropSelfLoops", preprocess.drop_self_loops},
+                         {"dropDuplicateEdges", preprocess.drop_duplicate_edges},
+                         {"normalizeFeatures", job::NameOf(preprocess.normalize_features)}};
+  if (preprocess.normalize_features != job::RowNormalization::kNone) {
+    json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
+  }
+  if (context.held_out.has_value()) {
+    // The number is that of the rule: what it drops has changed.
+    json["heldOut"] = {context.held_out->split, context.held_out->edge_type, context.held_out->reverse_edge_type, 2};
+    if (!context.held_out->edge_types.empty()) json["heldOutTypes"] = context.held_out->edge_types;
+  }
+  return json;
+}
+
+nlohmann::json AlgorithmOf(const job::Partitions& partitions, const PartitionContext& context,
+                           const PartitionKeyInput& input) {
+  nlohmann::json json = {{"name", job::NameOf(partitions.algorithm)},
+                         {"version", input.algorithm_version},
+                         {"partitions", partitions.count}};
+  if (partitions.algorithm == job::PartitionAlgorithm::kExternal) {
+    json["assignment"] = input.assignment_digest;
+  } else {
+    json["seed"] = context.seed;
+  }
+  // The report in the manifest counts the training nodes of the balanced split, whatever the algorithm.
+  const partition::PartitionOptions options = PartitionOptionsFor(partitions, context);
+  for (const partition::BalanceConstraint constraint : options.balance) {
+    json["balance"].push_back(static_cast<int>(constraint));
+  }
+  json["trainSplit"] = options.train_split;
+  if (partitions.algorithm == job::PartitionAlgorithm::kMetis) {
+    json["objective"] = job::NameOf(partitions.objective);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string PartitionKey(const job::Graph& graph, const PartitionContext& context, const PartitionKeyInput& input) {
+  // Keys of JSON objects are sorted, so the text is the same whoever writes it.
+  nlohmann::json json = {{"source", {{"digest", input.source_digest}, {"format", job::NameOf(graph.source.format)}}},
+                         {"preprocess", PreprocessingOf(graph.preprocess, context)},
+                         {"algorithm", AlgorithmOf(graph.partitions, context, input)},
+                         {"timeColumn", graph.time_column},
+                         {"nonce", input.nonce},
+                         {"formatVersion", format::kPartitionFormatVersion}};
+  // Only where there are some: partitionings without them keep the key that they had before there were any.
+  if (!graph.partitions.source_columns.empty()) {
+    json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // their order is no matter
+                                                  graph.partitions.source_columns.end());
+  }
+  // A name that is no UTF-8 is refused later, by what it is a name of.
+  return Sha256Hex(json.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,469 @@
+#include "services/partitioner/partition_pipeline.h"
+
+#include <algorithm>
+
+#include "services/base/clock.h"
+#include "services/format/partition_files.h"
+#include "services/format/source/source_place.h"
+#include "services/format/source/source_reader.h"
+#include "services/job/enum_names.h"
+#include "services/job/places.h"
+#include "services/partition/input_checks.h"
+#include "services/partition/quality.h"
+#include "services/partitioner/checks/value_facts.h"
+#include "services/partitioner/external_assignment.h"
+#include "services/partitioner/group/group_partitioning.h"
+#include "services/partitioner/partition_attempt.h"
+#include "services/partitioner/partition_key.h"
+#include "services/partitioner/partition_plan.h"
+#include "services/partitioner/partition_writer.h"
+#include "services/storage/object_key.h"
+#include "services/storage/open_store.h"
+#include "services/storage/scratch_folder.h"
+#include "services/telemetry/log.h"
+#include "services/telemetry/process_metrics.h"
+
+namespace espalier::partitioner {
+namespace {
+
+// Whether a request that ended so may have been carried out all the same: its answer was lost.
+bool MayHaveHappened(StatusCode code) {
+  return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
+         code == StatusCode::kUnknown;
+}
+
+// Whether there is the split, or one might think so: an edge type that does not exist is Preprocess's to refuse.
+bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges) {
+  const auto types = graph::TypesToHoldOut(held_out, source.schema, add_reverse_edges);
+  if (!types.ok()) return true;
+  const auto named = source.edge_splits.find(held_out.split);
+  return named != source.edge_splits.end() &&
+         std::all_of(types->begin(), types->end(), [&](EdgeTypeId type) { return named->second.contains(type.value); });
+}
+
+// Training pairs of a split of edges, of the edge types of a schema.
+uint64_t CountTrainingPairs(const graph::SourceGraph& source, const std::string& split,
+                            const graph::GraphSchema& schema) {
+  uint64_t count = 0;
+  const auto named = source.edge_splits.find(split);
+  if (named == source.edge_splits.end()) return count;
+  for (const graph::CanonicalEdgeType& type : schema.edge_types()) {
+    const Result<EdgeTypeId> id = source.schema.FindEdgeType(type.Name());
+    const auto parts = id.ok() ? named->second.find(id->value) : named->second.end();
+    if (parts != named->second.end()) count += parts->second.train.size();
+  }
+  return count;
+}
+
+// One run of the pipeline: what its phases share.
+class Pipeline {
+ public:
+  Pipeline(const job::Graph& graph, uint64_t seed, const PartitionProgress& progress,
+           const PartitionPipelineOptions& options)
+      : graph_(graph),
+        progress_(progress),
+        options_(options),
+        context_{.seed = seed,
+                 .train_split = options.train_split,
+                 .label_columns = options.label_columns,
+                 .threads = options.threads,
+                 .held_out = options.held_out} {}
+
+  Result<PartitionOutcome> Run(const std::string& output_uri) {
+    if (options_.group) {
+      RETURN_IF_ERROR(CheckGroup(*options_.group));
+      RETURN_IF_ERROR(CheckForGroup(graph_, context_.held_out.has_value()));
+    }
+    ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
+    ASSIGN_OR_RETURN(const std::string key, Key());
+    const std::string prefix = storage::JoinKey(output.prefix, key);
+    PartitionOutcome outcome{
+        .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
+    const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
+      warnings_ = standing.warnings;
+      const GraphNames names = NamesOf(standing);
+      RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
+      if (options_.check_recorded_values) RETURN_IF_ERROR(options_.check_recorded_values(names));
+      DeleteUnused(*output.store, prefix, standing);
+      outcome.reused = true;
+      outcome.manifest = std::move(standing);
+      return std::move(outcome);
+    };
+    ASSIGN_OR_RETURN(std::optional<format::Manifest> existing, FindPartitioning(*output.store, prefix));
+    if (existing) return reuse(*std::move(existing));
+
+    Result<format::Manifest> made =
+        options_.group ? MakeInGroup(*output.store, prefix, key) : Make(*output.store, prefix, key);
+    if (made.ok()) {
+      outcome.manifest = *std::move(made);
+      return outcome;
+    }
+    if (made.status().code() == StatusCode::kCancelled) return made.status();
+    // Whatever went wrong here, the work is done if somebody else has done it meanwhile.
+    Result<std::optional<format::Manifest>> winner = FindPartitioning(*output.store, prefix);
+    if (winner.ok() && *winner) return reuse(**std::move(winner));
+    return made.status();
+  }
+
+ private:
+  Status StartPhase(std::string_view phase) {
+    EndPhase();
+    phase_ = phase;
+    meter_ = options_.meter_of ? options_.meter_of(phase) : nullptr;
+    return Advance(0);
+  }
+  Status Advance(double fraction) {
+    if (progress_) progress_(phase_, fraction);
+    if (options_.stop_requested && options_.stop_requested()) {
+      return Cancelled("asked to stop while " + phase_);
+    }
+    return Status();
+  }
+  void EndPhase() {
+    if (progress_ && !phase_.empty()) progress_(phase_, 1);
+    phase_.clear();
+    meter_ = nullptr;
+  }
+
+  format::SourceReadOptions SourceOptions() const {
+    return {.format = SourceFormatOf(graph_.source.format),
+            .path = "",
+            .threads = options_.threads,
+            .triples = options_.triples,
+            .labels = Labels()};
+  }
+
+  graph::LabelColumns Labels() const {
+    graph::LabelColumns labels{.labels = options_.label_columns, .complete = options_.complete_columns};
+    if (!graph_.time_column.empty()) labels.complete.push_back(graph_.time_column);
+    return labels;
+  }
+
+  // Keeps what a reader has noticed for the report, and logs it.
+  void WarnOfSource(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      telemetry::Log(telemetry::Level::kWarning, "warning from the source reader", {{"warning", warning}});
+    }
+    warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
+  }
+
+  bool has_assignment() const { return graph_.partitions.algorithm == job::PartitionAlgorithm::kExternal; }
+
+  Result<std::string> Key() {
+    RETURN_IF_ERROR(StartPhase("digesting"));
+    const format::SourceReadOptions source = SourceOptions();
+    ASSIGN_OR_RETURN(format::SourcePlace place,
+                     format::FindGraphSource(graph_.source.uri, source.format, options_.access));
+    source_.emplace(std::move(place));
+    PartitionKeyInput input;
+    ASSIGN_OR_RETURN(input.source_digest, format::GraphSourceDigest(*source_, source));
+    if (has_assignment()) {
+      ASSIGN_OR_RETURN(format::SourcePlace assignment,
+                       FindExternalAssignment(graph_.partitions.assignment_uri, options_.access));
+      assignment_.emplace(std::move(assignment));
+      ASSIGN_OR_RETURN(input.assignment_digest, assignment_->Digest("assignment", ExternalAssignmentDigest));
+    }
+    // A nonce makes a place of its own, so that nothing anybody may be reading is replaced.
+    if (graph_.partitions.reuse == job::PartitionReuse::kNever) {
+      input.nonce = options_.group ? AttemptOf(*options_.group) : NewAttemptName();
+    }
+    input.algorithm_version = PartitionerFor(graph_.partitions.algorithm, {})->version();
+    EndPhase();
+    return PartitionKey(graph_, context_, input);
+  }
+
+  // What the key was made of is what has been cut.
+  Status CheckUnchanged() {
+    RETURN_IF_ERROR(source_->CheckUnchanged());
+    return assignment_ ? assignment_->CheckUnchanged() : Status();
+  }
+
+  Result<graph::SourceGraph> Source() {
+    RETURN_IF_ERROR(StartPhase("reading"));
+    format::SourceReadOptions options = SourceOptions();
+    options.meter = meter_;
+    std::vector<std::string> warnings;
+    options.warnings = &warnings;
+    ASSIGN_OR_RETURN(options.path, source_->Path());
+    ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
+    WarnOfSource(warnings);
+    RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/true));
+    RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
+    RETURN_IF_ERROR(StartPhase("preprocessing"));
+    return Preprocessed(std::move(source));
+  }
+
+  Status CheckNames(const GraphNames& names) {
+    const Status known = options_.check_names ? options_.check_names(names) : Status();
+    has_unknown_names_ = !known.ok();
+    return known;
+  }
+  // `reads_values`: this process checks them for all, and learns which columns lack some.
+  Status CheckSource(const graph::SourceGraph& source, bool reads_values) {
+    ASSIGN_OR_RETURN(const GraphNames headers, NamesOf(source, graph_));
+    RETURN_IF_ERROR(WithWarnings(CheckNames(headers)));
+    if (!reads_values) return Status();
+    const graph::LabelColumns labels = Labels();
+    ASSIGN_OR_RETURN(source_names_, NamesOf(source, graph_, &labels));
+    const bool lacks_values =
+        source_names_.node_columns != headers.node_columns || source_names_.edge_columns != headers.edge_columns;
+    if (lacks_values && options_.check_recorded_values) {
+      RETURN_IF_ERROR(options_.check_recorded_values(source_names_));
+    }
+    if (options_.check_values) RETURN_IF_ERROR(options_.check_values(source_names_, source));
+    RecordValues(source, labels, options_.threads, &source_names_);
+    return Status();
+  }
+
+  // A missing name may be one that the reader of the source has left out: the error then carries the warnings.
+  Status WithWarnings(const Status& checked) const {
+    if (checked.ok() || warnings_.empty()) return checked;
+    std::string text = checked.message();
+    for (const std::string& warning : warnings_) text += "\nwarning: " + warning;
+    return Status(checked.code(), text);
+  }
+
+  Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) {
+    graph::PreprocessOptions options = PreprocessOptionsFor(graph_.preprocess, context_);
+    if (!options.held_out.has_value()) return graph::Preprocess(std::move(source), options, options_.threads);
+    const std::string split = options.held_out->split;
+    if (!options_.needs_split && !HasSplit(source, *options.held_out, options.add_reverse_edges)) {
+      options.held_out.reset();
+      context_.held_out.reset();  // nor does the manifest say so; the key has its name all the same
+    }
+    const graph::GraphSchema schema = source.schema;
+    const uint64_t num_before = CountTrainingPairs(source, split, schema);
+    ASSIGN_OR_RETURN(graph::SourceGraph preprocessed, graph::Preprocess(std::move(source), options, options_.threads));
+    WarnOfLeftOut(split, num_before, CountTrainingPairs(preprocessed, split, schema));
+    return preprocessed;
+  }
+
+  void WarnOfLeftOut(const std::string& split, uint64_t num_before, uint64_t num_left) {
+    if (num_left >= num_before) return;
+    const uint64_t left_out = num_before - num_left;
+    warnings_.push_back("split '" + split + "': " + std::to_string(left_out) + " of " + std::to_string(num_before) +
+                        " training edges are left out: they are validation or test edges too, or the reverse of such");
+    telemetry::Log(telemetry::Level::kWarning, "training edges that are validation or test edges are left out",
+                   {{"split", split}, {"left_out", left_out}, {"training_edges", num_left}});
+  }
+
+  // External's; else nothing.
+  Result<std::vector<Tensor>> GivenAssignment(const graph::SourceGraph& source) {
+    if (!has_assignment()) return std::vector<Tensor>();
+    ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
+    return ReadExternalAssignment(path, source, graph_.partitions.count);
+  }
+
+  Result<partition::Assignment> Cut(const graph::SourceGraph& source) {
+    RETURN_IF_ERROR(StartPhase("cutting"));
+    ASSIGN_OR_RETURN(std::vector<Tensor> external, GivenAssignment(source));
+    const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
+    partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
+    options.meter = meter_;
+    return partitioner->Partition(source, options);
+  }
+
+  Result<format::Quality> Measure(const graph::SourceGraph& source, const partition::Assignment& assignment) {
+    RETURN_IF_ERROR(StartPhase("measuring"));
+    const partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
+    ASSIGN_OR_RETURN(partition::Quality quality, partition::QualityOf(source, assignment,
+                                                                      {.num_partitions = options.num_partitions,
+                                                                       .train_split = options.train_split,
+                                                                       .threads = options_.threads}));
+    return format::Quality{.cut_edges = quality.cut_edges,
+                           .cut_ratio = quality.cut_ratio,
+                           .replication = quality.replication,
+                           .balance = std::move(quality.balance)};
+  }
+
+  Result<format::Manifest> Make(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, Source());
+    // What nobody could write is not worth cutting.
+    RETURN_IF_ERROR(partition::CheckTimeColumn(source, graph_.time_column));
+    RETURN_IF_ERROR(partition::CheckSourceColumns(source, graph_.partitions.source_columns));
+    ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut(source));
+    ASSIGN_OR_RETURN(format::Quality quality, Measure(source, assignment));
+
+    RETURN_IF_ERROR(StartPhase("writing"));
+    const std::string attempt = NewAttemptName();
+    AttemptFiles files(store, prefix, attempt);
+    const PartitionWriterOptions options{
+        .build = {.threads = options_.threads,
+                  .time_column = graph_.time_column,
+                  .source_columns = graph_.partitions.source_columns},
+        .num_partitions = graph_.partitions.count,
+        .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); },
+        .stop_requested = options_.stop_requested,
+        .meter = meter_};
+    ASSIGN_OR_RETURN(format::Manifest manifest, WritePartitions(store, prefix, attempt, source, assignment, options));
+    if (context_.held_out.has_value()) {
+      DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &manifest);
+    }
+    SayHowMade(key, &manifest);
+    manifest.quality = std::move(quality);
+    manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
+    RETURN_IF_ERROR(CheckUnchanged());
+    files.Keep();  // from here on our manifest may stand, whatever we are told: only who has surely lost deletes
+    RETURN_IF_ERROR(Commit(store, prefix, manifest, files));
+    DeleteOtherAttempts(store, prefix, attempt);
+    EndPhase();
+    return manifest;
+  }
+
+  // Not validated.
+  Result<graph::SourceGraph> MappedSource(const std::string& path, std::vector<std::string>* warnings) const {
+    format::SourceReadOptions options = SourceOptions();
+    options.path = path;
+    options.warnings = warnings;
+    const std::string& cache = options_.access.cache.folder;
+    if (!cache.empty()) return format::MapSourceGraph(options, cache);
+    ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
+    return format::MapSourceGraph(options, scratch);
+  }
+
+  Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
+    const GroupPlace place{.folder = storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/group",
+                           .outcome = storage::JoinKey(prefix, "manifest.json")};
+    ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
+                     ProcessGroup::Join(store, place, *options_.group, options_.stop_requested));
+    Result<format::Manifest> made = MakeAsMember(*group, store, prefix, key);
+    // That names are unknown every process finds itself, and says it as its own.
+    if (!made.ok() && !has_unknown_names_) group->Fail(made.status());
+    return made;
+  }
+
+  Result<format::Manifest> MakeAsMember(ProcessGroup& group, storage::ObjectStore& store, const std::string& prefix,
+                                        const std::string& key) {
+    RETURN_IF_ERROR(StartPhase("reading"));
+    ASSIGN_OR_RETURN(const std::string path, source_->Path());
+    std::vector<std::string> warnings;
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path, &warnings));
+    if (group.rank() == 0) WarnOfSource(warnings);
+    // Headers cost nothing: every process reports its own. One process reads all values for the group.
+    RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/group.rank() == 0));
+    RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
+    const std::string attempt = AttemptOf(*options_.group);
+    const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
+    graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
+    if (preprocess.held_out && !options_.needs_split &&
+        !HasSplit(source, *preprocess.held_out, preprocess.add_reverse_edges)) {
+      preprocess.held_out.reset();
+      context_.held_out.reset();
+    }
+    GroupWork work{.graph = graph_,
+                   .source = source,
+                   .labels = Labels(),
+                   .preprocess = preprocess,
+                   .partition = PartitionOptionsFor(graph_.partitions, context_),
+                   .writer = {.build = {.threads = options_.threads,
+                                        .time_column = graph_.time_column,
+                                        .source_columns = graph_.partitions.source_columns},
+                              .num_partitions = graph_.partitions.count,
+                              .before_partition = nullptr,
+                              .stop_requested = options_.stop_requested},
+                   .assignment = {},
+                   .advance = [this](std::string_view phase, double fraction) {
+                     return phase == phase_ ? Advance(fraction) : StartPhase(phase);
+                   }};
+    if (preprocess.held_out && group.rank() == 0) {
+      work.preprocessed = [&](const graph::SourceGraph& changed) {
+        const std::string& split = preprocess.held_out->split;
+        WarnOfLeftOut(split, CountTrainingPairs(source, split, source.schema),
+                      CountTrainingPairs(changed, split, source.schema));
+      };
+    }
+    ASSIGN_OR_RETURN(work.assignment, GivenAssignment(source));
+    ASSIGN_OR_RETURN(std::optional<format::Manifest> made, PartitionInGroup(group, place, attempt, std::move(work)));
+    if (!made) return ManifestOfOthers(group, store, prefix);
+    if (context_.held_out.has_value()) {
+      DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &*made);
+    }
+    SayHowMade(key, &*made);
+    if (Status changed = CheckUnchanged(); !changed.ok()) {
+      // Not all of the attempt: the others are told in its folder.
+      DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/part-");
+      DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
+      return changed;
+    }
+    AttemptFiles files(store, prefix, attempt);
+    files.Keep();
+    RETURN_IF_ERROR(Commit(store, prefix, *made, files));
+    // The other processes only wait for the manifest now.
+    DeleteExchange(store, prefix, attempt);
+    DeleteOtherAttempts(store, prefix, attempt);
+    EndPhase();
+    return *std::move(made);
+  }
+
+  Result<format::Manifest> ManifestOfOthers(ProcessGroup& group, storage::ObjectStore& store,
+                                            const std::string& prefix) {
+    std::optional<format::Manifest> manifest;
+    RETURN_IF_ERROR(group.AwaitThat(0, "manifest", [&]() -> Result<bool> {
+      ASSIGN_OR_RETURN(manifest, FindPartitioning(store, prefix));
+      return manifest.has_value();
+    }));
+    EndPhase();
+    return *std::move(manifest);
+  }
+
+  // What several processes left for one another. Nobody waits for it where their manifest stands.
+  static void DeleteExchange(storage::ObjectStore& store, const std::string& prefix, const std::string& attempt) {
+    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
+    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/group/");
+  }
+
+  // Where another process's manifest stands: what its group could not delete before it ended, and what this one's left.
+  void DeleteUnused(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& standing) const {
+    if (options_.group && AttemptOf(*options_.group) != standing.attempt) {
+      DeleteLeftovers(store, storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/");
+    }
+    const bool is_first = !options_.group || options_.group->rank == 0;
+    if (is_first && IsOfGroup(standing.attempt)) DeleteExchange(store, prefix, standing.attempt);
+  }
+
+  void SayHowMade(const std::string& key, format::Manifest* manifest) const {
+    manifest->partition_key = key;
+    manifest->algorithm = job::NameOf(graph_.partitions.algorithm);
+    manifest->seed = context_.seed;
+    manifest->partition_seconds = timer_.Seconds();
+    manifest->warnings = warnings_;
+    RecordValues(source_names_, manifest);
+  }
+
+  // Where a store's conditional put is not atomic two may be told that they won, and an answer may be lost: the
+  // manifest that stands decides.
+  static Status Commit(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
+                       AttemptFiles& files) {
+    const Status committed = format::CommitManifest(store, prefix, manifest);
+    if (!committed.ok() && committed.code() != StatusCode::kAlreadyExists) {
+      if (!MayHaveHappened(committed.code())) files.Discard();
+      return committed;
+    }
+    ASSIGN_OR_RETURN(const std::optional<format::Manifest> standing, FindPartitioning(store, prefix));
+    if (standing && standing->attempt == manifest.attempt) return Status();
+    if (standing) files.Discard();
+    return Aborted("another try's manifest stands in " + prefix);
+  }
+
+  const job::Graph& graph_;                  // outlives this
+  const PartitionProgress& progress_;        // outlives this
+  const PartitionPipelineOptions& options_;  // outlives this
+  PartitionContext context_;
+  const Timer timer_;
+  std::string phase_;
+  WorkMeter* meter_ = nullptr;  // of phase_; may be null
+  std::vector<std::string> warnings_;
+  bool has_unknown_names_ = false;
+  GraphNames source_names_;                        // once the source has been read
+  std::optional<format::SourcePlace> source_;      // from Key on
+  std::optional<format::SourcePlace> assignment_;  // External's, likewise
+};
+
+}  // namespace
+
+Result<PartitionOutcome> PartitionGraph(const job::Graph& graph, uint64_t seed, const std::string& output_uri,
+                                        const PartitionProgress& progress, const PartitionPipelineOptions& options) {
+  return Pipeline(graph, seed, progress, options).Run(output_uri);
+}
+
+}  // namespace espalier::partitioner

@@ -1,0 +1,94 @@
+#include "services/partitioner/partition_plan.h"
+
+#include <algorithm>
+#include <set>
+
+namespace espalier::partitioner {
+namespace {
+
+partition::Objective ObjectiveOf(job::PartitionObjective objective) {
+  switch (objective) {
+    case job::PartitionObjective::kEdgeCut: return partition::Objective::kEdgeCut;
+    case job::PartitionObjective::kCommunicationVolume: return partition::Objective::kCommunicationVolume;
+  }
+  return partition::Objective::kEdgeCut;
+}
+
+partition::BalanceConstraint ConstraintOf(job::PartitionBalance balance) {
+  switch (balance) {
+    case job::PartitionBalance::kNodeTypes: return partition::BalanceConstraint::kNodeTypes;
+    case job::PartitionBalance::kTrainNodes: return partition::BalanceConstraint::kTrainNodes;
+    case job::PartitionBalance::kEdges: return partition::BalanceConstraint::kEdges;
+  }
+  return partition::BalanceConstraint::kNodeTypes;
+}
+
+}  // namespace
+
+format::SourceFormat SourceFormatOf(job::GraphFormat format) {
+  switch (format) {
+    case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
+    case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
+    case job::GraphFormat::kTriples: return format::SourceFormat::kTriples;
+    case job::GraphFormat::kDglChunked: return format::SourceFormat::kDglChunked;
+  }
+  return format::SourceFormat::kOgb;
+}
+
+graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context) {
+  graph::PreprocessOptions options;
+  options.add_reverse_edges = preprocess.add_reverse_edges;
+  options.drop_self_loops = preprocess.drop_self_loops;
+  options.drop_duplicate_edges = preprocess.drop_duplicate_edges;
+  options.normalize_features = preprocess.normalize_features == job::RowNormalization::kRow
+                                   ? graph::FeatureNormalization::kRow
+                                   : graph::FeatureNormalization::kNone;
+  std::set<std::string> others(context.label_columns.begin(), context.label_columns.end());
+  others.erase(options.label_columns.front());
+  options.label_columns.insert(options.label_columns.end(), others.begin(), others.end());
+  options.held_out = context.held_out;
+  return options;
+}
+
+std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task) {
+  switch (task.type) {
+    case job::TaskType::kNodeClassification:
+    case job::TaskType::kNodeRegression:
+    case job::TaskType::kEdgeClassification:
+    case job::TaskType::kEdgeRegression: return std::nullopt;
+    case job::TaskType::kLinkPrediction: {
+      const std::vector<std::string> names = job::EdgeTypeNames(task);
+      if (names.size() > 1) return graph::HeldOutEdges{task.split, "", task.reverse_edge_type, names};
+      return graph::HeldOutEdges{task.split, names.empty() ? "" : names.front(), task.reverse_edge_type};
+    }
+  }
+  return std::nullopt;
+}
+
+partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context) {
+  partition::PartitionOptions options;
+  options.num_partitions = partitions.count;
+  options.objective = ObjectiveOf(partitions.objective);
+  for (const job::PartitionBalance balance : partitions.balance) options.balance.push_back(ConstraintOf(balance));
+  std::sort(options.balance.begin(), options.balance.end());
+  options.balance.erase(std::unique(options.balance.begin(), options.balance.end()), options.balance.end());
+  if (std::count(options.balance.begin(), options.balance.end(), partition::BalanceConstraint::kTrainNodes) > 0) {
+    options.train_split = context.train_split;
+  }
+  options.seed = context.seed;
+  options.threads = context.threads;
+  return options;
+}
+
+std::unique_ptr<partition::Partitioner> PartitionerFor(job::PartitionAlgorithm algorithm,
+                                                       std::vector<Tensor> assignment) {
+  switch (algorithm) {
+    case job::PartitionAlgorithm::kMetis: return partition::MakeMetisPartitioner();
+    case job::PartitionAlgorithm::kRandom: return partition::MakeRandomPartitioner();
+    case job::PartitionAlgorithm::kStreaming: return partition::MakeStreamingPartitioner();
+    case job::PartitionAlgorithm::kExternal: return partition::MakeExternalPartitioner(std::move(assignment));
+  }
+  return nullptr;
+}
+
+}  // namespace espalier::partitioner

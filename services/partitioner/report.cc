@@ -1,0 +1,56 @@
+#include "services/partitioner/report.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace espalier::partitioner {
+namespace {
+
+std::string Fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", decimals, value);
+  return text;
+}
+
+}  // namespace
+
+std::string ReportAsJson(const PartitionOutcome& outcome) {
+  const format::Manifest& manifest = outcome.manifest;
+  nlohmann::ordered_json json = {{"uri", outcome.uri},
+                                 {"partitionKey", outcome.partition_key},
+                                 {"reused", outcome.reused},
+                                 {"graph", manifest.graph_name},
+                                 {"algorithm", manifest.algorithm},
+                                 {"partitions", manifest.book.num_partitions()},
+                                 {"nodes", manifest.book.num_nodes()},
+                                 {"edges", manifest.book.num_edges()},
+                                 {"cutEdges", manifest.quality.cut_edges},
+                                 {"cutRatio", manifest.quality.cut_ratio},
+                                 {"replication", manifest.quality.replication},
+                                 {"balance", manifest.quality.balance},
+                                 {"seconds", manifest.partition_seconds},
+                                 {"peakMemoryBytes", manifest.peak_memory_bytes},
+                                 {"warnings", manifest.warnings}};
+  // A graph's name is any text: what is not UTF-8 is replaced, not thrown at us.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string ReportAsText(const PartitionOutcome& outcome) {
+  const format::Manifest& manifest = outcome.manifest;
+  std::string text = manifest.graph_name + ": " + std::to_string(manifest.book.num_nodes()) + " nodes, " +
+                     std::to_string(manifest.book.num_edges()) + " edges in " +
+                     std::to_string(manifest.book.num_partitions()) + " partitions by " + manifest.algorithm +
+                     (outcome.reused ? " (was there already)" : "") + "\n";
+  text += "  cut          " + Fixed(100 * manifest.quality.cut_ratio, 2) + " % of the edges (" +
+          std::to_string(manifest.quality.cut_edges) + ")\n";
+  text += "  replication  " + Fixed(manifest.quality.replication, 3) + "\n";
+  for (const auto& [constraint, balance] : manifest.quality.balance) {
+    text += "  balance      " + Fixed(balance, 3) + " " + constraint + "\n";
+  }
+  text += "  made in      " + Fixed(manifest.partition_seconds, 1) + " s, " +
+          Fixed(static_cast<double>(manifest.peak_memory_bytes) / (1 << 20), 0) + " MiB at most\n";
+  for (const std::string& warning : manifest.warnings) text += "  warning      " + warning + "\n";
+  return text + "  at           " + outcome.uri + "\n";
+}
+
+}  // namespace espalier::partitioner

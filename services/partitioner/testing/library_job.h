@@ -1,0 +1,43 @@
+// The document of a small library, for tests that hold documents against graphs.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/check.h"
+#include "services/job/parse.h"
+
+namespace espalier::partitioner {
+
+// Papers with "feat" and "topic", a split "time".
+inline constexpr const char* kLibraryDocument = R"(apiVersion: espalier.io/v1alpha1
+kind: DistTraining
+metadata: {name: library}
+spec:
+  graph: {source: {uri: /srv/library, format: NPY}, partitions: {count: 2}}
+  training:
+    task: {type: NodeClassification, nodeType: paper, label: topic, split: time}
+    inputs:
+    - {nodeType: paper, features: [feat]}
+    model: {type: GraphSAGE, hiddenSize: 8}
+    sampling: {layers: [{fanout: 5}]}
+    batchSize: 8
+    epochs: 1
+)";
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+inline Settings With(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+inline job::ParsedJob LibraryJob(const Settings& settings) {
+  Result<job::ParsedJob> job =
+      job::ParseJob("job.yaml", kLibraryDocument, settings, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+  ESPALIER_CHECK(job.ok()) << job.status().ToString();
+  return *std::move(job);
+}
+
+}  // namespace espalier::partitioner

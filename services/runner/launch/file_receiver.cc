@@ -1,0 +1,109 @@
+#include "services/runner/launch/file_receiver.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "services/base/descriptor.h"
+#include "services/format/checksum.h"
+
+namespace espalier::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPartSuffix = ".espalier-part";
+constexpr int kPermissions = 0777;
+
+std::span<const std::byte> BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+uint64_t BlocksOf(uint64_t bytes) {
+  return bytes / format::kChecksumBlockBytes + (bytes % format::kChecksumBlockBytes == 0 ? 0 : 1);
+}
+
+}  // namespace
+
+Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::nanoseconds patience) {
+  FileReceiver receiver;
+  receiver.path_ = message.Text("file");
+  receiver.mode_ = static_cast<int>(message.Number("mode")) & kPermissions;
+  receiver.entry_ = {
+      .key = receiver.path_, .size_bytes = static_cast<uint64_t>(message.Number("bytes")), .block_hashes = {}};
+  for (const nlohmann::json& hash : message.head.value("blocks", nlohmann::json::array())) {
+    receiver.entry_.block_hashes.push_back(hash.is_number_unsigned() ? hash.get<uint64_t>() : 0);
+  }
+  if (!receiver.path_.starts_with('/') || receiver.entry_.block_hashes.size() != BlocksOf(receiver.entry_.size_bytes)) {
+    return InvalidArgument("'" + receiver.path_ + "' is announced with " +
+                           std::to_string(receiver.entry_.block_hashes.size()) + " blocks");
+  }
+  std::error_code error;
+  fs::create_directories(fs::path(receiver.path_).parent_path(), error);
+  if (error) return FromErrno(error.value(), "making the folder of " + receiver.path_);
+  const uint64_t present = fs::file_size(receiver.path_, error);
+  if (!error && present == receiver.entry_.size_bytes) {
+    receiver.wanted_ = receiver.MissingIn(receiver.path_);
+    receiver.was_there_ = receiver.wanted_.empty();
+    if (receiver.was_there_) return receiver;
+  }
+  const std::string part = receiver.path_ + kPartSuffix;
+  // One writer at a time: a file that has its name is never written into by who began earlier.
+  Result<storage::FileLock> lock =
+      storage::FileLock::Acquire(part, storage::LockMode::kExclusive, Deadline::After(patience));
+  if (!lock.ok()) return std::move(lock).status().While("another copy into the same place may be under way");
+  receiver.wanted_ = receiver.MissingIn(part);
+  receiver.part_.emplace(*std::move(lock));
+  if (ftruncate(receiver.part_->descriptor(), static_cast<off_t>(receiver.entry_.size_bytes)) != 0) {
+    return FromErrno(errno, "making room for " + part);
+  }
+  return receiver;
+}
+
+std::set<uint64_t> FileReceiver::MissingIn(const std::string& path) const {
+  std::set<uint64_t> missing;
+  std::string bytes;
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  for (uint64_t block = 0; block < entry_.block_hashes.size(); ++block) {
+    const storage::ByteRange range = format::BlockRange(entry_, block);
+    bytes.resize(range.length);
+    const ssize_t count =
+        !file.is_open() ? -1 : pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
+    const bool is_good =
+        count == static_cast<ssize_t>(bytes.size()) && format::CheckBlock(entry_, block, BytesOf(bytes), path).ok();
+    if (!is_good) missing.insert(block);
+  }
+  return missing;
+}
+
+Status FileReceiver::Take(uint64_t block, const std::string& bytes) {
+  if (!wanted_.contains(block))
+    return InvalidArgument("block " + std::to_string(block) + " of " + path_ + " is not wanted");
+  const storage::ByteRange range = format::BlockRange(entry_, block);
+  if (bytes.size() != range.length)
+    return DataLoss("block " + std::to_string(block) + " of " + path_ + " is too short");
+  RETURN_IF_ERROR(format::CheckBlock(entry_, block, BytesOf(bytes), path_));
+  const ssize_t count = pwrite(part_->descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
+  if (count != static_cast<ssize_t>(bytes.size())) return FromErrno(count < 0 ? errno : ENOSPC, "writing " + path_);
+  wanted_.erase(block);
+  return Status();
+}
+
+Status FileReceiver::Commit() {
+  if (!wanted_.empty()) return Internal(path_ + " is not complete");
+  if (was_there_) {
+    return chmod(path_.c_str(), static_cast<mode_t>(mode_)) == 0 ? Status()
+                                                                 : FromErrno(errno, "permissions of " + path_);
+  }
+  const std::string part = path_ + kPartSuffix;
+  const int file = part_->descriptor();
+  if (fchmod(file, static_cast<mode_t>(mode_)) != 0 || fsync(file) != 0 || rename(part.c_str(), path_.c_str()) != 0) {
+    return FromErrno(errno, "putting " + path_ + " in its place");
+  }
+  return Status();
+}
+
+}  // namespace espalier::launch

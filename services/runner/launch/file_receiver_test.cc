@@ -1,0 +1,64 @@
+#include "services/runner/launch/file_receiver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "services/base/hash.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class FileReceiverTest : public testing::Test {
+ protected:
+  Message Announced(const std::string& text) const {
+    return {
+        {{"file", path_}, {"mode", 0644}, {"bytes", text.size()}, {"blocks", nlohmann::json::array({Hash64(text)})}}};
+  }
+  std::string Written() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const storage::TemporaryFolder folder_;
+  const std::string path_ = folder_.path() + "/deep/program";
+};
+
+TEST_F(FileReceiverTest, AFileAppearsOnceItIsComplete) {
+  Result<FileReceiver> receiver = FileReceiver::Begin(Announced("abc"));
+  ASSERT_TRUE(receiver.ok()) << receiver.status().ToString();
+  EXPECT_THAT(receiver->wanted(), ElementsAre(0u));
+  EXPECT_EQ(receiver->Take(0, "abd").code(), StatusCode::kDataLoss);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  ASSERT_EQ(receiver->Take(0, "abc"), Status());
+  ASSERT_EQ(receiver->Commit(), Status());
+  EXPECT_EQ(Written(), "abc");
+}
+
+// Two launches that copy different contents to one place: each file is the one's or the other's.
+TEST_F(FileReceiverTest, NobodyWritesIntoWhatSomebodyElseHasPublished) {
+  Result<FileReceiver> first = FileReceiver::Begin(Announced("abc"));
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  const Status refused = FileReceiver::Begin(Announced("xyz"), std::chrono::seconds(0)).status();
+  EXPECT_EQ(refused.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(refused.message(), HasSubstr("another copy into the same place may be under way"));
+  ASSERT_EQ(first->Take(0, "abc"), Status());
+  ASSERT_EQ(first->Commit(), Status());
+
+  Result<FileReceiver> second = FileReceiver::Begin(Announced("xyz"), std::chrono::seconds(0));
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  ASSERT_EQ(second->Take(0, "xyz"), Status());
+  EXPECT_EQ(Written(), "abc");
+  ASSERT_EQ(second->Commit(), Status());
+  EXPECT_EQ(Written(), "xyz");
+}
+
+}  // namespace
+}  // namespace espalier::launch

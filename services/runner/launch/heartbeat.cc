@@ -1,0 +1,38 @@
+#include "services/runner/launch/heartbeat.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/runner/launch/host_session.h"
+
+namespace espalier::launch {
+namespace {
+
+// What one turn counts for at most.
+constexpr std::chrono::seconds kLongestTurn{2};
+
+}  // namespace
+
+Status Heartbeat::Beat() {
+  if (deadline_.has_value() && deadline_->HasPassed()) return DeadlineExceeded("the time for it is over");
+  const SteadyTime now = Clock::Real().Now();
+  if (last_.has_value() && now < *last_ + pause_) return Status();
+  last_ = now;
+  for (HostSession* host : hosts_) {
+    if (!host->is_listening()) continue;
+    RETURN_IF_ERROR(host->Send({{"do", "ping"}}));
+    RETURN_IF_ERROR(host->Look());
+  }
+  return Status();
+}
+
+std::chrono::nanoseconds Silence::After(uint64_t bytes_received) {
+  const SteadyTime now = clock_->Now();
+  const bool has_heard = std::exchange(heard_, bytes_received) != bytes_received;
+  silence_ = has_heard ? std::chrono::nanoseconds(0)
+                       : silence_ + std::min<std::chrono::nanoseconds>(now - looked_, kLongestTurn);
+  looked_ = now;
+  return silence_;
+}
+
+}  // namespace espalier::launch

@@ -1,0 +1,338 @@
+#include "services/runner/launch/host_agent.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "services/base/environment.h"
+#include "services/base/exit_code.h"
+#include "services/base/file.h"
+#include "services/base/parallel.h"
+#include "services/base/sha256.h"
+#include "services/rpc/address.h"
+#include "services/runner/launch/file_receiver.h"
+#include "services/runner/launch/heartbeat.h"
+#include "services/runner/launch/log_follower.h"
+#include "services/runner/launch/message.h"
+#include "services/runner/launch/port_holder.h"
+#include "services/runner/run/local_fleet.h"
+#include "services/runner/run/local_port.h"
+#include "services/runner/run/program_path.h"
+#include "services/runner/run/run_folder.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using run::ChildId;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick{100};
+constexpr milliseconds kReadyTick{10};
+constexpr milliseconds kStatusPause{500};
+// The launcher takes what it is told, or it is gone.
+constexpr std::chrono::seconds kTellPatience{60};
+// An earlier launch's processes, whose launcher has just died, end within their graces.
+constexpr std::chrono::seconds kFolderPatience{60};
+constexpr std::chrono::minutes kBeforeBegin{10};  // the launcher reads what it is going to copy
+constexpr const char* kRolePrograms[] = {"espalier-partitioner", "espalier-graph-server", "espalier-sampler",
+                                         "espalier-trainer", "espalier-trainer-process"};
+constexpr size_t kMostTokenBytes = 4096;
+
+// "" where it cannot be read, or is longer.
+std::string TextOrNone(const std::string& path, size_t max_bytes) {
+  Result<std::string> text = ReadFile(path, max_bytes);
+  return text.ok() ? *std::move(text) : std::string();
+}
+
+// Below `folder`, for this user alone.
+Status WriteBelow(const fs::path& folder, const std::string& name, const std::string& text) {
+  const fs::path path = (folder / name).lexically_normal();
+  const auto [mismatch, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  if (mismatch != folder.end() || rest == path.end())
+    return InvalidArgument("'" + name + "' is no file below " + folder.string());
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) return FromErrno(error.value(), "making " + path.parent_path().string());
+  const mode_t before = umask(0077);
+  const Status written = telemetry::WriteFileAtomically(path, text);
+  umask(before);
+  return written;
+}
+
+class HostAgent {
+ public:
+  explicit HostAgent(const HostAgentOptions& options)
+      : options_(options),
+        stop_(telemetry::StopSignal::Install()),
+        pipe_(options.input, options.output, MessagePipe::Greeting::kNone),
+        fleet_(stop_, run::Site{.paths = run::RunPaths(""), .program_folder = options.program_folder}) {}
+
+  int Run() {
+    const Status ended = Converse();
+    fleet_.Watch({});
+    // The launcher may be gone: nothing can be told any more.
+    (void)fleet_.StopAll(grace_);
+    if (folder_.has_value()) {
+      std::error_code ignored;
+      fs::remove_all(folder_->TlsFolder(), ignored);
+    }
+    if (!ended.ok()) return static_cast<int>(ExitCodeOf(ended.code()));
+    return static_cast<int>(stop_.requested() ? ExitCode::kAskedToStop : ExitCode::kDone);
+  }
+
+ private:
+  struct Life {
+    int64_t number = 0;
+    LogFollower log;
+  };
+
+  Status Converse() {
+    RETURN_IF_ERROR(pipe_.SendBytes(kGreeting, Soon()));
+    RETURN_IF_ERROR(SayHello());
+    Silence silence;
+    while (!stop_.requested()) {
+      const Result<std::vector<Message>> messages = pipe_.Receive();
+      if (!messages.ok()) return messages.status().code() == StatusCode::kUnavailable ? Status() : messages.status();
+      for (const Message& message : *messages) RETURN_IF_ERROR(Do(message));
+      if (silence.After(pipe_.bytes_received()) > patience_) return Unavailable("the launcher is not heard any more");
+      RETURN_IF_ERROR(GoOnBeginning());
+      RETURN_IF_ERROR(Tell(fleet_.Poll()));
+      RETURN_IF_ERROR(TellStatus());
+      fleet_.Watch({options_.input});
+      fleet_.WaitForEvent(fleet_.LongestAwaited().has_value() ? kReadyTick : kTick);
+    }
+    return Status();
+  }
+
+  static Deadline Soon() { return Deadline::After(kTellPatience); }
+  Status Send(json head, std::string body = {}) { return pipe_.Send({std::move(head), std::move(body)}, Soon()); }
+
+  Status SayHello() {
+    json missing = json::array();
+    for (const char* program : kRolePrograms) {
+      if (access((options_.program_folder + "/" + program).c_str(), X_OK) != 0) missing.push_back(program);
+    }
+    return Send({{"is", "hello"},
+                 {"version", options_.version},
+                 {"processors", AvailableProcessors()},
+                 {"folder", options_.program_folder},
+                 {"missing", missing}});
+  }
+
+  // An error ends the conversation; what cannot be done is told.
+  Status Do(const Message& message) {
+    const std::string what = message.Text("do");
+    Status done;
+    if (what == "ping") return Send({{"is", "pong"}});
+    if (what == "begin") {
+      done = Begin(message);
+    } else if (what == "start") {
+      done = Start(message);
+    } else if (what == "signal") {
+      Signal(message);
+    } else if (what == "sees") {
+      return Send({{"is", "seen"}, {"there", Sees(message)}});
+    } else if (what == "receive") {
+      done = Receive(message);
+    } else if (what == "block") {
+      done = TakeBlock(message);
+    } else {
+      return InvalidArgument("the launcher asks for '" + what + "', which nobody knows");
+    }
+    return done.ok() ? done : Fail(done, message);
+  }
+
+  Status Fail(const Status& status, const Message& asked) {
+    return Send({{"is", "failed"},
+                 {"code", static_cast<int>(status.code())},
+                 {"message", status.message()},
+                 {"child", asked.Text("child")},
+                 {"life", asked.Number("life")}});
+  }
+
+  Status Begin(const Message& message) {
+    patience_ = std::chrono::seconds(message.Number("lostSeconds"));
+    grace_ = std::chrono::seconds(message.Number("graceSeconds"));
+    beginning_ = message;
+    begin_by_ = Deadline::After(kFolderPatience);
+    return TryToBegin();
+  }
+
+  Status GoOnBeginning() {
+    if (!beginning_.has_value()) return Status();
+    const Message asked = *beginning_;
+    const Status done = TryToBegin();
+    return done.ok() ? done : Fail(done, asked);
+  }
+
+  // Nothing happens while somebody else has the folder: the next turn tries again.
+  Status TryToBegin() {
+    const Message message = *beginning_;
+    Result<run::RunFolder> folder = run::RunFolder::Open(message.Text("folder"));
+    const bool is_in_use = folder.status().code() == StatusCode::kAborted;
+    if (is_in_use && !begin_by_.HasPassed()) return Status();
+    beginning_.reset();
+    if (!folder.ok()) return folder.status();
+    folder_.emplace(*std::move(folder));
+    RETURN_IF_ERROR(folder_->RemoveRunFiles());
+    RETURN_IF_ERROR(folder_->RemoveResults(/*keep_logs=*/false));
+    const json files = message.head.value("files", json::object());
+    for (const auto& [name, text] : files.items()) {
+      if (!text.is_string()) return InvalidArgument("the contents of " + name + " are no text");
+      RETURN_IF_ERROR(WriteBelow(folder_->path(), name, text.get<std::string>()));
+    }
+    const bool sees = TextOrNone(message.Text("output") + "/run/token", kMostTokenBytes) == message.Text("token");
+    ASSIGN_OR_RETURN(const uint16_t port, run::FindFreePort(message.Text("address")));
+    return Send({{"is", "begun"}, {"seesOutput", sees}, {"rendezvousPort", port}});
+  }
+
+  Status Start(const Message& message) {
+    const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+    if (!child.has_value() || !folder_.has_value()) return InvalidArgument("a start of nobody");
+    const std::string name = NameOf(*child);
+    const std::string listen = message.Text("listen");
+    RETURN_IF_ERROR(CheckPortIsFree(listen, name));
+    process::ChildSpec spec;
+    spec.name = name;
+    spec.program = message.Text("program");
+    for (const json& argument : message.head.value("arguments", json::array())) {
+      spec.arguments.push_back(argument.is_string() ? argument.get<std::string>() : "");
+    }
+    const json environment = message.head.value("environment", json::object());
+    for (const auto& [variable, value] : environment.items()) {
+      spec.environment[variable] = value.is_string() ? value.get<std::string>() : "";
+    }
+    spec.folder = message.Text("workingFolder");
+    if (!spec.program.starts_with('/')) {  // a user's
+      const auto path = spec.environment.find("PATH");
+      ASSIGN_OR_RETURN(spec.program,
+                       run::FindProgram(spec.program, spec.folder,
+                                        path != spec.environment.end() ? path->second : ValueOf(environment_, "PATH")));
+    }
+    spec.log_path = folder_->LogFile(name);
+    std::error_code ignored;
+    fs::remove(folder_->TerminationFile(name), ignored);
+    lives_.erase(*child);
+    lives_.emplace(*child, Life{message.Number("life"), LogFollower(spec.log_path)});
+    return fleet_.Start(*child, spec, message.Flag("hasReadyFile") ? folder_->ReadyFile(name) : "");
+  }
+
+  static Status CheckPortIsFree(const std::string& listen, const std::string& name) {
+    if (listen.empty()) return Status();
+    ASSIGN_OR_RETURN(const rpc::HostPort at, rpc::ParseHostPort(listen));
+    if (at.port == 0 || !run::IsTaken(at.host, at.port)) return Status();
+    return Unavailable("port " + std::to_string(at.port) + ", where " + name + " is to listen, is taken by " +
+                       PortHolder(at.host, at.port).value_or("a process that cannot be seen") +
+                       ": end it, or give the host another port in the hosts file");
+  }
+
+  void Signal(const Message& message) {
+    const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+    const auto life = child.has_value() ? lives_.find(*child) : lives_.end();
+    if (life == lives_.end() || life->second.number != message.Number("life")) return;
+    fleet_.Signal(*child, static_cast<int>(message.Number("signal")));
+  }
+
+  static bool Sees(const Message& message) {
+    const std::string path = message.Text("path");
+    std::error_code error;
+    const auto size_bytes = static_cast<uint64_t>(message.Number("bytes"));
+    if (fs::file_size(path, error) != size_bytes || error) return false;
+    return Sha256Hex(TextOrNone(path, size_bytes)) == message.Text("sha256");
+  }
+
+  Status Receive(const Message& message) {
+    receiver_.reset();  // what is left of a file that the launcher gave up
+    ASSIGN_OR_RETURN(FileReceiver receiver, FileReceiver::Begin(message));
+    receiver_.emplace(std::move(receiver));
+    RETURN_IF_ERROR(Send({{"is", "wants"}, {"blocks", receiver_->wanted()}}));
+    return CommitWhenComplete();
+  }
+
+  Status TakeBlock(const Message& message) {
+    if (!receiver_.has_value()) return InvalidArgument("a block of no file");
+    RETURN_IF_ERROR(receiver_->Take(static_cast<uint64_t>(message.Number("index")), message.body));
+    return CommitWhenComplete();
+  }
+
+  Status CommitWhenComplete() {
+    if (!receiver_->wanted().empty()) return Status();
+    const Status committed = receiver_->Commit();
+    const bool was_there = receiver_->was_there();
+    receiver_.reset();
+    RETURN_IF_ERROR(committed);
+    return Send({{"is", "received"}, {"wasThere", was_there}});
+  }
+
+  Status Tell(const run::FleetEvents& events) {
+    for (const run::ChildReady& event : events.ready) {
+      RETURN_IF_ERROR(Send({{"is", "ready"},
+                            {"child", NameOf(event.child)},
+                            {"life", lives_.at(event.child).number},
+                            {"address", event.ready.address},
+                            {"admin", event.ready.admin_address},
+                            {"rendezvous", event.ready.rendezvous},
+                            {"pid", event.ready.pid}}));
+    }
+    std::map<ChildId, const run::ChildEnded*> ended;
+    for (const run::ChildEnded& event : events.ended) ended[event.child] = &event;
+    for (auto& [child, life] : lives_) {
+      const bool has_ended = ended.contains(child);
+      std::string text = has_ended ? life.log.ReadEnd() : life.log.Read();
+      if (!text.empty()) RETURN_IF_ERROR(Send({{"is", "log"}, {"child", NameOf(child)}}, std::move(text)));
+      if (has_ended) RETURN_IF_ERROR(TellEnd(*ended.at(child), life));
+    }
+    return Status();
+  }
+
+  Status TellEnd(const run::ChildEnded& event, const Life& life) {
+    const std::string name = NameOf(event.child);
+    return Send({{"is", "ended"},
+                 {"child", name},
+                 {"life", life.number},
+                 {"code", event.exit.code},
+                 {"signal", event.exit.signal},
+                 {"lastWords", TextOrNone(folder_->TerminationFile(name), telemetry::kMaxTerminationBytes)}});
+  }
+
+  // Of trainer 0, where it is here.
+  Status TellStatus() {
+    const ChildId rank0{run::Role::kTrainer, 0};
+    const SteadyTime now = Clock::Real().Now();
+    if (!lives_.contains(rank0) || fleet_.ExitOf(rank0).has_value() || now < status_told_ + kStatusPause) {
+      return Status();
+    }
+    status_told_ = now;
+    Result<std::string> status = fleet_.StatusOf(rank0);
+    if (!status.ok()) return Status();  // not ready yet, or busy: the next time
+    return Send({{"is", "status"}, {"child", NameOf(rank0)}}, *std::move(status));
+  }
+
+  const HostAgentOptions options_;
+  const EnvironmentMap environment_ = ReadEnvironment();
+  const telemetry::StopSignal& stop_;
+  MessagePipe pipe_;
+  std::optional<run::RunFolder> folder_;
+  std::map<ChildId, Life> lives_;
+  std::optional<FileReceiver> receiver_;
+  std::chrono::milliseconds grace_{0};
+  std::chrono::milliseconds patience_{kBeforeBegin};
+  std::optional<Message> beginning_;  // while the folder is waited for
+  Deadline begin_by_ = Deadline::After(milliseconds(0));
+  SteadyTime status_told_;
+  run::LocalFleet fleet_;  // last: its processes are gone first
+};
+
+}  // namespace
+
+int RunHostAgent(const HostAgentOptions& options) { return HostAgent(options).Run(); }
+
+}  // namespace espalier::launch

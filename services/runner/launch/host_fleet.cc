@@ -1,0 +1,401 @@
+#include "services/runner/launch/host_fleet.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <utility>
+
+#include "services/base/file.h"
+#include "services/base/parallel.h"
+#include "services/base/sha256.h"
+#include "services/job/places.h"
+#include "services/rpc/address.h"
+#include "services/runner/launch/partition_copy.h"
+#include "services/runner/run/log_tail.h"
+#include "services/storage/file_uri.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::launch {
+namespace {
+
+using nlohmann::json;
+using run::ChildId;
+using run::Role;
+using std::chrono::milliseconds;
+
+// Longer than a host waits for an earlier launch to end there.
+constexpr std::chrono::seconds kBeginPatience{90};
+constexpr std::chrono::minutes kLookPatience{10};  // a host that reads a large file on a slow disk
+constexpr std::chrono::seconds kLeavePatience{30};
+constexpr size_t kMostLineBytes = 16 << 10;
+constexpr size_t kMostManifestBytes = 1 << 30;
+
+std::string RandomToken() {
+  std::random_device device;
+  std::string token;
+  for (int i = 0; i < 32; ++i) token += "0123456789abcdef"[device() % 16];
+  return token;
+}
+
+bool IsOnThisMachineOnly(const std::string& uri) { return storage::IsLocalUri(uri); }
+
+}  // namespace
+
+HostFleet::HostFleet(std::vector<std::unique_ptr<HostSession>> sessions, HostFleetOptions options,
+                     run::Site this_machine, const run::RunFolder& folder, const run::RunJob& job,
+                     terminal::Progress& progress)
+    : sessions_(std::move(sessions)),
+      silences_(sessions_.size()),
+      rendezvous_ports_(sessions_.size()),
+      options_(std::move(options)),
+      folder_(folder),
+      job_(job),
+      progress_(progress),
+      stop_(telemetry::StopSignal::Install()),
+      local_(stop_, std::move(this_machine)) {}
+
+HostFleet::~HostFleet() {
+  const Deadline deadline = Deadline::After(options_.stop_grace + kLeavePatience);
+  // Whoever is lost has had its time.
+  for (const auto& session : sessions_)
+    session->Close(session->is_over() ? Deadline::After(milliseconds(0)) : deadline);
+}
+
+std::vector<HostSession*> HostFleet::Hosts() const {
+  std::vector<HostSession*> hosts;
+  for (const auto& session : sessions_) hosts.push_back(session.get());
+  return hosts;
+}
+
+Heartbeat HostFleet::BeatOf(std::optional<Deadline> deadline) const {
+  return Heartbeat(Hosts(), PingPause(), deadline);
+}
+
+std::vector<Role> HostFleet::RolesOn(size_t host) const {
+  std::vector<Role> roles;
+  if (ServersOn(host) > 0) roles.push_back(Role::kServer);
+  if (host < job_.training.sampler_replicas) roles.push_back(Role::kSampler);
+  if (host < job_.training.trainer_replicas) roles.push_back(Role::kTrainer);
+  return roles;
+}
+
+size_t HostFleet::HostOf(ChildId child) const {
+  if (child.role != Role::kServer) return child.index % sessions_.size();
+  const run::ServerNumbering servers = run::ServersOf(job_.training);
+  return HostOfServer(servers.PartitionOf(child.index), servers.ReplicaOf(child.index), sessions_.size());
+}
+
+uint32_t HostFleet::ServersOn(size_t host, uint32_t below) const {
+  uint32_t servers = 0;
+  for (uint32_t server = 0; server < below; ++server) servers += HostOf({Role::kServer, server}) == host ? 1 : 0;
+  return servers;
+}
+
+Status HostFleet::Begin(const run::TlsFiles* tls) {
+  const std::string token = RandomToken();
+  RETURN_IF_ERROR(telemetry::WriteFileAtomically(folder_.path() + "/run/token", token));
+  for (size_t host = 0; host < sessions_.size(); ++host) RETURN_IF_ERROR(BeginOn(host, tls, token));
+  Heartbeat heartbeat = BeatOf();
+  const Deadline deadline = Deadline::After(kBeginPatience);
+  for (size_t host = 0; host < sessions_.size(); ++host) {
+    HostSession& session = *sessions_[host];
+    ASSIGN_OR_RETURN(const Message begun, session.Await("begun", stop_, deadline, heartbeat));
+    rendezvous_ports_[host] = static_cast<uint16_t>(begun.Number("rendezvousPort"));
+    const bool writes_outputs = host == HostOf({Role::kTrainer, 0});
+    if (!writes_outputs || begun.Flag("seesOutput") || !IsOnThisMachineOnly(job_.training.output_uri)) continue;
+    return FailedPrecondition(
+        session.host().name + ", where trainer 0 writes checkpoints and outputs, does not see " + folder_.path() +
+        ": name a folder that both share with --output, a bucket in spec.output.uri, or call this on that host");
+  }
+  return Status();
+}
+
+Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::string& token) {
+  HostSession& session = *sessions_[host];
+  if (session.host().port != 0 && session.host().port + ServersOn(host) > 65536) {
+    return InvalidArgument("host " + session.host().name + " has no " + std::to_string(ServersOn(host)) +
+                           " ports from " + std::to_string(session.host().port) + " on");
+  }
+  for (const std::string& program : session.missing()) {
+    if (program == "espalier-partitioner" && PartitionersOn(host) == 0) continue;
+    return NotFound(session.host().name + " has no " + program + " in " + session.program_folder() +
+                    ": install Espalier there, or name its folder with --bin");
+  }
+  json files = {{"job.json", job_.json}};
+  if (tls != nullptr) {
+    for (const Role role : RolesOn(host)) {
+      ASSIGN_OR_RETURN(const auto of_role, tls->FilesOf(role));
+      for (const auto& [name, text] : of_role) files["run/tls/" + name] = text;
+    }
+  }
+  return session.Send({{"do", "begin"},
+                       {"folder", FolderOf(host)},
+                       {"output", folder_.path()},
+                       {"token", token},
+                       {"address", session.address()},
+                       {"graceSeconds", std::chrono::ceil<std::chrono::seconds>(options_.stop_grace).count()},
+                       {"lostSeconds", options_.lost.count()},
+                       {"files", std::move(files)}});
+}
+
+bool HostFleet::IsHere(ChildId child) const {
+  if (child.role != Role::kPartitioner) return false;
+  const job::Graph& graph = job_.training.graph;
+  const bool has_assignment = !graph.partitions.assignment_uri.empty();
+  return child.index == 0 || IsOnThisMachineOnly(graph.source.uri) ||
+         IsOnThisMachineOnly(job::PartitionsUri(job_.training)) ||
+         (has_assignment && IsOnThisMachineOnly(graph.partitions.assignment_uri));
+}
+
+int HostFleet::PartitionersOn(size_t host) const {
+  int partitioners = 0;
+  for (uint32_t rank = 1; rank < job_.training.partitioner_replicas; ++rank) {
+    const ChildId child{Role::kPartitioner, rank};
+    partitioners += !IsHere(child) && HostOf(child) == host ? 1 : 0;
+  }
+  return partitioners;
+}
+
+run::Site HostFleet::SiteOf(ChildId child) const {
+  if (IsHere(child)) {
+    run::Site here = local_.SiteOf(child);
+    if (!IsHere({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is alone here
+    return here;
+  }
+  const size_t host = HostOf(child);
+  const HostSession& session = *sessions_[host];
+  run::Site site{.paths = run::RunPaths(FolderOf(host)), .program_folder = session.program_folder()};
+  site.host = session.address();
+  site.partitions_uri = partitions_uri_;
+  site.working_folder = options_.workspace;
+  if (child.role == Role::kPartitioner) {
+    site.partitioner_threads = std::max(1, session.processors() / PartitionersOn(host));
+  }
+  site.server_threads = options_.server_threads;
+  if (site.server_threads == 0) {
+    site.server_threads = run::ServerThreads(static_cast<unsigned>(session.processors()), ServersOn(host));
+  }
+  site.plaintext_to_others = job_.training.tls == job::TlsMode::kDisabled && !rpc::IsLoopback(session.address());
+  if (child.role == Role::kTrainer) {
+    site.local_rank = static_cast<uint32_t>(child.index / sessions_.size());
+    site.rendezvous_port = rendezvous_ports_[host];
+  }
+  if (child.role == Role::kServer && session.host().port != 0) {
+    site.port = static_cast<uint16_t>(session.host().port + ServersOn(host, child.index));
+  }
+  return site;
+}
+
+Result<bool> HostFleet::Sees(HostSession& session, const std::string& path, Heartbeat& heartbeat) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostManifestBytes));
+  RETURN_IF_ERROR(session.Send(
+      {{"do", "sees"}, {"path", path}, {"bytes", static_cast<int64_t>(text.size())}, {"sha256", Sha256Hex(text)}}));
+  ASSIGN_OR_RETURN(const Message seen, session.Await("seen", stop_, Deadline::After(kLookPatience), heartbeat));
+  return seen.Flag("there");
+}
+
+Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline> deadline) {
+  partitions_uri_ = uri;
+  if (!IsOnThisMachineOnly(uri)) return Status();
+  ASSIGN_OR_RETURN(const std::string folder, storage::LocalPathOf(uri));
+  Heartbeat heartbeat = BeatOf(deadline);
+  if (options_.copy_partitions) {
+    // Even to hosts that have a manifest there: it may be an earlier copy's, of other partitions.
+    ASSIGN_OR_RETURN(partitions_uri_, CopyPartitions(folder, job_.training.server_replicas_per_partition,
+                                                     {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
+    return Status();
+  }
+  for (size_t host = 0; host < sessions_.size() && ServersOn(host) > 0; ++host) {
+    ASSIGN_OR_RETURN(const bool sees, Sees(*sessions_[host], folder + "/manifest.json", heartbeat));
+    if (sees) continue;
+    return FailedPrecondition(sessions_[host]->host().name + " does not see the partitions, " + folder +
+                              ": copy them with --copy or `espalier copy`, put them in a bucket " +
+                              "(spec.graph.partitions.uri), or share the folder");
+  }
+  return Status();
+}
+
+Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) {
+  if (IsHere(child)) return local_.Start(child, spec, ready_path);
+  const bool first_life = !members_.contains(child);
+  Member& member = members_[child] =
+      Member{.life = ++lives_, .started = Clock::Real().Now(), .is_ready = ready_path.empty(), .pid = 0, .exit = {}};
+  json environment = options_.environment;
+  for (const auto& [name, value] : spec.environment) environment[name] = value;
+  const run::Site site = SiteOf(child);
+  const bool has_fixed_port = child.role == Role::kServer && site.port != 0 && first_life;
+  const std::string listen = has_fixed_port ? rpc::ToString({site.host, site.port}) : "";
+  return sessions_[HostOf(child)]->Send({{"do", "start"},
+                                         {"child", NameOf(child)},
+                                         {"life", member.life},
+                                         {"program", spec.program},
+                                         {"arguments", spec.arguments},
+                                         {"environment", environment},
+                                         {"workingFolder", spec.folder},
+                                         {"hasReadyFile", !ready_path.empty()},
+                                         {"listen", listen}});
+}
+
+run::FleetEvents HostFleet::Poll() {
+  const Status pumped = Pump();
+  run::FleetEvents events = std::exchange(events_, {});
+  if (events.broken.ok()) events.broken = pumped;
+  run::FleetEvents local = local_.Poll();
+  std::move(local.ready.begin(), local.ready.end(), std::back_inserter(events.ready));
+  std::move(local.ended.begin(), local.ended.end(), std::back_inserter(events.ended));
+  return events;
+}
+
+// Whoever is gone stays gone: the first error is what happened.
+Status HostFleet::Pump() {
+  const bool is_due = Clock::Real().Now() > pinged_ + PingPause();
+  if (is_due) pinged_ = Clock::Real().Now();
+  Status first;
+  const auto note = [&](const Status& status) {
+    if (first.ok()) first = status;
+  };
+  for (size_t host = 0; host < sessions_.size(); ++host) {
+    note(Listen(host));
+    if (is_due) note(sessions_[host]->Send({{"do", "ping"}}));
+  }
+  return first;
+}
+
+Status HostFleet::Listen(size_t host) {
+  HostSession& session = *sessions_[host];
+  ASSIGN_OR_RETURN(const std::vector<Message> messages, session.Receive());
+  Status first;
+  for (const Message& message : messages) {
+    const Status taken = Take(host, message);
+    if (first.ok()) first = taken;
+  }
+  // Its sshd may answer for a host whose own process does not.
+  if (silences_[host].After(session.bytes_received()) < options_.lost) return first;
+  return session.GiveUp(DeadlineExceeded("it has not answered for " + std::to_string(options_.lost.count()) + " s"));
+}
+
+// A start that was refused leaves no child.
+Status HostFleet::TakeFailure(size_t host, const Message& message) {
+  const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+  const auto found = child.has_value() ? members_.find(*child) : members_.end();
+  if (found != members_.end() && HostOf(*child) == host && found->second.life == message.Number("life")) {
+    members_.erase(found);
+  }
+  return FailureOf(*sessions_[host], message);
+}
+
+Status HostFleet::Take(size_t host, const Message& message) {
+  const std::string is = message.Text("is");
+  if (is == "failed") return TakeFailure(host, message);
+  const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+  const auto found = child.has_value() ? members_.find(*child) : members_.end();
+  if (found == members_.end() || HostOf(*child) != host) return Status();  // of nobody here
+  Member& member = found->second;
+  if (is == "log") return TakeLog(host, *child, message.body);
+  if (is == "status" && *child == ChildId{Role::kTrainer, 0}) rank0_status_ = message.body;
+  if (message.Number("life") != member.life) return Status();
+  if (is == "ready") {
+    member.is_ready = true;
+    member.pid = static_cast<pid_t>(message.Number("pid"));
+    events_.ready.push_back({*child,
+                             {.address = message.Text("address"),
+                              .admin_address = message.Text("admin"),
+                              .rendezvous = message.Text("rendezvous"),
+                              .pid = message.Number("pid")}});
+  }
+  if (is == "ended") return TakeEnd(*child, member, message);
+  return Status();
+}
+
+Status HostFleet::TakeEnd(ChildId child, Member& member, const Message& message) {
+  member.exit =
+      process::ExitState{static_cast<int>(message.Number("code")), static_cast<int>(message.Number("signal"))};
+  events_.ended.push_back({child, *member.exit});
+  if (child == ChildId{Role::kTrainer, 0}) rank0_status_.clear();
+  return telemetry::WriteFileAtomically(folder_.TerminationFile(NameOf(child)), message.Text("lastWords"));
+}
+
+Status HostFleet::TakeLog(size_t host, ChildId child, const std::string& text) {
+  const std::string path = folder_.LogFile(NameOf(child));
+  std::ofstream log(path, std::ios::binary | std::ios::app);
+  log << text << std::flush;
+  if (!log) return Unavailable("writing " + path + " failed");
+  std::string& begun = lines_begun_[child];
+  for (const char c : text) {
+    if (c != '\n' && begun.size() < kMostLineBytes) begun += c;
+    if (c != '\n') continue;
+    ShowLine(host, child, begun);
+    begun.clear();
+  }
+  return Status();
+}
+
+void HostFleet::ShowLine(size_t host, ChildId child, const std::string& line) {
+  const std::string text = run::ReadableLine(line);
+  const bool is_warning = text.starts_with("WARN") || text.starts_with("ERROR");
+  if (!is_warning && options_.log_lines != LogLines::kAll) return;
+  progress_.Note("[" + sessions_[host]->host().name + " " + NameOf(child) + "] " + text);
+}
+
+void HostFleet::WaitForEvent(milliseconds longest) {
+  std::vector<int> descriptors;
+  for (const auto& session : sessions_) {
+    if (session->is_over()) continue;
+    for (const int descriptor : session->descriptors()) descriptors.push_back(descriptor);
+  }
+  local_.Watch(std::move(descriptors));
+  local_.WaitForEvent(std::min(longest, PingPause()));
+}
+
+void HostFleet::Signal(ChildId child, int signal_number) {
+  if (IsHere(child)) return local_.Signal(child, signal_number);
+  const auto found = members_.find(child);
+  if (found == members_.end() || found->second.exit.has_value()) return;
+  // A host that is gone is told of by Poll.
+  (void)sessions_[HostOf(child)]->Send(
+      {{"do", "signal"}, {"child", NameOf(child)}, {"life", found->second.life}, {"signal", signal_number}});
+}
+
+std::optional<run::Fleet::Awaited> HostFleet::LongestAwaited() const {
+  std::optional<Awaited> longest = local_.LongestAwaited();
+  for (const auto& [child, member] : members_) {
+    if (member.is_ready || member.exit.has_value()) continue;
+    if (!longest.has_value() || member.started < longest->since) longest = {child, member.started, Status()};
+  }
+  return longest;
+}
+
+std::map<ChildId, pid_t> HostFleet::Pids() const {
+  std::map<ChildId, pid_t> pids = local_.Pids();
+  for (const auto& [child, member] : members_) {
+    if (!member.exit.has_value() && member.pid != 0) pids[child] = member.pid;
+  }
+  return pids;
+}
+
+std::vector<ChildId> HostFleet::Running() {
+  const Status pumped = Pump();
+  if (events_.broken.ok()) events_.broken = pumped;
+  std::vector<ChildId> running = local_.Running();
+  for (const auto& [child, member] : members_) {
+    // Those of a host that is gone end by themselves, out of reach.
+    if (!member.exit.has_value() && !sessions_[HostOf(child)]->is_over()) running.push_back(child);
+  }
+  return running;
+}
+
+std::optional<process::ExitState> HostFleet::ExitOf(ChildId child) {
+  const auto found = members_.find(child);
+  return found == members_.end() ? local_.ExitOf(child) : found->second.exit;
+}
+
+Result<std::string> HostFleet::StatusOf(ChildId child) {
+  if (child != ChildId{Role::kTrainer, 0} || rank0_status_.empty()) return NotFound("no status of " + NameOf(child));
+  return rank0_status_;
+}
+
+}  // namespace espalier::launch

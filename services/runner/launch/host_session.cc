@@ -1,0 +1,192 @@
+#include "services/runner/launch/host_session.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace espalier::launch {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kMostSaidBytes = 4096;
+// Of standard error at once: a host that floods it does not keep us from everything else.
+constexpr int kMostReads = 16;
+// Answers that nobody has asked for yet: there are hardly any.
+constexpr size_t kMostKept = 4;
+// Of a message, between two beats; it goes into the pipe within the patience, even over a slow line.
+constexpr size_t kPieceBytes = size_t{64} << 10;
+constexpr std::chrono::seconds kSendPatience{60};
+constexpr std::chrono::seconds kLongestWait{1};
+// From the end of ssh's output to its own end, which says why.
+constexpr std::chrono::seconds kEndPatience{5};
+
+}  // namespace
+
+Status FailureOf(const HostSession& session, const Message& message) {
+  const int64_t code = message.Number("code");
+  const bool known = code > 0 && code <= static_cast<int64_t>(StatusCode::kUnauthenticated);
+  return Status(known ? static_cast<StatusCode>(code) : StatusCode::kInternal,
+                "on " + session.host().name + ": " + OneLine(message.Text("message")));
+}
+
+Result<std::unique_ptr<HostSession>> HostSession::Open(const Host& host, const SessionOptions& options) {
+  std::unique_ptr<HostSession> session(new HostSession(host, options));
+  ASSIGN_OR_RETURN(session->address_, NumericAddress(host.name));
+  ASSIGN_OR_RETURN(Pipe input, MakePipe());
+  ASSIGN_OR_RETURN(Pipe output, MakePipe());
+  ASSIGN_OR_RETURN(Pipe error, MakePipe());
+  process::ChildSpec spec;
+  spec.name = "ssh to " + host.name;
+  spec.program = options.ssh.program;
+  spec.arguments = SshArguments(options.ssh, host.name, {options.program, "host"});
+  spec.input = input.read_end.get();
+  spec.output = output.write_end.get();
+  spec.error = error.write_end.get();
+  ASSIGN_OR_RETURN(process::ChildProcess ssh, process::ChildProcess::Start(spec));
+  session->ssh_.emplace(std::move(ssh));
+  session->input_ = std::move(input.write_end);
+  session->output_ = std::move(output.read_end);
+  session->error_ = std::move(error.read_end);
+  fcntl(session->error_.get(), F_SETFL, O_NONBLOCK);
+  session->pipe_.emplace(session->output_.get(), session->input_.get(), MessagePipe::Greeting::kExpected);
+  return session;
+}
+
+HostSession::~HostSession() {
+  Close(Deadline::After(milliseconds(0)));
+  CloseDescriptors();
+}
+
+void HostSession::CloseDescriptors() {
+  for (Descriptor* descriptor : {&input_, &output_, &error_}) descriptor->Close();
+}
+
+Status HostSession::AwaitHello(const telemetry::StopSignal& stop, Deadline deadline, Heartbeat& heartbeat) {
+  ASSIGN_OR_RETURN(const Message hello, Await("hello", stop, deadline, heartbeat));
+  if (hello.Text("version") != options_.version) {
+    return FailedPrecondition(host_.name + " has version " + OneLine(hello.Text("version")) + " of " +
+                              options_.program + ", and this is version " + options_.version);
+  }
+  processors_ = static_cast<int>(std::clamp<int64_t>(hello.Number("processors"), 1, 1 << 16));
+  program_folder_ = hello.Text("folder");
+  for (const nlohmann::json& name : hello.head.value("missing", nlohmann::json::array())) {
+    if (name.is_string()) missing_.push_back(OneLine(name.get<std::string>()));
+  }
+  has_said_hello_ = true;
+  return Status();
+}
+
+Status HostSession::Send(nlohmann::json head, std::string body, Heartbeat* heartbeat) {
+  if (over_.has_value()) return *over_;
+  const std::string bytes = Encode({std::move(head), std::move(body)});
+  Status failed;
+  is_sending_ = true;
+  for (size_t begin = 0; begin < bytes.size() && failed.ok(); begin += kPieceBytes) {
+    const std::string_view piece = std::string_view(bytes).substr(begin, kPieceBytes);
+    const Status sent = pipe_->SendBytes(piece, Deadline::After(kSendPatience));
+    failed = sent.ok() ? sent : Over(sent);
+    if (failed.ok() && heartbeat != nullptr) failed = heartbeat->Beat();
+  }
+  is_sending_ = false;
+  return failed;
+}
+
+Result<std::vector<Message>> HostSession::Receive() {
+  std::vector<Message> messages(std::make_move_iterator(kept_.begin()), std::make_move_iterator(kept_.end()));
+  kept_.clear();
+  if (over_.has_value()) return messages.empty() ? Result<std::vector<Message>>(*over_) : messages;
+  ReadErrors();
+  Result<std::vector<Message>> fresh = pipe_->Receive();
+  if (!fresh.ok()) {
+    const Status why = Over(fresh.status());
+    return messages.empty() ? Result<std::vector<Message>>(why) : messages;
+  }
+  std::move(fresh->begin(), fresh->end(), std::back_inserter(messages));
+  return messages;
+}
+
+Status HostSession::Look() {
+  if (!over_.has_value()) {
+    ReadErrors();
+    Result<std::vector<Message>> fresh = pipe_->Receive();
+    if (!fresh.ok()) {
+      (void)Over(fresh.status());
+      fresh = std::vector<Message>();
+    }
+    for (Message& message : *fresh) {
+      const std::string is = message.Text("is");
+      if (is == "failed") return FailureOf(*this, message);
+      if (is == "pong") continue;
+      if (kept_.size() == kMostKept) return Over(InvalidArgument("it says much that it was not asked for"));
+      kept_.push_back(std::move(message));
+    }
+  }
+  return over_.has_value() && kept_.empty() ? *over_ : Status();
+}
+
+Result<Message> HostSession::Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
+                                   Heartbeat& heartbeat) {
+  while (true) {
+    RETURN_IF_ERROR(Look());
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Message& m) { return m.Text("is") == is; });
+    if (found != kept_.end()) {
+      Message message = std::move(*found);
+      kept_.erase(found);
+      return message;
+    }
+    if (over_.has_value()) return *over_;
+    if (stop.requested()) return Cancelled("stopped while waiting for " + host_.name);
+    if (deadline.HasPassed()) return Over(DeadlineExceeded("no answer in time"));
+    RETURN_IF_ERROR(heartbeat.Beat());
+    pollfd polled[] = {{output_.get(), POLLIN, 0}, {error_.get(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
+    const auto longest = std::min<std::chrono::nanoseconds>(deadline.Remaining(), kLongestWait);
+    poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(longest).count()));
+  }
+}
+
+void HostSession::ReadErrors() {
+  std::array<char, 4096> bytes;
+  for (int turn = 0; turn < kMostReads && error_.is_open(); ++turn) {
+    const ssize_t count = read(error_.get(), bytes.data(), bytes.size());
+    if (count < 0) return;
+    if (count == 0) return error_.Close();
+    said_.append(bytes.data(), static_cast<size_t>(count));
+    if (said_.size() > kMostSaidBytes) said_.erase(0, said_.size() - kMostSaidBytes);
+  }
+}
+
+// Why: what ssh says at its end says more than the pipe.
+Status HostSession::Over(const Status& status) {
+  if (over_.has_value()) return *over_;
+  input_.Close();
+  for (const Deadline deadline = Deadline::After(kEndPatience); !ssh_->Poll().has_value() && !deadline.HasPassed();) {
+    pollfd polled{ssh_->descriptor(), POLLIN, 0};
+    poll(&polled, 1, static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
+  }
+  ReadErrors();
+  const bool closed = status.code() == StatusCode::kUnavailable;
+  const std::optional<process::ExitState> exit = ssh_->Poll();
+  over_ = closed && exit.has_value() ? SshFailure(host_.name, options_.program, *exit, said_)
+                                     : status.While("talking to " + host_.name);
+  return *over_;
+}
+
+void HostSession::Close(Deadline deadline) {
+  input_.Close();
+  while (ssh_.has_value() && !ssh_->Poll().has_value() && !deadline.HasPassed()) {
+    ReadErrors();
+    if (!over_.has_value() && !pipe_->Receive().ok()) over_ = Unavailable(host_.name + " has been left");
+    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0}, {over_.has_value() ? -1 : output_.get(), POLLIN, 0}};
+    poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
+  }
+  if (!over_.has_value()) over_ = Unavailable(host_.name + " has been left");
+}
+
+}  // namespace espalier::launch

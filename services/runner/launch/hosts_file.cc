@@ -1,0 +1,95 @@
+#include "services/runner/launch/hosts_file.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <charconv>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "services/base/byte_order_mark.h"
+#include "services/base/file.h"
+
+namespace espalier::launch {
+namespace {
+
+constexpr size_t kMostFileBytes = 1 << 20;
+constexpr size_t kMostHosts = 1024;
+constexpr size_t kMostNameBytes = 255;
+
+// What no name or address has could be an option or a command to ssh and to the shell behind it.
+bool IsName(const std::string& text) {
+  constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:%-";
+  return !text.empty() && text.size() <= kMostNameBytes && text.front() != '-' &&
+         text.find_first_not_of(kLetters) == std::string::npos;
+}
+
+std::string WithoutBrackets(const std::string& text) {
+  const bool bracketed = text.size() > 2 && text.front() == '[' && text.back() == ']';
+  return bracketed ? text.substr(1, text.size() - 2) : text;
+}
+
+// The error of one line; empty where there is none.
+std::string ParseLine(const std::string& line, Host* host) {
+  std::istringstream words(line);
+  std::string port, more;
+  words >> host->name >> port >> more;
+  host->name = WithoutBrackets(host->name);
+  if (!IsName(host->name)) return "'" + host->name + "' is neither an address nor a host name";
+  if (!more.empty()) return "'" + more + "': expected an address and a port, and nothing after them";
+  if (port.empty()) return "";
+  const char* const end = port.data() + port.size();
+  const auto [stopped, error] = std::from_chars(port.data(), end, host->port);
+  return error == std::errc() && stopped == end ? "" : "port '" + port + "': expected 0 to 65535";
+}
+
+}  // namespace
+
+Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::string& text) {
+  std::vector<Host> hosts;
+  std::set<std::string> names;
+  std::string errors;
+  if (IsUtf16(text)) return InvalidArgument(file_name + " " + kUtf16Remedy);
+  std::istringstream lines{std::string(WithoutByteOrderMark(text))};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line = line.substr(0, line.find('#'));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Host host;
+    std::string error = ParseLine(line, &host);
+    if (error.empty() && !names.insert(host.name).second) error = host.name + " is there twice";
+    if (error.empty() && hosts.size() == kMostHosts) error = "more than " + std::to_string(kMostHosts) + " hosts";
+    if (!error.empty())
+      errors += (errors.empty() ? "" : "\n") + file_name + ":" + std::to_string(number) + ": " + error;
+    if (errors.size() > 4096) break;
+    hosts.push_back(std::move(host));
+  }
+  if (!errors.empty()) return InvalidArgument(errors);
+  if (hosts.empty()) return InvalidArgument(file_name + " names no host: expected a line for each, 'ADDRESS [PORT]'");
+  return hosts;
+}
+
+Result<std::vector<Host>> ReadHostsFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostFileBytes).While("the hosts file"));
+  return ParseHosts(path, text);
+}
+
+Result<std::string> NumericAddress(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(name.c_str(), nullptr, &hints, &found); error != 0) {
+    return NotFound("host " + name + ": " + gai_strerror(error) + ": name it by its address");
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
+  char address[NI_MAXHOST];
+  const int error =
+      getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof(address), nullptr, 0, NI_NUMERICHOST);
+  if (error != 0) return NotFound("host " + name + ": " + gai_strerror(error));
+  return std::string(address);
+}
+
+}  // namespace espalier::launch

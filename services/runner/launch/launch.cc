@@ -1,0 +1,189 @@
+#include "services/runner/launch/launch.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "services/rpc/address.h"
+#include "services/runner/launch/partition_copy.h"
+#include "services/runner/run/run_script.h"
+#include "services/storage/scratch_folder.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::launch {
+namespace {
+
+constexpr rlim_t kDescriptorsOfItsOwn = 256;
+constexpr rlim_t kDescriptorsPerHost = 4;  // three pipes and ssh's process
+
+using Sessions = std::vector<std::unique_ptr<HostSession>>;
+
+run::RunOutcome Failed(const Status& status) {
+  run::RunOutcome outcome;
+  outcome.code = ExitCodeOf(status.code());
+  outcome.error = status.message();
+  return outcome;
+}
+
+// What is wrong before anything runs is wrong with what the user said, unless somebody else is not there.
+run::RunOutcome Refused(const Status& status) {
+  run::RunOutcome outcome = Failed(status);
+  if (outcome.code == ExitCode::kBadInput) outcome.code = ExitCode::kBadDocument;
+  return outcome;
+}
+
+// Somebody else's loopback address is not this machine's.
+Status CheckReachable(const Sessions& sessions) {
+  for (const auto& session : sessions) {
+    if (sessions.size() == 1 || !rpc::IsLoopback(session->address())) continue;
+    return InvalidArgument("host " + session->host().name + " is " + session->address() +
+                           ", which the other hosts cannot reach");
+  }
+  return Status();
+}
+
+std::vector<HostSession*> PointersTo(const Sessions& sessions) {
+  std::vector<HostSession*> pointers;
+  for (const auto& session : sessions) pointers.push_back(session.get());
+  return pointers;
+}
+
+// For this process and those that it starts; where the hard limit is lower, a pipe cannot be made and says so.
+void AllowDescriptors(size_t hosts) {
+  const rlim_t wanted = kDescriptorsOfItsOwn + kDescriptorsPerHost * hosts;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& progress) {
+  ASSIGN_OR_RETURN(const std::vector<Host> hosts, ReadHostsFile(options.hosts_file));
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  progress.Begin("connecting to " + std::to_string(hosts.size()) + (hosts.size() == 1 ? " host" : " hosts"));
+  const Deadline deadline = Deadline::After(options.patience);
+  AllowDescriptors(hosts.size());
+  Sessions sessions;
+  for (const Host& host : hosts) {
+    // Looking up a name may take long.
+    if (stop.requested()) return Cancelled("stopped while looking up " + host.name);
+    if (deadline.HasPassed()) return DeadlineExceeded("the time for connecting was over before " + host.name);
+    ASSIGN_OR_RETURN(std::unique_ptr<HostSession> session, HostSession::Open(host, options.session));
+    sessions.push_back(std::move(session));
+  }
+  RETURN_IF_ERROR(CheckReachable(sessions));
+  Heartbeat heartbeat(PointersTo(sessions));
+  for (const auto& session : sessions) RETURN_IF_ERROR(session->AwaitHello(stop, deadline, heartbeat));
+  return sessions;
+}
+
+// A new folder on this machine, removed at the end of the scope.
+class FolderToCopy {
+ public:
+  static Result<FolderToCopy> Make() {
+    ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
+    std::string path = scratch + "/espalier-script-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return FromErrno(errno, "making a folder in " + scratch);
+    return FolderToCopy(std::move(path));
+  }
+  FolderToCopy(FolderToCopy&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  FolderToCopy& operator=(FolderToCopy&&) = delete;
+  ~FolderToCopy() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit FolderToCopy(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// Reads the document's script here and copies it to the hosts' workspaces. Returns its folder there.
+Result<std::string> CopyScript(const job::DistTraining& job, const EnvironmentMap& environment, const CopyTarget& to) {
+  const job::Script& script = *job.program->script;
+  ASSIGN_OR_RETURN(const script::ScriptFile file, run::ReadRunScript(script, job.s3, environment));
+  to.progress.Note("script " + script.uri + ": SHA-256 " + file.sha256);
+  ASSIGN_OR_RETURN(const FolderToCopy scratch, FolderToCopy::Make());
+  // A name of its own for each content, so that a job never runs what another job has left.
+  std::string name = "script-" + file.sha256.substr(0, 16);
+  RETURN_IF_ERROR(script::PutScript(file, script.uri, script.entrypoint, scratch.path() + "/" + name));
+  RETURN_IF_ERROR(CopyFolder(scratch.path() + "/" + name, to));
+  return name;
+}
+
+void SetCount(const char* field, uint32_t per_host, size_t hosts, std::vector<std::string>* settings) {
+  if (per_host > 0) settings->push_back(std::string(field) + "=" + std::to_string(per_host * hosts));
+}
+
+}  // namespace
+
+run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  options.run.runs_on = job::RunsOn::kHosts;
+  const Result<std::vector<Host>> hosts = ReadHostsFile(options.connect.hosts_file);
+  if (!hosts.ok()) return Refused(hosts.status());
+  SetCount("graph.partitions.count", options.servers_per_host, hosts->size(), &options.run.settings);
+  SetCount("samplers.replicas", options.samplers_per_host, hosts->size(), &options.run.settings);
+  SetCount("trainers.replicas", options.trainers_per_host, hosts->size(), &options.run.settings);
+  // A document that is wrong is no reason to call anybody.
+  const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on,
+                                       options.run.roles.spec_training());
+  if (!parsed.ok()) return Refused(parsed.status());
+  const std::optional<job::Program>& program = parsed->training.program;
+  const bool has_script = !options.run.roles.has_program() && program.has_value() && program->script.has_value();
+  if (has_script) {
+    const Status place = run::CheckScriptPlace(*program);
+    if (!place.ok()) return Refused(place);
+  }
+  Result<Sessions> sessions = Connect(options.connect, progress);
+  if (!sessions.ok()) return Refused(sessions.status());
+
+  std::error_code error;
+  const std::string output = std::filesystem::absolute(options.run.output_folder, error).lexically_normal();
+  if (options.fleet.workspace.empty()) options.fleet.workspace = output;
+  options.fleet.stop_grace = options.run.stop_grace;
+  Heartbeat heartbeat(PointersTo(*sessions));
+  const CopyTarget target{PointersTo(*sessions), options.fleet.workspace, stop, heartbeat, progress};
+  for (const std::string& folder : options.folders) {
+    const Status copied = CopyFolder(folder, target);
+    if (!copied.ok()) return Refused(copied);
+  }
+  if (has_script) {
+    Result<std::string> folder = CopyScript(parsed->training, options.run.environment, target);
+    if (!folder.ok()) return Failed(folder.status());
+    options.run.roles.script_folder = *std::move(folder);
+  }
+  return run::Run(options.run, progress, [&](const run::FleetPlan& plan) -> Result<std::unique_ptr<run::Fleet>> {
+    run::Site here{.paths = plan.folder, .program_folder = options.run.roles.program_folder};
+    auto fleet = std::make_unique<HostFleet>(*std::move(sessions), options.fleet, std::move(here), plan.folder,
+                                             plan.job, progress);
+    RETURN_IF_ERROR(fleet->Begin(plan.tls));
+    return std::unique_ptr<run::Fleet>(std::move(fleet));
+  });
+}
+
+run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress) {
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  const Result<Sessions> sessions = Connect(options.connect, progress);
+  if (!sessions.ok()) return Refused(sessions.status());
+  Heartbeat heartbeat(PointersTo(*sessions));
+  const CopyTarget target{PointersTo(*sessions), options.workspace, stop, heartbeat, progress};
+  run::RunOutcome outcome;
+  if (!options.partitions.empty()) {
+    const Result<std::string> copied = CopyPartitions(options.partitions, options.replicas, target);
+    if (!copied.ok()) return Failed(copied.status());
+    outcome.summary.push_back("partitions: " + *copied);
+  }
+  for (const std::string& folder : options.folders) {
+    const Status copied = CopyFolder(folder, target);
+    if (!copied.ok()) return Failed(copied);
+  }
+  return outcome;
+}
+
+}  // namespace espalier::launch

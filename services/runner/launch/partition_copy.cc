@@ -1,0 +1,125 @@
+#include "services/runner/launch/partition_copy.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "services/base/utf8.h"
+#include "services/format/partition_files.h"
+#include "services/format/partition_names.h"
+#include "services/storage/file_store.h"
+
+namespace espalier::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostFiles = 100'000;
+
+// The same files to some hosts, or others to each.
+struct Plan {
+  HostSession* session;
+  std::vector<FileToSend> files;
+};
+
+Status Carry(const std::string& what, const std::vector<Plan>& plans, const CopyTarget& to) {
+  const Timer timer;
+  uint64_t total = 0;
+  for (const Plan& plan : plans) {
+    for (const FileToSend& file : plan.files) total += file.entry.size_bytes;
+  }
+  to.progress.Begin("copying " + what);
+  CopyReport done;
+  for (const Plan& plan : plans) {
+    CopyReport report;
+    const auto show = [&] {
+      const auto bytes = static_cast<double>(done.bytes + report.bytes);
+      to.progress.Update(total == 0 ? -1 : bytes / static_cast<double>(total), plan.session->host().name);
+    };
+    RETURN_IF_ERROR(SendFiles(*plan.session, plan.files, to.stop, to.heartbeat, &report, show)
+                        .While("copying " + what + " to " + plan.session->host().name));
+    done.files += report.files;
+    done.files_there += report.files_there;
+    done.bytes += report.bytes;
+    done.bytes_sent += report.bytes_sent;
+  }
+  to.progress.End("copied " + what + " to " + std::to_string(plans.size()) + " hosts in " +
+                  terminal::DurationText(timer.Seconds()) + ": " + std::to_string(done.files) + " files, " +
+                  std::to_string(done.files_there) + " of them there already, " +
+                  terminal::CountText(static_cast<double>(done.bytes_sent)) + "B sent");
+  return Status();
+}
+
+Meanwhile BeatingUntilStopped(const CopyTarget& to) {
+  return [&to] {
+    return to.stop.requested() ? Cancelled("stopped while reading what is to be copied") : to.heartbeat.Beat();
+  };
+}
+
+std::vector<format::FileEntry> FilesOf(const format::PartitionEntry& partition) {
+  std::vector<format::FileEntry> files;
+  for (const format::FileEntry* entry : partition.files()) {
+    if (!entry->key.empty()) files.push_back(*entry);
+  }
+  return files;
+}
+
+bool Serves(size_t host, size_t hosts, uint32_t partition, uint32_t replicas) {
+  for (uint32_t replica = 0; replica < replicas; ++replica) {
+    if (HostOfServer(partition, replica, hosts) == host) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas, const CopyTarget& to) {
+  storage::FileStore store(folder);
+  ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(store, ""));
+  const std::string destination = to.workspace + "/partitions/" + manifest.partition_key;
+  const std::string manifest_path = folder + "/" + format::kManifestKey;
+  ASSIGN_OR_RETURN(const format::FileEntry manifest_entry, DescribeFile(manifest_path, BeatingUntilStopped(to)));
+  std::vector<Plan> plans;
+  for (size_t host = 0; host < to.hosts.size(); ++host) {
+    Plan plan{to.hosts[host], {}};
+    for (uint32_t partition = 0; partition < manifest.partitions.size(); ++partition) {
+      if (!Serves(host, to.hosts.size(), partition, replicas)) continue;
+      for (const format::FileEntry& file : FilesOf(manifest.partitions[partition])) {
+        plan.files.push_back({folder + "/" + file.key, destination + "/" + file.key, file});
+      }
+    }
+    if (plan.files.empty()) continue;  // more hosts than partitions
+    plan.files.push_back({manifest_path, destination + "/" + format::kManifestKey, manifest_entry});
+    plans.push_back(std::move(plan));
+  }
+  RETURN_IF_ERROR(Carry("partitions", plans, to));
+  return destination;
+}
+
+Status CopyFolder(const std::string& folder, const CopyTarget& to) {
+  std::error_code error;
+  fs::path root = fs::absolute(folder, error).lexically_normal();
+  if (root.filename().empty()) root = root.parent_path();  // "scripts/"
+  if (!fs::is_directory(root, error)) return InvalidArgument(folder + " is no folder");
+  std::vector<FileToSend> files;
+  for (fs::recursive_directory_iterator at(root, error), end; !error && at != end; at.increment(error)) {
+    if (at->is_symlink(error) && at->is_directory(error)) {
+      return InvalidArgument(at->path().string() + " is a link to a folder: links to folders are not copied");
+    }
+    if (!at->is_regular_file(error)) continue;
+    if (files.size() == kMostFiles) return InvalidArgument(folder + " has more than 100000 files");
+    const std::string below = at->path().lexically_relative(root);
+    if (!IsUtf8(root.filename().string() + below)) {
+      return InvalidArgument("a file in " + at->path().parent_path().string() +
+                             " has a name that is not UTF-8: such files are not copied");
+    }
+    ASSIGN_OR_RETURN(const format::FileEntry entry, DescribeFile(at->path(), BeatingUntilStopped(to)));
+    files.push_back({at->path(), to.workspace + "/" + root.filename().string() + "/" + below, entry});
+  }
+  if (error) return FromErrno(error.value(), "looking through " + folder);
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.source < b.source; });
+  std::vector<Plan> plans;
+  for (HostSession* host : to.hosts) plans.push_back({host, files});
+  return Carry(root.filename(), plans, to);
+}
+
+}  // namespace espalier::launch

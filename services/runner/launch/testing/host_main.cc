@@ -1,0 +1,14 @@
+// Stands for `espalier` on a host in the tests of `espalier launch`: whatever its arguments, it is `espalier host`, of
+// the version that the file "version" beside it names.
+#include <filesystem>
+#include <fstream>
+
+#include "services/runner/launch/host_agent.h"
+
+int main(int, char** argv) {
+  const std::filesystem::path folder = std::filesystem::path(argv[0]).parent_path();
+  espalier::launch::HostAgentOptions options;
+  std::ifstream(folder / "version") >> options.version;
+  options.program_folder = folder;
+  return espalier::launch::RunHostAgent(options);
+}

@@ -1,0 +1,33 @@
+#include "services/runner/run/child_environment.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace espalier::run {
+namespace {
+
+std::string UpperCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+}  // namespace
+
+EnvironmentMap StoreEnvironment(const job::S3Storage& s3) {
+  EnvironmentMap environment;
+  if (!s3.endpoint.empty()) environment["AWS_ENDPOINT_URL_S3"] = s3.endpoint;
+  if (!s3.region.empty()) environment["AWS_REGION"] = s3.region;
+  return environment;
+}
+
+std::string FailpointsFor(ChildId child, const EnvironmentMap& own, bool first_life) {
+  if (!first_life) return {};
+  const std::string of_role = std::string("ESPALIER_FAILPOINTS_") + UpperCase(NameOf(child.role));
+  for (const std::string& name : {of_role + "_" + std::to_string(child.index), of_role}) {
+    const auto found = own.find(name);
+    if (found != own.end()) return found->second;
+  }
+  return {};
+}
+
+}  // namespace espalier::run

@@ -1,0 +1,115 @@
+#include "services/runner/run/job_prefix.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "services/format/outputs_manifest.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::run {
+namespace {
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kCheckpoints = "checkpoints";
+constexpr const char* kResult = "result.json";
+constexpr std::string_view kResults = "results/";
+
+// The outputs that are committed; of incarnation 0 where none are. A manifest.json that is not ours is an error: it is
+// not ours to replace either.
+Result<format::OutputsManifest> Committed(const storage::StoreLocation& prefix) {
+  const Result<std::string> text = prefix.store->Get(storage::JoinKey(prefix.prefix, kManifest));
+  if (!text.ok() && text.status().code() == StatusCode::kNotFound) return format::OutputsManifest{};
+  if (!text.ok()) return text.status();
+  if (!format::IsOutputsManifest(*text)) {
+    return FailedPrecondition(prefix.store->Describe() + " has a manifest.json that is not one of a run's outputs: " +
+                              "choose another place for the outputs");
+  }
+  return format::OutputsManifestFromJson(*text);
+}
+
+std::string PositionIn(const format::CheckpointManifest& manifest) {
+  return "epoch " + std::to_string(manifest.epoch) + ", step " + std::to_string(manifest.next_step);
+}
+
+std::string NameIn(const std::string& result_json) {
+  const auto result = nlohmann::json::parse(result_json, nullptr, /*allow_exceptions=*/false);
+  return result.is_object() && result.contains("name") && result["name"].is_string() ? result["name"] : "";
+}
+
+}  // namespace
+
+const format::CheckpointListing* EarlierRun::NewestCheckpoint() const {
+  const auto newest = std::find_if(checkpoints.rbegin(), checkpoints.rend(),
+                                   [](const auto& c) { return c.state == format::CheckpointState::kComplete; });
+  return newest == checkpoints.rend() ? nullptr : &*newest;
+}
+
+size_t EarlierRun::num_complete() const {
+  return static_cast<size_t>(std::count_if(checkpoints.begin(), checkpoints.end(), [](const auto& c) {
+    return c.state == format::CheckpointState::kComplete;
+  }));
+}
+
+Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
+  EarlierRun earlier;
+  ASSIGN_OR_RETURN(const format::OutputsManifest manifest, Committed(prefix));
+  const uint64_t committed = manifest.incarnation;
+  earlier.newest_incarnation = committed;
+  earlier.job_name = NameIn(manifest.result_json);
+  ASSIGN_OR_RETURN(earlier.checkpoints,
+                   format::ListCheckpoints(*prefix.store, storage::JoinKey(prefix.prefix, kCheckpoints)));
+  for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
+    earlier.newest_incarnation = std::max(earlier.newest_incarnation, checkpoint.id.incarnation);
+  }
+  // A run that went on from a committed one's checkpoint, and was interrupted, has committed nothing yet.
+  const format::CheckpointListing* newest = earlier.NewestCheckpoint();
+  earlier.outputs_committed = committed > 0 && (newest == nullptr || committed >= newest->id.incarnation);
+  const std::string results = storage::JoinKey(prefix.prefix, kResults);
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, prefix.store->List(results));
+  for (const storage::ObjectInfo& object : objects) {
+    const std::string_view below = std::string_view(object.key).substr(results.size() - kResults.size());
+    const std::optional<uint64_t> incarnation = format::IncarnationOfResult(below);
+    if (!incarnation.has_value()) continue;  // somebody else's
+    earlier.result_keys.push_back(object.key);
+    earlier.newest_incarnation = std::max(earlier.newest_incarnation, *incarnation);
+  }
+  return earlier;
+}
+
+Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier) {
+  if (earlier.newest_incarnation > 0) {
+    for (const char* name : {kManifest, kResult}) {
+      RETURN_IF_ERROR(prefix.store->Delete(storage::JoinKey(prefix.prefix, name)));
+    }
+  }
+  for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
+    RETURN_IF_ERROR(format::RemoveCheckpoint(*prefix.store, checkpoint.folder).While("removing an earlier checkpoint"));
+  }
+  if (earlier.result_keys.empty()) return Status();
+  return prefix.store->DeleteMany(earlier.result_keys).While("removing an earlier run's results");
+}
+
+std::string PositionText(const EarlierRun& earlier) {
+  const format::CheckpointListing* newest = earlier.NewestCheckpoint();
+  return newest == nullptr ? "the beginning" : PositionIn(newest->manifest);
+}
+
+Result<std::string> PositionTextOf(const storage::StoreLocation& named) {
+  ASSIGN_OR_RETURN(const format::CheckpointManifest manifest, format::ReadNamedCheckpoint(*named.store, named.prefix));
+  return PositionIn(manifest);
+}
+
+std::string NewestPositionText(const storage::StoreLocation& prefix) {
+  Result<std::vector<format::CheckpointListing>> found =
+      format::ListCheckpoints(*prefix.store, storage::JoinKey(prefix.prefix, kCheckpoints));
+  if (!found.ok()) return UnknownPositionText(found.status());
+  EarlierRun earlier;
+  earlier.checkpoints = *std::move(found);
+  return PositionText(earlier);
+}
+
+std::string UnknownPositionText(const Status& why) { return "the newest checkpoint (" + why.message() + ")"; }
+
+}  // namespace espalier::run

@@ -1,0 +1,60 @@
+// The processes of a run on this machine.
+#pragma once
+
+#include "services/runner/run/fleet.h"
+
+namespace espalier::run {
+
+// Owned by one thread.
+class LocalFleet final : public Fleet {
+ public:
+  // `stop` outlives this. `site` is that of every child.
+  LocalFleet(const telemetry::StopSignal& stop, Site site) : stop_(stop), site_(std::move(site)) {}
+  // What still runs is killed.
+  ~LocalFleet() override = default;
+
+  // WaitForEvent returns when one of these can be read, too.
+  void Watch(std::vector<int> descriptors) { watched_ = std::move(descriptors); }
+
+  Site SiteOf(ChildId child) const override {
+    Site site = site_;
+    site.local_rank = child.index;
+    return site;
+  }
+  Status BringPartitions(const std::string& uri, std::optional<Deadline>) override {
+    site_.partitions_uri = uri;
+    return Status();
+  }
+  Status Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) override;
+  FleetEvents Poll() override;
+  void WaitForEvent(std::chrono::milliseconds longest) override;
+  void Signal(ChildId child, int signal_number) override;
+  std::optional<Awaited> LongestAwaited() const override;
+  std::map<ChildId, pid_t> Pids() const override;
+  std::vector<ChildId> Running() override;
+  std::optional<process::ExitState> ExitOf(ChildId child) override;
+  Result<std::string> StatusOf(ChildId child) override;
+
+ private:
+  struct Member {
+    process::ChildProcess process;
+    std::string ready_path;
+    SteadyTime started;
+    bool is_ready = false;
+    bool end_reported = false;
+    Status ready_error;
+    std::string admin_address;  // once it is ready
+  };
+
+  void PollReady(ChildId child, Member& member, FleetEvents* events);
+
+  const telemetry::StopSignal& stop_;
+  Site site_;
+  std::vector<int> watched_;
+  std::map<ChildId, Member> members_;
+};
+
+// The threads of each of `num_servers` graph servers that share `processors`.
+unsigned ServerThreads(unsigned processors, uint32_t num_servers);
+
+}  // namespace espalier::run

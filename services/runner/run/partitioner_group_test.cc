@@ -1,0 +1,94 @@
+#include "services/runner/run/partitioner_group.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "services/runner/run/commands.h"
+
+namespace espalier::run {
+namespace {
+
+TEST(PartitionerGroupTest, OneIsNoGroup) {
+  PartitionerGroup group(1);
+  group.NoteStart(0);
+  EXPECT_EQ(group.PeersOf(0).group, "");
+  EXPECT_EQ(group.PeersOf(0).size, 1u);
+  EXPECT_EQ(group.PeersOf(0).threads, 0);
+  EXPECT_FALSE(group.all_done());
+  group.NoteEnd(0, /*ok=*/true);
+  EXPECT_TRUE(group.all_done());
+}
+
+TEST(PartitionerGroupTest, WhoIsStartedAgainWhileOthersRunIsOfTheSameGroup) {
+  PartitionerGroup group(3);
+  for (uint32_t rank = 0; rank < 3; ++rank) group.NoteStart(rank);
+  const PartitionerPeers first = group.PeersOf(1);
+  EXPECT_EQ(first.rank, 1u);
+  EXPECT_EQ(first.size, 3u);
+  EXPECT_GE(first.threads, 1);
+  group.NoteEnd(1, /*ok=*/false);
+  EXPECT_EQ(group.PeersOf(1).group, first.group);
+  EXPECT_EQ(group.PeersOf(2).group, first.group);
+}
+
+TEST(PartitionerGroupTest, AfterAFailureOfAllThereIsAnother) {
+  PartitionerGroup group(2);
+  group.NoteStart(0);
+  group.NoteStart(1);
+  const std::string first = group.PeersOf(0).group;
+  group.NoteEnd(0, /*ok=*/false);
+  group.NoteEnd(1, /*ok=*/false);
+  const std::string second = group.PeersOf(0).group;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(group.PeersOf(1).group, second);
+  group.NoteStart(0);
+  group.NoteStart(1);
+  group.NoteEnd(0, /*ok=*/true);
+  group.NoteEnd(1, /*ok=*/false);
+  EXPECT_EQ(group.PeersOf(1).group, second) << "whose partitioning is there";
+  EXPECT_FALSE(group.all_done());
+  group.NoteStart(1);
+  group.NoteEnd(1, /*ok=*/true);
+  EXPECT_TRUE(group.all_done());
+}
+
+TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
+  PartitionerGroup one(2), other(2);
+  EXPECT_NE(one.PeersOf(0).group, other.PeersOf(0).group);
+  const std::string name = one.PeersOf(0).group;
+  EXPECT_LE(name.size(), 64u);
+  EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
+}
+
+// Whoever starts a run may be one of a group itself.
+TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
+  const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
+  for (const PartitionerPeers& peers : {PartitionerPeers{}, PartitionerPeers{.rank = 1, .size = 3, .group = "g"}}) {
+    const process::ChildSpec spec = PartitionerCommand(site, {}, "/srv/partitions", peers);
+    for (const char* variable :
+         {"ESPALIER_PARTITIONER_RANK", "ESPALIER_PARTITIONER_WORLD_SIZE", "ESPALIER_PARTITIONER_GROUP"}) {
+      ASSERT_TRUE(spec.environment.contains(variable)) << variable;
+      EXPECT_EQ(spec.environment.at(variable), "") << variable;  // which counts as not set
+    }
+    const auto flag = std::find(spec.arguments.begin(), spec.arguments.end(), "--group");
+    EXPECT_EQ(flag != spec.arguments.end(), peers.size > 1);
+  }
+}
+
+TEST(PartitionerCommandTest, EachHasAnAdminPortAndSaysWhere) {
+  const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
+  const auto after = [](const process::ChildSpec& spec, const std::string& flag) {
+    const auto found = std::find(spec.arguments.begin(), spec.arguments.end(), flag);
+    return found == spec.arguments.end() ? "" : *std::next(found);
+  };
+  const process::ChildSpec alone = PartitionerCommand(site, {}, "/srv/partitions", {});
+  EXPECT_EQ(after(alone, "--admin-listen"), "127.0.0.1:0");
+  EXPECT_EQ(after(alone, "--ready-file"), site.paths.ReadyFile("partitioner"));
+  const process::ChildSpec second =
+      PartitionerCommand(site, {}, "/srv/partitions", {.rank = 1, .size = 3, .group = "g"});
+  EXPECT_EQ(after(second, "--ready-file"), site.paths.ReadyFile("partitioner-1"));
+}
+
+}  // namespace
+}  // namespace espalier::run

@@ -1,0 +1,365 @@
+#include "services/runner/run/recovery_plan.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier::run {
+namespace {
+
+using std::chrono::milliseconds;
+
+bool IsBadInput(const process::ExitState& exit) { return exit.signal == 0 && (exit.code == 64 || exit.code == 65); }
+// A store, or a peer: who ended cannot always tell which.
+bool MissedSomething(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 74; }
+bool WasAskedToStop(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 75; }
+
+// The larger, the likelier it is the cause: crashes before complaints about peers that went away.
+int Weight(const process::ExitState& exit) {
+  if (exit.signal != 0) return 5;
+  switch (exit.code) {
+    case 64:
+    case 65: return 4;
+    case 77: return 3;
+    case 74:
+    case 75: return 1;
+    case 0: return 2;  // a server that ended although it was not asked to
+    default: return 4;
+  }
+}
+
+}  // namespace
+
+RecoveryPlan::RecoveryPlan(const PlanOptions& options) : options_(options) {
+  for (uint32_t i = 0; i < options.partitioners; ++i) children_[{Role::kPartitioner, i}];
+  for (uint32_t i = 0; i < options.servers; ++i) children_[{Role::kServer, i}];
+  for (uint32_t i = 0; i < options.samplers; ++i) children_[{Role::kSampler, i}];
+  for (uint32_t i = 0; i < options.trainers; ++i) children_[{Role::kTrainer, i}];
+}
+
+void RecoveryPlan::OnReady(ChildId id, SteadyTime now) {
+  Child& child = children_.at(id);
+  child.life = Life::kReady;
+  child.was_ready = true;
+  child.ready_at = now;
+}
+
+void RecoveryPlan::OnEnded(ChildId id, process::ExitState exit, SteadyTime now) {
+  Child& child = children_.at(id);
+  if (child.life == Life::kReady && now - child.ready_at >= options_.healthy) child.deaths_in_a_row = 0;
+  child.life = Life::kEnded;
+  child.exit = exit;
+  child.ended_at = now;
+}
+
+void RecoveryPlan::OnStores(Stores stores, SteadyTime now) {
+  if (stores == Stores::kWithinReach) {
+    store_doubt_.reset();
+    stores_away_since_.reset();
+    next_look_at_.reset();
+    return WakeBy(now);
+  }
+  if (!stores_away_since_.has_value()) stores_away_since_ = now;
+  stores_given_up_ = now >= *stores_away_since_ + options_.store_patience;
+  next_look_at_ = now + options_.between_looks;
+  WakeBy(stores_given_up_ ? now : *next_look_at_);
+}
+
+std::vector<Action> RecoveryPlan::Next(SteadyTime now) {
+  actions_.clear();
+  wake_at_.reset();
+  if (over_ || GiveUpOnBadInput()) return actions_;
+  if (TrainersSucceeded()) {
+    over_ = true;
+    actions_.push_back(action::Succeed{});
+    return actions_;
+  }
+  if (GiveUpOnStores()) return actions_;
+  ReplaceServices(now);
+  StartAbsent(Role::kPartitioner);
+  if (IsDone(Role::kPartitioner)) StartAbsent(Role::kServer);
+  if (IsDone(Role::kServer)) StartAbsent(Role::kSampler);
+  if (IsDone(Role::kServer) && IsDone(Role::kSampler)) LeadTrainers(now);
+  GiveUpWhenSettled(now);
+  return actions_;
+}
+
+std::vector<ChildId> RecoveryPlan::Awaited() const {
+  std::vector<ChildId> awaited;
+  for (const auto& [id, child] : children_) {
+    if (child.life == Life::kStarting && id.role != Role::kPartitioner) awaited.push_back(id);
+  }
+  return awaited;
+}
+
+bool RecoveryPlan::IsDone(Role role) const {
+  return std::all_of(children_.begin(), children_.end(), [&](const auto& entry) {
+    const auto& [id, child] = entry;
+    if (id.role != role) return true;
+    return role == Role::kPartitioner ? child.life == Life::kEnded && child.exit.ok() : child.was_ready;
+  });
+}
+
+// Rank 0 commits the outputs last of all, then ends.
+bool RecoveryPlan::OutputsAreCommitted() const {
+  if (options_.trainer_kind == TrainerKind::kProgram) return false;  // one rank's end says nothing of the others' work
+  const Child& first = children_.at({Role::kTrainer, 0});
+  return first.life == Life::kEnded && first.exit.ok() && first.was_ready;
+}
+
+bool RecoveryPlan::HasFailed(ChildId id, const Child& child) const {
+  if (child.life != Life::kEnded) return false;
+  switch (id.role) {
+    case Role::kPartitioner: return !child.exit.ok();
+    case Role::kServer:
+    case Role::kSampler: return true;
+    case Role::kTrainer: break;
+  }
+  if (child.exit.ok()) return !child.was_ready;
+  if (OutputsAreCommitted() && child.asked_to_end) return false;  // a straggler, however it went
+  // Whoever is killed on the way out takes nothing back.
+  const ExitCode code = child.exit.Class();
+  return !(OutputsAreCommitted() && (code == ExitCode::kUnavailable || code == ExitCode::kAskedToStop));
+}
+
+bool RecoveryPlan::TrainersSucceeded() const {
+  const bool may_be_done = OutputsAreCommitted() || options_.trainer_kind == TrainerKind::kProgram;
+  return may_be_done && std::all_of(children_.begin(), children_.end(), [&](const auto& entry) {
+           const auto& [id, child] = entry;
+           return id.role != Role::kTrainer || (child.life == Life::kEnded && !HasFailed(id, child));
+         });
+}
+
+std::vector<ChildId> RecoveryPlan::RunningTrainers() const {
+  std::vector<ChildId> running;
+  for (const auto& [id, child] : children_) {
+    const bool runs = child.life == Life::kStarting || child.life == Life::kReady;
+    if (id.role == Role::kTrainer && runs) running.push_back(id);
+  }
+  return running;
+}
+
+void RecoveryPlan::StartOne(ChildId id) {
+  Child& child = children_.at(id);
+  const bool says_when_ready = id.role != Role::kTrainer || options_.trainer_kind == TrainerKind::kEspalier;
+  child.life = says_when_ready ? Life::kStarting : Life::kReady;
+  child.was_ready = child.was_ready || !says_when_ready;
+  child.due.reset();
+  actions_.push_back(action::Start{id});
+}
+
+void RecoveryPlan::StartAbsent(Role role) {
+  if (hopeless_since_.has_value()) return;
+  for (const auto& [id, child] : children_) {
+    if (id.role == role && child.life == Life::kAbsent) StartOne(id);
+  }
+}
+
+void RecoveryPlan::ReplaceServices(SteadyTime now) {
+  if (hopeless_since_.has_value()) return;
+  for (auto& [id, child] : children_) {
+    if (id.role == Role::kTrainer || !HasFailed(id, child)) continue;
+    if (!child.due.has_value()) RecoverService(id, child);
+    if (!child.due.has_value()) continue;
+    if (now < *child.due) {
+      WakeBy(*child.due);
+    } else if (MayStartAgain(now)) {
+      StartOne(id);
+    }
+  }
+}
+
+void RecoveryPlan::RecoverService(ChildId id, Child& child) {
+  bool counted = !WasAskedToStop(child.exit);
+  milliseconds delay = DelayAfter(child.deaths_in_a_row + (counted ? 1 : 0));
+  if (counted && ++child.deaths_in_a_row > options_.backoff_limit) {
+    if (!IsSpare(id)) {
+      hopeless_since_ = child.ended_at;
+      return;
+    }
+    child.deaths_in_a_row = options_.backoff_limit;
+    delay = options_.longest_delay;
+    counted = false;
+  }
+  child.due = child.ended_at + delay;
+  DoubtStores({id, child.exit});
+  actions_.push_back(action::Recovering{{id, child.exit}, counted, child.deaths_in_a_row, options_.backoff_limit});
+}
+
+// What it answers is answered by another meanwhile, and nothing that can be written is lost with it. Nobody has begun
+// before it has served once.
+bool RecoveryPlan::IsSpare(ChildId id) const {
+  if (id.role != Role::kServer || options_.partitions == 0 || id.index < options_.partitions) return false;
+  if (!children_.at(id).was_ready) return false;
+  return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
+    const auto& [other, child] = entry;
+    return other.role == Role::kServer && other.index % options_.partitions == id.index % options_.partitions &&
+           child.life == Life::kReady;
+  });
+}
+
+void RecoveryPlan::LeadTrainers(SteadyTime now) {
+  for (const auto& [id, child] : children_) {
+    if (id.role != Role::kTrainer || !HasFailed(id, child)) continue;
+    if (!group_failed_at_.has_value() || child.ended_at < *group_failed_at_) group_failed_at_ = child.ended_at;
+  }
+  if (group_failed_at_.has_value()) return EndGroup(now);
+  if (hopeless_since_.has_value()) return;
+  if (group_due_.has_value() && now < *group_due_) return WakeBy(*group_due_);
+  const Child& first = children_.at({Role::kTrainer, 0});
+  if (first.life == Life::kAbsent) {
+    if (MayStartAgain(now)) BeginGroup(now);
+    return;
+  }
+  // Rank 0 first: it knows where the others meet.
+  if (first.was_ready) StartAbsent(Role::kTrainer);
+  if (OutputsAreCommitted()) EndStragglers(now);
+}
+
+void RecoveryPlan::BeginGroup(SteadyTime now) {
+  group_due_.reset();
+  group_began_at_ = now;
+  attempts_.incarnation = attempts_.total == 0 ? options_.first_incarnation : attempts_.incarnation + 1;
+  ++attempts_.total;
+  actions_.push_back(action::BeginIncarnation{attempts_});
+  if (options_.trainer_kind == TrainerKind::kProgram) return StartAbsent(Role::kTrainer);
+  StartOne({Role::kTrainer, 0});
+}
+
+// One of the group has failed: the others find out within milliseconds and end by themselves, or are made to.
+void RecoveryPlan::EndGroup(SteadyTime now) {
+  if (RunningTrainers().empty()) return DecideGroup(now);
+  if (!group_asked_at_.has_value()) {
+    if (now < *group_failed_at_ + options_.consequences) return WakeBy(*group_failed_at_ + options_.consequences);
+    group_asked_at_ = now;
+    SignalTrainers(SIGTERM);
+  }
+  if (group_killed_) return;
+  if (now < *group_asked_at_ + options_.trainer_grace) return WakeBy(*group_asked_at_ + options_.trainer_grace);
+  group_killed_ = true;
+  SignalTrainers(SIGKILL);
+}
+
+void RecoveryPlan::EndStragglers(SteadyTime now) {
+  if (group_killed_) return;
+  const SteadyTime end = children_.at({Role::kTrainer, 0}).ended_at + options_.trainer_grace;
+  if (now < end) return WakeBy(end);
+  group_killed_ = true;
+  SignalTrainers(SIGKILL);
+}
+
+void RecoveryPlan::SignalTrainers(int signal_number) {
+  for (const ChildId id : RunningTrainers()) {
+    children_.at(id).asked_to_end = true;
+    actions_.push_back(action::Signal{id, signal_number});
+  }
+}
+
+// The group is gone.
+void RecoveryPlan::DecideGroup(SteadyTime now) {
+  if (hopeless_since_.has_value()) return;
+  Failure cause;
+  int heaviest = -1;
+  bool counted = false;
+  for (const auto& [id, child] : children_) {
+    if (id.role != Role::kTrainer || child.asked_to_end || !HasFailed(id, child)) continue;
+    counted = counted || !WasAskedToStop(child.exit);
+    if (Weight(child.exit) > heaviest) cause = {id, child.exit};
+    heaviest = std::max(heaviest, Weight(child.exit));
+  }
+  if (counted) {
+    stopped_soon_ = false;
+  } else {
+    counted = StopsTooOften(*group_failed_at_);
+  }
+  if (counted && ++attempts_.counted > options_.backoff_limit) {
+    hopeless_since_ = group_failed_at_;
+    return;
+  }
+  for (auto& [id, child] : children_) {
+    if (id.role == Role::kTrainer) child = Child();
+  }
+  group_failed_at_.reset();
+  group_asked_at_.reset();
+  group_killed_ = false;
+  group_due_ = now + DelayAfter(attempts_.counted);
+  WakeBy(*group_due_);
+  DoubtStores(cause);
+  actions_.push_back(action::Recovering{cause, counted, attempts_.counted, options_.backoff_limit});
+}
+
+// The group ended with 75 then: once more, and soon after its start as before? Then nobody from outside need have
+// asked for it, and it would go on for ever.
+bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
+  if (options_.trainer_kind == TrainerKind::kEspalier) return false;  // they end with it only when they are asked to
+  const bool was_soon = std::exchange(stopped_soon_, ended_at - group_began_at_ < options_.healthy);
+  return was_soon && stopped_soon_;
+}
+
+void RecoveryPlan::DoubtStores(const Failure& failure) {
+  if (MissedSomething(failure.exit) && !store_doubt_.has_value()) store_doubt_ = failure;
+}
+
+// Not while the stores are in doubt; asks for a look at them where one is due.
+bool RecoveryPlan::MayStartAgain(SteadyTime now) {
+  if (!store_doubt_.has_value()) return true;
+  const SteadyTime look_at = next_look_at_.value_or(now);
+  if (now < look_at) {
+    WakeBy(look_at);
+    return false;
+  }
+  next_look_at_ = now + options_.between_looks;  // one look serves all who wait
+  actions_.push_back(action::LookAtStores{});
+  return false;
+}
+
+bool RecoveryPlan::GiveUpOnStores() {
+  if (!stores_given_up_ || hopeless_since_.has_value()) return false;
+  over_ = true;
+  actions_.push_back(action::GiveUpOnStores{*store_doubt_});
+  return true;
+}
+
+bool RecoveryPlan::GiveUpOnBadInput() {
+  for (const auto& [id, child] : children_) {
+    if (!HasFailed(id, child) || !IsBadInput(child.exit)) continue;
+    // On its way out a program finds things gone, as its peers' tensors; whatever else is wrong it will find again.
+    if (child.asked_to_end && options_.trainer_kind == TrainerKind::kProgram) continue;
+    over_ = true;
+    actions_.push_back(action::GiveUp{{id, child.exit}});
+    return true;
+  }
+  return false;
+}
+
+void RecoveryPlan::GiveUpWhenSettled(SteadyTime now) {
+  if (!hopeless_since_.has_value()) return;
+  const SteadyTime settled = *hopeless_since_ + options_.consequences;
+  if (now < settled) return WakeBy(settled);
+  over_ = true;
+  actions_.push_back(action::GiveUp{Cause()});
+}
+
+Failure RecoveryPlan::Cause() const {
+  Failure cause;
+  int heaviest = -1;
+  for (const auto& [id, child] : children_) {
+    if (child.asked_to_end || !HasFailed(id, child) || Weight(child.exit) <= heaviest) continue;
+    heaviest = Weight(child.exit);
+    cause = {id, child.exit};
+  }
+  return cause;
+}
+
+milliseconds RecoveryPlan::DelayAfter(int64_t failures) const {
+  milliseconds delay = options_.first_delay;
+  for (int64_t i = 1; i < failures && delay < options_.longest_delay; ++i) delay *= 2;
+  return std::min(delay, options_.longest_delay);
+}
+
+void RecoveryPlan::WakeBy(SteadyTime time) {
+  if (!wake_at_.has_value() || time < *wake_at_) wake_at_ = time;
+}
+
+}  // namespace espalier::run

@@ -1,0 +1,35 @@
+#include "services/runner/run/role.h"
+
+#include <charconv>
+
+namespace espalier::run {
+
+const char* NameOf(Role role) {
+  switch (role) {
+    case Role::kPartitioner: return "partitioner";
+    case Role::kTrainer: return "trainer";
+    case Role::kSampler: return "sampler";
+    case Role::kServer: return "server";
+  }
+  return "";
+}
+
+std::string NameOf(ChildId child) {
+  if (child == ChildId{Role::kPartitioner, 0}) return NameOf(child.role);
+  return std::string(NameOf(child.role)) + "-" + std::to_string(child.index);
+}
+
+std::optional<ChildId> ChildOfName(const std::string& name) {
+  if (name == NameOf(Role::kPartitioner)) return ChildId{};
+  for (const Role role : {Role::kPartitioner, Role::kTrainer, Role::kSampler, Role::kServer}) {
+    const std::string prefix = std::string(NameOf(role)) + "-";
+    if (!name.starts_with(prefix)) continue;
+    ChildId child{role, 0};
+    const char* const end = name.data() + name.size();
+    const auto [stopped, error] = std::from_chars(name.data() + prefix.size(), end, child.index);
+    if (error == std::errc() && stopped == end && NameOf(child) == name) return child;
+  }
+  return std::nullopt;
+}
+
+}  // namespace espalier::run

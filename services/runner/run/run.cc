@@ -1,0 +1,396 @@
+#include "services/runner/run/run.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "services/job/job_warnings.h"
+#include "services/job/start_files/start_files.h"
+#include "services/runner/run/job_file.h"
+#include "services/runner/run/job_prefix.h"
+#include "services/runner/run/local_fleet.h"
+#include "services/runner/run/plugin_path.h"
+#include "services/runner/run/program_path.h"
+#include "services/runner/run/publish.h"
+#include "services/runner/run/result_file.h"
+#include "services/runner/run/run_in_progress.h"
+#include "services/runner/run/run_script.h"
+#include "services/runner/run/run_state.h"
+#include "services/runner/run/server_numbering.h"
+#include "services/runner/run/shell_word.h"
+#include "services/runner/run/store_probe.h"
+#include "services/sampler/batches/audit.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::run {
+namespace {
+
+RunOutcome Failed(ExitCode code, std::string message) {
+  RunOutcome outcome;
+  outcome.code = code;
+  outcome.error = std::move(message);
+  return outcome;
+}
+RunOutcome Failed(const Status& status) { return Failed(ExitCodeOf(status.code()), status.message()); }
+
+// For what is only told to people, and for looks: a store that is out of reach must not hold up the run, nor its end.
+constexpr std::chrono::seconds kShortPatience{2};
+
+struct JobStores {
+  storage::StoreLocation prefix;
+  storage::StoreLocation prefix_for_words;  // the same, with kShortPatience
+  StoreProbe probe;                         // likewise
+  storage::StoreOpener open_for_words;      // likewise
+  std::chrono::seconds patience;            // of the processes
+};
+
+Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
+  EnvironmentMap environment = options.environment;
+  for (const auto& [name, value] : StoreEnvironment(job.training.s3)) environment[name] = value;
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(environment));
+  const std::chrono::seconds patience = settings.s3.patience;
+  ASSIGN_OR_RETURN(storage::StoreLocation prefix, storage::OpenStore(job.training.output_uri, settings));
+  settings.s3.patience = std::min(patience, kShortPatience);
+  ASSIGN_OR_RETURN(storage::StoreLocation for_words, storage::OpenStore(job.training.output_uri, settings));
+  const storage::StoreOpener open_for_words = storage::OpenerWith(settings);
+  return JobStores{std::move(prefix), std::move(for_words), StoreProbe(job.training, open_for_words), open_for_words,
+                   patience};
+}
+
+// What the user asked for and no run can give.
+Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
+  if (!options.roles.audit) return Status();
+  if (options.roles.has_program()) {
+    return InvalidArgument("--audit records what Espalier's trainers draw: leave it out with a program");
+  }
+  // A node's draws are those of the hop that meets it first, which another trainer's seeds may make another.
+  if (job.training.sampling.draw.expand == sampler::Expand::kOnce && job.trainer_replicas > 1) {
+    return InvalidArgument(
+        "--audit compares what trainers draw for one node, which with spec.training.sampling.expand "
+        "Once depends on their seeds: leave it out, or set spec.trainers.replicas to 1");
+  }
+  return Status();
+}
+
+// How this run begins, given what an earlier one left.
+struct Beginning {
+  uint64_t incarnation = 1;
+  std::string reason;
+  EarlierRun replaced;  // what goes for it
+};
+
+std::string CheckpointsText(const EarlierRun& earlier) {
+  const size_t count = earlier.num_complete();
+  return std::to_string(count) + " checkpoint" + (count == 1 ? "" : "s") + ", the newest at " + PositionText(earlier);
+}
+
+// Where trainers go on that find no checkpoint of the run's own; empty where the document names nothing, and all
+// begins. What is wrong with the place they say.
+std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) {
+  const std::string& from = job.training.checkpoint.resume_from;
+  const job::Training& training = job.training.training;
+  const bool only_infers = training.epochs == 0 && !training.model.uri.empty();
+  if (from.empty() || only_infers) return "";
+  const Result<storage::StoreLocation> at = open(from);
+  const Result<std::string> position = at.ok() ? PositionTextOf(*at) : Result<std::string>(at.status());
+  return (position.ok() ? *position + " of " : "") + from + " (checkpoint.resumeFrom)";
+}
+
+// An interrupted run is neither taken up nor thrown away by accident: both must be asked for. Nor are the results of
+// another job replaced; those of the same one are, as a command that is repeated expects.
+Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, const RunFolder& folder,
+                                  const JobStores& stores, terminal::Progress& progress) {
+  const storage::StoreLocation& prefix = stores.prefix;
+  ASSIGN_OR_RETURN(const RunState state, ReadRunState(folder.StateFile()));
+  Beginning beginning;
+  if (options.roles.has_program()) {  // what it has saved, and where, is its own business
+    beginning.incarnation = state.attempts.incarnation + 1;
+    beginning.reason = options.resume ? "resumed" : "started";
+    return beginning;
+  }
+  ASSIGN_OR_RETURN(const EarlierRun earlier, FindEarlierRun(prefix).While("looking for an earlier run"));
+  beginning.incarnation = std::max(state.attempts.incarnation, earlier.newest_incarnation) + 1;
+  beginning.reason = options.resume ? "resumed" : "started";
+  if (options.resume) {
+    const std::string named = earlier.num_complete() > 0 ? "" : NamedStartText(job, stores.open_for_words);
+    progress.Note("going on from " + (named.empty() ? PositionText(earlier) : named));
+    return beginning;
+  }
+  const bool unfinished = earlier.num_complete() > 0 && !earlier.outputs_committed;
+  if (unfinished && !options.restart) {
+    return FailedPrecondition(job.training.output_uri + " holds " + CheckpointsText(earlier) +
+                              ", of a run that did not end: go on with --resume, or begin anew with --restart, which "
+                              "removes them");
+  }
+  if (!earlier.job_name.empty() && earlier.job_name != job.training.name && !options.restart) {
+    return FailedPrecondition(job.training.output_uri + " holds what the job '" + earlier.job_name +
+                              "' has trained: give this one, '" + job.training.name +
+                              "', a place of its own, or replace it with --restart");
+  }
+  beginning.replaced = earlier;
+  return beginning;
+}
+
+// A slow store may take longer to remove things than hosts wait for a word.
+Status WhileWatching(Fleet& fleet, const std::function<Status()>& work) {
+  std::future<Status> done = std::async(std::launch::async, work);
+  Status broken;
+  while (done.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+    const FleetEvents events = fleet.Poll();
+    if (broken.ok()) broken = events.broken;
+  }
+  RETURN_IF_ERROR(done.get());
+  return broken;
+}
+
+// Once nothing stands in this run's way any more, and before anything of it is there. What a program has saved is not
+// the run's to remove.
+Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunFolder& folder, const JobStores& stores,
+                        const EarlierRun& earlier, Fleet& fleet, terminal::Progress& progress) {
+  const bool keep_logs = options.keep_logs || options.resume;
+  if (options.roles.has_program()) return folder.RemoveResultOfProgram(keep_logs);
+  if (options.resume) return folder.RemoveResults(keep_logs);
+  if (earlier.num_complete() > 0) {
+    progress.Note("removing the earlier run's " + CheckpointsText(earlier) + ": " + job.training.output_uri);
+  }
+  const auto remove = [&]() -> Status {
+    RETURN_IF_ERROR(ForgetEarlierRun(stores.prefix, earlier));
+    return folder.RemoveResults(keep_logs);
+  };
+  RETURN_IF_ERROR(WhileWatching(fleet, remove));
+  const std::string named = NamedStartText(job, stores.open_for_words);
+  if (!named.empty()) progress.Note("going on from " + named);
+  return Status();
+}
+
+// Rank 0 may have committed its outputs before somebody else failed: only a run that went well has a result.
+void RemoveResult(const RunContext& context) {
+  std::error_code ignored;
+  const RunFolder& folder = context.folder;
+  if (!context.options.roles.has_program()) std::filesystem::remove(folder.path() + "/manifest.json", ignored);
+  std::filesystem::remove(folder.ResultFile(), ignored);
+}
+
+// For whoever stopped the run.
+std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& prefix) {
+  const bool has_program = options.roles.has_program();
+  const Result<EarlierRun> saved = has_program ? EarlierRun() : FindEarlierRun(prefix);
+  if (!has_program && saved.ok() && saved->num_complete() == 0) return "\nnothing was saved: there is no checkpoint";
+  std::string command = options.command;
+  if (!options.job_file.empty()) command += " -f " + ShellWord(options.job_file);
+  command += " --output " + ShellWord(options.output_folder);
+  for (const std::string& setting : options.settings) command += " --set " + ShellWord(setting);
+  if (options.tls) command += " --tls";
+  if (options.roles.access != RoleOptions().access) command += " --access " + options.roles.access;
+  if (has_program) {
+    command += " --resume";
+    if (options.roles.program_is_documents) return "\ngo on with: " + command;
+    command += " --";
+    for (const std::string& word : options.roles.program) command += " " + ShellWord(word);
+    return "\ngo on with: " + command;
+  }
+  const std::string position = saved.ok() ? PositionText(*saved) : UnknownPositionText(saved.status());
+  return "\nsaved up to " + position + "; go on with: " + command + " --resume";
+}
+
+std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool resumed) {
+  if (!context.options.roles.audit) return std::nullopt;
+  if (resumed || facts->trainer_restarts > 0) {
+    context.progress.Note("no samplesDigest: what trainers sampled before they were restarted is not on record");
+    return std::nullopt;
+  }
+  std::vector<std::string> files;
+  for (uint32_t rank = 0; rank < context.job.training.trainer_replicas; ++rank) {
+    files.push_back(context.folder.AuditFile(NameOf(ChildId{Role::kTrainer, rank})));
+  }
+  const Result<sampler::AuditSummary> merged = sampler::MergeAudits(files);
+  // Trainers that drew differently break what every run promises.
+  if (!merged.ok()) return Stop{ExitCode::kBug, "merging the audit: " + merged.status().message()};
+  facts->samples_digest = merged->samples_digest;
+  facts->num_expansions = merged->num_expansions;
+  return std::nullopt;
+}
+
+// What the trainers, or the user's program, have left, in its place and completed.
+Result<std::string> TakeResults(const RunContext& context, const RunFacts& facts) {
+  const RoleOptions& roles = context.options.roles;
+  if (roles.has_program()) {
+    ASSIGN_OR_RETURN(ProgramResult written, WriteProgramResult(context.folder, context.job, facts, roles.program));
+    if (!written.note.empty()) context.progress.Note(written.note);
+    return std::move(written.json);
+  }
+  RETURN_IF_ERROR(PublishOutputs(context.folder, context.prefix));
+  return CompleteResult(context.folder, context.job, facts);
+}
+
+RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
+  const Timer timer;
+  RunInProgress run(context, beginning.incarnation, beginning.reason);
+  std::optional<Stop> stop = run.Run();
+  for (const std::string& name : run.StopChildren()) {
+    context.progress.Note(name + " did not end when asked to, and was killed");
+  }
+  // Trainers that were asked to stop after their last step finish what is left, if that is quick: then all is done.
+  if (stop.has_value() && stop->code == ExitCode::kAskedToStop && run.TrainersEndedWell()) stop.reset();
+  if (stop.has_value()) {
+    RemoveResult(context);
+    const bool asked = stop->code == ExitCode::kAskedToStop;
+    return Failed(stop->code, stop->message + (asked ? HowToGoOn(context.options, context.prefix_for_words) : ""));
+  }
+  RunFacts facts = run.facts();
+  facts.access = context.options.roles.access;
+  facts.total_seconds = timer.Seconds();
+  if (const auto failed = MergeAudit(context, &facts, context.options.resume)) {
+    RemoveResult(context);
+    return Failed(failed->code, failed->message);
+  }
+  const Result<std::string> result = TakeResults(context, facts);
+  if (!result.ok()) {
+    if (!context.options.roles.has_program()) RemoveResult(context);  // hours of somebody's work have gone well
+    return Failed(result.status());
+  }
+  // A short run ends before anybody has asked for its status.
+  if (!context.options.roles.has_program()) run.ShowWarnings(*result);
+  if (const Status written = run.WriteSucceeded(); !written.ok()) return Failed(written);
+  RunOutcome outcome;
+  outcome.result_json = *result;
+  outcome.summary = SummaryLines(*result, context.folder, context.job.training.output_uri);
+  return outcome;
+}
+
+// The document as it is written, and the options with the program that it names where the command names none.
+struct Request {
+  RunOptions options;
+  job::ParsedJob document;
+
+  // Returns the document's script if this run reads it and puts it into its folder, otherwise null.
+  const job::Script* script() const {
+    if (!options.roles.program_is_documents || !options.roles.script_folder.empty()) return nullptr;
+    const std::optional<job::Script>& script = document.training.program->script;
+    return script.has_value() ? &*script : nullptr;
+  }
+};
+
+// Errors are the user's (exit code 64).
+Result<Request> ReadRequest(const RunOptions& given) {
+  RunOptions options = given;
+  ASSIGN_OR_RETURN(job::ParsedJob document,
+                   ReadJobFile(options.job_file, options.settings, options.runs_on, options.roles.spec_training()));
+  if (!options.roles.has_program() && document.training.program.has_value()) {
+    RETURN_IF_ERROR(CheckScriptPlace(*document.training.program));
+    std::error_code error;
+    const std::string output = std::filesystem::absolute(options.output_folder, error).lexically_normal();
+    const std::string& given_folder = options.roles.script_folder;
+    options.roles.program =
+        document.training.program->Words(given_folder.empty() ? RunPaths(output).ScriptFolder() : given_folder);
+    options.roles.program_is_documents = true;
+  }
+  RETURN_IF_ERROR(CheckOptions(options, document.training));
+  return Request{std::move(options), std::move(document)};
+}
+
+RunOutcome RunRequest(const Request& request, terminal::Progress& progress, const FleetMaker& make_fleet) {
+  const RunOptions& options = request.options;
+  telemetry::StopSignal::Install();
+  const Result<RunFolder> folder = RunFolder::Open(options.output_folder);
+  if (!folder.ok()) {
+    const StatusCode code = folder.status().code();
+    const bool is_users_choice = code == StatusCode::kFailedPrecondition || code == StatusCode::kAborted;
+    return Failed(is_users_choice ? ExitCode::kBadDocument : ExitCodeOf(code), folder.status().message());
+  }
+  const Result<RunJob> job = PlaceJob(request.document, *folder);
+  if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
+  for (const std::string& path : job->ignored) progress.Note("ignored: " + path);
+  for (const std::string& warning : job::JobWarnings(job->training)) progress.Note("warning: " + warning);
+  const Result<JobStores> stores = OpenStores(options, *job);
+  if (!stores.ok()) return Failed(ExitCode::kBadDocument, stores.status().message());
+
+  script::ScriptFile script;
+  if (request.script() != nullptr) {
+    Result<script::ScriptFile> read = ReadRunScript(*request.script(), job->training.s3, options.environment);
+    if (!read.ok()) return Failed(read.status());
+    script = *std::move(read);
+    progress.Note("script " + request.script()->uri + ": SHA-256 " + script.sha256);
+  }
+  const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, *stores, progress);
+  if (!beginning.ok()) {
+    const StatusCode code = beginning.status().code();
+    const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
+    return Failed(must_choose ? ExitCode::kBadDocument : ExitCodeOf(code), beginning.status().message());
+  }
+  // A run that is resumed has read them, and goes on with its own checkpoints.
+  if (!options.resume && !options.roles.has_program()) {
+    const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
+                                                 .credentials = true};
+    const auto error = start_files::FindStartFileError(job->training, shared, stores->open_for_words);
+    if (error.has_value()) return Failed(error->exit_code, error->status.message());
+  }
+  if (const Status cleared = folder->RemoveRunFiles(); !cleared.ok()) return Failed(cleared);
+  if (request.script() != nullptr) {
+    const Status put =
+        script::PutScript(script, request.script()->uri, request.script()->entrypoint, folder->ScriptFolder());
+    if (!put.ok()) return Failed(put);
+  }
+  std::unique_ptr<TlsFiles> tls;
+  if (options.tls || job->training.tls == job::TlsMode::kManaged) {
+    Result<std::unique_ptr<TlsFiles>> made = TlsFiles::Make(folder->TlsFolder());
+    if (!made.ok()) return Failed(made.status());
+    tls = *std::move(made);
+  }
+  const Result<std::unique_ptr<Fleet>> fleet = make_fleet({*folder, *job, tls.get()});
+  if (!fleet.ok()) {
+    return Failed(ExitCodeOfPlace(fleet.status().code()), fleet.status().message());
+  }
+  const Status removed = RemoveEarlierRun(options, *job, *folder, *stores, beginning->replaced, **fleet, progress);
+  if (!removed.ok()) return Failed(removed);
+  const Status written = telemetry::WriteFileAtomically(folder->JobFile(), job->json);
+  if (!written.ok()) return Failed(written);
+  return RunPlaced({options, *folder, *job, stores->prefix, stores->prefix_for_words, stores->probe, stores->patience,
+                    progress, tls.get(), **fleet},
+                   *beginning);
+}
+
+// Installations without libtorch, as of the Python package, have no trainer.
+Status CheckTrainer(const std::string& program_folder) {
+  const std::string trainer = program_folder + "/espalier-trainer";
+  if (access(trainer.c_str(), X_OK) == 0) return Status();
+  return NotFound("there is no program " + trainer +
+                  ", which trains the model of a document: this installation runs programs alone (espalier run ... -- "
+                  "PROGRAM, or spec.trainers.program). The Python package gets it by the wheel espalier-trainer "
+                  "(docs/python.md); otherwise build Espalier with its trainer, and use the espalier beside it");
+}
+
+}  // namespace
+
+RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
+  Result<Request> request = ReadRequest(given);
+  if (!request.ok()) return Failed(ExitCode::kBadDocument, request.status().message());
+  const RunOptions& options = request->options;
+  if (options.roles.has_program()) {
+    std::string& program = request->options.roles.program.front();
+    const Result<std::string> found = FindProgram(program, "", ValueOf(options.environment, "PATH"));
+    if (!found.ok()) return Failed(ExitCode::kBadDocument, found.status().message());
+    program = *found;
+  } else if (const Status trainer = CheckTrainer(options.roles.program_folder); !trainer.ok()) {
+    return Failed(ExitCode::kBadDocument, trainer.message());
+  }
+  // Before an earlier run is removed.
+  const Status plugins = CheckPluginFiles(request->document.training.server_plugins, "");
+  if (!plugins.ok()) return Failed(ExitCode::kBadDocument, plugins.message());
+  return RunRequest(*request, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
+    Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
+    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), ServersOf(plan.job.training).count());
+    return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));
+  });
+}
+
+RunOutcome Run(const RunOptions& given, terminal::Progress& progress, const FleetMaker& make_fleet) {
+  const Result<Request> request = ReadRequest(given);
+  if (!request.ok()) return Failed(ExitCode::kBadDocument, request.status().message());
+  return RunRequest(*request, progress, make_fleet);
+}
+
+}  // namespace espalier::run

@@ -1,0 +1,447 @@
+#include "services/runner/run/run_in_progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "services/base/file.h"
+#include "services/job/job_warnings.h"
+#include "services/rpc/address.h"
+#include "services/runner/run/admin_status.h"
+#include "services/runner/run/job_prefix.h"
+#include "services/runner/run/local_port.h"
+#include "services/runner/run/log_tail.h"
+#include "services/runner/run/partitioning_view.h"
+#include "services/runner/run/server_numbering.h"
+#include "services/runner/run/training_view.h"
+#include "services/runner/run/users_document.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::run {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kReadyTick{10};
+constexpr milliseconds kRunningTick{200};
+constexpr size_t kLastLines = 15;
+constexpr size_t kLinesBesidesReason = 5;
+constexpr size_t kMostAnswerBytes = 64 << 20;
+
+std::string PluralOf(uint32_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation) {
+  const RunOptions& options = context.options;
+  const job::DistTraining& job = context.job.training;
+  PlanOptions plan;
+  plan.partitioners = job.partitioner_replicas;
+  plan.servers = ServersOf(job).count();
+  plan.partitions = job.graph.partitions.count;
+  plan.samplers = job.sampler_replicas;
+  plan.trainers = job.trainer_replicas;
+  plan.trainer_kind = options.roles.has_program() ? TrainerKind::kProgram : TrainerKind::kEspalier;
+  plan.first_incarnation = first_incarnation;
+  plan.backoff_limit = job.backoff_limit;
+  plan.trainer_grace = std::min(plan.trainer_grace, options.stop_grace);
+  plan.store_patience = std::min<milliseconds>(plan.store_patience, context.store_patience);
+  return plan;
+}
+
+// "was killed (signal 9)", "crashed (signal 11)", "ended with exit code 74 (...)"
+std::string HowItEnded(const process::ExitState& exit) {
+  if (exit.signal == 0) return "ended with " + exit.Describe();
+  const bool killed = exit.Class() == ExitCode::kUnavailable;
+  return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
+}
+
+// What somebody else wrote, for a terminal. It may have several lines.
+std::string WithoutControls(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }, '?');
+  return text;
+}
+
+// The "warnings" of what a process has answered; none where there is no such list.
+std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
+  std::vector<std::string> warnings;
+  if (!answer.is_object() || !answer.contains("warnings")) return warnings;
+  for (const nlohmann::json& warning : answer["warnings"]) {
+    if (warning.is_string()) warnings.push_back(WithoutControls(warning.get<std::string>()));
+  }
+  return warnings;
+}
+
+// A program that is missing is the user's choice where it is theirs, else an installation of ours that is incomplete.
+Stop StopBecause(const Status& status, bool has_program) {
+  const ExitCode code = ExitCodeOf(status.code());
+  if (code != ExitCode::kBadInput) return Stop{code, status.message()};
+  return Stop{has_program ? ExitCode::kBadDocument : ExitCode::kBug, status.message()};
+}
+
+}  // namespace
+
+RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason)
+    : context_(context),
+      plan_(PlanOptionsOf(context, first_incarnation)),
+      partitioners_(context.job.training.partitioner_replicas) {
+  const auto active = context.job.training.active_deadline;
+  if (active.count() > 0) deadline_ = Deadline::After(active);
+  state_.attempts.incarnation = first_incarnation;
+  state_.reason = std::move(reason);
+  // RunRequest has shown these before anything was started; the trainers report them too.
+  for (const std::string& warning : job::JobWarnings(context.job.training)) shown_warnings_.insert(warning);
+}
+
+std::optional<Stop> RunInProgress::Run() {
+  if (auto failed = WriteStateAhead()) return failed;
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  while (true) {
+    if (stop.requested()) return Stop{ExitCode::kAskedToStop, "stopped while " + Doing()};
+    if (auto failed = Report(context_.fleet.Poll())) return failed;
+    const std::vector<Action> actions = plan_.Next(Clock::Real().Now());
+    for (const Action& action : actions) {
+      if (auto failed = std::visit([&](const auto& what) { return Do(what); }, action)) return failed;
+    }
+    if (succeeded_) return std::nullopt;
+    if (!actions.empty()) NotePids();
+    if (auto failed = CheckDeadlines()) return failed;
+    Show();
+    context_.fleet.WaitForEvent(TimeToSleep());
+  }
+}
+
+std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
+  const SteadyTime now = Clock::Real().Now();
+  for (const ChildReady& event : events.ready) {
+    TakeReady(event);
+    plan_.OnReady(event.child, now);
+  }
+  if (!events.ready.empty()) NotePids();  // those on other machines are known from now on
+  for (const ChildEnded& event : events.ended) {
+    plan_.OnEnded(event.child, event.exit, now);
+    if (event.child.role != Role::kPartitioner) continue;
+    partitioners_.NoteEnd(event.child.index, event.exit.ok());
+    if (!partitioners_.all_done()) continue;
+    if (auto failed = ReadPartitionerAnswer()) return failed;
+    if (auto failed = BringPartitions()) return failed;
+  }
+  if (events.broken.ok()) return std::nullopt;
+  // Hosts report a start that failed moments after it was asked for: whose it was is known, but for a close race.
+  return StopBecause(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
+}
+
+void RunInProgress::TakeReady(const ChildReady& event) {
+  const auto place = [&](std::vector<std::string>* addresses) {
+    if (addresses->size() <= event.child.index) addresses->resize(event.child.index + 1);
+    (*addresses)[event.child.index] = event.ready.address;
+    addresses_[event.child] = event.ready.address;
+  };
+  switch (event.child.role) {
+    case Role::kPartitioner: return;
+    case Role::kServer:
+      place(&servers_);
+      peers_.servers = AddressesByPartition(ServersOf(context_.job.training), servers_);
+      return;
+    case Role::kSampler: return place(&peers_.samplers);
+    case Role::kTrainer: break;
+  }
+  if (event.child.index > 0) return;
+  peers_.rendezvous = event.ready.rendezvous;
+  rank0_is_ready_ = true;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Start& start) {
+  BeginPhase(start.child);
+  latest_start_ = start.child.role;
+  const std::string name = NameOf(start.child);
+  const bool is_program = start.child.role == Role::kTrainer && context_.options.roles.has_program();
+  const Site site = context_.fleet.SiteOf(start.child);
+  if (is_program && start.child.index == 0) {
+    const Result<uint16_t> port = site.rendezvous_port != 0 ? site.rendezvous_port : FindFreePort(site.host);
+    if (!port.ok()) return Stop{ExitCodeOf(port.status().code()), port.status().message()};
+    peers_.rendezvous = rpc::ToString({site.host, *port});
+  }
+  if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
+    return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
+  }
+  const std::string ready_file = site.paths.ReadyFile(name);
+  if (start.child.role == Role::kPartitioner) {
+    partitioners_.NoteStart(start.child.index);
+    // Of an earlier life here. The fleet removes those that it waits for, and this is for people alone.
+    (void)unlink(ready_file.c_str());
+  }
+  process::ChildSpec spec = CommandOf(start.child, site);
+  spec.environment.merge(StoreEnvironment(context_.job.training.s3));
+  spec.environment.merge(context_.tls == nullptr
+                             ? EnvironmentWithoutTls()
+                             : context_.tls->EnvironmentOf(start.child.role, site.paths.TlsFolder()));
+  spec.environment["ESPALIER_TERMINATION_LOG"] = site.paths.TerminationFile(name);
+  spec.environment["ESPALIER_FAILPOINTS"] =
+      FailpointsFor(start.child, context_.options.environment, starts_[start.child]++ == 0);
+  const bool has_ready_file = start.child.role != Role::kPartitioner && !is_program;
+  const Status started = context_.fleet.Start(start.child, spec, has_ready_file ? ready_file : "");
+  if (started.ok()) return std::nullopt;
+  return StopBecause(started, is_program);
+}
+
+std::optional<Stop> RunInProgress::Do(const action::BeginIncarnation& begin) {
+  state_.attempts = begin.attempts;
+  facts_.trainer_restarts = begin.attempts.total - 1;
+  facts_.incarnation = begin.attempts.incarnation;
+  rank0_is_ready_ = false;
+  peers_.rendezvous.clear();
+  return WriteStateAhead();
+}
+
+std::optional<Stop> RunInProgress::WriteStateAhead() const {
+  const Status written = WriteRunState(context_.folder.StateFile(), state_);
+  if (written.ok()) return std::nullopt;
+  return Stop{ExitCodeOf(written.code()), written.message()};
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Signal& signal) {
+  context_.fleet.Signal(signal.child, signal.signal_number);
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
+  const Failure& failure = recovering.failure;
+  const std::string what = NameOf(failure.child) + " " + HowItEnded(failure.exit);
+  const std::string attempt = recovering.counted ? " (attempt " + std::to_string(recovering.attempt) + " of " +
+                                                       std::to_string(recovering.limit) + ")"
+                                                 : "";
+  if (failure.child.role == Role::kTrainer) {
+    state_.reason = what;
+    const std::string next = context_.options.roles.has_program()
+                                 ? "starting the program again on every rank"
+                                 : "restarting trainers from " + NewestPositionText(context_.prefix_for_words);
+    context_.progress.Note(what + "; " + next + attempt);
+  } else {
+    ++facts_.service_restarts;
+    context_.progress.Note(what + "; starting it again" + attempt);
+  }
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::LookAtStores&) {
+  const bool was_away = !stores_.ok();
+  stores_ = context_.stores.Look();
+  if (!stores_.ok() && !was_away) context_.progress.Note("waiting for the store: " + stores_.message());
+  if (stores_.ok() && was_away) context_.progress.Note("the store is within reach again");
+  using Stores = RecoveryPlan::Stores;
+  plan_.OnStores(stores_.ok() ? Stores::kWithinReach : Stores::kOutOfReach, Clock::Real().Now());
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
+  const std::string did = context_.options.roles.has_program() ? "the program ran for " : "trained in ";
+  context_.progress.End(did + terminal::DurationText(phase_timer_.Seconds()));
+  succeeded_ = true;
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
+  const process::ExitState& exit = give_up.failure.exit;
+  // Nothing but the document is to be mended: how a process came to say so is of no use.
+  const std::string reason = ReasonOf(give_up.failure.child);
+  const bool is_of_document = give_up.failure.child.role == Role::kPartitioner && !exit.ok() &&
+                              exit.Class() == ExitCode::kBadDocument && !reason.empty();
+  if (is_of_document) return Stop{ExitCode::kBadDocument, reason};
+  // A child that ends with 0 before its time is a bug of ours.
+  return Stop{exit.ok() ? ExitCode::kBug : exit.Class(), FailureText(give_up.failure)};
+}
+
+// The store first: the process that is named may have been one that lost its peer to the store.
+std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
+  return Stop{ExitCode::kUnavailable,
+              "the store stays out of reach, so that nobody is started again (--resume goes on once it is back): " +
+                  stores_.message() + "\n" + FailureText(give_up.failure)};
+}
+
+// A child's last words; empty where it has left none.
+std::string RunInProgress::ReasonOf(ChildId child) const {
+  const std::string said = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(NameOf(child)));
+  const std::string job_file = context_.fleet.SiteOf(child).paths.JobFile();
+  return WithoutControls(SaidOfUsersDocument(said, job_file, context_.job.places));
+}
+
+// The last words are the reason; the log tells how it came to that.
+std::string RunInProgress::FailureText(const Failure& failure) const {
+  const std::string name = NameOf(failure.child);
+  const std::string log = context_.folder.LogFile(name);
+  std::string text = name + " ended with " + failure.exit.Describe() + " while " + Doing();
+  const std::string reason = ReasonOf(failure.child);
+  if (!reason.empty()) text += ": " + reason;
+  for (const std::string& line : LastLines(log, reason.empty() ? kLastLines : kLinesBesidesReason)) {
+    text += "\n  " + name + "| " + line;
+  }
+  return text + "\n  whole log: " + log;
+}
+
+std::string RunInProgress::TrainersPhase() const {
+  return context_.options.roles.has_program() ? "running the program" : "training";
+}
+
+std::string RunInProgress::Doing() const {
+  const auto awaited = context_.fleet.LongestAwaited();
+  if (awaited.has_value() && phase_ != TrainersPhase()) return "waiting for " + NameOf(awaited->child);
+  return phase_;
+}
+
+std::optional<Stop> RunInProgress::CheckDeadlines() const {
+  if (deadline_.has_value() && deadline_->HasPassed()) {
+    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed while " + Doing()};
+  }
+  const auto awaited = context_.fleet.LongestAwaited();
+  if (!awaited.has_value() || Clock::Real().Now() < awaited->since + context_.options.ready_deadline) {
+    return std::nullopt;
+  }
+  const std::string why = awaited->ready_error.ok() ? "" : " (" + awaited->ready_error.message() + ")";
+  return Stop{ExitCode::kUnavailable, "the deadline passed while waiting for " + NameOf(awaited->child) + why};
+}
+
+// One JSON object on the partitioner's standard output.
+std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
+  const std::string path = context_.folder.OutputFile("partitioner");
+  const Result<std::string> text = ReadFile(path, kMostAnswerBytes);
+  if (!text.ok()) return Stop{ExitCode::kUnavailable, "the answer of espalier-partitioner: " + text.status().message()};
+  const auto answer = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto has_text = [&](const char* key) { return answer.contains(key) && answer[key].is_string(); };
+  if (!answer.is_object() || !has_text("uri") || !has_text("partitionKey")) {
+    return Stop{ExitCode::kBug, "espalier-partitioner did not say where its partitions are: " + path};
+  }
+  facts_.partition_uri = answer["uri"].get<std::string>();
+  facts_.partition_key = answer["partitionKey"].get<std::string>();
+  const uint32_t count = context_.job.training.graph.partitions.count;
+  const bool is_reused = answer.contains("reused") && answer["reused"] == true;
+  context_.progress.End((is_reused ? "reused the partitioning into " + std::to_string(count) + " that was there"
+                                   : "partitioned into " + std::to_string(count) + " in " +
+                                         terminal::DurationText(phase_timer_.Seconds())) +
+                        ": " + facts_.partition_uri);
+  facts_.warnings = WarningsIn(answer);
+  ShowWarnings(*text);
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::BringPartitions() {
+  const Status brought = context_.fleet.BringPartitions(facts_.partition_uri, deadline_);
+  if (brought.ok()) return std::nullopt;
+  if (brought.code() == StatusCode::kDeadlineExceeded && deadline_.has_value() && deadline_->HasPassed()) {
+    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed: " + brought.message()};
+  }
+  const bool is_users_choice = brought.code() == StatusCode::kFailedPrecondition;
+  return Stop{is_users_choice ? ExitCode::kBadDocument : ExitCodeOf(brought.code()), brought.message()};
+}
+
+Life RunInProgress::LifeOf(ChildId child) const {
+  const auto address = addresses_.find(child);
+  return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
+}
+
+process::ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
+  const RoleOptions& roles = context_.options.roles;
+  const job::DistTraining& job = context_.job.training;
+  switch (child.role) {
+    case Role::kPartitioner:
+      return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersOf(child.index));
+    case Role::kServer: return ServerCommand(site, job, child.index, LifeOf(child));
+    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, LifeOf(child));
+    case Role::kTrainer: break;
+  }
+  if (roles.has_program()) {
+    const bool goes_on = context_.options.resume || state_.attempts.total > 1;
+    return ProgramCommand(site, roles, job, child.index, peers_,
+                          {state_.attempts.incarnation, facts_.partition_key, goes_on});
+  }
+  return TrainerCommand(site, roles, job, child.index, peers_, state_.attempts.incarnation);
+}
+
+void RunInProgress::BeginPhase(ChildId child) {
+  const job::DistTraining& job = context_.job.training;
+  std::string phase = phase_;
+  std::string shown;
+  switch (child.role) {
+    case Role::kPartitioner: phase = shown = "partitioning"; break;
+    case Role::kServer: shown = "starting " + PluralOf(ServersOf(job).count(), "graph server"); break;
+    case Role::kSampler: shown = "starting " + PluralOf(job.sampler_replicas, "sampler"); break;
+    case Role::kTrainer: phase = shown = TrainersPhase(); break;
+  }
+  // Whoever is started again begins no phase.
+  const bool is_replaced = starts_.contains(child) && child.role != Role::kTrainer;
+  if (is_replaced || shown == phase_) return;
+  phase_ = shown;
+  phase_timer_ = Timer();
+  context_.progress.Begin(shown);
+}
+
+// Best effort: a status that cannot be had is no reason for anything.
+void RunInProgress::Show() {
+  if (last_shown_.has_value() && Clock::Real().Now() < *last_shown_ + kRunningTick) return;
+  last_shown_ = Clock::Real().Now();
+  if (phase_ == "partitioning") ShowPartitioning();
+  if (!rank0_is_ready_) return;
+  const Result<std::string> answer = context_.fleet.StatusOf({Role::kTrainer, 0});
+  if (!answer.ok()) return;
+  ShowWarnings(*answer);
+  const std::optional<TrainingStatus> status = ParseTrainingStatus(*answer);
+  if (!status.has_value()) return;
+  if (!context_.options.roles.has_program()) context_.progress.SwitchTo(status->phase);
+  if (status->phase == "training") {
+    context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
+  } else {
+    context_.progress.Update(status->fraction, status->text);  // with the phase's own remaining time
+  }
+}
+
+void RunInProgress::ShowWarnings(const std::string& json) {
+  for (const std::string& warning : WarningsIn(nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false))) {
+    if (shown_warnings_.insert(warning).second) context_.progress.Note("warning: " + warning);
+  }
+}
+
+// Of the first partitioner, which runs on this machine wherever the others do.
+void RunInProgress::ShowPartitioning() {
+  const auto ready = telemetry::ReadReadyFile(context_.folder.ReadyFile(NameOf({Role::kPartitioner, 0})));
+  if (!ready.ok()) return;
+  const Result<std::string> answer = StatusAt(ready->admin_address);
+  if (!answer.ok()) return;
+  const std::optional<PartitioningView> view = ParsePartitioningStatus(*answer);
+  if (view.has_value()) context_.progress.Update(view->fraction, view->text, view->remaining_seconds);
+}
+
+// For people and tests; the run does not depend on it.
+void RunInProgress::NotePids() {
+  state_.processes = context_.fleet.Pids();
+  (void)WriteRunState(context_.folder.StateFile(), state_);
+}
+
+milliseconds RunInProgress::TimeToSleep() const {
+  const milliseconds tick = plan_.Awaited().empty() ? kRunningTick : kReadyTick;
+  if (!plan_.WakeAt().has_value()) return tick;
+  return std::min(tick, std::chrono::ceil<milliseconds>(Deadline::At(*plan_.WakeAt()).Remaining()));
+}
+
+std::vector<std::string> RunInProgress::StopChildren() {
+  std::vector<std::string> killed = context_.fleet.StopAll(context_.options.stop_grace);
+  NotePids();
+  return killed;
+}
+
+bool RunInProgress::TrainersEndedWell() {
+  for (uint32_t rank = 0; rank < context_.job.training.trainer_replicas; ++rank) {
+    const std::optional<process::ExitState> exit = context_.fleet.ExitOf({Role::kTrainer, rank});
+    if (!exit.has_value() || !exit->ok()) return false;
+  }
+  return true;
+}
+
+Status RunInProgress::WriteSucceeded() {
+  state_.succeeded = true;
+  return WriteRunState(context_.folder.StateFile(), state_);
+}
+
+}  // namespace espalier::run

@@ -1,0 +1,27 @@
+#include "services/runner/run/store_probe.h"
+
+#include <set>
+#include <utility>
+
+#include "services/storage/object_key.h"
+
+namespace espalier::run {
+
+StoreProbe::StoreProbe(const job::DistTraining& job, const storage::StoreOpener& open) {
+  for (const std::string& uri : std::set<std::string>{job.output_uri, job.graph.partitions.uri, job.graph.source.uri}) {
+    if (uri.empty()) continue;
+    if (Result<storage::StoreLocation> store = open(uri); store.ok()) stores_.push_back(*std::move(store));
+  }
+}
+
+Status StoreProbe::Look() const {
+  for (const auto& [store, prefix] : stores_) {
+    // Any key will do: that there is no such object is an answer.
+    Status status = store->Head(storage::JoinKey(prefix, "manifest.json")).status();
+    const bool is_away = status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+    if (is_away) return status;
+  }
+  return Status();
+}
+
+}  // namespace espalier::run

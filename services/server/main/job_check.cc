@@ -1,0 +1,95 @@
+#include "services/server/main/job_check.h"
+
+#include <algorithm>
+#include <string>
+
+#include "services/job/enum_names.h"
+#include "services/sampler/spec/draw_difference.h"
+
+namespace espalier::server {
+namespace {
+
+Status Differs(const std::string& what, const std::string& asked, const std::string& of_job) {
+  return FailedPrecondition("a stream with " + what + " " + asked + ", this sampler's job has " + of_job);
+}
+
+std::string SeedsOf(const sampler::EpochPlan& plan) {
+  return plan.links() != nullptr ? "links" : plan.edges() != nullptr ? "labelled edges" : "nodes";
+}
+
+std::string SeedsOf(const job::Task& task) {
+  if (task.type == job::TaskType::kLinkPrediction) return "links";
+  return job::LabelsEdges(task.type) ? "labelled edges" : "nodes";
+}
+
+std::string ExcludedBy(const sampler::EdgePlan& plan) {
+  if (!plan.exclude_batch) return job::NameOf(job::ExcludeEdges::kNone);
+  return job::NameOf(plan.exclude_reverse.has_value() ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
+}
+
+std::string ExcludedBy(const sampler::LinkPlan& plan) {
+  if (!plan.exclude_batch) return job::NameOf(job::ExcludeEdges::kNone);
+  const bool reverse = std::any_of(plan.types.begin(), plan.types.end(),
+                                   [](const sampler::LinkType& type) { return type.reverse_type.has_value(); });
+  return job::NameOf(reverse ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
+}
+
+Status CheckEdgesAreOfJob(const sampler::EdgePlan& plan, const job::Task& task) {
+  if (plan.label != task.label) return Differs("label", "'" + plan.label + "'", "'" + task.label + "'");
+  const std::string excluded = job::NameOf(task.exclude);
+  return ExcludedBy(plan) == excluded ? Status() : Differs("exclude", ExcludedBy(plan), excluded);
+}
+
+Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
+  if (plan.links() != nullptr && plan.links()->negatives.count == 0 && job::LabelsEdges(task.type)) {
+    const std::string excluded = job::NameOf(task.exclude);
+    return ExcludedBy(*plan.links()) == excluded ? Status() : Differs("exclude", ExcludedBy(*plan.links()), excluded);
+  }
+  if (SeedsOf(plan) != SeedsOf(task)) return Differs("batches of", SeedsOf(plan), SeedsOf(task));
+  if (plan.edges() != nullptr) return CheckEdgesAreOfJob(*plan.edges(), task);
+  if (plan.links() == nullptr) return Status();
+  const sampler::NegativeSpec& negatives = plan.links()->negatives;
+  if (negatives.kind != task.negatives) {
+    return Differs("negatives", NameOf(negatives.kind), NameOf(task.negatives));
+  }
+  if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
+    return Differs("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
+  }
+  if (!plan.links()->exclude_batch) return Differs("draws of", "the step's own edges", "none of them");
+  return Status();
+}
+
+Status CheckDrawsAreOfJob(const sampler::DrawSpec& asked, const sampler::DrawSpec& of_job) {
+  const auto difference = sampler::FirstDifference(asked, of_job);
+  return difference ? Differs(difference->option, difference->first, difference->second) : Status();
+}
+
+}  // namespace
+
+Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
+                          const std::string& job_name) {
+  if (stream.job != job_name) {
+    return FailedPrecondition("a stream of job '" + stream.job + "', this sampler's is '" + job_name +
+                              "' (--job-name)");
+  }
+  const job::Training& training = job.training;
+  if (stream.spec.seed != training.seed) {
+    return Differs("seed", std::to_string(stream.spec.seed), std::to_string(training.seed));
+  }
+  if (stream.plan.batch_size != static_cast<uint64_t>(training.batch_size)) {
+    return Differs("batch size", std::to_string(stream.plan.batch_size), std::to_string(training.batch_size));
+  }
+  if (stream.plan.split != training.task.split) return Differs("split", stream.plan.split, training.task.split);
+  // No layers, of a model without message passing, are one that draws nothing.
+  const size_t num_layers = std::max<size_t>(1, training.sampling.layers.size());
+  if (stream.spec.layers.size() != num_layers) {
+    return Differs("layers", std::to_string(stream.spec.layers.size()), std::to_string(num_layers));
+  }
+  RETURN_IF_ERROR(CheckDrawsAreOfJob(stream.spec.draw, training.sampling.draw));
+  if (stream.spec.seed_time_column != training.sampling.seed_time) {
+    return Differs("seedTime", "'" + stream.spec.seed_time_column + "'", "'" + training.sampling.seed_time + "'");
+  }
+  return CheckSeedsAreOfJob(stream.plan, training.task);
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,26 @@
+// The command line of espalier-sampler: flags, each with an environment variable.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "services/daemon/service_process.h"
+
+namespace espalier::server {
+
+struct SamplerFlags {
+  std::string job_file;
+  std::vector<std::string> servers;
+  std::string access = "auto";
+  std::string job_name;  // empty: the document's
+  std::optional<uint64_t> incarnation;
+  int connect_seconds = 120;
+  daemon::ProcessOptions process;
+};
+
+void AddSamplerFlags(CLI::App& app, SamplerFlags* flags);
+
+}  // namespace espalier::server

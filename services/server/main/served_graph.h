@@ -1,0 +1,41 @@
+// A partition on its way from files to clients.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "services/format/manifest.h"
+#include "services/format/partition_files.h"
+#include "services/server/graph_service.h"
+#include "services/shard/graph_shard.h"
+#include "services/storage/local_cache.h"
+#include "services/storage/open_store.h"
+
+namespace espalier::server {
+
+// What a manifest says about a graph, as clients are told.
+sampler::GraphDescription DescriptionOf(const format::Manifest& manifest);
+
+struct ServedPartitionOptions {
+  storage::StoreOpener open_store = storage::OpenerWith({});
+  storage::LocalCacheOptions cache;  // for files that cannot be mapped where they lie; no folder: there must be none
+  int threads = 1;
+  // True ends a download, the wait for another's, or the verification of local files, as Cancelled; any thread.
+  std::function<bool()> stop_requested;
+  std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;  // of plugins; null: there are none
+};
+
+struct LoadedPartition {
+  format::Manifest manifest;
+  std::shared_ptr<shard::GraphShard> shard;
+  format::CopiedBytes copied;
+  std::string local_uri;  // of the files that are mapped: `uri`, or the copies' folder as a partitioning of its own
+};
+
+// Maps and verifies partition `partition` of the partitioning at `uri`, after a download where it is not local.
+// OutOfRange where it has fewer partitions.
+Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition,
+                                            const ServedPartitionOptions& options);
+
+}  // namespace espalier::server

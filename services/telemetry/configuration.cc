@@ -1,0 +1,54 @@
+#include "services/telemetry/configuration.h"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+
+namespace espalier::telemetry {
+namespace {
+
+std::string ValueOf(const CLI::Option& option) {
+  if (option.count() == 0) {
+    const bool is_flag = option.get_expected_min() == 0;
+    return option.get_default_str().empty() && is_flag ? "false" : option.get_default_str();
+  }
+  std::string joined;
+  for (const std::string& value : option.results()) joined += (joined.empty() ? "" : ",") + value;
+  return joined;
+}
+
+std::string KeyOf(const CLI::Option& option) {
+  std::string key = option.get_lnames().front();
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+}  // namespace
+
+std::vector<Field> FieldsOf(const CLI::App& app, std::vector<Field> known) {
+  const auto is_known = [&](const std::string& key) {
+    return std::any_of(known.begin(), known.end(), [&](const Field& field) { return field.key == key; });
+  };
+  std::vector<Field> fields;
+  for (const CLI::Option* const option : app.get_options()) {
+    const bool is_question = option == app.get_help_ptr() || option == app.get_version_ptr();
+    if (is_question || option->get_lnames().empty() || is_known(KeyOf(*option))) continue;
+    fields.push_back({KeyOf(*option), ValueOf(*option)});
+  }
+  std::move(known.begin(), known.end(), std::back_inserter(fields));
+  return fields;
+}
+
+std::string OneLine(const std::string& json) {
+  const auto document = nlohmann::ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
+  return document.is_discarded() ? json : document.dump();
+}
+
+void LogConfiguration(const CLI::App& app, std::vector<Field> known) {
+  Log(Level::kInfo, "configuration", FieldsOf(app, std::move(known)));
+}
+
+}  // namespace espalier::telemetry

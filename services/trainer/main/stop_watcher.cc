@@ -1,0 +1,71 @@
+#include "services/trainer/main/stop_watcher.h"
+
+#include <unistd.h>
+
+#include "services/base/clock.h"
+#include "services/base/exit_code.h"
+#include "services/telemetry/log.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::trainer {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+constexpr auto kTick = std::chrono::milliseconds(100);
+// The flag may miss the all-reduce that is under way; it is on the one after.
+constexpr uint64_t kStepsUntilStopped = 2;
+
+[[noreturn]] void EndBeforeTraining() {
+  telemetry::WriteTermination(Cancelled("asked to stop before the training began"), ExitCode::kAskedToStop);
+  _exit(static_cast<int>(ExitCode::kAskedToStop));
+}
+
+}  // namespace
+
+void StopWatcher::Watch(const std::stop_token& ended) {
+  const telemetry::StopSignal& signal = telemetry::StopSignal::Install();
+  while (!ended.stop_requested()) {
+    if (!signal.WaitUntil(Deadline::After(kTick))) continue;
+    Log(Level::kInfo, "asked to stop", {{"signal", signal.signal_number()}});
+    const uint64_t first = steps_;
+    requested_ = true;
+    if (!training_) EndBeforeTraining();
+    WatchForStall(ended, first);
+    return WatchBatchAhead(ended);
+  }
+}
+
+void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
+  uint64_t seen = progress_;
+  Deadline step_stall = Deadline::After(longest_stall_), piece_stall = Deadline::After(longest_piece_);
+  while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
+    const bool is_in_pieces = is_in_pieces_, is_computing = is_computing_;
+    const uint64_t now = progress_;
+    if (is_meeting_ || is_computing || seen != now) {
+      step_stall = Deadline::After(longest_stall_);
+      piece_stall = Deadline::After(longest_piece_);
+    } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {
+      Log(Level::kWarning, "a server does not answer: ending without it", {{"steps_since_asked", steps_ - first}});
+      return GiveUpServers();
+    }
+    seen = now;
+    Clock::Real().SleepFor(kTick);
+  }
+}
+
+void StopWatcher::WatchBatchAhead(const std::stop_token& ended) {
+  while (!ended.stop_requested() && !saved_) Clock::Real().SleepFor(kTick);
+  const Deadline stall = Deadline::After(longest_stall_);
+  while (!ended.stop_requested() && !is_meeting_ && progress_ == progress_when_saved_) {
+    if (stall.HasPassed()) {
+      Log(Level::kWarning, "a server does not answer: ending without the mini-batch that nobody needs");
+      return GiveUpServers();
+    }
+    Clock::Real().SleepFor(kTick);
+  }
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,146 @@
+#include "services/trainer/main/stop_watcher.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include "services/base/clock.h"
+#include "services/collective/self_collective.h"
+#include "services/telemetry/process.h"
+#include "services/trainer/main/watched_collective.h"
+
+namespace espalier::trainer {
+namespace {
+
+// False after a minute.
+bool Comes(const std::function<bool()>& what) {
+  for (const Deadline deadline = Deadline::After(std::chrono::minutes(1)); !deadline.HasPassed();) {
+    if (what()) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+class StopWatcherTest : public testing::Test {
+ protected:
+  void SetUp() override { telemetry::StopSignal::Install().ResetForTesting(); }
+  void TearDown() override { telemetry::StopSignal::Install().ResetForTesting(); }
+};
+
+TEST_F(StopWatcherTest, PassesTheRequestOnAndWaitsForTheStepUnderWay) {
+  StopWatcher watcher(std::chrono::hours(1));
+  watcher.TrainingBegins();
+  watcher.OnStep();
+  EXPECT_FALSE(watcher.requested());
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  watcher.OnStep();
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+}
+
+TEST_F(StopWatcherTest, GivesUpAStepThatDoesNotCome) {
+  StopWatcher watcher(std::chrono::milliseconds(1));
+  watcher.TrainingBegins();
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
+// What a stalled step may not take, a chunk of an evaluation may; the step after it has a step's time again.
+TEST_F(StopWatcherTest, APieceOfSomethingLongMayTakeLongerThanAStep) {
+  StopWatcher watcher(std::chrono::milliseconds(0), std::chrono::hours(1));
+  watcher.TrainingBegins();
+  watcher.OnStep();
+  watcher.OnProgress();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  // Three looks of the watcher, each of which would have ended a step.
+  Clock::Real().SleepFor(std::chrono::milliseconds(300));
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.OnStep();
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
+TEST_F(StopWatcherTest, LeavesTheSavingAfterTheLastStepItsTime) {
+  std::stop_token stalled;
+  {
+    StopWatcher watcher(std::chrono::milliseconds(0));
+    stalled = watcher.stalled();
+    watcher.TrainingBegins();
+    watcher.OnLastStep();
+    telemetry::StopSignal::Install().Request(SIGTERM);
+    EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  }
+  EXPECT_FALSE(stalled.stop_requested());
+}
+
+TEST_F(StopWatcherTest, GivesUpABatchAheadThatDoesNotComeAfterTheSaving) {
+  StopWatcher watcher(std::chrono::milliseconds(0));
+  watcher.TrainingBegins();
+  watcher.OnLastStep();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.OnSaved();
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
+TEST_F(StopWatcherTest, AfterTheBatchAheadNothingIsGivenUpUntilItIsSaid) {
+  StopWatcher watcher(std::chrono::hours(1));
+  watcher.TrainingBegins();
+  watcher.OnLastStep();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  watcher.OnSaved();
+  watcher.OnProgress();
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.GiveUpServers();
+  EXPECT_TRUE(watcher.stalled().stop_requested());
+}
+
+// Who waits for the other trainers has not stalled; who then waits for a server has.
+TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
+  StopWatcher watcher(std::chrono::milliseconds(0));
+  WatchedCollective group(std::make_unique<collective::SelfCollective>(), watcher);
+  watcher.TrainingBegins();
+  {
+    const StopWatcher::Meeting meeting(watcher);
+    telemetry::StopSignal::Install().Request(SIGTERM);
+    EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+    EXPECT_FALSE(watcher.stalled().stop_requested());
+  }
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(group.Barrier(Deadline::After(std::chrono::minutes(1))).ok());
+}
+
+// However long a step computes, no server keeps it waiting; what waits for a server then has stalled.
+TEST_F(StopWatcherTest, ComputingIsNoStall) {
+  StopWatcher watcher(std::chrono::milliseconds(0));
+  watcher.TrainingBegins();
+  watcher.OnStep();
+  watcher.OnComputing();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  // Three looks of the watcher, each of which would have ended a step.
+  Clock::Real().SleepFor(std::chrono::milliseconds(300));
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.OnComputed();
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
+TEST_F(StopWatcherTest, BeforeTrainingThereIsNothingToSave) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        StopWatcher watcher;
+        telemetry::StopSignal::Install().Request(SIGTERM);
+        while (true) pause();
+      },
+      testing::ExitedWithCode(75), "asked to stop");
+}
+
+}  // namespace
+}  // namespace espalier::trainer

@@ -1,0 +1,189 @@
+#include "services/trainer/main/trainer_flags.h"
+
+#include "services/daemon/job_name_flag.h"
+#include "services/job/read_document.h"
+#include "services/rpc/address.h"
+#include "services/telemetry/listen_socket.h"
+
+namespace espalier::trainer {
+namespace {
+
+void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
+  app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
+  app.add_option("--servers", flags->servers,
+                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten; several of "
+                 "a partition are joined by |")
+      ->envname("ESPALIER_SERVERS")
+      ->delimiter(',');
+  app.add_option("--partitions", flags->partitions_uri,
+                 "in place of --servers: URI of the folder with manifest.json, whose partitions this process, the only "
+                 "trainer, opens itself")
+      ->envname("ESPALIER_PARTITIONS");
+  app.add_option("--data-dir", flags->data_dir,
+                 "where files of such partitions are copied that cannot be mapped where they lie; default: the user's "
+                 "cache")
+      ->envname("ESPALIER_DATA_DIR");
+  app.add_option("--cache-size", flags->cache_bytes, "most bytes of such copies, e.g. 20GiB; 0: no limit")
+      ->envname("ESPALIER_CACHE_SIZE")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->capture_default_str();
+  app.add_option("--samplers", flags->samplers,
+                 "host:port of each sampler, likewise; absent: threads of this process sample")
+      ->envname("ESPALIER_SAMPLERS")
+      ->delimiter(',');
+  app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")
+      ->envname("ESPALIER_ACCESS")
+      ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
+      ->capture_default_str();
+  app.add_option("--job-uid", flags->job_uid, "the job's uid, repeated in /status")->envname("ESPALIER_JOB_UID");
+  daemon::AddJobNameFlag(app, &flags->job_name,
+                         "by which graph servers know the job and keep what it writes apart from others'; default: "
+                         "the document's name");
+  app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones of its name")
+      ->envname("ESPALIER_INCARNATION")
+      ->capture_default_str();
+  app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers to be up")
+      ->envname("ESPALIER_CONNECT_SECONDS")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--data-timeout-seconds", flags->data_timeout_seconds, "the longest wait for a mini-batch or rows")
+      ->envname("ESPALIER_DATA_TIMEOUT_SECONDS")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+}
+
+// Empty, or what is wrong with a value.
+std::string CheckCollective(const std::string& value) {
+  if (value == "auto" || value == "ring") return "";
+  if (value == "gloo") {
+    return "Gloo is not supported any more: leave --collective (ESPALIER_COLLECTIVE) out, and trainers use the ring, "
+           "with "
+           "TLS or without";
+  }
+  return value + " is none of auto, ring";
+}
+
+void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
+  app.add_option("--rank", flags->rank, "this trainer's number, from 0")
+      ->envname("ESPALIER_RANK")
+      ->capture_default_str();
+  app.add_option("--world-size", flags->world_size, "trainers in all")
+      ->envname("ESPALIER_WORLD_SIZE")
+      ->check(CLI::Range(1u, 65536u))
+      ->capture_default_str();
+  app.add_option("--rendezvous", flags->rendezvous,
+                 "host:port where trainers meet; rank 0 listens there, port 0 picks a free one (see --ready-file)")
+      ->envname("ESPALIER_RENDEZVOUS")
+      ->capture_default_str();
+  app.add_option("--local-address", flags->local_address,
+                 "address of this machine for the all-reduce; absent: the one that faces the rendezvous")
+      ->envname("ESPALIER_LOCAL_ADDRESS");
+  app.add_option("--collective", flags->collective,
+                 "how trainers add gradients up: ring, over TCP; auto means the same")
+      ->envname("ESPALIER_COLLECTIVE")
+      ->check(CLI::Validator(CheckCollective, "{auto,ring}"))
+      ->capture_default_str();
+  app.add_option(
+         "--ring-listen", flags->ring_listen,
+         "host:port of this trainer's end of the ring; absent: --local-address, with the port of --rendezvous for "
+         "rank 0 and a free one for others")
+      ->envname("ESPALIER_RING_LISTEN");
+  app.add_flag("--insecure-listen-any", flags->insecure_listen_any,
+               "allow trainers to meet in plaintext on addresses that other machines reach")
+      ->envname("ESPALIER_INSECURE_LISTEN_ANY");
+  daemon::AddTlsFlags(app, &flags->tls);
+  app.add_option(
+         "--collective-timeout-seconds", flags->collective_timeout_seconds,
+         "the longest wait for other trainers; longer than --data-timeout-seconds, which they may be waiting for")
+      ->envname("ESPALIER_COLLECTIVE_TIMEOUT_SECONDS")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+}
+
+void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
+  app.add_option("--output", flags->output_uri, "URI of the folder of model, node results and manifest; absent: none")
+      ->envname("ESPALIER_OUTPUT");
+  app.add_option("--audit", flags->audit_path, "file for the record of what was sampled; absent: none")
+      ->envname("ESPALIER_AUDIT");
+  app.add_option("--checkpoints", flags->checkpoints, "URI of the folder of the run's checkpoints; absent: none")
+      ->envname("ESPALIER_CHECKPOINTS");
+  app.add_option("--resume", flags->resume,
+                 "auto: go on from the newest good checkpoint under --checkpoints, else from "
+                 "spec.checkpoint.resumeFrom; never: begin anew; a URI: in place of resumeFrom")
+      ->envname("ESPALIER_RESUME")
+      ->capture_default_str();
+  app.add_option("--threads", flags->threads, "of the math library; 0: spec.trainers.threads")
+      ->envname("ESPALIER_THREADS")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--sampler-threads", flags->sampler_threads, "that draw mini-batches where there are no samplers")
+      ->envname("ESPALIER_SAMPLER_THREADS")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
+      ->envname("ESPALIER_ADMIN_LISTEN")
+      ->capture_default_str();
+  app.add_option("--ready-file", flags->ready_file,
+                 "where to write {\"pid\", \"adminAddress\", \"rendezvous\"} once others may connect")
+      ->envname("ESPALIER_READY_FILE");
+  app.add_option("--log-format", flags->log_format, "text, json, or auto (text on a terminal)")
+      ->envname("ESPALIER_LOG_FORMAT")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddTrainerFlags(CLI::App& app, TrainerFlags* flags) {
+  AddGraphFlags(app, flags);
+  AddGroupFlags(app, flags);
+  AddOwnFlags(app, flags);
+}
+
+namespace {
+
+Status CheckPlaceOfGraph(const TrainerFlags& flags) {
+  if (flags.servers.empty() == flags.partitions_uri.empty()) {
+    return InvalidArgument(std::string("--servers and --partitions are ") + (flags.servers.empty() ? "not" : "both") +
+                           " given: expected one of them");
+  }
+  if (flags.servers.empty() && (flags.world_size > 1 || !flags.samplers.empty())) {
+    return InvalidArgument(std::string("--partitions opens the graph for this process alone: leave out ") +
+                           (flags.world_size > 1 ? "--world-size" : "--samplers") + ", or start graph servers");
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status CheckTrainerFlags(const TrainerFlags& flags) {
+  RETURN_IF_ERROR(CheckPlaceOfGraph(flags));
+  if (flags.rank >= flags.world_size) {
+    return InvalidArgument("--rank " + std::to_string(flags.rank) + ": expected a number below --world-size " +
+                           std::to_string(flags.world_size));
+  }
+  if (flags.collective_timeout_seconds <= flags.data_timeout_seconds) {
+    return InvalidArgument(
+        "--collective-timeout-seconds must exceed --data-timeout-seconds: trainers wait for each "
+        "other while one of them waits for data");
+  }
+  RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
+  ASSIGN_OR_RETURN(const rpc::HostPort rendezvous, rpc::ParseHostPort(flags.rendezvous).While("--rendezvous"));
+  RETURN_IF_ERROR(daemon::CheckTlsFlags(flags.tls));
+  const bool is_plaintext = !flags.tls.any() && !flags.insecure_listen_any && flags.world_size > 1;
+  if (is_plaintext && !rpc::IsLoopback(rendezvous.host)) {
+    return FailedPrecondition("--rendezvous " + flags.rendezvous +
+                              " lets other machines connect without encryption; --tls-ca and its like encrypt, "
+                              "--insecure-listen-any allows it");
+  }
+  if (rendezvous.port == 0 && flags.rank > 0) {
+    return InvalidArgument("--rendezvous " + flags.rendezvous + ": expected the port that rank 0 listens on");
+  }
+  return Status();
+}
+
+Result<job::ParsedJob> ReadJob(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
+  return job::ParseJob(path, text, {});
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,96 @@
+#include "services/trainer/main/trainer_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+// Of a trainer beside one graph server.
+TrainerFlags Served() {
+  TrainerFlags flags;
+  flags.servers = {"127.0.0.1:7000"};
+  return flags;
+}
+
+TEST(TrainerFlagsTest, TheGraphIsAtServersOrInThisProcess) {
+  TrainerFlags flags;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("--servers and --partitions are not given"));
+  flags.partitions_uri = "parts/KEY";
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.samplers = {"127.0.0.1:7100"};
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("leave out --samplers"));
+  flags.world_size = 2;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("leave out --world-size"));
+  flags.servers = {"127.0.0.1:7000"};
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("are both given"));
+}
+
+TEST(TrainerFlagsTest, FindsContradictions) {
+  TrainerFlags flags = Served();
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.rank = 1;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("below --world-size 1"));
+  flags.world_size = 2;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("the port that rank 0 listens on"));
+  flags.rendezvous = "127.0.0.1:7000";
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.data_timeout_seconds = flags.collective_timeout_seconds;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("must exceed"));
+}
+
+TEST(TrainerFlagsTest, FindsAnAdminAddressThatIsNone) {
+  TrainerFlags flags = Served();
+  flags.admin_listen = "9090";
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("--admin-listen: address '9090': expected host:port"));
+}
+
+TEST(TrainerFlagsTest, MeetsOtherMachinesInPlaintextOnlyWhenAsked) {
+  TrainerFlags flags = Served();
+  flags.world_size = 2;
+  flags.rendezvous = "10.0.0.7:7000";
+  EXPECT_EQ(CheckTrainerFlags(flags).code(), StatusCode::kFailedPrecondition);
+  flags.insecure_listen_any = true;
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.insecure_listen_any = false;
+  flags.tls = {"ca.crt", "tls.crt", "tls.key", "default/0a1b"};
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+}
+
+TEST(TrainerFlagsTest, SaysWhatTakesThePlaceOfGloo) {
+  const auto error_of = [](const std::string& value) -> std::string {
+    CLI::App app;
+    TrainerFlags flags;
+    AddTrainerFlags(app, &flags);
+    try {
+      app.parse("--job job.yaml --collective " + value);
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of("ring"), "");
+  EXPECT_EQ(error_of("auto"), "");
+  EXPECT_THAT(error_of("gloo"), HasSubstr("leave --collective (ESPALIER_COLLECTIVE) out"));
+  EXPECT_THAT(error_of("nccl"), HasSubstr("nccl is none of auto, ring"));
+}
+
+TEST(TrainerFlagsTest, SplitsLists) {
+  CLI::App app;
+  TrainerFlags flags;
+  AddTrainerFlags(app, &flags);
+  app.parse("--job j.yaml --servers a:1,b:2 --samplers c:3");
+  EXPECT_EQ(flags.servers, (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_EQ(flags.samplers, (std::vector<std::string>{"c:3"}));
+}
+
+TEST(TrainerFlagsTest, NamesADocumentThatIsNotThere) {
+  const Status status = ReadJob(testing::TempDir() + "/no-such-job.yaml").status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("no-such-job.yaml"));
+}
+
+}  // namespace
+}  // namespace espalier::trainer

@@ -1,0 +1,48 @@
+#include "services/trainer/main/trainer_group.h"
+
+#include "services/client/ring/ring_collective.h"
+#include "services/collective/self_collective.h"
+#include "services/rpc/address.h"
+
+namespace espalier::trainer {
+
+Result<std::unique_ptr<TrainerGroup>> TrainerGroup::Listen(const TrainerFlags& flags,
+                                                           std::shared_ptr<const rpc::TransportSecurity> tls) {
+  std::unique_ptr<TrainerGroup> group(new TrainerGroup(flags));
+  if (flags.world_size > 1) RETURN_IF_ERROR(group->ListenForOthers(std::move(tls)));
+  return group;
+}
+
+Status TrainerGroup::ListenForOthers(std::shared_ptr<const rpc::TransportSecurity> tls) {
+  ASSIGN_OR_RETURN(const rpc::HostPort meeting, rpc::ParseHostPort(flags_.rendezvous));
+  client::RingOptions options;
+  options.rank = Rank(flags_.rank);
+  options.size = flags_.world_size;
+  options.incarnation = flags_.incarnation;
+  options.tls = std::move(tls);
+  options.allow_other_hosts = flags_.insecure_listen_any;
+  options.advertised_host = flags_.local_address;
+  options.listen = flags_.ring_listen;
+  if (options.listen.empty()) {
+    // Its own address, where it was told: the name that others know rank 0 by may not be in DNS yet.
+    std::string host = rpc::IsLoopback(meeting.host) ? "" : flags_.local_address;
+    if (host.empty() && flags_.rank == 0) host = meeting.host;
+    if (host.empty()) {
+      ASSIGN_OR_RETURN(host, rpc::LocalAddressFacing(meeting.host));
+    }
+    options.listen = rpc::ToString(rpc::HostPort{host, flags_.rank == 0 ? meeting.port : uint16_t{0}});
+  }
+  ASSIGN_OR_RETURN(ring_, client::RingEndpoint::Listen(options));
+  if (flags_.rank > 0) return Status();
+  // The others know rank 0 by the name they were given, whatever it listens on.
+  ASSIGN_OR_RETURN(const rpc::HostPort bound, rpc::ParseHostPort(ring_->address()));
+  rendezvous_ = rpc::ToString(rpc::HostPort{meeting.host, bound.port});
+  return Status();
+}
+
+Result<std::unique_ptr<collective::Collective>> TrainerGroup::Connect(Deadline deadline) {
+  if (flags_.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
+  return client::ConnectRing(std::move(ring_), flags_.rendezvous, deadline);
+}
+
+}  // namespace espalier::trainer

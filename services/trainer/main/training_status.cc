@@ -1,0 +1,152 @@
+#include "services/trainer/main/training_status.h"
+
+#include <nlohmann/json.hpp>
+
+#include "services/base/mutex.h"
+#include "services/trainer/evaluation/metrics.h"
+#include "services/trainer/outputs.h"
+
+namespace espalier::trainer {
+namespace {
+
+telemetry::Counter SecondsCounter(telemetry::MetricRegistry& metrics, const std::string& stage) {
+  return metrics.AddCounter("espalier_trainer_stage_seconds_total",
+                            "Seconds spent by stage; sampling and fetching go on beside the computation.",
+                            {{"stage", stage}});
+}
+
+// The share of all steps that are done.
+double FractionOf(const RunPosition& position) {
+  const double all = static_cast<double>(position.num_epochs) * position.steps_per_epoch;
+  const double done = static_cast<double>(position.epoch) * position.steps_per_epoch + position.step + 1;
+  return all == 0 ? 1 : done / all;
+}
+
+}  // namespace
+
+TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank,
+                               uint32_t num_trainers, uint64_t incarnation, telemetry::MetricRegistry& metrics)
+    : job_name_(job.name),
+      job_uid_(job_uid),
+      metric_(job.training.evaluation.metric),
+      rank_(rank),
+      num_trainers_(num_trainers),
+      incarnation_(incarnation),
+      registry_(metrics),
+      steps_(metrics.AddCounter("espalier_trainer_steps_total", "Training steps taken.")),
+      seeds_(metrics.AddCounter("espalier_trainer_seeds_total", "Training nodes seen, of all trainers.")),
+      epoch_(metrics.AddGauge("espalier_trainer_epoch_count", "Epochs ended.")),
+      progress_(metrics.AddGauge("espalier_trainer_progress_ratio", "Share of the steps of all epochs that are done.")),
+      sample_seconds_(SecondsCounter(metrics, "sample")),
+      fetch_seconds_(SecondsCounter(metrics, "fetch")),
+      wait_seconds_(SecondsCounter(metrics, "wait")),
+      compute_seconds_(SecondsCounter(metrics, "compute")),
+      communicate_seconds_(SecondsCounter(metrics, "communicate")),
+      evaluate_seconds_(SecondsCounter(metrics, "evaluate")) {
+  if (job.training.epochs > 0) return;
+  progress_.Set(1);  // there are no steps to wait for
+  MutexLock lock(&mutex_);
+  position_ = RunPosition();
+}
+
+void TrainingStatus::OnResumed(const RunPosition& position) {
+  progress_.Set(FractionOf(position));
+  const bool ends_epoch = position.step + 1 == position.steps_per_epoch;
+  epoch_.Set(position.epoch + (ends_epoch ? 1 : 0));
+  MutexLock lock(&mutex_);
+  brought_ = FractionOf(position);
+  position_ = position;
+}
+
+void TrainingStatus::OnStep(const RunPosition& position) {
+  steps_.Add();
+  seeds_.Add(position.num_seeds);
+  progress_.Set(FractionOf(position));
+  sample_seconds_.Add(position.seconds.sample);
+  fetch_seconds_.Add(position.seconds.fetch);
+  wait_seconds_.Add(position.seconds.wait);
+  compute_seconds_.Add(position.seconds.compute);
+  communicate_seconds_.Add(position.seconds.communicate);
+  MutexLock lock(&mutex_);
+  if (!has_stepped_) timer_ = Timer();
+  has_stepped_ = true;
+  if (since_step_.has_value()) {
+    timed_seconds_ += since_step_->Seconds();
+    timed_seeds_ += position.num_seeds;
+  }
+  since_step_ = Timer();
+  position_ = position;
+}
+
+void TrainingStatus::OnEpoch(const EpochReport& report) {
+  epoch_.Set(report.epoch + 1);
+  // There from the first time on: a loss of 0 that nobody has computed would look like a very good one.
+  registry_.AddGauge("espalier_trainer_loss_value", "Mean loss of the last epoch.").Set(report.loss);
+  registry_.AddGauge("espalier_trainer_epoch_seconds", "Seconds of the last epoch, its evaluation included.")
+      .Set(report.total_seconds);
+  if (report.validation.has_value()) {
+    registry_
+        .AddGauge("espalier_trainer_validation_value", "The job's metric at the last evaluation.",
+                  {{"metric", NameOf(metric_)}})
+        .Set(*report.validation);
+  }
+  evaluate_seconds_.Add(report.seconds.evaluate);
+  MutexLock lock(&mutex_);
+  last_epoch_ = report;
+  if (report.validation.has_value()) last_validation_ = report.validation;
+}
+
+void TrainingStatus::OnPhase(RunPhase phase, std::optional<double> fraction) {
+  MutexLock lock(&mutex_);
+  if (phase != RunPhase::kTraining) {
+    since_step_.reset();
+  } else if (has_stepped_ && !since_step_.has_value()) {
+    since_step_ = Timer();
+  }
+  // The loop writes nothing before its end, which early stopping brings before the last step.
+  if (phase == RunPhase::kWriting) has_no_more_steps_ = true;
+  phase_ = phase;
+  phase_fraction_ = fraction;
+}
+
+void TrainingStatus::OnWarning(const std::string& warning) {
+  MutexLock lock(&mutex_);
+  warnings_.push_back(warning);
+}
+
+std::string TrainingStatus::Json() const {
+  MutexLock lock(&mutex_);
+  nlohmann::ordered_json status = {
+      {"job", job_name_}, {"rank", rank_}, {"trainers", num_trainers_}, {"incarnation", incarnation_}};
+  if (!job_uid_.empty()) status["uid"] = job_uid_;
+  const bool is_training = phase_.value_or(RunPhase::kTraining) == RunPhase::kTraining;
+  if (phase_.has_value()) status["phase"] = NameOf(*phase_);
+  if (is_training && phase_.has_value()) {
+    status["phasePercent"] = position_.has_value() ? 100 * FractionOf(*position_) : 0.0;
+  } else if (phase_fraction_.has_value()) {
+    status["phasePercent"] = 100 * *phase_fraction_;
+  }
+  if (position_.has_value()) {
+    const double fraction = FractionOf(*position_);
+    status["epoch"] = position_->epoch;
+    status["step"] = position_->step;
+    status["epochs"] = position_->num_epochs;
+    status["stepsPerEpoch"] = position_->steps_per_epoch;
+    status["percent"] = 100 * fraction;
+    // Nothing is known of this incarnation's speed before its first step, and nothing remains after the last.
+    if (has_stepped_) status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - brought_);
+    if (fraction == 1 || has_no_more_steps_) status["etaSeconds"] = 0.0;
+    if (is_training && timed_seeds_ > 0) status["seedsPerSecond"] = static_cast<double>(timed_seeds_) / timed_seconds_;
+  }
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
+  if (last_epoch_.has_value()) {
+    metrics["loss"] = last_epoch_->loss;
+    metrics["secondsPerEpoch"] = last_epoch_->total_seconds;
+  }
+  if (last_validation_.has_value()) metrics[ResultKey("validation", metric_)] = *last_validation_;
+  status["metrics"] = std::move(metrics);
+  if (!warnings_.empty()) status["warnings"] = warnings_;
+  return status.dump();
+}
+
+}  // namespace espalier::trainer

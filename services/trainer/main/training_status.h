@@ -1,0 +1,68 @@
+// How far a trainer is, for /status and /metrics.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/telemetry/metrics.h"
+#include "services/trainer/training_loop.h"
+
+namespace espalier::trainer {
+
+// Written by the training thread, read by the admin server's. Thread-safe.
+class TrainingStatus {
+ public:
+  // `job_uid` may be empty.
+  TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank, uint32_t num_trainers,
+                 uint64_t incarnation, telemetry::MetricRegistry& metrics);
+
+  // Steps up to this one were taken by an earlier incarnation. Called at most once, before the first step.
+  void OnResumed(const RunPosition& position);
+  void OnStep(const RunPosition& position);
+  void OnEpoch(const EpochReport& report);
+  // As PhaseTracker::Report.
+  void OnPhase(RunPhase phase, std::optional<double> fraction);
+  void OnWarning(const std::string& warning);
+
+  // Returns {"job", "uid", "rank", "incarnation", "phase", "phasePercent", "epoch", "step", "epochs", "percent",
+  // "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}, "warnings": [texts]}.
+  //   percent         of the steps of all epochs, in every phase; etaSeconds: until the last epoch ends
+  //   phasePercent    of the phase; absent where it is not known
+  //   seedsPerSecond  of all trainers, while steps are taken: time of other phases does not count
+  //   warnings        absent without any
+  std::string Json() const;
+
+ private:
+  const std::string job_name_;
+  const std::string job_uid_;
+  const job::Metric metric_;
+  const uint32_t rank_;
+  const uint32_t num_trainers_;
+  const uint64_t incarnation_;
+
+  telemetry::MetricRegistry& registry_;  // outlives this
+  telemetry::Counter steps_, seeds_;
+  telemetry::Gauge epoch_, progress_;
+  telemetry::Counter sample_seconds_, fetch_seconds_, wait_seconds_, compute_seconds_, communicate_seconds_,
+      evaluate_seconds_;
+
+  mutable Mutex mutex_;
+  bool has_stepped_ ABSL_GUARDED_BY(mutex_) = false;
+  double brought_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that an earlier incarnation took
+  Timer timer_ ABSL_GUARDED_BY(mutex_);         // since the first step of this one ended
+  // Since the last step, or since the training phase began anew; unset in other phases and before the first step.
+  std::optional<Timer> since_step_ ABSL_GUARDED_BY(mutex_);
+  double timed_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t timed_seeds_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<RunPhase> phase_ ABSL_GUARDED_BY(mutex_);
+  std::optional<double> phase_fraction_ ABSL_GUARDED_BY(mutex_);
+  bool has_no_more_steps_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<RunPosition> position_ ABSL_GUARDED_BY(mutex_);
+  std::optional<EpochReport> last_epoch_ ABSL_GUARDED_BY(mutex_);
+  std::optional<double> last_validation_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::trainer

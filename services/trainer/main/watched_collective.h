@@ -1,0 +1,49 @@
+// A group of trainers whose rank tells the stop watcher when it waits for the others: that is no stall of its own.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "services/collective/collective.h"
+#include "services/trainer/main/stop_watcher.h"
+
+namespace espalier::trainer {
+
+// Owned by one thread. The watcher outlives this.
+class WatchedCollective final : public collective::Collective {
+ public:
+  WatchedCollective(std::unique_ptr<collective::Collective> group, StopWatcher& watcher)
+      : group_(std::move(group)), watcher_(watcher) {}
+
+  Rank rank() const override { return group_->rank(); }
+  uint32_t size() const override { return group_->size(); }
+  const char* backend() const override { return group_->backend(); }
+  Status AllReduceSum(std::span<float> values, Deadline deadline) override {
+    const StopWatcher::Meeting meeting(watcher_);
+    return group_->AllReduceSum(values, deadline);
+  }
+  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
+    const StopWatcher::Meeting meeting(watcher_);
+    return group_->AllReduceSum(values, deadline);
+  }
+  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
+    const StopWatcher::Meeting meeting(watcher_);
+    return group_->Broadcast(bytes, root, deadline);
+  }
+  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
+    const StopWatcher::Meeting meeting(watcher_);
+    return group_->AllGather(bytes, deadline);
+  }
+  Status Barrier(Deadline deadline) override {
+    const StopWatcher::Meeting meeting(watcher_);
+    return group_->Barrier(deadline);
+  }
+  void Abandon() override { group_->Abandon(); }
+
+ private:
+  const std::unique_ptr<collective::Collective> group_;
+  StopWatcher& watcher_;
+};
+
+}  // namespace espalier::trainer
