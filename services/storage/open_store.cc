@@ -5,9 +5,11 @@
 #include "services/base/uri_scheme.h"
 #include "services/storage/file_store.h"
 #include "services/storage/file_uri.h"
+#include "services/storage/object_key.h"
 #include "services/storage/s3/open_s3.h"
 
 namespace espalier::storage {
+
 Result<StoreLocation> OpenStore(const std::string& place, const StoreSettings& settings) {
   const std::string uri = CanonicalUri(place);
   if (uri.starts_with("s3://")) {
@@ -22,6 +24,23 @@ Result<StoreLocation> OpenStore(const std::string& place, const StoreSettings& s
   std::string text = root.string();
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   return StoreLocation{std::make_shared<FileStore>(text), ""};
+}
+
+Result<StoreLocation> LocateFile(const std::string& uri, const StoreOpener& open_store) {
+  const std::string canonical = CanonicalUri(uri);
+  const std::string scheme = canonical.starts_with("file:") ? "file:" : "";
+  const std::string path = canonical.substr(scheme.size());
+  const size_t slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+  if (folder.empty() || folder == "//") folder += "/";
+  if (name.empty() || folder.ends_with(":/")) {  // "models/", "s3://bucket"
+    return InvalidArgument("'" + uri + "' names no file: expected the URI of one, such as FOLDER/" +
+                           (name.empty() ? "NAME" : name));
+  }
+  ASSIGN_OR_RETURN(StoreLocation location, open_store(scheme + folder));
+  location.prefix = JoinKey(location.prefix, name);
+  return location;
 }
 
 }  // namespace espalier::storage

@@ -27,4 +27,9 @@ inline StoreOpener OpenerWith(StoreSettings settings) {
   return [settings = std::move(settings)](const std::string& uri) { return OpenStore(uri, settings); };
 }
 
+// Returns the store of the folder that holds the file or object `uri`, and its key there as the prefix: "best.pt" in
+// "s3://bucket/a" for "s3://bucket/a/best.pt"; a bare name is in the working directory. InvalidArgument where the URI
+// names no file ("", "models/", "s3://bucket"); otherwise as `open_store`. Nothing is contacted.
+Result<StoreLocation> LocateFile(const std::string& uri, const StoreOpener& open_store);
+
 }  // namespace espalier::storage

@@ -144,7 +144,8 @@ class WrittenRun {
     const auto values = rows->values<float>();
     rows_.assign(values.begin(), values.end());
     for (int64_t row = 0; row < ids->num_rows(); ++row) ESPALIER_CHECK(ids->ValueAsInt(row) == row);
-    const Result<ModelFile> model = ReadModelFile(*OpenModelFile(folder + "model/best.safetensors", {}));
+    const Result<ModelFile> model =
+        ReadModelFile(*storage::LocateFile(folder + "model/best.safetensors", storage::OpenerWith({})));
     ESPALIER_CHECK(model.ok()) << model.status().ToString();
     const auto relation = model->content.tensors.find("scorer.relation");
     if (relation == model->content.tensors.end()) return;  // Dot

@@ -25,7 +25,7 @@ namespace espalier::trainer {
 struct TrainOptions {
   std::string graph_name;         // for results; empty: the document's URI
   storage::StoreLocation output;  // the job's prefix: rank 0 writes below it (outputs.h); without a store: nothing
-  storage::StoreLocation model;   // the model file to begin with (OpenModelFile); without a store: a new model
+  storage::StoreLocation model;   // the model file to begin with (storage::LocateFile); without a store: a new model
   storage::StoreLocation chosen_nodes;  // whose results are written (chosen_nodes.h); without a store: all nodes'
   std::string audit_path;               // this rank's record of what was sampled; empty: none
   storage::StoreLocation checkpoints;   // the folder of checkpoints; without a store none are written or looked for

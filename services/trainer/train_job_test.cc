@@ -77,7 +77,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   if (!trainers.output_dir.empty()) options.output = *storage::OpenStore(trainers.output_dir);
   const bool has_another = rank > 0 && !trainers.others_model_file.empty();
   const std::string& model_file = has_another ? trainers.others_model_file : trainers.model_file;
-  if (!model_file.empty()) options.model = *OpenModelFile(model_file, {});
+  if (!model_file.empty()) options.model = *storage::LocateFile(model_file, storage::OpenerWith({}));
   if (!trainers.audit_name.empty()) options.audit_path = AuditPath(trainers.audit_name, rank);
   if (rank == 0) options.stop_requested = trainers.stop;
   options.on_step = [&](const RunPosition& position) {

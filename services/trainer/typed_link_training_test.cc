@@ -184,7 +184,8 @@ class WrittenShop {
       const auto values = rows->values<float>();
       rows_.emplace_back(values.begin(), values.end());
     }
-    const Result<ModelFile> model = ReadModelFile(*OpenModelFile(folder + "model/best.safetensors", {}));
+    const Result<ModelFile> model =
+        ReadModelFile(*storage::LocateFile(folder + "model/best.safetensors", storage::OpenerWith({})));
     ESPALIER_CHECK(model.ok()) << model.status().ToString();
     const auto learned = model->content.tensors.at("scorer.relation").values<float>();
     relation_.assign(learned.begin(), learned.end());

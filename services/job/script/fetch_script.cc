@@ -5,42 +5,27 @@
 #include <cerrno>
 #include <filesystem>
 #include <span>
-#include <utility>
 
 #include "services/base/sha256.h"
-#include "services/base/uri_scheme.h"
 #include "services/job/script/unpack_archive.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::script {
-namespace {
-
 namespace fs = std::filesystem;
 
-// "s3://bucket/a" and "train.py" of "s3://bucket/a/train.py"; "." of a name alone, and "/" of a file there.
-std::pair<std::string, std::string> FolderAndName(const std::string& uri) {
-  const std::string scheme = uri.starts_with("file:") ? "file:" : "";
-  const std::string path = uri.substr(scheme.size());
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return {scheme + ".", path};
-  std::string folder = path.substr(0, slash);
-  if (folder.empty() || folder == "//") folder += "/";
-  return {scheme + folder, path.substr(slash + 1)};
-}
-
-}  // namespace
-
 Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener& open_store) {
-  auto [folder, name] = FolderAndName(CanonicalUri(uri));
-  ASSIGN_OR_RETURN(const storage::StoreLocation location, open_store(folder));
-  ASSIGN_OR_RETURN(const storage::ObjectInfo info, location.store->Head(name));
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::LocateFile(uri, open_store));
+  ASSIGN_OR_RETURN(const storage::ObjectInfo info, location.store->Head(location.prefix));
   if (info.size_bytes == 0) return FailedPrecondition(uri + " is empty: expected a script");
   if (info.size_bytes > kMaxScriptBytes) {
     return FailedPrecondition(uri + " has " + std::to_string(info.size_bytes) +
                               " bytes: expected a script of at most " + std::to_string(kMaxScriptBytes));
   }
-  ScriptFile file{.name = std::move(name), .bytes = std::string(info.size_bytes, '\0'), .sha256 = {}};
-  RETURN_IF_ERROR(location.store->ReadRangeOfVersion(file.name, info.etag, {.offset = 0, .length = info.size_bytes},
+  ScriptFile file{.name = location.prefix.substr(location.prefix.rfind('/') + 1),
+                  .bytes = std::string(info.size_bytes, '\0'),
+                  .sha256 = {}};
+  RETURN_IF_ERROR(location.store->ReadRangeOfVersion(location.prefix, info.etag,
+                                                     {.offset = 0, .length = info.size_bytes},
                                                      std::as_writable_bytes(std::span(file.bytes))));
   file.sha256 = Sha256Hex(file.bytes);
   return file;

@@ -30,13 +30,10 @@ Status CheckModelKind(const job::Training& training, storage::ObjectStore& store
 
 Checked CheckModel(const job::DistTraining& job, const storage::StoreOpener& open_store) {
   const std::string& uri = job.training.model.uri;
-  const size_t slash = uri.rfind('/');
-  if (slash == std::string::npos || slash + 1 == uri.size()) return {};  // which trainers refuse
-  const Result<StoreLocation> folder = open_store(uri.substr(0, slash + 1));
-  if (!folder.ok()) return {folder.status()};
-  const std::string key = storage::JoinKey(folder->prefix, uri.substr(slash + 1));
-  if (const Status found = folder->store->Head(key).status(); !found.ok()) return {found};
-  const Status kind = CheckModelKind(job.training, *folder->store, key);
+  const Result<StoreLocation> file = storage::LocateFile(uri, open_store);
+  if (!file.ok()) return {file.status()};
+  if (const Status found = file->store->Head(file->prefix).status(); !found.ok()) return {found};
+  const Status kind = CheckModelKind(job.training, *file->store, file->prefix);
   return {Status(), kind.ok() ? kind : Status(kind.code(), uri + " " + kind.message())};
 }
 

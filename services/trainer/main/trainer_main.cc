@@ -145,7 +145,9 @@ Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const
     ASSIGN_OR_RETURN(options->output, storage::OpenStore(flags.output_uri, settings).While("--output"));
   }
   if (!job.training.model.uri.empty()) {
-    ASSIGN_OR_RETURN(options->model, OpenModelFile(job.training.model.uri, settings).While("spec.training.model.uri"));
+    ASSIGN_OR_RETURN(
+        options->model,
+        storage::LocateFile(job.training.model.uri, storage::OpenerWith(settings)).While("spec.training.model.uri"));
   }
   if (!job.output_nodes_uri.empty()) {
     ASSIGN_OR_RETURN(options->chosen_nodes,

@@ -98,18 +98,6 @@ Status CheckProperties(const ModelFile& file, const std::map<std::string, std::s
 
 }  // namespace
 
-Result<storage::StoreLocation> OpenModelFile(const std::string& uri, const storage::StoreSettings& settings) {
-  const size_t slash = uri.rfind('/');
-  const std::string name = slash == std::string::npos ? uri : uri.substr(slash + 1);
-  std::string folder = slash == std::string::npos ? "." : uri.substr(0, slash);
-  if (slash == std::string::npos && uri.starts_with("file:")) return OpenModelFile("./" + uri.substr(5), settings);
-  if (folder.empty() || folder == "file:" || folder == "file://") folder = "/";
-  if (name.empty() || folder.ends_with(":/")) return InvalidArgument("'" + uri + "' names no model file");
-  ASSIGN_OR_RETURN(storage::StoreLocation location, storage::OpenStore(folder, settings));
-  location.prefix = storage::JoinKey(location.prefix, name);
-  return location;
-}
-
 Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
   ModelFile model;
   model.where = file.store->Describe() + "/" + file.prefix;

@@ -9,15 +9,13 @@
 
 namespace espalier::trainer {
 
-// A location whose prefix is the file's own key. InvalidArgument where the URI names no file.
-Result<storage::StoreLocation> OpenModelFile(const std::string& uri, const storage::StoreSettings& settings);
-
 struct ModelFile {
   std::string where;  // for messages
   format::Safetensors content;
 };
 
-// InvalidArgument where it is not a model file of ours ("format" in its metadata).
+// `file.prefix` is the file's key (storage::LocateFile). InvalidArgument where it is not a model file of ours ("format"
+// in its metadata).
 Result<ModelFile> ReadModelFile(const storage::StoreLocation& file);
 
 // How many outputs the model has, from its metadata.

@@ -167,27 +167,5 @@ TEST_F(ModelFileTest, NamesFilesOfPytorchAndTheRemedy) {
   EXPECT_EQ(Read("state.pt").status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(OpenModelFileTest, SplitsAUriIntoFolderAndFile) {
-  const std::pair<const char*, const char*> uris[] = {{"/a/b/best.safetensors", "file:///a/b"},
-                                                      {"file:///a/best.safetensors", "file:///a"},
-                                                      {"file:/best.safetensors", "file:///"},
-                                                      {"file:///best.safetensors", "file:///"},
-                                                      {"/best.safetensors", "file:///"}};
-  for (const auto& [uri, folder] : uris) {
-    const Result<storage::StoreLocation> location = OpenModelFile(uri, {});
-    ASSERT_TRUE(location.ok()) << uri << ": " << location.status().ToString();
-    EXPECT_EQ(location->store->Describe(), folder) << uri;
-    EXPECT_EQ(location->prefix, "best.safetensors");
-  }
-  for (const char* uri : {"best.safetensors", "file:best.safetensors"}) {
-    const Result<storage::StoreLocation> location = OpenModelFile(uri, {});
-    ASSERT_TRUE(location.ok()) << uri;
-    EXPECT_EQ(location->prefix, "best.safetensors");
-  }
-  for (const char* uri : {"", "/", "models/", "s3://bucket", "s3://bucket/"}) {
-    EXPECT_EQ(OpenModelFile(uri, {}).status().code(), StatusCode::kInvalidArgument) << uri;
-  }
-}
-
 }  // namespace
 }  // namespace espalier::trainer

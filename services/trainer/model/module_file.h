@@ -17,8 +17,8 @@ struct ModuleFile {
   std::string sha256;   // of the archive: 64 hexadecimal digits
 };
 
-// file.prefix is the file's own key (OpenModelFile). InvalidArgument where it is larger than 4 GiB. The archive is not
-// looked into.
+// file.prefix is the file's own key (storage::LocateFile). InvalidArgument where it is larger than 4 GiB. The archive
+// is not looked into.
 Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file);
 
 // The job's module; null for models of ours. Every rank reads it, then waits for the others for `timeout`; all or none

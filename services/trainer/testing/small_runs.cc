@@ -41,7 +41,7 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
     ASSIGN_OR_RETURN(options.output, storage::OpenStore(run.output));
   }
   if (!job.training.model.uri.empty()) {
-    ASSIGN_OR_RETURN(options.model, OpenModelFile(job.training.model.uri, {}));
+    ASSIGN_OR_RETURN(options.model, storage::LocateFile(job.training.model.uri, storage::OpenerWith({})));
   }
   return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
 }

@@ -87,7 +87,8 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.resume_from = run.resume_from;
   options.partition_key = "cut-in-" + std::to_string(run.partitions);
   if (run.store != nullptr) options.checkpoints = {run.store, kCheckpointsOfRuns};
-  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
+  if (!job.training.model.uri.empty())
+    options.model = *storage::LocateFile(job.training.model.uri, storage::OpenerWith({}));
   // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
   const bool is_asked = collective.rank().value + 1 == collective.size();
   if (is_asked) options.stop_requested = &stop;
