@@ -14,11 +14,11 @@
 #include "services/trainer/edge_task.h"
 #include "services/trainer/link_task.h"
 #include "services/trainer/model/parameters.h"
-#include "services/trainer/model/torch_script.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/results/edge_results.h"
 #include "services/trainer/results/node_results.h"
 #include "services/trainer/same_parameters.h"
+#include "services/trainer/script_output.h"
 #include "services/trainer/training_parts.h"
 
 namespace espalier::trainer {
@@ -367,34 +367,16 @@ class TrainerRun {
     outcome_.parameters_digest = ParametersDigest(*parts_.model);
     RETURN_IF_ERROR(CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective()));
     RETURN_IF_ERROR(WriteAside(saves_model, [&] { return write_as("best"); }));
-    RETURN_IF_ERROR(WriteAside(SavesTorchScript(), [this] { return WriteTorchScript(); }));
+    RETURN_IF_ERROR(WriteAside(SavesTorchScript(job_),
+                               [this] { return WriteTorchScript(job_, graph_.schema(), parts_, *outputs_); }));
     phases_.Add(1);
     return Status();
-  }
-
-  // A module of the user's is applied, and trained further, by that file alone.
-  bool SavesTorchScript() const {
-    const bool is_module = job_.training.model.type == job::ModelType::kTorchScript;
-    return Saves(job::OutputKind::kTorchScript) || (is_module && Saves(job::OutputKind::kModel));
   }
 
   Status WriteAside(bool is_wanted, const std::function<Status()>& write) {
     if (!is_wanted) return Status();
     const auto on_root = [&] { return outputs_ == nullptr ? Status() : write(); };
     return collective::WorkAside(Rank(0), on_root, collective_, options_.timeouts.collective);
-  }
-
-  Status WriteTorchScript() {
-    if (job::IsOfEdges(job_.training.task.type)) {
-      const std::string part = parts_.scorer != nullptr ? "scorer of links" : "head for edges";
-      outputs_->SayNotWritten("model/best.pt", "the TorchScript of a model holds no " + part);
-      return Status();
-    }
-    const Result<std::string> script =
-        TorchScriptOf(*parts_.model, ModelOptionsOf(job_.training, graph_.schema(), parts_));
-    if (script.ok()) return outputs_->WriteTorchScript("best", *script);
-    outputs_->SayNotWritten("model/best.pt", script.status().message());
-    return Status();
   }
 
   // One pass for everything that is said about the best model.
@@ -452,13 +434,7 @@ class TrainerRun {
       outputs_->AddFiles(written->files);
       for (const auto& [kind, why] : written->not_written) outputs_->SayNotWritten(kind, why);
     }
-    const bool can_be_script = !job::IsOfEdges(job_.training.task.type) &&
-                               CheckTorchScript(ModelOptionsOf(job_.training, graph_.schema(), parts_)).ok();
-    if (Saves(job::OutputKind::kModel) && !SavesTorchScript() && can_be_script) {  // until the release after 0.1.0
-      outputs_->SayNotWritten("model/best.pt",
-                              "model/best.safetensors has the same parameters; add TorchScript to spec.output.save "
-                              "where a program needs the file");
-    }
+    NoteScriptNotSaved(job_, graph_.schema(), parts_, *outputs_);
     if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
     if (parts_.scorer != nullptr && Saves(job::OutputKind::kPredictions)) {
       outputs_->SayNotWritten("predictions", "link prediction decides nothing about nodes");

@@ -1,0 +1,46 @@
+#include "services/trainer/script_output.h"
+
+#include <algorithm>
+#include <string>
+
+#include "services/trainer/model/torch_script.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr char kFile[] = "model/best.pt";
+
+bool Saves(const job::DistTraining& job, job::OutputKind kind) {
+  return std::find(job.output_save.begin(), job.output_save.end(), kind) != job.output_save.end();
+}
+
+}  // namespace
+
+bool SavesTorchScript(const job::DistTraining& job) {
+  const bool is_module = job.training.model.type == job::ModelType::kTorchScript;
+  return Saves(job, job::OutputKind::kTorchScript) || (is_module && Saves(job, job::OutputKind::kModel));
+}
+
+Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
+                        Outputs& outputs) {
+  if (job::IsOfEdges(job.training.task.type)) {
+    const std::string part = parts.scorer != nullptr ? "scorer of links" : "head for edges";
+    outputs.SayNotWritten(kFile, "the TorchScript of a model holds no " + part);
+    return Status();
+  }
+  const Result<std::string> script = TorchScriptOf(*parts.model, ModelOptionsOf(job.training, schema, parts));
+  if (script.ok()) return outputs.WriteTorchScript("best", *script);
+  outputs.SayNotWritten(kFile, script.status().message());
+  return Status();
+}
+
+void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
+                        Outputs& outputs) {
+  if (!Saves(job, job::OutputKind::kModel) || SavesTorchScript(job) || job::IsOfEdges(job.training.task.type)) return;
+  if (!CheckTorchScript(ModelOptionsOf(job.training, schema, parts)).ok()) return;
+  outputs.SayNotWritten(kFile,  // until the release after 0.1.0
+                        "model/best.safetensors has the same parameters; add TorchScript to spec.output.save where a "
+                        "program needs the file");
+}
+
+}  // namespace espalier::trainer
