@@ -22,7 +22,7 @@ function(espalier_add_torch folder beside)
   add_library(espalier_torch INTERFACE)
   # Beside its own headers the wheel has those of another Protobuf and another fmt, which must not be found.
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/torch-headers)
-  foreach(headers ATen c10 torch)
+  foreach(headers ATen c10 caffe2 torch)
     file(CREATE_LINK ${folder}/torch/include/${headers} ${PROJECT_BINARY_DIR}/torch-headers/${headers} SYMBOLIC)
   endforeach()
   target_include_directories(espalier_torch SYSTEM INTERFACE

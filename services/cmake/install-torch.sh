@@ -52,7 +52,7 @@ import sys
 import zipfile
 
 # Headers, the libraries that are loaded, licences.
-NEEDED = re.compile(r"torch/include/(ATen|c10|torch)/.*"
+NEEDED = re.compile(r"torch/include/(ATen|c10|caffe2/serialize|torch)/.*"
                     r"|torch/lib/lib(torch_cpu\.so|c10\.so|gomp\.so\.1)"
                     r"|nvidia/cu13/lib/lib(cudart|cupti)\.so\.13"
                     r"|[^/]*\.dist-info/(licenses/)?(LICENSE|NOTICE|License)(\.txt)?")
