@@ -22,6 +22,7 @@
 #include "services/storage/testing/hooked_store.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/testing/community.h"
+#include "services/trainer/testing/observing.h"
 #include "services/trainer/testing/rank_threads.h"
 #include "services/trainer/train_job.h"
 
@@ -34,7 +35,7 @@ using testing::HasSubstr;
 // A trainer that is asked to stop in its first step: it stops after its second.
 Result<TrainOutcome> RunAndStop(const job::DistTraining& job, sampler::PartitionedGraph& graph,
                                 sampler::EmbeddingStore& embeddings, collective::Collective& collective,
-                                TrainOptions options) {
+                                TrainOptions options, Observing* observer) {
   const graph::GraphSchema& schema = graph.book().schema();
   ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
@@ -42,30 +43,34 @@ Result<TrainOutcome> RunAndStop(const job::DistTraining& job, sampler::Partition
   std::atomic<bool> stop = false;
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
   options.stop_requested = &stop;
-  options.on_step = [&](const RunPosition&) { stop = true; };
+  Observing none;
+  if (observer == nullptr) observer = &none;
+  observer->on_step = [&](const RunPosition&) { stop = true; };
+  options.observer = observer;
   return TrainJob(job, {graph, graph, graph, graph, &embeddings}, source, collective, options);
 }
 
-Result<TrainOutcome> RunAloneAndStop(const TrainOptions& options) {
+Result<TrainOutcome> RunAloneAndStop(const TrainOptions& options, Observing* observer) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 2, 11);
   collective::SelfCollective self;
-  return RunAndStop(CommunityJob(), *graph.graph, graph.graph->embeddings(), self, options);
+  return RunAndStop(CommunityJob(), *graph.graph, graph.graph->embeddings(), self, options, observer);
 }
 
 TEST(EndsOfRunsTest, WhatAStepComputesIsSaid) {
   bool computes = false;
   int times = 0;
   TrainOptions options;
-  options.on_computing = [&] {
+  Observing observer;
+  observer.on_compute_begin = [&] {
     EXPECT_FALSE(computes);
     computes = true;
     ++times;
   };
-  options.on_computed = [&] {
+  observer.on_compute_end = [&] {
     EXPECT_TRUE(computes);
     computes = false;
   };
-  const auto outcome = RunAloneAndStop(options);
+  const auto outcome = RunAloneAndStop(options, &observer);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_TRUE(outcome->stopped());
   EXPECT_FALSE(computes);
@@ -75,10 +80,11 @@ TEST(EndsOfRunsTest, WhatAStepComputesIsSaid) {
 TEST(EndsOfRunsTest, AStoppedRunSaysThatItsCheckpointIsKept) {
   std::vector<std::string> said;
   TrainOptions options;
+  Observing observer;
   options.checkpoints = {std::make_shared<storage::MemoryStore>(), "checkpoints"};
-  options.on_stopped = [&] { said.emplace_back("stopped"); };
-  options.on_saved = [&] { said.emplace_back("saved"); };
-  const auto outcome = RunAloneAndStop(options);
+  observer.on_stopped = [&] { said.emplace_back("stopped"); };
+  observer.on_saved = [&] { said.emplace_back("saved"); };
+  const auto outcome = RunAloneAndStop(options, &observer);
   EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_THAT(said, ElementsAre("stopped", "saved"));
 }
@@ -88,10 +94,11 @@ TEST(EndsOfRunsTest, AndWhereItCannotBeThatNothingMoreIsNeeded) {
   storage::MemoryStore disk;
   std::vector<std::string> said;
   TrainOptions options;
+  Observing observer;
   options.checkpoints = {std::make_shared<storage::FaultyStore>(disk, 0), "checkpoints"};
-  options.on_stopped = [&] { said.emplace_back("stopped"); };
-  options.on_saved = [&] { said.emplace_back("saved"); };
-  const Status ended = RunAloneAndStop(options).status();
+  observer.on_stopped = [&] { said.emplace_back("stopped"); };
+  observer.on_saved = [&] { said.emplace_back("saved"); };
+  const Status ended = RunAloneAndStop(options, &observer).status();
   EXPECT_EQ(ended.code(), StatusCode::kResourceExhausted) << ended.ToString();
   EXPECT_THAT(ended.message(), HasSubstr("writing the last checkpoint"));
   EXPECT_THAT(said, ElementsAre("stopped", "saved"));
@@ -144,7 +151,7 @@ TEST(EndsOfRunsTest, AStoppedRunDoesNotWaitLongForServersToDropItsRows) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
   PatienceOfDrops rows(graph.graph->embeddings());
   collective::SelfCollective self;
-  const auto outcome = RunAndStop(job, *graph.graph, rows, self, {});
+  const auto outcome = RunAndStop(job, *graph.graph, rows, self, {}, nullptr);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   ASSERT_EQ(rows.patience().size(), 1u);
   EXPECT_LE(rows.patience()[0], std::chrono::seconds(10));
@@ -170,8 +177,10 @@ Status RunOneEpoch(const std::shared_ptr<storage::ObjectStore>& store, uint64_t 
                         options.incarnation = incarnation;
                         options.resume = ResumeMode::kNever;
                         if (collective.rank() == Rank(0)) options.checkpoints = {store, "checkpoints"};
-                        options.on_epoch = [&](const EpochReport&) { is_over = true; };
-                        options.on_progress = [&] {
+                        Observing observer;
+                        options.observer = &observer;
+                        observer.on_epoch = [&](const EpochReport&) { is_over = true; };
+                        observer.on_progress = [&] {
                           if (on_progress && collective.rank() == Rank(0)) on_progress(is_over);
                         };
                         return TrainJob(job, {*graph.graph, *graph.graph, *graph.graph, *graph.graph, nullptr}, source,

@@ -41,8 +41,9 @@ class TrainerRun {
         graph_(graph),
         collective_(collective),
         options_(options),
+        observer_(options.observer != nullptr ? *options.observer : nothing_),
         parts_(std::move(parts)),
-        phases_(options.on_phase) {}
+        phases_([this](RunPhase phase, std::optional<double> fraction) { observer_.OnPhase(phase, fraction); }) {}
 
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
@@ -93,7 +94,7 @@ class TrainerRun {
   // one ends with the run, or when the process's clients give up.
   Status GoOnEvaluating() {
     if (!is_training_) return Status();
-    if (options_.on_progress) options_.on_progress();
+    observer_.OnProgress();
     if (options_.stop_requested == nullptr || !options_.stop_requested->load()) return Status();
     return Cancelled("asked to stop during an evaluation");
   }
@@ -101,7 +102,7 @@ class TrainerRun {
   void Warn(const std::string& warning) {
     if (std::count(outcome_.warnings.begin(), outcome_.warnings.end(), warning) > 0) return;
     outcome_.warnings.push_back(warning);
-    if (options_.on_warning) options_.on_warning(warning);
+    observer_.OnWarning(warning);
   }
 
   // Rows of a part of the task's split.
@@ -183,7 +184,7 @@ class TrainerRun {
     if (graph_.embeddings == nullptr) return Unimplemented("this program's graph has no learnable rows");
     learnable_ = std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings,
                                                  graph_.seeds, collective_.rank(), collective_.size(),
-                                                 options_.timeouts, options_.on_progress);
+                                                 options_.timeouts, [this] { observer_.OnProgress(); });
     parts_.data.ReadLearnable(*learnable_);
     if (!start_.has_value()) return learnable_->Create(collective_);
     const LoopSnapshot& snapshot = start_->snapshot;
@@ -282,7 +283,7 @@ class TrainerRun {
     if (options_.metrics != nullptr) writer.metrics = CheckpointMetrics(*options_.metrics);
     writer.on_checkpoint = [this](const CheckpointReport& report) {
       history_due_ = true;
-      if (options_.on_checkpoint) options_.on_checkpoint(report);
+      observer_.OnCheckpoint(report);
     };
     checkpoints_ = std::make_unique<CheckpointWriter>(std::move(writer));
     return Status();
@@ -319,20 +320,15 @@ class TrainerRun {
     loop.relations = RelationsOf(parts_.sampling);
     loop.timeouts = options_.timeouts;
     loop.stop_requested = options_.stop_requested;
-    loop.on_resumed = options_.on_resumed;
-    loop.on_step = options_.on_step;
+    loop.observer = &observer_;
     loop.phases = &phases_;
-    loop.on_computing = options_.on_computing;
-    loop.on_computed = options_.on_computed;
-    loop.on_progress = options_.on_progress;
-    loop.on_stopped = options_.on_stopped;
     loop.on_no_edges = [this] { WarnOfNoEdges(); };
     loop.start = start_.has_value() ? &start_->snapshot : nullptr;
     loop.snapshots = checkpoints_.get();
     loop.learnable = learnable_.get();
     loop.on_epoch = [&](const EpochReport& report) {
       Record(report);
-      if (options_.on_epoch) options_.on_epoch(report);
+      observer_.OnEpoch(report);
     };
     {
       BatchPrefetcher prefetcher(batches, parts_.data, prefetch);
@@ -342,10 +338,10 @@ class TrainerRun {
       // Before the prefetcher goes, which may take as long as a mini-batch's rows: other ranks must not wait for that.
       if (!ended.ok()) collective_.Abandon();
       const bool needs_no_batch = !ended.ok() || ended->end == LoopEnd::kStopRequested;
-      if (needs_no_batch && options_.on_saved) options_.on_saved();
+      if (needs_no_batch) observer_.OnSaved();
       ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
     }
-    if (options_.on_progress) options_.on_progress();
+    observer_.OnProgress();
     start_.reset();  // frees its tensors
     if (audit_ != nullptr && records_.ok()) records_ = audit_->Close();
     if (outputs_ != nullptr && records_.ok()) records_ = outputs_->Flush();
@@ -446,6 +442,8 @@ class TrainerRun {
   GraphAccess graph_;
   collective::Collective& collective_;
   const TrainOptions& options_;
+  TrainingObserver nothing_;  // where the caller has none
+  TrainingObserver& observer_;
   Parts parts_;
   PhaseTracker phases_;
   Timer timer_;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +15,9 @@
 #include "services/trainer/checkpoint/resume.h"
 #include "services/trainer/data/graph_access.h"
 #include "services/trainer/epoch_plan.h"
-#include "services/trainer/evaluation/run_phase.h"
 #include "services/trainer/ops/math_setup.h"
 #include "services/trainer/training_loop.h"
+#include "services/trainer/training_observer.h"
 
 namespace espalier::trainer {
 
@@ -39,27 +38,8 @@ struct TrainOptions {
   Timeouts timeouts;
   MathSettings math;                                  // reported with the results
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
-  std::function<void(const EpochReport&)> on_epoch;   // may be empty
-  std::function<void(const RunPosition&)>
-      on_resumed;                                   // may be empty; before the first step: the last one of a checkpoint
-  std::function<void(const RunPosition&)> on_step;  // may be empty
-  // May be empty. The phase that the run is in and the share of it that is done, at each of its chunks (PhaseTracker).
-  PhaseTracker::Report on_phase;
-  // May be empty. Around what a step computes, which takes what it takes and asks no server.
-  std::function<void()> on_computing, on_computed;
-  // May be empty. Called for each piece of what is long between steps: evaluations, copies of learnable rows.
-  std::function<void()> on_progress;
-  // May be empty. A request to stop is met, and the trainers ask servers nothing more; mini-batches that are fetched
-  // ahead may be under way.
-  std::function<void()> on_stopped;
-  // May be empty. After on_stopped, when the last checkpoint is kept, and after any error of the training: nobody needs
-  // the mini-batches that are under way. Where the run goes on, on_progress follows when none is.
-  std::function<void()> on_saved;
-  // May be empty. Called on rank 0 for each checkpoint, by the thread that uploads.
-  std::function<void(const CheckpointReport&)> on_checkpoint;
-  // May be empty. Called for each entry of TrainOutcome::warnings as it becomes known, from before the first step on.
-  std::function<void(const std::string&)> on_warning;
-  telemetry::MetricRegistry* metrics = nullptr;  // outlives the call; null: nothing is counted
+  TrainingObserver* observer = nullptr;               // outlives the call; null: nothing is observed
+  telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: nothing is counted
 };
 
 // The same on every rank, seconds apart.

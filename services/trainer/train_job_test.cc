@@ -19,6 +19,7 @@
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/model_file.h"
 #include "services/trainer/testing/community.h"
+#include "services/trainer/testing/observing.h"
 #include "services/trainer/testing/process_folder.h"
 #include "services/trainer/testing/rank_threads.h"
 
@@ -80,9 +81,11 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   if (!model_file.empty()) options.model = *storage::LocateFile(model_file, storage::OpenerWith({}));
   if (!trainers.audit_name.empty()) options.audit_path = AuditPath(trainers.audit_name, rank);
   if (rank == 0) options.stop_requested = trainers.stop;
-  options.on_step = [&](const RunPosition& position) {
+  Observing observer;
+  observer.on_step = [&](const RunPosition& position) {
     if (trainers.on_step) trainers.on_step(position, rank);
   };
+  options.observer = &observer;
   sampler::MiniBatchSource* chosen = &source;
   if (rank == trainers.failing_rank) chosen = &breaking;
   return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *chosen, collective, options);

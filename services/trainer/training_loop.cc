@@ -45,20 +45,16 @@ bool HasEdges(const sampler::MiniBatch& batch) {
   return false;
 }
 
-// From on_computing to on_computed.
+// From OnComputeBegin to OnComputeEnd.
 class Computing {
  public:
-  explicit Computing(const LoopOptions& options) : options_(options) {
-    if (options_.on_computing) options_.on_computing();
-  }
-  ~Computing() {
-    if (options_.on_computed) options_.on_computed();
-  }
+  explicit Computing(TrainingObserver& observer) : observer_(observer) { observer_.OnComputeBegin(); }
+  ~Computing() { observer_.OnComputeEnd(); }
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
 
  private:
-  const LoopOptions& options_;
+  TrainingObserver& observer_;
 };
 
 class Loop {
@@ -71,6 +67,7 @@ class Loop {
         evaluator_(evaluator),
         collective_(collective),
         options_(options),
+        observer_(*options.observer),
         run_length_{options.steps_per_epoch, options.training.epochs},
         gradients_(ParametersOf(model), kNumExtras),
         optimizer_(options.training.optimizer, ParametersOf(model)),
@@ -106,7 +103,7 @@ class Loop {
     result_.best_epoch = result_.model_epoch = start.best_epoch;
     result_.best_validation = start.best_validation;
     result_.best_state = start.best;
-    if (options_.on_resumed && (epoch_ > 0 || next_step_ > 0)) options_.on_resumed(LastStepBefore());
+    if (epoch_ > 0 || next_step_ > 0) observer_.OnResumed(LastStepBefore());
     return Status();
   }
 
@@ -165,10 +162,7 @@ class Loop {
     const double step_loss = gradients_.extra_values()[kLoss];
     if (epoch_ == 0) result_.first_epoch_losses.push_back(step_loss);
     loss_sum_ += step_loss * step_seeds_;
-    if (options_.on_step) {
-      options_.on_step(
-          {epoch_, next_step_, num_epochs(), options_.steps_per_epoch, IsStopping(), step_seeds_, seconds});
-    }
+    observer_.OnStep({epoch_, next_step_, num_epochs(), options_.steps_per_epoch, IsStopping(), step_seeds_, seconds});
     ++next_step_;
   }
 
@@ -229,7 +223,7 @@ class Loop {
     if (options_.snapshots != nullptr) options_.snapshots->Hurry();
     ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
-    if (options_.on_stopped) options_.on_stopped();
+    observer_.OnStopped();
     if (!snapshot.ok() && options_.snapshots != nullptr) options_.snapshots->CannotSave(snapshot.status());
     if (!is_wanted || !snapshot.ok()) return snapshot.status();
     return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(*std::move(snapshot));
@@ -238,7 +232,7 @@ class Loop {
   // Until rank 0 has written the checkpoint before, and keeps no older rows any more.
   Status AwaitRoom() {
     const auto wait = [this]() -> Result<bool> {
-      if (options_.on_progress) options_.on_progress();
+      observer_.OnProgress();
       return options_.snapshots != nullptr && !options_.snapshots->AwaitRoom(Deadline::After(std::chrono::seconds(1)));
     };
     return collective::WorkInSteps(Rank(0), wait, collective_, options_.timeouts.collective);
@@ -348,7 +342,7 @@ class Loop {
   }
 
   Status ComputeGradients(BatchTensors& batch, uint32_t epoch, uint32_t step) {
-    const Computing computing(options_);
+    const Computing computing(observer_);
     const Timer timer;
     report_.seconds.sample += batch.sample_seconds;
     report_.seconds.fetch += batch.fetch_seconds;
@@ -399,7 +393,7 @@ class Loop {
   }
 
   Status UpdateParameters() {
-    const Computing computing(options_);
+    const Computing computing(observer_);
     try {
       optimizer_.Step(report_.learning_rate);
     } catch (const std::exception& error) {  // no memory for what the first step makes, for one
@@ -451,6 +445,7 @@ class Loop {
   Evaluator& evaluator_;
   collective::Collective& collective_;
   const LoopOptions& options_;
+  TrainingObserver& observer_;
   const RunLength run_length_;
   FlatGradients gradients_;
   Optimizer optimizer_;

@@ -24,17 +24,9 @@
 #include "services/trainer/evaluation/evaluation.h"
 #include "services/trainer/optim/optimizers.h"
 #include "services/trainer/optim/schedules.h"
+#include "services/trainer/training_observer.h"
 
 namespace espalier::trainer {
-
-// What a run knows about itself while it goes on: for /status and /metrics.
-struct RunPosition {
-  uint32_t epoch = 0, step = 0;
-  uint32_t num_epochs = 0, steps_per_epoch = 0;
-  bool stopping = false;   // no further step: somebody was asked to stop
-  uint32_t num_seeds = 0;  // of this step, of all ranks
-  SecondsSplit seconds{};  // of this step
-};
 
 // This rank's share of a batch's loss, of the seeds' outputs f32 [seeds, C].
 using BatchLoss = std::function<torch::Tensor(const BatchTensors& batch, const torch::Tensor& outputs)>;
@@ -45,20 +37,16 @@ struct LoopOptions {
   uint32_t steps_per_epoch = 0;
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer
   Timeouts timeouts;
-  const std::atomic<bool>* stop_requested = nullptr;   // outlives the loop; null: never
-  const LoopSnapshot* start = nullptr;                 // outlives the loop; null: from the first step
-  SnapshotSink* snapshots = nullptr;                   // outlives the loop; null on ranks that keep none
-  LearnableRows* learnable = nullptr;                  // outlives the loop; null: the model reads features alone
-  std::function<void(const EpochReport&)> on_epoch;    // may be empty; not for epochs that `start` brings
-  std::function<void(const RunPosition&)> on_resumed;  // may be empty; the last of the steps that `start` brings
-  std::function<void(const RunPosition&)> on_step;     // may be empty; after each step
-  PhaseTracker* phases = nullptr;                      // outlives the loop; may be null
-  std::function<void()> on_computing, on_computed;     // may be empty; around what a step computes
-  std::function<void()> on_progress;                   // may be empty; while a snapshot waits for memory
+  const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: never
+  const LoopSnapshot* start = nullptr;                // outlives the loop; null: from the first step
+  SnapshotSink* snapshots = nullptr;                  // outlives the loop; null on ranks that keep none
+  LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads features alone
+  TrainingObserver* observer = nullptr;               // outlives the loop; never null; its OnEpoch is left to on_epoch
+  std::function<void(const EpochReport&)> on_epoch;   // may be empty; not for epochs that `start` contains
+  PhaseTracker* phases = nullptr;                     // outlives the loop; may be null
   // May be empty. On every rank, after the first epoch that is trained here, where no mini-batch of any rank had an
   // edge.
   std::function<void()> on_no_edges;
-  std::function<void()> on_stopped;  // may be empty; what the last checkpoint needs is in memory
 };
 
 enum class LoopEnd { kAllEpochs, kEarlyStopping, kStopRequested };

@@ -17,20 +17,11 @@
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint/checkpoint_intake.h"
 #include "services/trainer/checkpoint/checkpoint_metrics.h"
+#include "services/trainer/checkpoint/checkpoint_report.h"
 #include "services/trainer/checkpoint/checkpoint_state.h"
 #include "services/trainer/checkpoint/checkpoint_trigger.h"
 
 namespace espalier::trainer {
-
-// How one checkpoint went.
-struct CheckpointReport {
-  std::string folder;  // "000001-000000000040", below the folder of checkpoints
-  uint32_t epoch = 0, next_step = 0;
-  uint64_t size_bytes = 0;
-  double snapshot_seconds = 0;  // training stood still
-  double upload_seconds = 0;
-  Status status;
-};
 
 // All of one process's checkpoints.
 struct CheckpointSummary {

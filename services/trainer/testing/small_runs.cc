@@ -9,6 +9,7 @@
 #include "services/storage/open_store.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/model_file.h"
+#include "services/trainer/testing/observing.h"
 #include "services/trainer/testing/rank_threads.h"
 
 namespace espalier::trainer {
@@ -28,11 +29,13 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
   options.incarnation = run.incarnation;
   options.partition_key = "cut-in-" + std::to_string(run.partitions);
   options.stop_requested = &stop;
-  options.on_step = [&](const RunPosition&) {
+  Observing observer;
+  options.observer = &observer;
+  observer.on_step = [&](const RunPosition&) {
     if (++steps + 1 >= run.stop_after) stop = true;
   };
   if (run.phases != nullptr && collective.rank() == Rank(0)) {
-    options.on_phase = [&](RunPhase phase, std::optional<double> fraction) {
+    observer.on_phase = [&](RunPhase phase, std::optional<double> fraction) {
       run.phases->push_back({phase, fraction});
     };
   }

@@ -15,7 +15,7 @@
 
 namespace espalier::trainer {
 
-// What TrainOptions::on_phase was called with.
+// What TrainingObserver::OnPhase was called with.
 struct PhaseReport {
   RunPhase phase = RunPhase::kTraining;
   std::optional<double> fraction;

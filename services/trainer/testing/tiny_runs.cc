@@ -11,6 +11,7 @@
 #include "services/shard/testing/test_graph.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/model_file.h"
+#include "services/trainer/testing/observing.h"
 #include "services/trainer/testing/rank_threads.h"
 
 namespace espalier::trainer {
@@ -93,19 +94,21 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   const bool is_asked = collective.rank().value + 1 == collective.size();
   if (is_asked) options.stop_requested = &stop;
   uint64_t steps_before = 0;
-  options.on_resumed = [&](const RunPosition& at) { steps_before = at.epoch * at.steps_per_epoch + at.step + 1; };
+  Observing observer;
+  options.observer = &observer;
+  observer.on_resumed = [&](const RunPosition& at) { steps_before = at.epoch * at.steps_per_epoch + at.step + 1; };
   // The evaluation after an epoch's last step would see the request: a stop in the next epoch is asked for behind it.
-  options.on_step = [&](const RunPosition& at) {
+  observer.on_step = [&](const RunPosition& at) {
     ++steps;
     if (at.step + 1 == at.steps_per_epoch) return;
     if (steps + 1 >= run.stop_after) stop = true;
     stalled.Did(steps);
   };
-  options.on_epoch = [&](const EpochReport&) {
+  observer.on_epoch = [&](const EpochReport&) {
     if (steps + 1 >= run.stop_after) stop = true;
     stalled.Did(steps);
   };
-  if (run.stop_in_evaluation) options.on_progress = [&] { stop = true; };
+  if (run.stop_in_evaluation) observer.on_progress = [&] { stop = true; };
   sampler::MiniBatchSource* batches = &source;
   if (is_asked && run.give_up_after != UINT64_MAX) batches = &stalled;
   Result<TrainOutcome> outcome =

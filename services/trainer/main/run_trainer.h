@@ -1,0 +1,17 @@
+// One rank of a job's training as a process: admin port, rendezvous, graph, training, termination message.
+#pragma once
+
+#include "services/base/exit_code.h"
+#include "services/job/dist_training.h"
+#include "services/storage/store_settings.h"
+#include "services/trainer/main/trainer_flags.h"
+#include "services/trainer/ops/math_setup.h"
+
+namespace espalier::trainer {
+
+// Trains `job` as the rank of the flags, and returns kDone, or kAskedToStop after SIGTERM. Writes the termination
+// message unless it fails. Once per process: installs signal handling.
+Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
+                            MathSettings math);
+
+}  // namespace espalier::trainer
