@@ -1,7 +1,8 @@
+#include "operator/plan/acceptance.h"
+
 #include <algorithm>
 
 #include "operator/api/program_container.h"
-#include "operator/plan/stages.h"
 #include "services/job/places.h"
 
 namespace espalier::ctl::plan {
@@ -55,45 +56,45 @@ bool HasOtherImages(const api::Status& before, const api::Status& after) {
   });
 }
 
-bool LosesItsSamplers(const Draft& draft) {
-  const kube::StatefulSet* const samplers = draft.world().sampler_set();
-  return samplers != nullptr && samplers->wanted > 0 && draft.spec().job.sampler_replicas == 0;
+bool LosesItsSamplers(const PlanBuilder& builder) {
+  const kube::StatefulSet* const samplers = builder.world().sampler_set();
+  return samplers != nullptr && samplers->wanted > 0 && builder.spec().job.sampler_replicas == 0;
 }
 
 // Of a job that has begun the API server lets these change only around a suspension. Where none is known, it was over
 // before anybody looked: it is made up for, or pods would keep their old image until they are replaced one by one, and
 // trainers the names of samplers that are gone. Other changes (templates, variables) are not told by what children were
 // made from (kInputsAnnotation): that may differ for an upgraded operator, which must end nothing that runs.
-bool WasSuspendedUnseen(const Draft& draft) {
-  const api::Status& before = draft.training().status;
-  if (!before.started_at || draft.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;
-  return HasOtherImages(before, draft.status()) || LosesItsSamplers(draft);
+bool WasSuspendedUnseen(const PlanBuilder& builder) {
+  const api::Status& before = builder.training().status;
+  if (!before.started_at || builder.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;
+  return HasOtherImages(before, builder.status()) || LosesItsSamplers(builder);
 }
 
 // The Jobs of attempts that do not exist: what exists cannot be changed, and so would be refused.
-void PlanDryRun(Draft& draft) {
-  resources::Context context = draft.context();
+void PlanDryRun(PlanBuilder& builder) {
+  resources::Context context = builder.context();
   ++context.status.partition_attempt;
   ++context.status.incarnation;
-  ResolveImages(draft.spec(), draft.defaults(), &context.status);
-  ResolveScript(draft.spec(), draft.defaults(), &context.status);
-  if (context.status.trainer_replicas == 0) context.status.trainer_replicas = draft.spec().job.trainer_replicas;
+  ResolveImages(builder.spec(), builder.defaults(), &context.status);
+  ResolveScript(builder.spec(), builder.defaults(), &context.status);
+  if (context.status.trainer_replicas == 0) context.status.trainer_replicas = builder.spec().job.trainer_replicas;
   if (!context.status.partition) {
     context.status.partition =
         api::PartitionStatus{.hash = "dry-run",
-                             .uri = job::UriBelow(resources::PartitionsPrefix(draft.training()), "dry-run"),
+                             .uri = job::UriBelow(resources::PartitionsPrefix(builder.training()), "dry-run"),
                              .cut = 0,
                              .bytes = 0};
   }
   DryRunTemplates templates;
   templates.children.push_back({&kube::kJobs, resources::PartitionJob(context)});
   templates.children.push_back({&kube::kStatefulSets, resources::ServerSet(context, 0, /*scaled_to_zero=*/false)});
-  if (draft.spec().job.sampler_replicas > 0) {
+  if (builder.spec().job.sampler_replicas > 0) {
     templates.children.push_back({&kube::kStatefulSets, resources::SamplerSet(context, /*scaled_to_zero=*/false)});
   }
   templates.children.push_back({&kube::kJobs, resources::TrainerJob(context)});
-  draft.Do(std::move(templates));
-  draft.WakeAfter(std::chrono::nanoseconds(0));
+  builder.Add(std::move(templates));
+  builder.RequeueAfter(std::chrono::nanoseconds(0));
 }
 
 // Of a job that has begun, a quota that is full says nothing about the templates: what it counts may be what is about
@@ -121,39 +122,41 @@ bool AreTemplatesRefused(const api::DistTraining& training, const Observed& seen
   return HasDryRun(training, seen) && IsRefused(training, *seen.dry_run);
 }
 
-bool Accept(Draft& draft) {
-  const api::DistTraining& training = draft.training();
+bool Accept(PlanBuilder& builder) {
+  const api::DistTraining& training = builder.training();
   if (!training.spec) {
-    draft.status().observed_generation = training.meta.generation;
-    draft.Set(api::kAccepted, ConditionStatus::kFalse, kInvalidSpec, training.violations);
+    builder.status().observed_generation = training.meta.generation;
+    builder.SetCondition(api::kAccepted, ConditionStatus::kFalse, kInvalidSpec, training.violations);
     return false;
   }
   if (WasAcceptedAsItIs(training)) return true;
 
-  const bool has_begun = draft.status().started_at.has_value();
-  if (!HasDryRun(training, draft.seen())) {
-    PlanDryRun(draft);
+  const bool has_begun = builder.status().started_at.has_value();
+  if (!HasDryRun(training, builder.seen())) {
+    PlanDryRun(builder);
     if (!has_begun) return false;  // the status says nothing about this generation yet
-    draft.HoldBack();
+    builder.BlockChanges();
     return true;
   }
-  draft.status().observed_generation = training.meta.generation;
-  const Observed::DryRun& dry_run = *draft.seen().dry_run;
+  builder.status().observed_generation = training.meta.generation;
+  const Observed::DryRun& dry_run = *builder.seen().dry_run;
   if (IsRefused(training, dry_run)) {
     const char* const reason = ReasonOf(dry_run.refusal);
-    draft.Set(api::kAccepted, ConditionStatus::kFalse, reason, dry_run.error);
-    if (dry_run.is_due) PlanDryRun(draft);
-    draft.WakeAfter(kTryTemplatesAgain);
-    draft.HoldBack({.reason = reason, .message = dry_run.error});
+    builder.SetCondition(api::kAccepted, ConditionStatus::kFalse, reason, dry_run.error);
+    if (dry_run.is_due) PlanDryRun(builder);
+    builder.RequeueAfter(kTryTemplatesAgain);
+    builder.BlockChanges({.reason = reason, .message = dry_run.error});
     return has_begun;
   }
-  ResolveImages(*training.spec, draft.defaults(), &draft.status());
-  ResolveScript(*training.spec, draft.defaults(), &draft.status());
-  draft.Set(api::kAccepted, ConditionStatus::kTrue, kValid,
-            dry_run.error.empty() ? "the document is valid and its templates are accepted"
-                                  : "the document is valid; its templates could not be tried: " + dry_run.error);
-  if (WasSuspendedUnseen(draft)) {
-    draft.Set(api::kSuspended, ConditionStatus::kFalse, kSuspending, "the job was suspended and resumed unseen");
+  ResolveImages(*training.spec, builder.defaults(), &builder.status());
+  ResolveScript(*training.spec, builder.defaults(), &builder.status());
+  builder.SetCondition(api::kAccepted, ConditionStatus::kTrue, kValid,
+                       dry_run.error.empty()
+                           ? "the document is valid and its templates are accepted"
+                           : "the document is valid; its templates could not be tried: " + dry_run.error);
+  if (WasSuspendedUnseen(builder)) {
+    builder.SetCondition(api::kSuspended, ConditionStatus::kFalse, kSuspending,
+                         "the job was suspended and resumed unseen");
   }
   return true;
 }

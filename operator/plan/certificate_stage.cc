@@ -3,10 +3,13 @@
 // No watch shows Secrets. They are read every ten minutes, and at once where a pod shows that one is gone or of no use:
 // it cannot mount its volumes, or ends with 77 and words about certificates.
 
+#include "operator/plan/certificate_stage.h"
+
 #include <algorithm>
 
 #include "operator/api/program_container.h"
-#include "operator/plan/stages.h"
+#include "operator/plan/acceptance.h"
+#include "operator/plan/blockers.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
 
@@ -28,9 +31,10 @@ std::string RenewalAskedFor(const api::DistTraining& training) {
   return found == training.meta.annotations.end() ? std::string() : found->second;
 }
 
-bool IsGood(const resources::CertificateFacts& leaf, const resources::CertificateFacts& authority, const Draft& draft) {
-  return leaf.authority == authority.authority && leaf.renewal == RenewalAskedFor(draft.training()) &&
-         draft.now() < resources::RenewalTimeOf(leaf);
+bool IsGood(const resources::CertificateFacts& leaf, const resources::CertificateFacts& authority,
+            const PlanBuilder& builder) {
+  return leaf.authority == authority.authority && leaf.renewal == RenewalAskedFor(builder.training()) &&
+         builder.now() < resources::RenewalTimeOf(leaf);
 }
 
 bool IsManaged(const api::DistTraining& training) {
@@ -71,17 +75,17 @@ std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& tra
   return std::nullopt;
 }
 
-bool CertificatesAreReplaced(const Draft& draft, const kube::Job& job) {
-  if (!IsManaged(draft.training())) return false;
-  const Observed& seen = draft.seen();
-  if (!seen.authority || draft.now() >= seen.authority->expires_at) return true;
-  const bool was_begun_for_it = draft.training().status.restart_reason == kCertificatesReplaced;
+bool CertificatesAreReplaced(const PlanBuilder& builder, const kube::Job& job) {
+  if (!IsManaged(builder.training())) return false;
+  const Observed& seen = builder.seen();
+  if (!seen.authority || builder.now() >= seen.authority->expires_at) return true;
+  const bool was_begun_for_it = builder.training().status.restart_reason == kCertificatesReplaced;
   const kube::WallTime replaced_after =
       job.meta.created_at - (was_begun_for_it ? kMountDelay : std::chrono::minutes(0));
-  const std::vector<Role> roles = RolesWithCertificates(draft.spec());
+  const std::vector<Role> roles = RolesWithCertificates(builder.spec());
   return std::any_of(roles.begin(), roles.end(), [&](Role role) {
     const auto leaf = seen.leaves.find(role);
-    if (leaf == seen.leaves.end() || draft.now() >= leaf->second.expires_at) return true;
+    if (leaf == seen.leaves.end() || builder.now() >= leaf->second.expires_at) return true;
     return leaf->second.expires_at - resources::kLeafLifetime > replaced_after;
   });
 }
@@ -96,53 +100,53 @@ std::vector<Role> RolesWithCertificates(const api::DistTraining& training) {
   return {Role::kServer, Role::kSampler, Role::kTrainer};
 }
 
-void MakeShared(Draft& draft) {
-  const resources::Context context = draft.context();
+void MakeShared(PlanBuilder& builder) {
+  const resources::Context context = builder.context();
   const std::string inputs = resources::InputsOfShared(context);
   const auto apply = [&](const kube::Resource& resource, const std::string& name,
                          kube::Json (*build)(const resources::Context&)) {
-    draft.Apply(resource, name, inputs, [&] { return build(context); });
+    builder.Apply(resource, name, inputs, [&] { return build(context); });
   };
-  apply(kube::kConfigMaps, resources::ConfigName(draft.name()), resources::ConfigMap);
-  apply(kube::kServiceAccounts, resources::ServiceAccountName(draft.name()), resources::ServiceAccount);
-  apply(kube::kServices, resources::ServiceName(draft.name()), resources::Service);
-  apply(kube::kNetworkPolicies, resources::NetworkPolicyName(draft.name()), resources::NetworkPolicy);
+  apply(kube::kConfigMaps, resources::ConfigName(builder.name()), resources::ConfigMap);
+  apply(kube::kServiceAccounts, resources::ServiceAccountName(builder.name()), resources::ServiceAccount);
+  apply(kube::kServices, resources::ServiceName(builder.name()), resources::Service);
+  apply(kube::kNetworkPolicies, resources::NetworkPolicyName(builder.name()), resources::NetworkPolicy);
 }
 
-void MakeCertificates(Draft& draft) {
-  if (draft.spec().tls != api::TlsMode::kManaged) return;
-  if (!IsAccepted(draft.training(), draft.seen())) return RenewCertificates(draft);
-  const Observed& seen = draft.seen();
-  const bool has_authority = seen.authority && draft.now() < seen.authority->expires_at;
-  if (!has_authority) draft.Do(MakeAuthority{});
-  for (const Role role : RolesWithCertificates(draft.spec())) {
+void MakeCertificates(PlanBuilder& builder) {
+  if (builder.spec().tls != api::TlsMode::kManaged) return;
+  if (!IsAccepted(builder.training(), builder.seen())) return RenewCertificates(builder);
+  const Observed& seen = builder.seen();
+  const bool has_authority = seen.authority && builder.now() < seen.authority->expires_at;
+  if (!has_authority) builder.Add(MakeAuthority{});
+  for (const Role role : RolesWithCertificates(builder.spec())) {
     const auto leaf = seen.leaves.find(role);
-    if (has_authority && leaf != seen.leaves.end() && IsGood(leaf->second, *seen.authority, draft)) {
-      draft.WakeAt(resources::RenewalTimeOf(leaf->second));
+    if (has_authority && leaf != seen.leaves.end() && IsGood(leaf->second, *seen.authority, builder)) {
+      builder.RequeueAt(resources::RenewalTimeOf(leaf->second));
     } else {
-      draft.Do(MakeLeaf{role});
+      builder.Add(MakeLeaf{role});
     }
   }
-  draft.WakeAfter(kLookAtCertificates);  // no watch tells of a Secret that is gone
-  for (const kube::Pod* pod : PodsWithCertificates(draft.training(), draft.world())) {
+  builder.RequeueAfter(kLookAtCertificates);  // no watch tells of a Secret that is gone
+  for (const kube::Pod* pod : PodsWithCertificates(builder.training(), builder.world())) {
     if (!WaitsForItsContainers(*pod)) continue;
     const kube::WallTime due = pod->meta.created_at + kLongWait;
-    draft.WakeAt(due > draft.now() ? due : draft.now() + kReadAgainWhileWaiting);
+    builder.RequeueAt(due > builder.now() ? due : builder.now() + kReadAgainWhileWaiting);
   }
 }
 
 // A job that runs on although its document is refused runs for longer than its certificates are good for.
-void RenewCertificates(Draft& draft) {
-  const std::optional<resources::CertificateFacts>& authority = draft.seen().authority;
-  if (!authority || draft.now() >= authority->expires_at) return;
-  for (const auto& [role, leaf] : draft.seen().leaves) {
-    if (IsGood(leaf, *authority, draft)) {
-      draft.WakeAt(resources::RenewalTimeOf(leaf));
+void RenewCertificates(PlanBuilder& builder) {
+  const std::optional<resources::CertificateFacts>& authority = builder.seen().authority;
+  if (!authority || builder.now() >= authority->expires_at) return;
+  for (const auto& [role, leaf] : builder.seen().leaves) {
+    if (IsGood(leaf, *authority, builder)) {
+      builder.RequeueAt(resources::RenewalTimeOf(leaf));
     } else {
-      draft.Do(MakeLeaf{role});
+      builder.Add(MakeLeaf{role});
     }
   }
-  draft.WakeAfter(kLookAtCertificates);
+  builder.RequeueAfter(kLookAtCertificates);
 }
 
 }  // namespace espalier::ctl::plan

@@ -1,9 +1,13 @@
 // Events: what is different between the stored status and the one of this plan. They are recorded once the status is
 // written, so that what is told once has happened once.
 
+#include "operator/plan/changes.h"
+
 #include <string_view>
 
-#include "operator/plan/stages.h"
+#include "operator/plan/acceptance.h"
+#include "operator/plan/partition_stage.h"
+#include "operator/plan/suspension.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -17,8 +21,8 @@ struct Change {
   const Condition* after;
 };
 
-Change ChangeOf(const Draft& draft, const char* type) {
-  return {api::FindCondition(draft.training().status, type), api::FindCondition(draft.status(), type)};
+Change ChangeOf(const PlanBuilder& builder, const char* type) {
+  return {api::FindCondition(builder.training().status, type), api::FindCondition(builder.status(), type)};
 }
 
 bool BecameTrue(const Change& change) {
@@ -31,72 +35,72 @@ bool HasNewReason(const Change& change) {
                                      change.before->reason != change.after->reason);
 }
 
-void NoteTrue(Draft& draft, const char* type, EventType event, const char* action) {
-  const Change change = ChangeOf(draft, type);
-  if (BecameTrue(change)) draft.Note(event, type, action, change.after->reason + ": " + change.after->message);
+void NoteTrue(PlanBuilder& builder, const char* type, EventType event, const char* action) {
+  const Change change = ChangeOf(builder, type);
+  if (BecameTrue(change)) builder.AddEvent(event, type, action, change.after->reason + ": " + change.after->message);
 }
 
-void NoteAcceptance(Draft& draft) {
-  const Change change = ChangeOf(draft, api::kAccepted);
+void NoteAcceptance(PlanBuilder& builder) {
+  const Change change = ChangeOf(builder, api::kAccepted);
   if (!HasNewReason(change)) return;
   const bool accepted = change.after->status == ConditionStatus::kTrue;
-  draft.Note(accepted ? EventType::kNormal : EventType::kWarning, accepted ? api::kAccepted : change.after->reason,
-             "Accept", change.after->message);
+  builder.AddEvent(accepted ? EventType::kNormal : EventType::kWarning,
+                   accepted ? api::kAccepted : change.after->reason, "Accept", change.after->message);
 }
 
-void NoteSuspension(Draft& draft) {
-  const Change change = ChangeOf(draft, api::kSuspended);
+void NoteSuspension(PlanBuilder& builder) {
+  const Change change = ChangeOf(builder, api::kSuspended);
   if (!HasNewReason(change)) return;
   if (change.after->status == ConditionStatus::kTrue) {
-    draft.Note(EventType::kNormal, api::kSuspended, "Suspend", change.after->message);
+    builder.AddEvent(EventType::kNormal, api::kSuspended, "Suspend", change.after->message);
   } else {
-    draft.Note(EventType::kNormal, change.after->reason, change.after->reason == kResumed ? "Resume" : "Suspend",
-               change.after->message);
+    builder.AddEvent(EventType::kNormal, change.after->reason, change.after->reason == kResumed ? "Resume" : "Suspend",
+                     change.after->message);
   }
 }
 
-void NoteAttempts(Draft& draft) {
-  const api::Status& before = draft.training().status;
-  const api::Status& after = draft.status();
+void NoteAttempts(PlanBuilder& builder) {
+  const api::Status& before = builder.training().status;
+  const api::Status& after = builder.status();
   if (!before.started_at && after.started_at) {
-    draft.Note(EventType::kNormal, "Started", "Start", "the job starts");
+    builder.AddEvent(EventType::kNormal, "Started", "Start", "the job starts");
   }
   if (after.incarnation > before.incarnation && after.incarnation > 1) {
     const bool on_purpose = after.restart_reason == kScaled || after.restart_reason == kResumed;
-    draft.Note(on_purpose ? EventType::kNormal : EventType::kWarning, "TrainersRestarted", "Restart",
-               after.restart_reason + ": incarnation " + std::to_string(after.incarnation) + ", " +
-                   std::to_string(after.attempts_counted) + " failures counted");
+    builder.AddEvent(on_purpose ? EventType::kNormal : EventType::kWarning, "TrainersRestarted", "Restart",
+                     after.restart_reason + ": incarnation " + std::to_string(after.incarnation) + ", " +
+                         std::to_string(after.attempts_counted) + " failures counted");
   }
   if (after.partition_attempt > before.partition_attempt && after.partition_attempt > 1) {
     const bool on_purpose = after.restart_reason == kResumed;
-    draft.Note(on_purpose ? EventType::kNormal : EventType::kWarning, "PartitionerRestarted", "Restart",
-               after.restart_reason + ": attempt " + std::to_string(after.partition_attempt) + ", " +
-                   std::to_string(after.attempts_counted) + " failures counted");
+    builder.AddEvent(on_purpose ? EventType::kNormal : EventType::kWarning, "PartitionerRestarted", "Restart",
+                     after.restart_reason + ": attempt " + std::to_string(after.partition_attempt) + ", " +
+                         std::to_string(after.attempts_counted) + " failures counted");
   }
 }
 
 // Failures of pods and what stands in the way alike.
-void NoteError(Draft& draft) {
-  const auto& before = draft.training().status.last_error;
-  const auto& after = draft.status().last_error;
+void NoteError(PlanBuilder& builder) {
+  const auto& before = builder.training().status.last_error;
+  const auto& after = builder.status().last_error;
   if (!after || (before && before->role == after->role && before->reason == after->reason)) return;
   std::string note = after->message;
   if (!after->pod.empty()) note = "pod " + after->pod + ": " + note;
-  draft.Note(EventType::kWarning, after->reason, "Watch", note);
+  builder.AddEvent(EventType::kWarning, after->reason, "Watch", note);
 }
 
 }  // namespace
 
-void NoteChanges(Draft& draft) {
-  NoteAcceptance(draft);
-  NoteSuspension(draft);
-  NoteAttempts(draft);
-  NoteError(draft);
-  NoteTrue(draft, api::kPartitioned, EventType::kNormal, "Partition");
-  NoteTrue(draft, api::kServersReady, EventType::kNormal, "Start");
-  NoteTrue(draft, api::kTrainersReady, EventType::kNormal, "Start");
-  NoteTrue(draft, api::kSucceeded, EventType::kNormal, "Finish");
-  NoteTrue(draft, api::kFailed, EventType::kWarning, "Finish");
+void NoteChanges(PlanBuilder& builder) {
+  NoteAcceptance(builder);
+  NoteSuspension(builder);
+  NoteAttempts(builder);
+  NoteError(builder);
+  NoteTrue(builder, api::kPartitioned, EventType::kNormal, "Partition");
+  NoteTrue(builder, api::kServersReady, EventType::kNormal, "Start");
+  NoteTrue(builder, api::kTrainersReady, EventType::kNormal, "Start");
+  NoteTrue(builder, api::kSucceeded, EventType::kNormal, "Finish");
+  NoteTrue(builder, api::kFailed, EventType::kWarning, "Finish");
 }
 
 }  // namespace espalier::ctl::plan

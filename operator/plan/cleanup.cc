@@ -1,5 +1,8 @@
+#include "operator/plan/cleanup.h"
+
+#include "operator/plan/certificate_stage.h"
+#include "operator/plan/final_progress.h"
 #include "operator/plan/program_pod.h"
-#include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -12,34 +15,35 @@ bool JobHasEnded(const kube::Job& job) {
 
 // Whether a Job that runs only other containers than the program's stays for now: sidecars that end by themselves keep
 // their pods, and with None all pods stay.
-bool KeepsHeldPods(Draft& draft, const JobRun& run, CleanPodPolicy policy) {
+bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy policy) {
   if (policy == CleanPodPolicy::kAll || !IsHeldByOthersAlone(run)) return false;
   if (policy == CleanPodPolicy::kNone) return true;
-  const kube::WallTime due = *draft.status().finished_at + kHeldGrace;
-  if (draft.now() >= due) return false;
-  draft.WakeAt(due);
+  const kube::WallTime due = *builder.status().finished_at + kHeldGrace;
+  if (builder.now() >= due) return false;
+  builder.RequeueAt(due);
   return true;
 }
 
 // Unless all shall go, Jobs that have ended keep their pods and logs. A Job whose programs still run goes whatever the
 // policy: a job that has run out of its time, or whose servers cannot start, trains no further.
-void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
+void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
     if (run.job == nullptr || (policy != CleanPodPolicy::kAll && JobHasEnded(*run.job))) continue;
-    if (HasLastWordsToCome(draft, run)) continue;  // the pod's next event brings the next round
-    if (KeepsHeldPods(draft, run, policy)) continue;
-    draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
+    if (HasFinalProgressPending(builder, run)) continue;  // the pod's next event brings the next round
+    if (KeepsHeldPods(builder, run, policy)) continue;
+    builder.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
   }
 }
 
 // Names the containers that hold a pod after the job has ended.
-void WriteHolders(Draft& draft) {
-  const auto write = [&draft](const char* condition, const std::map<int64_t, JobRun>& runs) {
+void WriteHolders(PlanBuilder& builder) {
+  const auto write = [&builder](const char* condition, const std::map<int64_t, JobRun>& runs) {
     const std::string holders = HoldersText(runs, /*except=*/0);
-    draft.Lower(condition, kJobEnded, holders.empty() ? "the job has ended" : "the job has ended; " + holders);
+    builder.ClearCondition(condition, kJobEnded,
+                           holders.empty() ? "the job has ended" : "the job has ended; " + holders);
   };
-  write(api::kTrainersReady, draft.world().trainer_runs());
-  if (!draft.status().partition) write(api::kPartitioned, draft.world().partition_runs());
+  write(api::kTrainersReady, builder.world().trainer_runs());
+  if (!builder.status().partition) write(api::kPartitioned, builder.world().partition_runs());
 }
 
 // The node lifecycle controller takes Ready from the pods of a node that does not answer, before they are evicted: also
@@ -58,38 +62,38 @@ kube::WallTime ShouldBeGoneBy(const kube::Pod& pod) {
   return is_of_a_dead_node ? asked : asked + pod.meta.deletion_grace;
 }
 
-void ForceDeleteLost(Draft& draft, const std::vector<const kube::Pod*>& pods) {
+void ForceDeleteLost(PlanBuilder& builder, const std::vector<const kube::Pod*>& pods) {
   for (const kube::Pod* pod : pods) {
-    const std::optional<kube::WallTime> given_up_at = GivenUpAt(draft, *pod);
+    const std::optional<kube::WallTime> given_up_at = ForceDeleteAt(builder, *pod);
     if (!given_up_at) continue;
-    if (draft.now() < *given_up_at) {
-      draft.WakeAt(*given_up_at);
+    if (builder.now() < *given_up_at) {
+      builder.RequeueAt(*given_up_at);
       continue;
     }
-    draft.Do(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});
-    draft.Note(runtime::EventType::kWarning, "PodForceDeleted", "ForceDelete",
-               "pod " + pod->meta.key.name + " on node " + pod->node + " did not go away");
+    builder.Add(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});
+    builder.AddEvent(runtime::EventType::kWarning, "PodForceDeleted", "ForceDelete",
+                     "pod " + pod->meta.key.name + " on node " + pod->node + " did not go away");
   }
 }
 
-void DeleteAfterTtl(Draft& draft) {
-  const auto& ttl = draft.run_policy().ttl_after_finished;
+void DeleteAfterTtl(PlanBuilder& builder) {
+  const auto& ttl = builder.run_policy().ttl_after_finished;
   if (!ttl) return;
-  const kube::WallTime end = *draft.status().finished_at + *ttl;
-  if (draft.now() < end) return draft.WakeAt(end);
-  draft.Do(DeleteSelf{});
+  const kube::WallTime end = *builder.status().finished_at + *ttl;
+  if (builder.now() < end) return builder.RequeueAt(end);
+  builder.Add(DeleteSelf{});
 }
 
 }  // namespace
 
-void DeleteSets(Draft& draft) {
+void DeleteSets(PlanBuilder& builder) {
   // In the foreground: the disruption controller looks for the controller of each pod that a budget selects, and writes
   // a Warning (CalculateExpectedPodCountFailed) where it has gone before the pod.
-  const auto remove = [&draft](const kube::StatefulSet& set) {
-    draft.Delete(kube::kStatefulSets, set.meta, kube::Propagation::kForeground);
+  const auto remove = [&builder](const kube::StatefulSet& set) {
+    builder.Delete(kube::kStatefulSets, set.meta, kube::Propagation::kForeground);
   };
-  for (const kube::StatefulSet* set : draft.world().server_sets()) remove(*set);
-  if (draft.world().sampler_set() != nullptr) remove(*draft.world().sampler_set());
+  for (const kube::StatefulSet* set : builder.world().server_sets()) remove(*set);
+  if (builder.world().sampler_set() != nullptr) remove(*builder.world().sampler_set());
 }
 
 bool KeepsServers(const api::DistTraining& training, const World& world) {
@@ -97,47 +101,47 @@ bool KeepsServers(const api::DistTraining& training, const World& world) {
   return !world.server_sets().empty() || world.sampler_set() != nullptr;
 }
 
-void CleanUp(Draft& draft) {
-  api::Status& status = draft.status();
-  status.observed_generation = draft.training().meta.generation;
-  if (!status.finished_at) status.finished_at = draft.stamp();
-  WriteHolders(draft);
-  const CleanPodPolicy policy = draft.run_policy().clean_pod_policy;
+void CleanUp(PlanBuilder& builder) {
+  api::Status& status = builder.status();
+  status.observed_generation = builder.training().meta.generation;
+  if (!status.finished_at) status.finished_at = builder.stamp();
+  WriteHolders(builder);
+  const CleanPodPolicy policy = builder.run_policy().clean_pod_policy;
   // (Of a job that has succeeded no Job runs, whatever a cache that is behind shows.)
   if (policy != CleanPodPolicy::kNone || api::IsTrue(status, api::kFailed)) {
-    DeleteJobs(draft, draft.world().trainer_runs(), policy);
-    DeleteJobs(draft, draft.world().partition_runs(), policy);
+    DeleteJobs(builder, builder.world().trainer_runs(), policy);
+    DeleteJobs(builder, builder.world().partition_runs(), policy);
   }
-  if (policy != CleanPodPolicy::kNone) DeleteSets(draft);
-  DeleteAfterTtl(draft);
-  if (KeepsServers(draft.training(), draft.world())) RenewCertificates(draft);
+  if (policy != CleanPodPolicy::kNone) DeleteSets(builder);
+  DeleteAfterTtl(builder);
+  if (KeepsServers(builder.training(), builder.world())) RenewCertificates(builder);
 }
 
-std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod) {
+std::optional<kube::WallTime> ForceDeleteAt(const PlanBuilder& builder, const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return std::nullopt;
-  return ShouldBeGoneBy(pod) + draft.run_policy().force_delete_after;
+  return ShouldBeGoneBy(pod) + builder.run_policy().force_delete_after;
 }
 
 // A grace period is the program's, for its checkpoint: minutes. What runs on after the program gets kHeldGrace.
-void ShortenGraceOfHeldPods(Draft& draft) {
+void ShortenGraceOfHeldPods(PlanBuilder& builder) {
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
-    for (const kube::Pod* pod : draft.world().pods(role)) {
+    for (const kube::Pod* pod : builder.world().pods(role)) {
       if (pod->meta.deletion_requested_at && pod->meta.deletion_grace > kHeldGrace && IsHeld(*pod)) {
-        DeleteHeldPod(draft, *pod);
+        DeleteHeldPod(builder, *pod);
       }
     }
   }
 }
 
-void DeleteHeldPod(Draft& draft, const kube::Pod& pod) {
+void DeleteHeldPod(PlanBuilder& builder, const kube::Pod& pod) {
   DeleteChild deletion{&kube::kPods, pod.meta.key, pod.meta.uid};
   deletion.grace = kHeldGrace;
-  draft.Do(std::move(deletion));
+  builder.Add(std::move(deletion));
 }
 
-void ForceDeleteLostPods(Draft& draft) {
-  for (const api::Role role : api::kRoles) ForceDeleteLost(draft, draft.world().pods(role));
-  ForceDeleteLost(draft, draft.world().leftovers());
+void ForceDeleteLostPods(PlanBuilder& builder) {
+  for (const api::Role role : api::kRoles) ForceDeleteLost(builder, builder.world().pods(role));
+  ForceDeleteLost(builder, builder.world().leftovers());
 }
 
 }  // namespace espalier::ctl::plan

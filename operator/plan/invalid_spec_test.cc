@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/plan/job_failure.h"
 #include "operator/plan/reasons.h"
-#include "operator/plan/stages.h"
 #include "operator/plan/testing/scene.h"
 
 namespace espalier::ctl::plan {

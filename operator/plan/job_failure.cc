@@ -1,8 +1,11 @@
+#include "operator/plan/job_failure.h"
+
 #include <algorithm>
 
+#include "operator/plan/cleanup.h"
+#include "operator/plan/outcome.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
-#include "operator/plan/stages.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
@@ -23,10 +26,10 @@ bool HasSilentPods(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !ProgramHasEnded(*pod); });
 }
 
-bool AnyIsGivenUp(const Draft& draft, const JobRun& run) {
+bool AnyIsGivenUp(const PlanBuilder& builder, const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [&](const kube::Pod* pod) {
-    const std::optional<kube::WallTime> at = GivenUpAt(draft, *pod);
-    return !ProgramHasEnded(*pod) && at && *at <= draft.now();
+    const std::optional<kube::WallTime> at = ForceDeleteAt(builder, *pod);
+    return !ProgramHasEnded(*pod) && at && *at <= builder.now();
   });
 }
 
@@ -40,10 +43,10 @@ Failure OfASilentPod(const kube::Job& job) {
 
 // A Job whose only failed pods are held goes on: its controller sees them run, and asks no other pod to end. The
 // deletion of a held pod makes the Job fail. Its reason is in the status by now ("seen so far").
-void FailJobOfHeldPods(Draft& draft, const JobRun& run) {
+void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   if (run.job->failure_target || run.job->has_failed) return;
   for (const kube::Pod* pod : run.pods) {
-    if (IsHeld(*pod) && !ProgramHasSucceeded(*pod) && !pod->meta.deletion_requested_at) DeleteHeldPod(draft, *pod);
+    if (IsHeld(*pod) && !ProgramHasSucceeded(*pod) && !pod->meta.deletion_requested_at) DeleteHeldPod(builder, *pod);
   }
 }
 
@@ -72,10 +75,10 @@ std::optional<Failure> Remembered(const api::Status& status, const kube::Job& jo
 }
 
 // As if it had been over in between: the time of this one counts, not that of the one before.
-void SetRestarting(Draft& draft, const std::string& reason, const std::string& message) {
-  std::erase_if(draft.status().conditions,
+void SetRestarting(PlanBuilder& builder, const std::string& reason, const std::string& message) {
+  std::erase_if(builder.status().conditions,
                 [](const api::Condition& condition) { return condition.type == api::kRestarting; });
-  draft.Set(api::kRestarting, ConditionStatus::kTrue, reason, message);
+  builder.SetCondition(api::kRestarting, ConditionStatus::kTrue, reason, message);
 }
 
 bool WasSeenBefore(const api::DistTraining& training, const std::string& job) {
@@ -95,30 +98,30 @@ Failure WithoutEvidence(const kube::Job& job) {
 
 }  // namespace
 
-std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputOnTheWayOut bad_input) {
+std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputOnTheWayOut bad_input) {
   if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
   if (!IsFailing(run)) return std::nullopt;
   std::optional<Failure> strongest =
-      StrongerOf(StrongestFailure(run.pods, bad_input), Remembered(draft.status(), *run.job));
+      StrongerOf(StrongestFailure(run.pods, bad_input), Remembered(builder.status(), *run.job));
   if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
 
-  const std::optional<kube::WallTime> since = CollectingSince(draft.status(), draft.now());
+  const std::optional<kube::WallTime> since = CollectingSince(builder.status(), builder.now());
   if (!since) {
-    SetRestarting(draft, kCollecting, CollectingText(*run.job, strongest));
-    draft.WakeAt(draft.stamp() + kCollect);
+    SetRestarting(builder, kCollecting, CollectingText(*run.job, strongest));
+    builder.RequeueAt(builder.stamp() + kCollect);
     return std::nullopt;
   }
-  draft.Set(api::kRestarting, ConditionStatus::kTrue, kCollecting, CollectingText(*run.job, strongest));
-  if (draft.now() < *since + kCollect) {
-    draft.WakeAt(*since + kCollect);
+  builder.SetCondition(api::kRestarting, ConditionStatus::kTrue, kCollecting, CollectingText(*run.job, strongest));
+  if (builder.now() < *since + kCollect) {
+    builder.RequeueAt(*since + kCollect);
     return std::nullopt;
   }
   if (!strongest || IsAConsequence(*strongest)) {
-    if (AnyIsGivenUp(draft, run)) return OfASilentPod(*run.job);
+    if (AnyIsGivenUp(builder, run)) return OfASilentPod(*run.job);
     const kube::WallTime longest = *since + kLongestSilence;
-    if (HasSilentPods(run) && draft.now() < longest) {
-      FailJobOfHeldPods(draft, run);
-      draft.WakeAt(longest);
+    if (HasSilentPods(run) && builder.now() < longest) {
+      FailJobOfHeldPods(builder, run);
+      builder.RequeueAt(longest);
       return std::nullopt;
     }
   }
@@ -150,34 +153,34 @@ std::vector<std::string> VanishedJobs(const api::DistTraining& training, const W
   return jobs;
 }
 
-bool IsGone(const Draft& draft, const std::string& job) {
-  const std::vector<std::string>& gone = draft.seen().confirmed_gone;
+bool IsGone(const PlanBuilder& builder, const std::string& job) {
+  const std::vector<std::string>& gone = builder.seen().confirmed_gone;
   return std::find(gone.begin(), gone.end(), job) != gone.end();
 }
 
-bool MayRetry(Draft& draft, api::Role role, const Failure& failure) {
-  api::Status& status = draft.status();
+bool MayRetry(PlanBuilder& builder, api::Role role, const Failure& failure) {
+  api::Status& status = builder.status();
   status.last_error = LastErrorOf(failure, api::NameOf(role));
   if (failure.retry == Retry::kNever) {
-    Fail(draft, failure.reason, failure.message);
+    Fail(builder, failure.reason, failure.message);
     return false;
   }
   if (failure.retry == Retry::kNotCounted) return true;
   ++status.attempts_counted;
-  if (!IsExhausted(status, draft.run_policy().backoff_limit)) return true;
-  Fail(draft, kBackoffLimitExceeded,
+  if (!IsExhausted(status, builder.run_policy().backoff_limit)) return true;
+  Fail(builder, kBackoffLimitExceeded,
        std::to_string(status.attempts_counted) + " failures, the last: " + failure.reason + ": " + failure.message);
   return false;
 }
 
-void BeginRestart(Draft& draft, const std::string& reason, const std::string& message) {
-  draft.status().restart_reason = reason;
-  SetRestarting(draft, reason, message);
+void BeginRestart(PlanBuilder& builder, const std::string& reason, const std::string& message) {
+  builder.status().restart_reason = reason;
+  SetRestarting(builder, reason, message);
 }
 
-void EndRestart(Draft& draft, const std::string& message) {
-  if (api::IsTrue(draft.status(), api::kRestarting)) {
-    draft.Set(api::kRestarting, ConditionStatus::kFalse, kRecovered, message);
+void EndRestart(PlanBuilder& builder, const std::string& message) {
+  if (api::IsTrue(builder.status(), api::kRestarting)) {
+    builder.SetCondition(api::kRestarting, ConditionStatus::kFalse, kRecovered, message);
   }
 }
 

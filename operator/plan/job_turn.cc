@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "operator/plan/cleanup.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
-#include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -18,7 +18,7 @@ bool HasForeignPods(const JobRun& run) { return run.job == nullptr && HasRunning
 
 }  // namespace
 
-Turn TurnOf(Draft& draft, const std::map<int64_t, JobRun>& runs, int64_t number) {
+Turn TurnOf(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number) {
   bool is_clear = true;
   for (const auto& [other, run] : runs) {
     if (other == number) {
@@ -26,17 +26,17 @@ Turn TurnOf(Draft& draft, const std::map<int64_t, JobRun>& runs, int64_t number)
       continue;
     }
     for (const kube::Pod* pod : run.pods) {
-      if (IsHeld(*pod) && !pod->meta.deletion_requested_at) DeleteHeldPod(draft, *pod);
+      if (IsHeld(*pod) && !pod->meta.deletion_requested_at) DeleteHeldPod(builder, *pod);
     }
-    if (run.job != nullptr) draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
+    if (run.job != nullptr) builder.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
     is_clear = is_clear && run.job == nullptr && !HasRunningPods(run);
   }
   const auto current = runs.find(number);
   const kube::Job* job = current == runs.end() ? nullptr : current->second.job;
   if (job != nullptr && !job->meta.deletion_requested_at) return {};
   if (job != nullptr || !is_clear) return {.may_start = false, .waits_for = kOldPodsRemain};
-  if (const auto start = EarliestStart(draft.status(), draft.now()); start && draft.now() < *start) {
-    draft.WakeAt(*start);
+  if (const auto start = EarliestStart(builder.status(), builder.now()); start && builder.now() < *start) {
+    builder.RequeueAt(*start);
     return {.may_start = false, .waits_for = kBackoff};
   }
   return {.may_start = true, .waits_for = nullptr};

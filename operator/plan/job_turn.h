@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "operator/plan/draft.h"
+#include "operator/plan/plan_builder.h"
 
 namespace espalier::ctl::plan {
 
@@ -14,6 +14,6 @@ struct Turn {
 };
 
 // Plans the deletion of all Jobs before `number`.
-Turn TurnOf(Draft& draft, const std::map<int64_t, JobRun>& runs, int64_t number);
+Turn TurnOf(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number);
 
 }  // namespace espalier::ctl::plan

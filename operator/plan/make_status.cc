@@ -1,7 +1,9 @@
 // The part of the status that is computed anew from the world each time.
 
+#include "operator/plan/make_status.h"
+
+#include "operator/plan/blockers.h"
 #include "operator/plan/program_pod.h"
-#include "operator/plan/stages.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::plan {
@@ -25,15 +27,15 @@ api::ReplicaStatus OfRun(const JobRun& run, int64_t wanted) {
   return {.wanted = wanted, .ready = CountReady(run), .failed = run.job->failed};
 }
 
-void CountReplicas(Draft& draft) {
-  api::Status& status = draft.status();
-  const World& world = draft.world();
+void CountReplicas(PlanBuilder& builder) {
+  api::Status& status = builder.status();
+  const World& world = builder.world();
   const bool rests = api::IsTerminal(status) || status.phase == Phase::kSuspended || status.phase == Phase::kSuspending;
   status.replicas.clear();
   if (status.partition_attempt > 0) {
     status.replicas[api::NameOf(Role::kPartitioner)] =
         OfRun(world.partition_run(status.partition_attempt),
-              rests || status.partition ? 0 : PartitionersOf(draft.training()));
+              rests || status.partition ? 0 : PartitionersOf(builder.training()));
   }
   if (!world.server_sets().empty()) {
     api::ReplicaStatus& servers = status.replicas[api::NameOf(Role::kServer)];
@@ -76,14 +78,14 @@ Phase PhaseOf(const api::Status& status) {
   return api::IsTrue(status, api::kTrainersReady) ? Phase::kTraining : Phase::kStarting;
 }
 
-void Summarize(Draft& draft) {
-  api::Status& status = draft.status();
-  if (!api::IsTerminal(status)) WriteTrouble(draft);
+void Summarize(PlanBuilder& builder) {
+  api::Status& status = builder.status();
+  if (!api::IsTerminal(status)) WriteLastError(builder);
   status.phase = PhaseOf(status);
-  CountReplicas(draft);
-  status.selector = draft.training().spec ? SelectorText(draft.training()) : status.selector;
+  CountReplicas(builder);
+  status.selector = builder.training().spec ? SelectorText(builder.training()) : status.selector;
   status.child_refs.clear();
-  for (const Child& child : draft.world().children()) {
+  for (const Child& child : builder.world().children()) {
     status.child_refs.push_back({std::string(child.resource->kind), child.meta.key.name});
   }
 }

@@ -1,7 +1,8 @@
+#include "operator/plan/outcome.h"
+
 #include <algorithm>
 
 #include "operator/plan/program_pod.h"
-#include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -27,54 +28,54 @@ bool IsAboutToBeComplete(const JobRun& run) {
   return job->success_criteria_met || (job->completions > 0 && CountSucceeded(run) >= job->completions);
 }
 
-void End(Draft& draft, const char* type, const std::string& reason, const std::string& message) {
-  draft.Set(type, ConditionStatus::kTrue, reason, message);
-  draft.status().finished_at = draft.stamp();
-  draft.Lower(api::kServersReady, kJobEnded, "the job has ended");
-  draft.Lower(api::kTrainersReady, kJobEnded, "the job has ended");
-  draft.Lower(api::kRestarting, kJobEnded, "the job has ended");
+void End(PlanBuilder& builder, const char* type, const std::string& reason, const std::string& message) {
+  builder.SetCondition(type, ConditionStatus::kTrue, reason, message);
+  builder.status().finished_at = builder.stamp();
+  builder.ClearCondition(api::kServersReady, kJobEnded, "the job has ended");
+  builder.ClearCondition(api::kTrainersReady, kJobEnded, "the job has ended");
+  builder.ClearCondition(api::kRestarting, kJobEnded, "the job has ended");
 }
 
 }  // namespace
 
-void Succeed(Draft& draft) {
-  draft.status().last_error.reset();
-  End(draft, api::kSucceeded, kCompleted, "all trainers have ended and the outputs are complete");
+void Succeed(PlanBuilder& builder) {
+  builder.status().last_error.reset();
+  End(builder, api::kSucceeded, kCompleted, "all trainers have ended and the outputs are complete");
 }
 
-void Fail(Draft& draft, const std::string& reason, const std::string& message) {
-  End(draft, api::kFailed, reason, message);
+void Fail(PlanBuilder& builder, const std::string& reason, const std::string& message) {
+  End(builder, api::kFailed, reason, message);
 }
 
-bool DecideOutcome(Draft& draft) {
-  if (HaveTrainersSucceeded(draft.world())) {
-    Succeed(draft);
+bool DecideOutcome(PlanBuilder& builder) {
+  if (HaveTrainersSucceeded(builder.world())) {
+    Succeed(builder);
     return true;
   }
   // Neither a suspension nor a deadline takes back what is done. The Job's next event brings the next round.
-  const auto& runs = draft.world().trainer_runs();
+  const auto& runs = builder.world().trainer_runs();
   const auto is_about_to_be_complete = [](const auto& run) { return IsAboutToBeComplete(run.second); };
   if (std::any_of(runs.begin(), runs.end(), is_about_to_be_complete)) return true;
   // The kubelet would restart them for ever, and the same input gives the same answer.
   for (const Role role : {Role::kServer, Role::kSampler}) {
-    const std::optional<Failure> failure = HopelessFailure(draft.world().pods(role));
+    const std::optional<Failure> failure = HopelessFailure(builder.world().pods(role));
     if (!failure) continue;
-    draft.status().last_error = LastErrorOf(*failure, api::NameOf(role));
-    Fail(draft, failure->reason, failure->message);
+    builder.status().last_error = LastErrorOf(*failure, api::NameOf(role));
+    Fail(builder, failure->reason, failure->message);
     return true;
   }
   return false;
 }
 
-bool HasRunOutOfTime(Draft& draft) {
-  const auto& deadline = draft.run_policy().active_deadline;
-  if (!deadline || !draft.status().started_at) return false;
-  const kube::WallTime end = *draft.status().started_at + *deadline;
-  if (draft.now() < end) {
-    draft.WakeAt(end);
+bool HasRunOutOfTime(PlanBuilder& builder) {
+  const auto& deadline = builder.run_policy().active_deadline;
+  if (!deadline || !builder.status().started_at) return false;
+  const kube::WallTime end = *builder.status().started_at + *deadline;
+  if (builder.now() < end) {
+    builder.RequeueAt(end);
     return false;
   }
-  Fail(draft, kDeadlineExceeded,
+  Fail(builder, kDeadlineExceeded,
        "the job was active for longer than " + std::to_string(deadline->count()) + " seconds");
   return true;
 }

@@ -2,13 +2,16 @@
 // the partitions exist already it ends at once (the operator has no access to storage). Of several pods each says
 // where; they fail as one group, as trainers do.
 
+#include "operator/plan/partition_stage.h"
+
 #include <algorithm>
 
 #include "operator/api/program_container.h"
+#include "operator/plan/blockers.h"
 #include "operator/plan/failure.h"
+#include "operator/plan/job_failure.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/program_pod.h"
-#include "operator/plan/stages.h"
 #include "operator/plan/termination_message.h"
 #include "operator/resources/names.h"
 #include "services/base/exit_code.h"
@@ -20,13 +23,13 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-void NextAttempt(Draft& draft, const std::string& reason, const std::string& message) {
-  ++draft.status().partition_attempt;
-  BeginRestart(draft, reason, message);
+void NextAttempt(PlanBuilder& builder, const std::string& reason, const std::string& message) {
+  ++builder.status().partition_attempt;
+  BeginRestart(builder, reason, message);
 }
 
-void FailAttempt(Draft& draft, const Failure& failure) {
-  if (MayRetry(draft, Role::kPartitioner, failure)) NextAttempt(draft, failure.reason, failure.message);
+void FailAttempt(PlanBuilder& builder, const Failure& failure) {
+  if (MayRetry(builder, Role::kPartitioner, failure)) NextAttempt(builder, failure.reason, failure.message);
 }
 
 // What the programs that have succeeded left behind.
@@ -56,129 +59,130 @@ std::chrono::seconds PatienceFor(const JobRun& run) {
   return is_on_its_way ? std::chrono::seconds(kLongestSilence) : kCollect;
 }
 
-const job::Script* ScriptOf(const Draft& draft) {
-  const std::optional<job::Program>& program = draft.spec().job.program;
+const job::Script* ScriptOf(const PlanBuilder& builder) {
+  const std::optional<job::Program>& program = builder.spec().job.program;
   return program && program->script ? &*program->script : nullptr;
 }
 
 // The first script that a pod of this attempt has read is the one that every later pod compares its own with.
-void FixScript(Draft& draft, const JobRun& run) {
-  const job::Script* const script = ScriptOf(draft);
-  if (script == nullptr || draft.status().script) return;
+void FixScript(PlanBuilder& builder, const JobRun& run) {
+  const job::Script* const script = ScriptOf(builder);
+  if (script == nullptr || builder.status().script) return;
   for (const kube::Pod* pod : run.pods) {
     for (const kube::ContainerState& container : pod->containers) {
       if (container.name != api::kScriptContainer || !container.ended || !container.ended->succeeded()) continue;
       const std::optional<Termination> said = ParseTermination(container.ended->message);
       if (!said || said->script_sha256.empty()) continue;
-      draft.status().script = api::ScriptStatus{.source = script->Describe(), .sha256 = said->script_sha256};
+      builder.status().script = api::ScriptStatus{.source = script->Describe(), .sha256 = said->script_sha256};
       return;
     }
   }
 }
 
-void ReadResult(Draft& draft, const JobRun& run) {
+void ReadResult(PlanBuilder& builder, const JobRun& run) {
   const Said said = WhatWasSaid(run);
-  if (said.partition && ScriptOf(draft) != nullptr && !draft.status().script) {
+  if (said.partition && ScriptOf(builder) != nullptr && !builder.status().script) {
     Failure failure;
     failure.reason = kResultLost;
     failure.message = "no pod of the partitioner says which script it has read";
-    return FailAttempt(draft, failure);
+    return FailAttempt(builder, failure);
   }
   if (said.partition) {
-    draft.status().partition =
-        api::PartitionStatus{.hash = said.partition->hash,
-                             .uri = job::UriBelow(resources::PartitionsPrefix(draft.training()), said.partition->hash),
-                             .cut = said.partition->cut,
-                             .bytes = static_cast<int64_t>(said.partition->bytes)};
+    builder.status().partition = api::PartitionStatus{
+        .hash = said.partition->hash,
+        .uri = job::UriBelow(resources::PartitionsPrefix(builder.training()), said.partition->hash),
+        .cut = said.partition->cut,
+        .bytes = static_cast<int64_t>(said.partition->bytes)};
     return;
   }
   if (said.ended) {
     Failure failure;
     failure.reason = telemetry::TerminationReason(ExitCode::kBug);
     failure.message = "the partitioner ended well without saying what it made";
-    return FailAttempt(draft, failure);
+    return FailAttempt(builder, failure);
   }
   // The pod's end may be on its way; or the pod is gone, with what it had to say.
   const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + PatienceFor(run);
-  if (draft.now() < lost_at) return draft.WakeAt(lost_at);
+  if (builder.now() < lost_at) return builder.RequeueAt(lost_at);
   Failure failure;
   failure.reason = kResultLost;
   failure.message = "the partitioner's pod was deleted before its result was read";
-  FailAttempt(draft, failure);
+  FailAttempt(builder, failure);
 }
 
-void FollowAttempt(Draft& draft) {
-  const int64_t attempt = draft.status().partition_attempt;
-  const JobRun& run = draft.world().partition_run(attempt);
-  FixScript(draft, run);
+void FollowAttempt(PlanBuilder& builder) {
+  const int64_t attempt = builder.status().partition_attempt;
+  const JobRun& run = builder.world().partition_run(attempt);
+  FixScript(builder, run);
   if (run.job == nullptr) {
     // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
-    const std::string job = resources::PartitionJobName(draft.name(), attempt);
-    if (IsGone(draft, job)) NextAttempt(draft, kJobDeleted, "Job " + job + " was deleted");
+    const std::string job = resources::PartitionJobName(builder.name(), attempt);
+    if (IsGone(builder, job)) NextAttempt(builder, kJobDeleted, "Job " + job + " was deleted");
     return;
   }
-  if (run.job->complete || HasSucceededDespiteOthers(run)) return ReadResult(draft, run);
-  const std::optional<Failure> failure = SettledFailure(draft, run, BadInputOnTheWayOut::kIsBelieved);
-  if (failure) return FailAttempt(draft, *failure);
-  if (CountReady(run) > 0 && !IsFailing(run)) EndRestart(draft, "the partitioner runs again");
+  if (run.job->complete || HasSucceededDespiteOthers(run)) return ReadResult(builder, run);
+  const std::optional<Failure> failure = SettledFailure(builder, run, BadInputOnTheWayOut::kIsBelieved);
+  if (failure) return FailAttempt(builder, *failure);
+  if (CountReady(run) > 0 && !IsFailing(run)) EndRestart(builder, "the partitioner runs again");
 }
 
-void MakeAttempt(Draft& draft) {
-  const api::Status& status = draft.status();
-  const std::string job = resources::PartitionJobName(draft.name(), status.partition_attempt);
-  const Turn turn = TurnOf(draft, draft.world().partition_runs(), status.partition_attempt);
-  if (turn.may_start) draft.Apply(kube::kJobs, resources::PartitionJob(draft.context()));
+void MakeAttempt(PlanBuilder& builder) {
+  const api::Status& status = builder.status();
+  const std::string job = resources::PartitionJobName(builder.name(), status.partition_attempt);
+  const Turn turn = TurnOf(builder, builder.world().partition_runs(), status.partition_attempt);
+  if (turn.may_start) builder.Apply(kube::kJobs, resources::PartitionJob(builder.context()));
 
-  const std::optional<Trouble> trouble = TroubleOf(draft, Role::kPartitioner);
-  if (trouble) return draft.Set(api::kPartitioned, ConditionStatus::kFalse, trouble->reason, trouble->message);
-  const JobRun& run = draft.world().partition_run(status.partition_attempt);
+  const std::optional<Blocker> blocker = BlockerFor(builder, Role::kPartitioner);
+  if (blocker)
+    return builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, blocker->reason, blocker->message);
+  const JobRun& run = builder.world().partition_run(status.partition_attempt);
   if (const std::string holders = HoldersText(run); IsFailing(run) && !holders.empty()) {
-    return draft.Set(api::kPartitioned, ConditionStatus::kFalse, kHeldByContainers, holders);
+    return builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kHeldByContainers, holders);
   }
   if (turn.waits_for != nullptr) {
-    const std::string holders = HoldersText(draft.world().partition_runs(), status.partition_attempt);
-    return draft.Set(api::kPartitioned, ConditionStatus::kFalse, turn.waits_for,
-                     "before Job " + job + (holders.empty() ? "" : ": " + holders));
+    const std::string holders = HoldersText(builder.world().partition_runs(), status.partition_attempt);
+    return builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, turn.waits_for,
+                                "before Job " + job + (holders.empty() ? "" : ": " + holders));
   }
-  draft.Set(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
+  builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
 }
 
 // The partitions are known, and the status says where. A Job that other containers keep from being complete is deleted
 // as a whole, unless pods are to stay: the deletion of a pod alone would make it a failed one, with a Warning event.
-void WriteResult(Draft& draft) {
-  std::string message = draft.status().partition->uri;
-  const auto& runs = draft.world().partition_runs();
+void WriteResult(PlanBuilder& builder) {
+  std::string message = builder.status().partition->uri;
+  const auto& runs = builder.world().partition_runs();
   if (const std::string holders = HoldersText(runs, /*except=*/0); !holders.empty()) message += "; " + holders;
-  draft.Set(api::kPartitioned, ConditionStatus::kTrue, kPartitionFound, message);
-  if (draft.run_policy().clean_pod_policy == api::CleanPodPolicy::kNone) return;
-  const kube::WallTime due = api::FindCondition(draft.status(), api::kPartitioned)->last_transition + kHeldGrace;
+  builder.SetCondition(api::kPartitioned, ConditionStatus::kTrue, kPartitionFound, message);
+  if (builder.run_policy().clean_pod_policy == api::CleanPodPolicy::kNone) return;
+  const kube::WallTime due = api::FindCondition(builder.status(), api::kPartitioned)->last_transition + kHeldGrace;
   for (const auto& [attempt, run] : runs) {
     if (run.job == nullptr || !IsHeldByOthersAlone(run)) continue;
-    if (draft.now() < due) {
-      draft.WakeAt(due);
+    if (builder.now() < due) {
+      builder.RequeueAt(due);
     } else {
-      draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
+      builder.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
     }
   }
 }
 
 }  // namespace
 
-bool Partition(Draft& draft) {
-  api::Status& status = draft.status();
+bool Partition(PlanBuilder& builder) {
+  api::Status& status = builder.status();
   if (status.partition) {
-    WriteResult(draft);
+    WriteResult(builder);
     return true;
   }
   if (status.partition_attempt == 0) status.partition_attempt = 1;
-  FollowAttempt(draft);
+  FollowAttempt(builder);
   if (api::IsTerminal(status)) return false;
   if (!status.partition) {
-    MakeAttempt(draft);
+    MakeAttempt(builder);
     return false;
   }
-  EndRestart(draft, "the graph is partitioned");
-  WriteResult(draft);
+  EndRestart(builder, "the graph is partitioned");
+  WriteResult(builder);
   return true;
 }
 

@@ -1,6 +1,9 @@
+#include "operator/plan/server_stage.h"
+
 #include <functional>
 
-#include "operator/plan/stages.h"
+#include "operator/plan/acceptance.h"
+#include "operator/plan/blockers.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
@@ -15,20 +18,20 @@ bool IsReady(const World& world, const kube::StatefulSet& set, int64_t wanted) {
 }
 
 // True once it is as it should be and all its pods are ready. Someone else's idea of its replicas does not last.
-bool Keep(Draft& draft, const std::string& name, const std::string& inputs, int64_t wanted,
+bool Keep(PlanBuilder& builder, const std::string& name, const std::string& inputs, int64_t wanted,
           const std::function<kube::Json()>& build) {
   const kube::StatefulSet* there = nullptr;
-  for (const kube::StatefulSet* set : draft.world().server_sets()) {
+  for (const kube::StatefulSet* set : builder.world().server_sets()) {
     if (set->meta.key.name == name) there = set;
   }
-  const kube::StatefulSet* samplers = draft.world().sampler_set();
+  const kube::StatefulSet* samplers = builder.world().sampler_set();
   if (samplers != nullptr && samplers->meta.key.name == name) there = samplers;
   if (there != nullptr && there->wanted != wanted) {
-    draft.ApplyAgain(kube::kStatefulSets, build());
+    builder.ApplyAgain(kube::kStatefulSets, build());
   } else {
-    draft.Apply(kube::kStatefulSets, name, inputs, build);
+    builder.Apply(kube::kStatefulSets, name, inputs, build);
   }
-  return there != nullptr && IsReady(draft.world(), *there, wanted);
+  return there != nullptr && IsReady(builder.world(), *there, wanted);
 }
 
 struct ServersThere {
@@ -38,65 +41,65 @@ struct ServersThere {
 
 // Trainers begin once all are there. Those of a later incarnation need the first group, which holds what can be
 // written: it serves all partitions, and whoever reads finds those of the other groups as they come back.
-ServersThere KeepServers(Draft& draft) {
-  const job::DistTraining& wanted = draft.spec().job;
-  const resources::Context context = draft.context();
+ServersThere KeepServers(PlanBuilder& builder) {
+  const job::DistTraining& wanted = builder.spec().job;
+  const resources::Context context = builder.context();
   const std::string inputs = resources::InputsOfServerSet(context, /*scaled_to_zero=*/false);
   ServersThere there;
   for (uint32_t replica = 0; replica < wanted.server_replicas_per_partition; ++replica) {
     const auto build = [&] { return resources::ServerSet(context, replica, /*scaled_to_zero=*/false); };
-    const std::string name = resources::ServerSetName(draft.name(), replica);
-    if (Keep(draft, name, inputs, wanted.graph.partitions.count, build)) continue;
+    const std::string name = resources::ServerSetName(builder.name(), replica);
+    if (Keep(builder, name, inputs, wanted.graph.partitions.count, build)) continue;
     there.all = false;
-    if (replica == 0 || draft.status().incarnation == 0) there.enough = false;
+    if (replica == 0 || builder.status().incarnation == 0) there.enough = false;
   }
   return there;
 }
 
-bool KeepSamplers(Draft& draft) {
-  const uint32_t wanted = draft.spec().job.sampler_replicas;
+bool KeepSamplers(PlanBuilder& builder) {
+  const uint32_t wanted = builder.spec().job.sampler_replicas;
   if (wanted > 0) {
-    const resources::Context context = draft.context();
-    return Keep(draft, resources::SamplerSetName(draft.name()),
+    const resources::Context context = builder.context();
+    return Keep(builder, resources::SamplerSetName(builder.name()),
                 resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
                 [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
   }
   // Not for a document that may still be refused: trainers that run know them by name.
-  const kube::StatefulSet* samplers = draft.world().sampler_set();
-  const bool may_go = IsAccepted(draft.training(), draft.seen());
-  if (samplers != nullptr && may_go) draft.Delete(kube::kStatefulSets, samplers->meta);
+  const kube::StatefulSet* samplers = builder.world().sampler_set();
+  const bool may_go = IsAccepted(builder.training(), builder.seen());
+  if (samplers != nullptr && may_go) builder.Delete(kube::kStatefulSets, samplers->meta);
   return true;
 }
 
-std::string Census(const Draft& draft) {
+std::string Census(const PlanBuilder& builder) {
   int64_t servers = 0;
-  for (const kube::StatefulSet* set : draft.world().server_sets()) servers += draft.world().ReadyPodsOf(*set);
-  const kube::StatefulSet* samplers = draft.world().sampler_set();
+  for (const kube::StatefulSet* set : builder.world().server_sets()) servers += builder.world().ReadyPodsOf(*set);
+  const kube::StatefulSet* samplers = builder.world().sampler_set();
   std::string text = std::to_string(servers) + " servers ready";
-  if (samplers != nullptr) text += ", " + std::to_string(draft.world().ReadyPodsOf(*samplers)) + " samplers";
+  if (samplers != nullptr) text += ", " + std::to_string(builder.world().ReadyPodsOf(*samplers)) + " samplers";
   return text;
 }
 
 }  // namespace
 
-bool Serve(Draft& draft) {
-  const ServersThere servers = KeepServers(draft);
-  const bool samplers_are_ready = KeepSamplers(draft);
-  const resources::Context context = draft.context();
-  draft.Apply(kube::kPodDisruptionBudgets, resources::DisruptionBudgetName(draft.name()),
-              resources::InputsOfShared(context), [&] { return resources::DisruptionBudget(context); });
+bool Serve(PlanBuilder& builder) {
+  const ServersThere servers = KeepServers(builder);
+  const bool samplers_are_ready = KeepSamplers(builder);
+  const resources::Context context = builder.context();
+  builder.Apply(kube::kPodDisruptionBudgets, resources::DisruptionBudgetName(builder.name()),
+                resources::InputsOfShared(context), [&] { return resources::DisruptionBudget(context); });
   if (servers.all && samplers_are_ready) {
-    draft.Set(api::kServersReady, ConditionStatus::kTrue, kAllReady, Census(draft));
+    builder.SetCondition(api::kServersReady, ConditionStatus::kTrue, kAllReady, Census(builder));
     return true;
   }
-  std::optional<Trouble> trouble;
-  if (!servers.all) trouble = TroubleOf(draft, Role::kServer);
-  if (!trouble && !samplers_are_ready) trouble = TroubleOf(draft, Role::kSampler);
-  if (trouble) {
-    draft.Set(api::kServersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
+  std::optional<Blocker> blocker;
+  if (!servers.all) blocker = BlockerFor(builder, Role::kServer);
+  if (!blocker && !samplers_are_ready) blocker = BlockerFor(builder, Role::kSampler);
+  if (blocker) {
+    builder.SetCondition(api::kServersReady, ConditionStatus::kFalse, blocker->reason, blocker->message);
   } else {
-    draft.Set(api::kServersReady, ConditionStatus::kFalse, draft.status().incarnation > 0 ? kNotAllReady : kStarting,
-              Census(draft));
+    builder.SetCondition(api::kServersReady, ConditionStatus::kFalse,
+                         builder.status().incarnation > 0 ? kNotAllReady : kStarting, Census(builder));
   }
   return servers.enough && samplers_are_ready;
 }

@@ -1,9 +1,13 @@
 // Suspended means: no pod is left and nothing is lost. Trainers are asked to end first (they save a checkpoint, and
 // need the servers for it), then samplers and servers go to zero replicas.
 
+#include "operator/plan/suspension.h"
+
 #include <algorithm>
 
-#include "operator/plan/stages.h"
+#include "operator/plan/acceptance.h"
+#include "operator/plan/cleanup.h"
+#include "operator/plan/trainer_stage.h"
 #include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
@@ -16,61 +20,61 @@ bool HasLeft(const std::map<int64_t, JobRun>& runs) {
                      [](const auto& run) { return run.second.job == nullptr && run.second.pods.empty(); });
 }
 
-void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs) {
+void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs) {
   for (const auto& [number, run] : runs) {
-    if (run.job != nullptr) draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
+    if (run.job != nullptr) builder.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
   }
 }
 
 // Whatever else must not be made now: this only takes away. A job that is created suspended has nothing to take.
-void Shrink(Draft& draft, const kube::StatefulSet& set, kube::Json object) {
+void Shrink(PlanBuilder& builder, const kube::StatefulSet& set, kube::Json object) {
   if (set.wanted == 0 || set.meta.deletion_requested_at) return;
   object["metadata"]["uid"] = set.meta.uid;
-  draft.Do(ApplyChild{&kube::kStatefulSets, std::move(object), set.meta.uid});
+  builder.Add(ApplyChild{&kube::kStatefulSets, std::move(object), set.meta.uid});
 }
 
-void ScaleToZero(Draft& draft) {
+void ScaleToZero(PlanBuilder& builder) {
   // Nothing can be rendered without a valid document, and the API server would not take what it refuses as a template;
   // with good ones they are made again.
-  if (!draft.training().spec || AreTemplatesRefused(draft.training(), draft.seen())) return DeleteSets(draft);
-  const resources::Context context = draft.context();
-  for (const kube::StatefulSet* set : draft.world().server_sets()) {
-    const auto replica = NumberOf(set->meta.key.name, draft.name(), resources::ServerSetName);
-    Shrink(draft, *set, resources::ServerSet(context, *replica, /*scaled_to_zero=*/true));
+  if (!builder.training().spec || AreTemplatesRefused(builder.training(), builder.seen())) return DeleteSets(builder);
+  const resources::Context context = builder.context();
+  for (const kube::StatefulSet* set : builder.world().server_sets()) {
+    const auto replica = NumberOf(set->meta.key.name, builder.name(), resources::ServerSetName);
+    Shrink(builder, *set, resources::ServerSet(context, *replica, /*scaled_to_zero=*/true));
   }
-  const kube::StatefulSet* samplers = draft.world().sampler_set();
-  if (samplers != nullptr) Shrink(draft, *samplers, resources::SamplerSet(context, /*scaled_to_zero=*/true));
+  const kube::StatefulSet* samplers = builder.world().sampler_set();
+  if (samplers != nullptr) Shrink(builder, *samplers, resources::SamplerSet(context, /*scaled_to_zero=*/true));
 }
 
 }  // namespace
 
-void Suspend(Draft& draft) {
-  DeleteJobs(draft, draft.world().trainer_runs());
-  DeleteJobs(draft, draft.world().partition_runs());
-  const bool jobs_have_left = HasLeft(draft.world().trainer_runs()) && HasLeft(draft.world().partition_runs());
-  if (jobs_have_left) ScaleToZero(draft);
+void Suspend(PlanBuilder& builder) {
+  DeleteJobs(builder, builder.world().trainer_runs());
+  DeleteJobs(builder, builder.world().partition_runs());
+  const bool jobs_have_left = HasLeft(builder.world().trainer_runs()) && HasLeft(builder.world().partition_runs());
+  if (jobs_have_left) ScaleToZero(builder);
 
-  draft.Lower(api::kServersReady, kSuspending, "the job is suspended");
-  draft.Lower(api::kTrainersReady, kSuspending, "the job is suspended");
-  draft.Lower(api::kRestarting, kSuspending, "the job is suspended");
-  if (jobs_have_left && !draft.world().has_pods()) {
-    draft.Set(api::kSuspended, ConditionStatus::kTrue, kNoPodsLeft, "no pod of the job is left");
+  builder.ClearCondition(api::kServersReady, kSuspending, "the job is suspended");
+  builder.ClearCondition(api::kTrainersReady, kSuspending, "the job is suspended");
+  builder.ClearCondition(api::kRestarting, kSuspending, "the job is suspended");
+  if (jobs_have_left && !builder.world().has_pods()) {
+    builder.SetCondition(api::kSuspended, ConditionStatus::kTrue, kNoPodsLeft, "no pod of the job is left");
   } else {
-    draft.Set(api::kSuspended, ConditionStatus::kFalse, kSuspending,
-              jobs_have_left ? "servers and samplers are being stopped" : "trainers are saving their state");
+    builder.SetCondition(api::kSuspended, ConditionStatus::kFalse, kSuspending,
+                         jobs_have_left ? "servers and samplers are being stopped" : "trainers are saving their state");
   }
 }
 
-void StartOrResume(Draft& draft) {
-  api::Status& status = draft.status();
+void StartOrResume(PlanBuilder& builder) {
+  api::Status& status = builder.status();
   if (!api::IsTrue(status, api::kSuspended)) {
-    if (!status.started_at) status.started_at = draft.stamp();
+    if (!status.started_at) status.started_at = builder.stamp();
     return;
   }
-  draft.Set(api::kSuspended, ConditionStatus::kFalse, kResumed, "the job was resumed");
-  status.started_at = draft.stamp();
+  builder.SetCondition(api::kSuspended, ConditionStatus::kFalse, kResumed, "the job was resumed");
+  status.started_at = builder.stamp();
   if (status.incarnation > 0) {
-    BeginIncarnation(draft, kResumed, "the job was resumed");
+    BeginIncarnation(builder, kResumed, "the job was resumed");
   } else if (status.partition_attempt > 0) {
     // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
     if (!status.partition) ++status.partition_attempt;

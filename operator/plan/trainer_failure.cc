@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "operator/plan/stages.h"
+#include "operator/plan/blockers.h"
+#include "operator/plan/certificate_stage.h"
 #include "services/base/exit_code.h"
 #include "services/telemetry/termination.h"
 
@@ -14,9 +15,9 @@ constexpr std::chrono::minutes kSoonAfterItsStart{10};
 constexpr char kObstacleBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
-Failure Stopped(const Draft& draft, const kube::Job& job, Failure failure) {
-  if (!RunsAProgram(draft) || draft.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
-  const std::string& before = draft.status().restart_reason;
+Failure Stopped(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
+  if (!RunsAProgram(builder) || builder.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
+  const std::string& before = builder.status().restart_reason;
   failure.reason = kStoppedSoon;
   if (before != kStoppedSoon && before != kStoppedAgain) return failure;
   failure.reason = kStoppedAgain;
@@ -45,15 +46,15 @@ bool HasTrained(const api::Status& status, const kube::Job& job) {
   return status.progress && status.progress->last_updated >= job.meta.created_at && status.progress->percent > 0;
 }
 
-Failure MissedSomething(const Draft& draft, const kube::Job& job, Failure failure) {
-  const api::Status& before = draft.training().status;
+Failure MissedSomething(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
+  const api::Status& before = builder.training().status;
   // The pods that the obstacle kept from starting are deleted before the Job is seen to fail: only the stored status
   // still names it.
   const std::optional<Obstacle> obstacle = ObstacleSeen(before, job.meta.key.name);
   if (obstacle && !HasTrained(before, job)) {
     return NotCounted(std::move(failure), kHeldBack, obstacle->reason + kReasonEnd + obstacle->message);
   }
-  if (const kube::Pod* const server = ReplacedServer(draft.world(), job.meta.created_at)) {
+  if (const kube::Pod* const server = ReplacedServer(builder.world(), job.meta.created_at)) {
     return NotCounted(std::move(failure), kServerLost, "pod " + server->meta.key.name + " is a new one");
   }
   return failure;
@@ -77,17 +78,17 @@ std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle
   return "Job " + job + kObstacleBefore + obstacle.reason + kReasonEnd + obstacle.message;
 }
 
-bool RunsAProgram(const Draft& draft) { return draft.training().spec && draft.spec().job.program; }
+bool RunsAProgram(const PlanBuilder& builder) { return builder.training().spec && builder.spec().job.program; }
 
-Failure AsItCounts(const Draft& draft, const kube::Job& job, Failure failure) {
+Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
   static const std::string kMissedSomething = telemetry::TerminationReason(ExitCode::kUnavailable);
   const bool said_itself = failure.exit_code.has_value();  // and was not told
-  if (failure.reason == kStopped && said_itself) return Stopped(draft, job, std::move(failure));
-  if (IsAboutCertificates(failure) && CertificatesAreReplaced(draft, job)) {
+  if (failure.reason == kStopped && said_itself) return Stopped(builder, job, std::move(failure));
+  if (IsAboutCertificates(failure) && CertificatesAreReplaced(builder, job)) {
     return NotCounted(std::move(failure), kCertificatesReplaced, "the operator has replaced the job's certificates");
   }
-  if (failure.reason == kMissedSomething) return MissedSomething(draft, job, std::move(failure));
+  if (failure.reason == kMissedSomething) return MissedSomething(builder, job, std::move(failure));
   return failure;
 }
 

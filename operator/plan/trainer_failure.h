@@ -2,13 +2,13 @@
 // may know.
 #pragma once
 
-#include "operator/plan/draft.h"
 #include "operator/plan/failure.h"
+#include "operator/plan/plan_builder.h"
 
 namespace espalier::ctl::plan {
 
 // Whether a program of the user's is in the trainers' place.
-bool RunsAProgram(const Draft& draft);
+bool RunsAProgram(const PlanBuilder& builder);
 
 // What has kept a group of trainers from starting: the reason (plan/reasons.h) and message of the blocker.
 struct Obstacle {
@@ -31,6 +31,6 @@ std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle
 //   StoppedSoon   75 of a program of the user's within ten minutes of its start. It may mean "try later" by it
 //                 (EX_TEMPFAIL) although nobody asked it to stop, and would go on so for ever. Not counted
 //   StoppedAgain  the same once more: counted, as `espalier run` has it (docs/programs.md)
-Failure AsItCounts(const Draft& draft, const kube::Job& job, Failure failure);
+Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure);
 
 }  // namespace espalier::ctl::plan

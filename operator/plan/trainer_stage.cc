@@ -1,10 +1,14 @@
 // Trainers are one group: one Job per incarnation. When it fails, is deleted or has the wrong size, the next
 // incarnation is written to the status, then the Job before it is deleted, and when its pods are gone the next is made.
 
+#include "operator/plan/trainer_stage.h"
+
+#include "operator/plan/acceptance.h"
+#include "operator/plan/blockers.h"
+#include "operator/plan/job_failure.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
-#include "operator/plan/stages.h"
 #include "operator/plan/trainer_failure.h"
 #include "operator/resources/names.h"
 
@@ -15,69 +19,69 @@ using api::ConditionStatus;
 using api::Role;
 
 // As many as before where the document cannot be read.
-int64_t WantedReplicas(const Draft& draft) {
-  return draft.training().spec ? draft.spec().job.trainer_replicas : draft.status().trainer_replicas;
+int64_t WantedReplicas(const PlanBuilder& builder) {
+  return builder.training().spec ? builder.spec().job.trainer_replicas : builder.status().trainer_replicas;
 }
 
 std::string Replicas(int64_t replicas) { return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers"); }
 
 // The numbers alone: a restart that is waiting for its time waits on.
-void ResizePending(Draft& draft) {
-  api::Status& status = draft.status();
+void ResizePending(PlanBuilder& builder) {
+  api::Status& status = builder.status();
   ++status.incarnation;
-  status.trainer_replicas = WantedReplicas(draft);
+  status.trainer_replicas = WantedReplicas(builder);
 }
 
-void Resize(Draft& draft, const JobRun& run) {
-  const api::Status& status = draft.status();
-  if (run.job == nullptr && EarliestStart(status, draft.now())) return ResizePending(draft);
-  BeginIncarnation(draft, kScaled,
-                   "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(draft)));
+void Resize(PlanBuilder& builder, const JobRun& run) {
+  const api::Status& status = builder.status();
+  if (run.job == nullptr && EarliestStart(status, builder.now())) return ResizePending(builder);
+  BeginIncarnation(builder, kScaled,
+                   "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(builder)));
 }
 
-void FollowIncarnation(Draft& draft) {
-  const api::Status& status = draft.status();
-  const JobRun& run = draft.world().trainer_run(status.incarnation);
-  const std::string job = resources::TrainerJobName(draft.name(), status.incarnation);
+void FollowIncarnation(PlanBuilder& builder) {
+  const api::Status& status = builder.status();
+  const JobRun& run = builder.world().trainer_run(status.incarnation);
+  const std::string job = resources::TrainerJobName(builder.name(), status.incarnation);
   const BadInputOnTheWayOut bad_input =
-      RunsAProgram(draft) ? BadInputOnTheWayOut::kIsAConsequence : BadInputOnTheWayOut::kIsBelieved;
-  if (const std::optional<Failure> settled = SettledFailure(draft, run, bad_input)) {
-    const Failure failure = AsItCounts(draft, *run.job, *settled);
-    if (MayRetry(draft, Role::kTrainer, failure)) BeginIncarnation(draft, failure.reason, failure.message);
+      RunsAProgram(builder) ? BadInputOnTheWayOut::kIsAConsequence : BadInputOnTheWayOut::kIsBelieved;
+  if (const std::optional<Failure> settled = SettledFailure(builder, run, bad_input)) {
+    const Failure failure = AsItCounts(builder, *run.job, *settled);
+    if (MayRetry(builder, Role::kTrainer, failure)) BeginIncarnation(builder, failure.reason, failure.message);
     return;
   }
-  if (run.job == nullptr && IsGone(draft, job)) {
-    return BeginIncarnation(draft, kJobDeleted, "Job " + job + " was deleted");
+  if (run.job == nullptr && IsGone(builder, job)) {
+    return BeginIncarnation(builder, kJobDeleted, "Job " + job + " was deleted");
   }
   // Nobody ends a group that runs for one that could not be made.
-  if (!IsAccepted(draft.training(), draft.seen())) return;
-  if (status.trainer_replicas != WantedReplicas(draft) && !IsFailing(run)) Resize(draft, run);
+  if (!IsAccepted(builder.training(), builder.seen())) return;
+  if (status.trainer_replicas != WantedReplicas(builder) && !IsFailing(run)) Resize(builder, run);
 }
 
-void DeleteOldConfigs(Draft& draft) {
-  const std::string current = resources::TrainerConfigName(draft.name(), draft.status().incarnation);
-  for (const Child& child : draft.world().children()) {
+void DeleteOldConfigs(PlanBuilder& builder) {
+  const std::string current = resources::TrainerConfigName(builder.name(), builder.status().incarnation);
+  for (const Child& child : builder.world().children()) {
     const std::string& name = child.meta.key.name;
     if (*child.resource != kube::kConfigMaps || name == current) continue;
-    if (NumberOf(name, draft.name(), resources::TrainerConfigName)) draft.Delete(kube::kConfigMaps, child.meta);
+    if (NumberOf(name, builder.name(), resources::TrainerConfigName)) builder.Delete(kube::kConfigMaps, child.meta);
   }
 }
 
-const char* MakeIncarnation(Draft& draft, bool services_are_ready) {
-  const int64_t incarnation = draft.status().incarnation;
-  const Turn turn = TurnOf(draft, draft.world().trainer_runs(), incarnation);
-  DeleteOldConfigs(draft);
-  const kube::Job* there = draft.world().trainer_run(incarnation).job;
+const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
+  const int64_t incarnation = builder.status().incarnation;
+  const Turn turn = TurnOf(builder, builder.world().trainer_runs(), incarnation);
+  DeleteOldConfigs(builder);
+  const kube::Job* there = builder.world().trainer_run(incarnation).job;
   const bool runs = there != nullptr && !there->meta.deletion_requested_at;
   if (!runs && !turn.may_start) return turn.waits_for;
   if (!runs && !services_are_ready) return kWaiting;
-  if (!draft.training().spec) return turn.waits_for;  // nothing of it can be made
+  if (!builder.training().spec) return turn.waits_for;  // nothing of it can be made
   // Also for pods of it that are still to start. It is immutable: one that is there already is the right one, or
   // nothing could be changed about it.
-  const std::string config = resources::TrainerConfigName(draft.name(), incarnation);
-  const bool has_config = draft.world().Find(kube::kConfigMaps, config) != nullptr ||
-                          draft.Apply(kube::kConfigMaps, resources::TrainerConfigMap(draft.context()));
-  if (has_config && turn.may_start) draft.Apply(kube::kJobs, resources::TrainerJob(draft.context()));
+  const std::string config = resources::TrainerConfigName(builder.name(), incarnation);
+  const bool has_config = builder.world().Find(kube::kConfigMaps, config) != nullptr ||
+                          builder.Apply(kube::kConfigMaps, resources::TrainerConfigMap(builder.context()));
+  if (has_config && turn.may_start) builder.Apply(kube::kJobs, resources::TrainerJob(builder.context()));
   return runs ? turn.waits_for : nullptr;
 }
 
@@ -100,61 +104,63 @@ bool AllRun(const JobRun& run) {
   return running >= run.job->completions;
 }
 
-void WriteReadiness(Draft& draft, const char* waits_for) {
-  const api::Status& status = draft.status();
-  const std::string job = resources::TrainerJobName(draft.name(), status.incarnation);
-  const JobRun& run = draft.world().trainer_run(status.incarnation);
+void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
+  const api::Status& status = builder.status();
+  const std::string job = resources::TrainerJobName(builder.name(), status.incarnation);
+  const JobRun& run = builder.world().trainer_run(status.incarnation);
   if (AllReady(run)) {
-    EndRestart(draft, "Job " + job + " runs");
-    return draft.Set(api::kTrainersReady, ConditionStatus::kTrue, kAllReady, "Job " + job);
+    EndRestart(builder, "Job " + job + " runs");
+    return builder.SetCondition(api::kTrainersReady, ConditionStatus::kTrue, kAllReady, "Job " + job);
   }
-  const api::Condition* before = api::FindCondition(draft.training().status, api::kTrainersReady);
+  const api::Condition* before = api::FindCondition(builder.training().status, api::kTrainersReady);
   const bool fails = IsFailing(run);
   std::optional<Obstacle> obstacle;  // the cause of a failure may lie in it (AsItCounts)
-  if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(draft.training().status, job);
+  if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(builder.training().status, job);
   if (fails && obstacle) return;
   if (const std::string holders = HoldersText(run); fails && !holders.empty()) {
-    return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, kHeldByContainers, holders);
+    return builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, kHeldByContainers, holders);
   }
-  std::optional<Trouble> trouble;
-  if (waits_for == nullptr && !fails) trouble = TroubleOf(draft, Role::kTrainer);
-  if (trouble) return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
+  std::optional<Blocker> blocker;
+  if (waits_for == nullptr && !fails) blocker = BlockerFor(builder, Role::kTrainer);
+  if (blocker)
+    return builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, blocker->reason, blocker->message);
   const bool was_ready = before != nullptr && before->message == "Job " + job &&
                          (before->status == ConditionStatus::kTrue || before->reason == kNotAllReady);
   const char* under_way = was_ready ? kNotAllReady : kStarting;
   std::string message = obstacle ? MessageWithObstacle(job, *obstacle) : "Job " + job;
   if (waits_for != nullptr) {
-    const std::string holders = HoldersText(draft.world().trainer_runs(), status.incarnation);
+    const std::string holders = HoldersText(builder.world().trainer_runs(), status.incarnation);
     message = "Job " + job + (holders.empty() ? "" : ": " + holders);
   }
-  draft.Set(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way, message);
+  builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way,
+                       message);
 }
 
 }  // namespace
 
-void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message) {
-  api::Status& status = draft.status();
+void BeginIncarnation(PlanBuilder& builder, const std::string& reason, const std::string& message) {
+  api::Status& status = builder.status();
   ++status.incarnation;
   ++status.attempts_total;
-  status.trainer_replicas = WantedReplicas(draft);
+  status.trainer_replicas = WantedReplicas(builder);
   // A job that is resumed starts, as the first time; nothing of it had failed.
   if (reason == kResumed || reason.empty()) {
     status.restart_reason = reason;
   } else {
-    BeginRestart(draft, reason, message);
+    BeginRestart(builder, reason, message);
   }
 }
 
-void Train(Draft& draft, bool services_are_ready) {
-  api::Status& status = draft.status();
+void Train(PlanBuilder& builder, bool services_are_ready) {
+  api::Status& status = builder.status();
   if (status.incarnation == 0) {
     if (!services_are_ready) return;
-    BeginIncarnation(draft, {}, {});
+    BeginIncarnation(builder, {}, {});
   }
-  FollowIncarnation(draft);
+  FollowIncarnation(builder);
   if (api::IsTerminal(status)) return;
-  const char* waits_for = MakeIncarnation(draft, services_are_ready);
-  WriteReadiness(draft, waits_for);
+  const char* waits_for = MakeIncarnation(builder, services_are_ready);
+  WriteReadiness(builder, waits_for);
 }
 
 }  // namespace espalier::ctl::plan

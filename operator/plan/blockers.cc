@@ -1,11 +1,12 @@
 // What stands in the way and may be mended from outside: no failures, for the job goes on by itself once it is mended.
 
+#include "operator/plan/blockers.h"
+
 #include <algorithm>
 #include <string_view>
 
 #include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
-#include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -23,33 +24,33 @@ const char* ReasonOfWaiting(std::string_view waiting) {
   return nullptr;  // ContainerCreating, PodInitializing: on its way
 }
 
-std::optional<Trouble> TroubleOfContainer(const kube::Pod& pod, const kube::ContainerState& container) {
+std::optional<Blocker> TroubleOfContainer(const kube::Pod& pod, const kube::ContainerState& container) {
   const char* reason = ReasonOfWaiting(container.waiting_reason);
   if (reason == nullptr) return std::nullopt;
-  Trouble trouble{.reason = reason, .message = container.waiting_message};
+  Blocker blocker{.reason = reason, .message = container.waiting_message};
   const bool has_failed_before = container.last_ended && container.last_ended->exit_code != 0;
   if (reason == kCrashLoop && has_failed_before) {
     const Failure failure = FailureOf(pod, container, *container.last_ended);
-    trouble.reason = failure.reason;
-    trouble.message = failure.message;
-    trouble.exit_code = failure.exit_code;
+    blocker.reason = failure.reason;
+    blocker.message = failure.message;
+    blocker.exit_code = failure.exit_code;
   }
-  if (trouble.message.empty()) trouble.message = container.waiting_reason;
-  return trouble;
+  if (blocker.message.empty()) blocker.message = container.waiting_reason;
+  return blocker;
 }
 
-std::optional<Trouble> TroubleOfPod(const kube::Pod& pod, const Observed& seen) {
+std::optional<Blocker> TroubleOfPod(const kube::Pod& pod, const Observed& seen) {
   if (ProgramHasEnded(pod) || ProgramIsReady(pod) || pod.meta.deletion_requested_at) return std::nullopt;
-  if (!pod.unscheduled_reason.empty()) return Trouble{.reason = kUnschedulable, .message = pod.unscheduled_reason};
+  if (!pod.unscheduled_reason.empty()) return Blocker{.reason = kUnschedulable, .message = pod.unscheduled_reason};
   // The program's own first. Others' matters, as an init container's or that of a sidecar which has to start before.
   for (const bool of_program : {true, false}) {
     for (const kube::ContainerState& container : pod.containers) {
       if (IsProgramContainer(pod, container) != of_program) continue;
-      if (auto trouble = TroubleOfContainer(pod, container)) return trouble;
+      if (auto blocker = TroubleOfContainer(pod, container)) return blocker;
     }
   }
   if (const auto failure = seen.mount_failures.find(pod.meta.uid); failure != seen.mount_failures.end()) {
-    return Trouble{.reason = kFailedMount, .message = failure->second};
+    return Blocker{.reason = kFailedMount, .message = failure->second};
   }
   return std::nullopt;
 }
@@ -90,11 +91,11 @@ std::vector<const kube::ObjectMeta*> ControllersOf(const World& world, const api
   return controllers;
 }
 
-std::optional<Trouble> CreationTrouble(const Draft& draft, Role role) {
-  for (const kube::ObjectMeta* controller : ControllersOf(draft.world(), draft.status(), role)) {
-    const auto failures = draft.seen().creation_failures.find(controller->uid);
-    if (failures == draft.seen().creation_failures.end() || failures->second.empty()) continue;
-    return Trouble{.reason = kFailedCreate, .message = failures->second.front()};
+std::optional<Blocker> CreationTrouble(const PlanBuilder& builder, Role role) {
+  for (const kube::ObjectMeta* controller : ControllersOf(builder.world(), builder.status(), role)) {
+    const auto failures = builder.seen().creation_failures.find(controller->uid);
+    if (failures == builder.seen().creation_failures.end() || failures->second.empty()) continue;
+    return Blocker{.reason = kFailedCreate, .message = failures->second.front()};
   }
   return std::nullopt;
 }
@@ -121,19 +122,19 @@ std::string SuspensionText(const kube::Job& job, const Observed& seen) {
   return text + "field manager " + by->second.name;
 }
 
-std::optional<Trouble> SuspensionTrouble(const Draft& draft, Role role) {
-  const JobRun* const run = RunUnderWay(draft.world(), draft.status(), role);
+std::optional<Blocker> SuspensionTrouble(const PlanBuilder& builder, Role role) {
+  const JobRun* const run = RunUnderWay(builder.world(), builder.status(), role);
   if (!IsSuspended(run)) return std::nullopt;
-  return Trouble{.reason = kJobSuspended, .message = SuspensionText(*run->job, draft.seen())};
+  return Blocker{.reason = kJobSuspended, .message = SuspensionText(*run->job, builder.seen())};
 }
 
-std::optional<Trouble> TroubleOfPods(const Draft& draft, Role role) {
-  if (auto trouble = SuspensionTrouble(draft, role)) return trouble;
-  if (auto trouble = CreationTrouble(draft, role)) return trouble;
-  for (const kube::Pod* pod : draft.world().pods(role)) {
-    if (auto trouble = TroubleOfPod(*pod, draft.seen())) {
-      trouble->pod = pod->meta.key.name;
-      return trouble;
+std::optional<Blocker> TroubleOfPods(const PlanBuilder& builder, Role role) {
+  if (auto blocker = SuspensionTrouble(builder, role)) return blocker;
+  if (auto blocker = CreationTrouble(builder, role)) return blocker;
+  for (const kube::Pod* pod : builder.world().pods(role)) {
+    if (auto blocker = TroubleOfPod(*pod, builder.seen())) {
+      blocker->pod = pod->meta.key.name;
+      return blocker;
     }
   }
   return std::nullopt;
@@ -182,7 +183,7 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
-Trouble OfSecrets(const std::vector<Observed::MissingSecret>& missing) {
+Blocker OfSecrets(const std::vector<Observed::MissingSecret>& missing) {
   std::vector<std::string> absent;
   std::string incomplete;
   for (const Observed::MissingSecret& secret : missing) {
@@ -203,7 +204,8 @@ bool WaitsForItsContainers(const kube::Pod& pod) {
   });
 }
 
-std::vector<std::string> LackingPods(const api::DistTraining& training, const World& world, kube::WallTime now) {
+std::vector<std::string> ControllersMissingPods(const api::DistTraining& training, const World& world,
+                                                kube::WallTime now) {
   std::vector<std::string> uids;
   for (const Lack& lack : LacksOf(training, world, now)) {
     if (lack.complete_by <= now) uids.push_back(lack.controller->uid);
@@ -234,45 +236,46 @@ bool IsInTheWay(const std::string& reason) {
          reason == kImagePull || reason == kContainerConfig || reason == kContainerCreation;
 }
 
-void FindTroubles(Draft& draft) {
-  if (draft.run_policy().suspend) return;
-  const Observed& seen = draft.seen();
+void DetectBlockers(PlanBuilder& builder) {
+  if (builder.run_policy().suspend) return;
+  const Observed& seen = builder.seen();
   if (!seen.missing_secrets.empty()) {
-    draft.HoldBack(OfSecrets(seen.missing_secrets));
-    draft.WakeAfter(kAskAgain);
+    builder.BlockChanges(OfSecrets(seen.missing_secrets));
+    builder.RequeueAfter(kAskAgain);
   }
-  if (seen.refusal) draft.Report({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
+  if (seen.refusal)
+    builder.SetBlocker({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
   const auto ask_from = [&](kube::WallTime due) {
-    draft.WakeAt(due > draft.now() ? due : draft.now() + PauseBeforeAskingAgain(draft.now() - due));
+    builder.RequeueAt(due > builder.now() ? due : builder.now() + PauseBeforeAskingAgain(builder.now() - due));
   };
-  for (const Lack& lack : LacksOf(draft.training(), draft.world(), draft.now())) ask_from(lack.complete_by);
-  for (const kube::Pod* pod : PodsWithoutContainers(draft.training(), draft.world())) {
+  for (const Lack& lack : LacksOf(builder.training(), builder.world(), builder.now())) ask_from(lack.complete_by);
+  for (const kube::Pod* pod : PodsWithoutContainers(builder.training(), builder.world())) {
     ask_from(pod->meta.created_at + kPodsMissing);
   }
 }
 
-std::optional<Trouble> TroubleOf(Draft& draft, Role role) {
-  if (draft.trouble()) return draft.trouble();
-  std::optional<Trouble> trouble = TroubleOfPods(draft, role);
-  if (!trouble) return std::nullopt;
-  trouble->role = api::NameOf(role);
-  draft.Mention(*trouble);
-  return trouble;
+std::optional<Blocker> BlockerFor(PlanBuilder& builder, Role role) {
+  if (builder.blocker()) return builder.blocker();
+  std::optional<Blocker> blocker = TroubleOfPods(builder, role);
+  if (!blocker) return std::nullopt;
+  blocker->role = api::NameOf(role);
+  builder.AddNote(*blocker);
+  return blocker;
 }
 
-void WriteTrouble(Draft& draft) {
-  api::Status& status = draft.status();
-  // A failure that this round has met is told first: trouble that stays is told by the next one.
-  if (status.last_error && status.last_error != draft.training().status.last_error) return;
-  if (const std::optional<Trouble>& trouble = draft.mentioned()) {
-    status.last_error = api::LastError{.role = trouble->role,
-                                       .reason = trouble->reason,
-                                       .message = trouble->message,
-                                       .exit_code = trouble->exit_code,
-                                       .pod = trouble->pod};
+void WriteLastError(PlanBuilder& builder) {
+  api::Status& status = builder.status();
+  // A failure that this round has met is told first: blocker that stays is told by the next one.
+  if (status.last_error && status.last_error != builder.training().status.last_error) return;
+  if (const std::optional<Blocker>& blocker = builder.blocker_or_note()) {
+    status.last_error = api::LastError{.role = blocker->role,
+                                       .reason = blocker->reason,
+                                       .message = blocker->message,
+                                       .exit_code = blocker->exit_code,
+                                       .pod = blocker->pod};
     return;
   }
-  // What led to the restart under way stays; trouble that is over goes.
+  // What led to the restart under way stays; blocker that is over goes.
   if (status.last_error && status.last_error->reason != status.restart_reason) status.last_error.reset();
 }
 

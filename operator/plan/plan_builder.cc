@@ -1,4 +1,4 @@
-#include "operator/plan/draft.h"
+#include "operator/plan/plan_builder.h"
 
 #include <algorithm>
 #include <utility>
@@ -23,8 +23,8 @@ bool IsMadeFrom(const kube::ObjectMeta& meta, const std::string& inputs) {
 
 }  // namespace
 
-Draft::Draft(const api::DistTraining& training, const Observed& seen, const World& world, const Defaults& defaults,
-             kube::WallTime now)
+PlanBuilder::PlanBuilder(const api::DistTraining& training, const Observed& seen, const World& world,
+                         const Defaults& defaults, kube::WallTime now)
     : training_(training),
       seen_(seen),
       world_(world),
@@ -34,14 +34,14 @@ Draft::Draft(const api::DistTraining& training, const Observed& seen, const Worl
   plan_.status = training.status;
 }
 
-const api::Spec& Draft::spec() const {
+const api::Spec& PlanBuilder::spec() const {
   ESPALIER_CHECK(training_.spec.has_value()) << "a stage that needs a valid spec was run without one";
   return *training_.spec;
 }
 
-kube::WallTime Draft::stamp() const { return std::chrono::floor<std::chrono::seconds>(now_); }
+kube::WallTime PlanBuilder::stamp() const { return std::chrono::floor<std::chrono::seconds>(now_); }
 
-resources::Context Draft::context() const {
+resources::Context PlanBuilder::context() const {
   return {.training = training_,
           .status = plan_.status,
           .cluster_domain = defaults_.cluster_domain,
@@ -49,7 +49,8 @@ resources::Context Draft::context() const {
           .defaults = &defaults_.job_defaults};
 }
 
-void Draft::Set(const char* type, api::ConditionStatus status, const std::string& reason, const std::string& message) {
+void PlanBuilder::SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,
+                               const std::string& message) {
   api::SetCondition(&plan_.status,
                     {.type = type,
                      .status = status,
@@ -59,29 +60,30 @@ void Draft::Set(const char* type, api::ConditionStatus status, const std::string
                     stamp());
 }
 
-void Draft::Lower(const char* type, const std::string& reason, const std::string& message) {
-  if (api::FindCondition(plan_.status, type) != nullptr) Set(type, api::ConditionStatus::kFalse, reason, message);
+void PlanBuilder::ClearCondition(const char* type, const std::string& reason, const std::string& message) {
+  if (api::FindCondition(plan_.status, type) != nullptr)
+    SetCondition(type, api::ConditionStatus::kFalse, reason, message);
 }
 
-bool Draft::Apply(const kube::Resource& resource, kube::Json object) {
+bool PlanBuilder::Apply(const kube::Resource& resource, kube::Json object) {
   const kube::ObjectMeta* there = world_.Find(resource, kube::StringAt(object, {"metadata", "name"}));
   if (there != nullptr && IsMadeFrom(*there, InputsOf(object))) return true;
   return ApplyAgain(resource, std::move(object));
 }
 
-bool Draft::Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
-                  const std::function<kube::Json()>& build) {
+bool PlanBuilder::Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
+                        const std::function<kube::Json()>& build) {
   const kube::ObjectMeta* there = world_.Find(resource, name);
   if (there != nullptr && IsMadeFrom(*there, inputs)) return true;
   return ApplyAgain(resource, build());
 }
 
-bool Draft::ApplyAgain(const kube::Resource& resource, kube::Json object) {
+bool PlanBuilder::ApplyAgain(const kube::Resource& resource, kube::Json object) {
   const std::string child = kube::StringAt(object, {"metadata", "name"});
   if (world_.IsTaken(resource, child)) {
-    HoldBack({.reason = kNameTaken,
-              .message = std::string(resource.kind) + " " + child + " exists and does not belong to this job"});
-    WakeAfter(kLookAgain);  // without our label it is in no watch
+    BlockChanges({.reason = kNameTaken,
+                  .message = std::string(resource.kind) + " " + child + " exists and does not belong to this job"});
+    RequeueAfter(kLookAgain);  // without our label it is in no watch
     return false;
   }
   const kube::ObjectMeta* there = world_.Find(resource, child);
@@ -89,48 +91,48 @@ bool Draft::ApplyAgain(const kube::Resource& resource, kube::Json object) {
   // What is on its way out must be gone before it is made again: a change to it would go with it.
   if (there != nullptr && there->deletion_requested_at) return false;
   if (there != nullptr) object["metadata"]["uid"] = there->uid;
-  Do(ApplyChild{&resource, std::move(object), there != nullptr ? there->uid : std::string()});
+  Add(ApplyChild{&resource, std::move(object), there != nullptr ? there->uid : std::string()});
   return true;
 }
 
-void Draft::Delete(const kube::Resource& resource, const kube::ObjectMeta& meta, kube::Propagation propagation) {
+void PlanBuilder::Delete(const kube::Resource& resource, const kube::ObjectMeta& meta, kube::Propagation propagation) {
   if (meta.deletion_requested_at) return;
-  Do(DeleteChild{&resource, meta.key, meta.uid, /*force=*/false, propagation});
+  Add(DeleteChild{&resource, meta.key, meta.uid, /*force=*/false, propagation});
 }
 
-void Draft::Note(runtime::EventType type, const std::string& reason, const std::string& action,
-                 const std::string& note) {
+void PlanBuilder::AddEvent(runtime::EventType type, const std::string& reason, const std::string& action,
+                           const std::string& note) {
   plan_.events.push_back({.type = type, .reason = reason, .action = action, .note = note});
 }
 
-void Draft::WakeAt(kube::WallTime time) { wake_at_ = wake_at_ ? std::min(*wake_at_, time) : time; }
+void PlanBuilder::RequeueAt(kube::WallTime time) { requeue_at_ = requeue_at_ ? std::min(*requeue_at_, time) : time; }
 
-void Draft::WakeAfter(std::chrono::nanoseconds delay) {
-  WakeAt(now_ + std::chrono::ceil<std::chrono::microseconds>(delay));
+void PlanBuilder::RequeueAfter(std::chrono::nanoseconds delay) {
+  RequeueAt(now_ + std::chrono::ceil<std::chrono::microseconds>(delay));
 }
 
-void Draft::HoldBack(Trouble trouble) {
+void PlanBuilder::BlockChanges(Blocker blocker) {
   may_apply_ = false;
-  Report(std::move(trouble));
+  SetBlocker(std::move(blocker));
 }
 
-void Draft::Report(Trouble trouble) {
-  if (!trouble_) trouble_ = std::move(trouble);
+void PlanBuilder::SetBlocker(Blocker blocker) {
+  if (!blocker_) blocker_ = std::move(blocker);
 }
 
-void Draft::Mention(const Trouble& trouble) {
-  if (!mentioned_) mentioned_ = trouble;
+void PlanBuilder::AddNote(const Blocker& blocker) {
+  if (!noted_) noted_ = blocker;
 }
 
-Plan Draft::Finish() && {
+Plan PlanBuilder::Finish() && {
   // What is refused must not keep pods that should end from ending.
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<DeleteChild>(action); });
   // A pod's last words go with the pod.
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<WriteProgress>(action); });
-  if (wake_at_) {
-    plan_.requeue_after = std::clamp(*wake_at_, now_, now_ + kLongestSleep) - now_;
+  if (requeue_at_) {
+    plan_.requeue_after = std::clamp(*requeue_at_, now_, now_ + kLongestSleep) - now_;
   }
   return std::move(plan_);
 }

@@ -24,7 +24,7 @@ Questions Asked(Scene& scene) {
   return QuestionsOf(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
 }
 
-TEST(TroublesTest, AnInvalidSpecMakesNothingUntilItIsMended) {
+TEST(BlockersTest, AnInvalidSpecMakesNothingUntilItIsMended) {
   Scene scene = Scene::With({{"training", {{"epochs", "many"}}}});
   ASSERT_FALSE(scene.cluster().training().spec.has_value());
   scene.Settle();
@@ -38,7 +38,7 @@ TEST(TroublesTest, AnInvalidSpecMakesNothingUntilItIsMended) {
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
 }
 
-TEST(TroublesTest, ATemplateThatTheServerRefusesMakesNothingUntilItIsMended) {
+TEST(BlockersTest, ATemplateThatTheServerRefusesMakesNothingUntilItIsMended) {
   Scene scene;
   scene.cluster().set_template_error("trainers.template: unknown field");
   scene.Settle();
@@ -50,7 +50,7 @@ TEST(TroublesTest, ATemplateThatTheServerRefusesMakesNothingUntilItIsMended) {
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
 }
 
-TEST(TroublesTest, AMissingSecretHoldsTheJobUntilItIsThere) {
+TEST(BlockersTest, AMissingSecretHoldsTheJobUntilItIsThere) {
   Scene scene;
   scene.cluster().set_missing_secrets({{.name = "cora-s3"}});
   scene.Settle();
@@ -66,7 +66,7 @@ TEST(TroublesTest, AMissingSecretHoldsTheJobUntilItIsThere) {
 }
 
 // Whether the job is new or runs: it is not started, or what runs stays, and nothing new is made.
-TEST(TroublesTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
+TEST(BlockersTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
   for (const bool has_begun : {false, true}) {
     Scene scene;
     if (has_begun) {
@@ -89,7 +89,7 @@ TEST(TroublesTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
   }
 }
 
-TEST(TroublesTest, ASecretThatLacksAKeyHoldsTheJobUntilItHasIt) {
+TEST(BlockersTest, ASecretThatLacksAKeyHoldsTheJobUntilItHasIt) {
   Scene scene;
   scene.cluster().set_missing_secrets({{.name = "cora-s3", .keys = {"AWS_SECRET_ACCESS_KEY"}}});
   scene.Settle();
@@ -101,7 +101,7 @@ TEST(TroublesTest, ASecretThatLacksAKeyHoldsTheJobUntilItHasIt) {
   EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
 }
 
-TEST(TroublesTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
+TEST(BlockersTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
   Scene scene = Scene::With(
       {{"partitioner",
         {{"template",
@@ -126,7 +126,7 @@ TEST(TroublesTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
 }
 
 // Hundreds of jobs may wait for the same quota.
-TEST(TroublesTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
+TEST(BlockersTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
   Scene scene;
   scene.cluster().set_creation_error("exceeded quota: pods");
   scene.Settle();
@@ -138,7 +138,7 @@ TEST(TroublesTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
   EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(kAskAgainAtLast));
 }
 
-TEST(TroublesTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {
+TEST(BlockersTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {
   Scene scene;
   scene.cluster().set_mount_failure("nobody has said so");
   scene.Settle();
@@ -146,7 +146,7 @@ TEST(TroublesTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {
   EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty()) << "all of its volumes are the operator's";
 }
 
-TEST(TroublesTest, ANameThatIsTakenIsNeverTouched) {
+TEST(BlockersTest, ANameThatIsTakenIsNeverTouched) {
   for (const bool with_label : {true, false}) {
     for (const kube::Resource* resource : {&kube::kServices, &kube::kJobs}) {
       Scene scene;
@@ -163,7 +163,7 @@ TEST(TroublesTest, ANameThatIsTakenIsNeverTouched) {
   }
 }
 
-TEST(TroublesTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
+TEST(BlockersTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
   Scene scene;
   scene.cluster().set_creation_error("pods \"x\" is forbidden: exceeded quota: compute");
   scene.Settle();
@@ -184,7 +184,7 @@ TEST(TroublesTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
 }
 
 // Events of an hour are found, of a quota that was full then.
-TEST(TroublesTest, APodThatHasJustGoneIsNotAskedAbout) {
+TEST(BlockersTest, APodThatHasJustGoneIsNotAskedAbout) {
   Scene scene;
   scene.Training();
   scene.cluster().Pass(std::chrono::minutes(40));
@@ -198,7 +198,7 @@ TEST(TroublesTest, APodThatHasJustGoneIsNotAskedAbout) {
   EXPECT_LE(*plan.requeue_after, std::chrono::nanoseconds(seconds(3)));
 }
 
-TEST(TroublesTest, WhatAPodWaitsForIsShownAndIsNoFailure) {
+TEST(BlockersTest, WhatAPodWaitsForIsShownAndIsNoFailure) {
   const struct {
     const char* waiting;
     const char* reason;
@@ -225,7 +225,7 @@ TEST(TroublesTest, WhatAPodWaitsForIsShownAndIsNoFailure) {
   }
 }
 
-TEST(TroublesTest, APodWithoutANodeIsUnschedulable) {
+TEST(BlockersTest, APodWithoutANodeIsUnschedulable) {
   Scene scene;
   scene.PartitionJobDone();
   kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
@@ -237,7 +237,7 @@ TEST(TroublesTest, APodWithoutANodeIsUnschedulable) {
   EXPECT_EQ(plan.status.phase, Phase::kStarting);
 }
 
-TEST(TroublesTest, AServerThatCrashesAgainAndAgainShowsWhatItDiedOf) {
+TEST(BlockersTest, AServerThatCrashesAgainAndAgainShowsWhatItDiedOf) {
   Scene scene;
   scene.Training();
   kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
@@ -250,7 +250,7 @@ TEST(TroublesTest, AServerThatCrashesAgainAndAgainShowsWhatItDiedOf) {
   EXPECT_FALSE(api::IsTerminal(plan.status));
 }
 
-TEST(TroublesTest, WhatTheServerRefusesIsShownAndTriedAgain) {
+TEST(BlockersTest, WhatTheServerRefusesIsShownAndTriedAgain) {
   Scene scene;
   scene.Act();
   Observed seen = scene.cluster().Now();
@@ -327,7 +327,7 @@ TEST(CertificatesTest, GivenOrNoCertificatesNeedNoMaking) {
   }
 }
 
-TEST(TroublesTest, AChildThatAnotherWriterHasSuspendedIsNamedWithTheWriterAndTheTime) {
+TEST(BlockersTest, AChildThatAnotherWriterHasSuspendedIsNamedWithTheWriterAndTheTime) {
   Scene scene;
   scene.Training();
   const std::string since = kube::FormatTime(std::chrono::floor<std::chrono::seconds>(scene.cluster().now()));
@@ -344,7 +344,7 @@ TEST(TroublesTest, AChildThatAnotherWriterHasSuspendedIsNamedWithTheWriterAndThe
   EXPECT_EQ(scene.status().last_error, std::nullopt);
 }
 
-TEST(TroublesTest, ASuspensionByAWebhookIsNotTheOperators) {
+TEST(BlockersTest, ASuspensionByAWebhookIsNotTheOperators) {
   Scene scene;
   scene.Partitioning();
   scene.cluster().SuspendJob("cora-partition-1", true, kFieldManager);

@@ -1,4 +1,6 @@
-// A plan as it grows: the stages (stages.h) add to it in the order in which a job starts.
+// A plan under construction: make_plan.cc runs the stages, which add to it in the order in which a job starts. Each
+// stage looks at the world, writes what it finds to the status, and plans what is missing; all may run any number of
+// times.
 #pragma once
 
 #include <functional>
@@ -14,7 +16,7 @@
 namespace espalier::ctl::plan {
 
 // What keeps a role from getting ready, and may be mended from outside.
-struct Trouble {
+struct Blocker {
   std::string role = {};  // empty: the job's
   std::string reason = {};
   std::string message = {};
@@ -23,10 +25,10 @@ struct Trouble {
 };
 
 // Owned by one thread; what it is made of outlives it.
-class Draft {
+class PlanBuilder {
  public:
-  Draft(const api::DistTraining& training, const Observed& seen, const World& world, const Defaults& defaults,
-        kube::WallTime now);
+  PlanBuilder(const api::DistTraining& training, const Observed& seen, const World& world, const Defaults& defaults,
+              kube::WallTime now);
 
   const api::DistTraining& training() const { return training_; }
   const std::string& name() const { return training_.meta.key.name; }
@@ -41,9 +43,10 @@ class Draft {
   const api::Status& status() const { return plan_.status; }
   resources::Context context() const;
 
-  void Set(const char* type, api::ConditionStatus status, const std::string& reason, const std::string& message);
+  void SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,
+                    const std::string& message);
   // For a condition that was never set, nothing: what did not begin cannot be over.
-  void Lower(const char* type, const std::string& reason, const std::string& message);
+  void ClearCondition(const char* type, const std::string& reason, const std::string& message);
 
   // Applies `object` where the caches show none, or one made from something else (kInputsAnnotation). False where it is
   // not there yet and was not planned either: the name is somebody else's, or nothing may be made now.
@@ -57,22 +60,22 @@ class Draft {
   // Nothing for a child whose deletion is under way.
   void Delete(const kube::Resource& resource, const kube::ObjectMeta& meta,
               kube::Propagation propagation = kube::Propagation::kBackground);
-  void Do(Action action) { plan_.actions.push_back(std::move(action)); }
-  void Note(runtime::EventType type, const std::string& reason, const std::string& action, const std::string& note);
+  void Add(Action action) { plan_.actions.push_back(std::move(action)); }
+  void AddEvent(runtime::EventType type, const std::string& reason, const std::string& action, const std::string& note);
 
   // Look again at this time, whatever happens until then.
-  void WakeAt(kube::WallTime time);
-  void WakeAfter(std::chrono::nanoseconds delay);
+  void RequeueAt(kube::WallTime time);
+  void RequeueAfter(std::chrono::nanoseconds delay);
 
   // Nothing is made or changed from here on; what is there is watched and, where it must, deleted.
-  void HoldBack() { may_apply_ = false; }
-  void HoldBack(Trouble trouble);
+  void BlockChanges() { may_apply_ = false; }
+  void BlockChanges(Blocker blocker);
   // What keeps the whole job from going on. The first is the cause.
-  void Report(Trouble trouble);
-  const std::optional<Trouble>& trouble() const { return trouble_; }
+  void SetBlocker(Blocker blocker);
+  const std::optional<Blocker>& blocker() const { return blocker_; }
   // What keeps a role from it: for last_error, where nothing keeps the whole job.
-  void Mention(const Trouble& trouble);
-  const std::optional<Trouble>& mentioned() const { return trouble_ ? trouble_ : mentioned_; }
+  void AddNote(const Blocker& blocker);
+  const std::optional<Blocker>& blocker_or_note() const { return blocker_ ? blocker_ : noted_; }
 
   Plan Finish() &&;
 
@@ -85,8 +88,8 @@ class Draft {
   const api::RunPolicy run_policy_;
   Plan plan_;
   bool may_apply_ = true;
-  std::optional<Trouble> trouble_, mentioned_;
-  std::optional<kube::WallTime> wake_at_;
+  std::optional<Blocker> blocker_, noted_;
+  std::optional<kube::WallTime> requeue_at_;
 };
 
 }  // namespace espalier::ctl::plan

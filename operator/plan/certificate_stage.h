@@ -1,0 +1,19 @@
+// Certificates of a job with mutual TLS, and the objects that all roles' pods need.
+#pragma once
+
+#include "operator/plan/plan_builder.h"
+
+namespace espalier::ctl::plan {
+
+void MakeCertificates(PlanBuilder& builder);
+// Returns the time since which the operator's certificates must have been read for this plan: pods that cannot mount
+// them, or that end because of them, show that what is remembered is out of date. nullopt: no pod says so.
+std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& training, const World& world,
+                                                    kube::WallTime now);
+// Returns whether the operator's certificates are missing, expired, or were issued after `job` was created. A Job that
+// was started because of new certificates also counts for kMountDelay: kubelets may have mounted the old ones.
+bool CertificatesAreReplaced(const PlanBuilder& builder, const kube::Job& job);
+void RenewCertificates(PlanBuilder& builder);  // those that are there, whatever the document says by now
+void MakeShared(PlanBuilder& builder);         // what all roles' pods need
+
+}  // namespace espalier::ctl::plan
