@@ -15,7 +15,7 @@ struct Place {
   std::vector<Role> users;  // whose pods open it
 };
 
-std::vector<Place> PlacesOf(const job::DistTraining& job) {
+std::vector<Place> ListPlaces(const job::DistTraining& job) {
   std::vector<Role> of_output = {Role::kTrainer};
   if (job.graph.partitions.uri.empty()) of_output = {Role::kPartitioner, Role::kServer, Role::kTrainer};
   return {{"spec.graph.source.uri", job.graph.source.uri, {Role::kPartitioner}},
@@ -27,7 +27,7 @@ std::vector<Place> PlacesOf(const job::DistTraining& job) {
           {"spec.output.nodesUri", job.output_nodes_uri, {Role::kTrainer}}};
 }
 
-std::filesystem::path PathOf(const std::string& uri) {
+std::filesystem::path PathTo(const std::string& uri) {
   std::string path = uri;
   if (path.starts_with("file://")) {
     path = path.substr(7);
@@ -45,7 +45,7 @@ bool IsWithin(const std::filesystem::path& path, const std::filesystem::path& fo
 
 // Whether a mount is in the folder or around it. The kubelet takes a relative path from the root.
 bool Overlaps(const std::string& mount_path, const std::filesystem::path& folder) {
-  const std::filesystem::path path = PathOf(mount_path.starts_with('/') ? mount_path : "/" + mount_path);
+  const std::filesystem::path path = PathTo(mount_path.starts_with('/') ? mount_path : "/" + mount_path);
   return IsWithin(path, folder) || IsWithin(folder, path);
 }
 
@@ -55,13 +55,13 @@ std::optional<std::string> VolumeAt(const std::filesystem::path& path, Role role
   std::optional<std::string> volume;
   std::filesystem::path deepest;
   for (const kube::Json& container : kube::ListAt(spec.pod_template, {"spec", "containers"})) {
-    if (kube::StringAt(container, {"name"}) != NameOf(role)) continue;
+    if (kube::StringAt(container, {"name"}) != ToString(role)) continue;
     for (const kube::Json& mount : kube::ListAt(container, {"volumeMounts"})) {
       const std::string mount_path = kube::StringAt(mount, {"mountPath"});
-      if (!mount_path.starts_with('/') || !IsWithin(path, PathOf(mount_path))) continue;
-      if (volume && !IsWithin(PathOf(mount_path), deepest)) continue;
+      if (!mount_path.starts_with('/') || !IsWithin(path, PathTo(mount_path))) continue;
+      if (volume && !IsWithin(PathTo(mount_path), deepest)) continue;
       volume = kube::StringAt(mount, {"name"});
-      deepest = PathOf(mount_path);
+      deepest = PathTo(mount_path);
     }
   }
   return volume;
@@ -87,7 +87,7 @@ void CheckMeetingPlace(const Spec& spec, std::vector<std::string>* violations) {
   const std::string& uri = has_own ? spec.job.graph.partitions.uri : spec.job.output_uri;
   if (uri.empty() || uri.starts_with("s3://")) return;
   const RoleSpec& role = spec.role(Role::kPartitioner);
-  const std::optional<std::string> volume = VolumeAt(PathOf(uri), Role::kPartitioner, role);
+  const std::optional<std::string> volume = VolumeAt(PathTo(uri), Role::kPartitioner, role);
   if (!volume || !IsOfEachPod(*volume, role)) return;
   violations->push_back(std::string(has_own ? "spec.graph.partitions.uri" : "spec.output.uri") +
                         ": several partitioners meet there, and every pod has the volume '" + *volume +
@@ -96,7 +96,7 @@ void CheckMeetingPlace(const Spec& spec, std::vector<std::string>* violations) {
 
 void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* violations) {
   if (place.uri.empty() || place.uri.starts_with("s3://")) return;
-  const std::filesystem::path path = PathOf(place.uri);
+  const std::filesystem::path path = PathTo(place.uri);
   if (!path.is_absolute()) {
     violations->push_back(std::string(place.field) +
                           ": a relative path means nothing in a pod: expected s3://bucket/prefix, or an absolute path "
@@ -106,14 +106,14 @@ void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* 
   for (const Role user : place.users) {
     if (IsMounted(path, user, spec.role(user))) continue;
     violations->push_back(std::string(place.field) + ": a path lies under a volumeMount on a cluster, and spec." +
-                          FieldOf(user) + ".template mounts nothing there in its container '" + NameOf(user) +
+                          FieldName(user) + ".template mounts nothing there in its container '" + ToString(user) +
                           "': mount a volume, or use s3://bucket/prefix");
   }
 }
 
 // What a container with such a name says when it ends would be taken for a server's word.
 void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations) {
-  const uint32_t servers = ProgramContainersOf(spec, Role::kServer);
+  const uint32_t servers = CountProgramContainers(spec, Role::kServer);
   for (const char* const list : {"initContainers", "containers"}) {
     for (const kube::Json& container : kube::ListAt(spec.role(Role::kServer).pod_template, {"spec", list})) {
       const std::string name = kube::StringAt(container, {"name"});
@@ -128,7 +128,7 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
 // Refuses what would put other files in the script's place: volumes of its names, and mounts over its folders or around
 // them, where a link could lead elsewhere later.
 void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
-  const std::string field = std::string("spec.") + FieldOf(role) + ".template: ";
+  const std::string field = std::string("spec.") + FieldName(role) + ".template: ";
   const auto is_reserved = [](const std::string& volume) {
     return volume == kScriptVolume || volume == kScriptSourceVolume;
   };
@@ -192,7 +192,7 @@ espalier::Status CheckCluster(const Spec& spec) {
   if (spec.job.output_uri.empty()) {
     violations.push_back("spec.output.uri: is missing: on a cluster a run keeps its checkpoints and results there");
   }
-  for (const Place& place : PlacesOf(spec.job)) CheckPlace(place, spec, &violations);
+  for (const Place& place : ListPlaces(spec.job)) CheckPlace(place, spec, &violations);
   for (size_t i = 0; i < spec.job.server_plugins.size(); ++i) {
     if (spec.job.server_plugins[i].path.starts_with('/')) continue;  // in the image, or on a volume
     violations.push_back("spec.servers.plugins[" + std::to_string(i) +

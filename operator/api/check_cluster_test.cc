@@ -19,9 +19,9 @@ std::string ViolationsOf(const kube::Json& object) {
 }
 
 void Mount(kube::Json* object, Role role, const std::string& mount_path) {
-  (*object)["spec"][FieldOf(role)]["template"]["spec"]["containers"] = {
+  (*object)["spec"][FieldName(role)]["template"]["spec"]["containers"] = {
       {{"name", "sidecar"}},
-      {{"name", NameOf(role)}, {"volumeMounts", {{{"name", "data"}, {"mountPath", mount_path}}}}}};
+      {{"name", ToString(role)}, {"volumeMounts", {{{"name", "data"}, {"mountPath", mount_path}}}}}};
 }
 
 TEST(CheckClusterTest, BucketsNeedNoVolume) { EXPECT_EQ(ViolationsOf(ClusterDocument()), ""); }
@@ -84,7 +84,8 @@ TEST(CheckClusterTest, PartitionsAreOpenedByPartitionerAndServers) {
   kube::Json object = ClusterDocument();
   object["spec"]["output"]["uri"] = "/results";
   for (const Role role : {Role::kPartitioner, Role::kServer, Role::kTrainer}) {
-    EXPECT_THAT(ViolationsOf(object), HasSubstr(std::string("and spec.") + FieldOf(role) + ".template mounts nothing"));
+    EXPECT_THAT(ViolationsOf(object),
+                HasSubstr(std::string("and spec.") + FieldName(role) + ".template mounts nothing"));
     Mount(&object, role, "/results");
   }
   EXPECT_EQ(ViolationsOf(object), "");

@@ -20,7 +20,7 @@ Json ValueAt(const Json& value, kube::JsonPath path, Json otherwise) {
 }
 
 RoleSpec ReadRole(const Json& spec, Role role) {
-  const Json json = ValueAt(spec, {FieldOf(role)}, Json::object());
+  const Json json = ValueAt(spec, {FieldName(role)}, Json::object());
   RoleSpec read;
   read.image = kube::StringAt(json, {"image"});
   read.resources = ValueAt(json, {"resources"}, Json::object());
@@ -112,7 +112,7 @@ Result<DistTraining> Parse(const Json& object, const DistTraining* before) {
 
 }  // namespace
 
-const char* NameOf(Role role) {
+const char* ToString(Role role) {
   switch (role) {
     case Role::kPartitioner: return "partitioner";
     case Role::kServer: return "server";
@@ -122,7 +122,7 @@ const char* NameOf(Role role) {
   return "";
 }
 
-const char* FieldOf(Role role) {
+const char* FieldName(Role role) {
   switch (role) {
     case Role::kPartitioner: return "partitioner";
     case Role::kServer: return "servers";
@@ -132,7 +132,7 @@ const char* FieldOf(Role role) {
   return "";
 }
 
-RunPolicy RunPolicyOf(const DistTraining& training) {
+RunPolicy EffectiveRunPolicy(const DistTraining& training) {
   return training.spec ? training.spec->run_policy : ReadRunPolicy(training.raw_spec);
 }
 

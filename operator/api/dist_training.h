@@ -17,8 +17,8 @@ namespace espalier::ctl::api {
 
 enum class Role { kPartitioner, kServer, kSampler, kTrainer };
 inline constexpr std::array kRoles{Role::kPartitioner, Role::kServer, Role::kSampler, Role::kTrainer};
-const char* NameOf(Role role);   // "partitioner", "server", "sampler", "trainer": names of children, label values
-const char* FieldOf(Role role);  // "partitioner", "servers", "samplers", "trainers": in the document
+const char* ToString(Role role);   // "partitioner", "server", "sampler", "trainer": names of children, label values
+const char* FieldName(Role role);  // "partitioner", "servers", "samplers", "trainers": in the document
 
 // spec.<role>: what a pod of it should be like. JSON as the document has it, validated.
 struct RoleSpec {
@@ -71,7 +71,7 @@ struct DistTraining {
 };
 
 // spec->run_policy; of a spec that is not valid what can be read, and defaults for what makes no sense.
-RunPolicy RunPolicyOf(const DistTraining& training);
+RunPolicy EffectiveRunPolicy(const DistTraining& training);
 
 // Of spec.runPolicy.managedBy, in a spec as it is stored, valid or not: no other controller looks after this job.
 bool IsInOurCharge(const kube::Json& raw_spec);

@@ -27,7 +27,7 @@ TEST(ParseDistTrainingTest, FillsInTheDefaultsOfACluster) {
   EXPECT_EQ(training.spec->job.tls, job::TlsMode::kManaged);
   EXPECT_EQ(training.spec->document["spec"]["tls"]["mode"], "Managed");
   EXPECT_EQ(training.spec->run_policy, RunPolicy{});
-  for (const Role role : kRoles) EXPECT_EQ(training.spec->role(role), RoleSpec{}) << NameOf(role);
+  for (const Role role : kRoles) EXPECT_EQ(training.spec->role(role), RoleSpec{}) << ToString(role);
 }
 
 TEST(ParseDistTrainingTest, ReadsWhatOnlyAClusterUses) {

@@ -3,7 +3,7 @@
 namespace espalier::ctl::api {
 
 std::string ProgramContainer(Role role, uint32_t number) {
-  return number == 0 ? NameOf(role) : std::string(NameOf(role)) + "-" + std::to_string(number);
+  return number == 0 ? ToString(role) : std::string(ToString(role)) + "-" + std::to_string(number);
 }
 
 std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container) {
@@ -14,7 +14,7 @@ std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container)
   return std::nullopt;
 }
 
-uint32_t ProgramContainersOf(const Spec& spec, Role role) {
+uint32_t CountProgramContainers(const Spec& spec, Role role) {
   return role == Role::kServer ? spec.job.server_containers_per_pod : 1;
 }
 

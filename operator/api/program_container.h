@@ -26,6 +26,6 @@ inline constexpr char kScriptFolder[] = "/etc/espalier/script";
 inline constexpr char kScriptSourceFolder[] = "/etc/espalier/script-source";
 
 // In a pod of the role.
-uint32_t ProgramContainersOf(const Spec& spec, Role role);
+uint32_t CountProgramContainers(const Spec& spec, Role role);
 
 }  // namespace espalier::ctl::api

@@ -48,14 +48,14 @@ size_t PlaceInOrder(const std::string& type) {
 }
 
 // What the schema wants of a reason, whoever wrote it.
-std::string ReasonOf(const Condition& condition) {
+std::string ConditionReason(const Condition& condition) {
   return condition.reason.empty() ? condition.type : condition.reason;
 }
 
 Json ConditionToJson(const Condition& condition) {
   return {{"type", condition.type},
           {"status", NameIn(kConditionStatuses, condition.status)},
-          {"reason", ReasonOf(condition)},
+          {"reason", ConditionReason(condition)},
           {"message", CutMessage(condition.message)},
           {"observedGeneration", condition.observed_generation},
           {"lastTransitionTime", kube::FormatTime(condition.last_transition)}};
@@ -91,8 +91,8 @@ double Finite(double value) { return std::isfinite(value) ? value : 0; }
 
 }  // namespace
 
-const char* NameOf(Phase phase) { return NameIn(kPhases, phase); }
-const char* NameOf(ConditionStatus status) { return NameIn(kConditionStatuses, status); }
+const char* ToString(Phase phase) { return NameIn(kPhases, phase); }
+const char* ToString(ConditionStatus status) { return NameIn(kConditionStatuses, status); }
 Phase PhaseFromName(const std::string& name) { return ValueIn(kPhases, name, Phase::kPending); }
 ConditionStatus ConditionStatusFromName(const std::string& name) {
   return ValueIn(kConditionStatuses, name, ConditionStatus::kUnknown);
@@ -134,7 +134,7 @@ void SetCondition(Status* status, Condition condition, kube::WallTime now) {
 
 Json ToJson(const Status& status) {
   Json json = {{"observedGeneration", status.observed_generation},
-               {"phase", NameOf(status.phase)},
+               {"phase", ToString(status.phase)},
                {"conditions", Json::array()},
                {"incarnation", status.incarnation},
                {"attempts",

@@ -14,7 +14,7 @@
 namespace espalier::ctl::api {
 
 enum class ConditionStatus { kTrue, kFalse, kUnknown };
-const char* NameOf(ConditionStatus status);                        // "True", "False", "Unknown"
+const char* ToString(ConditionStatus status);                      // "True", "False", "Unknown"
 ConditionStatus ConditionStatusFromName(const std::string& name);  // kUnknown for others
 
 struct Condition {
@@ -39,7 +39,7 @@ enum class Phase {
   kSucceeded,
   kFailed
 };
-const char* NameOf(Phase phase);
+const char* ToString(Phase phase);
 Phase PhaseFromName(const std::string& name);  // kPending for others
 
 // Types of conditions. (After Phase: declared before it, GCC takes its members for shadows of these.)

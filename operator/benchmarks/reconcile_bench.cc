@@ -73,7 +73,7 @@ double Sum(const std::string& metrics, const std::string& name) {
 }
 
 // Of the threads that are neither the operator's nor this one's.
-clockid_t ClockOf(std::jthread& thread) {
+clockid_t GetClock(std::jthread& thread) {
   clockid_t clock{};
   ESPALIER_CHECK(pthread_getcpuclockid(thread.native_handle(), &clock) == 0);
   return clock;
@@ -107,7 +107,7 @@ void Run(int num_jobs, int num_idle, int workers) {
   });
 
   const clockid_t of_process = CLOCK_PROCESS_CPUTIME_ID, of_this = CLOCK_THREAD_CPUTIME_ID,
-                  of_cluster = ClockOf(stepping);
+                  of_cluster = GetClock(stepping);
   const auto cpu_now = [&] {
     Cpu cpu{.server = transport.cpu_seconds(), .cluster = client::CpuSeconds(of_cluster)};
     cpu.of_operator = client::CpuSeconds(of_process) - client::CpuSeconds(of_this) - cpu.server - cpu.cluster;

@@ -25,13 +25,13 @@ std::string Doing(const char* verb, const Resource& resource, const std::string&
   return std::string(verb) + " " + std::string(resource.plural) + (name_space.empty() ? "" : " in " + name_space);
 }
 
-ObjectKey KeyOf(const Json& object) {
+ObjectKey ToKey(const Json& object) {
   return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
 }
 
 bool IsSuccess(int code) { return code >= 200 && code < 300; }
 
-Status ErrorOf(const HttpResponse& response) {
+Status ToError(const HttpResponse& response) {
   return kube::ToStatus(kube::ParseApiError(response.code, response.body));
 }
 
@@ -167,7 +167,7 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
       return std::move(response).status().While(doing);
     }
     if (!IsSuccess(response->code)) {
-      Status error = ErrorOf(*response);
+      Status error = ToError(*response);
       const bool is_old_token = error.code() == StatusCode::kOutOfRange && !next.continue_token.empty();
       if (!is_old_token || std::exchange(has_restarted, true)) return std::move(error).While(doing);
       // What the token pointed into has been compacted. Without pages there is no token that could expire again.
@@ -203,18 +203,18 @@ Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, c
   };
   Result<HttpResponse> head = Repeat(request, deadline, either.token(), open);
   if (!head.ok()) return std::move(head).status().While(doing);
-  if (head->code != 200) return ErrorOf(*head).While(doing);
+  if (head->code != 200) return ToError(*head).While(doing);
   if (lines == nullptr) return Internal(doing + ": an answer without a stream");
   return lines;
 }
 
 Result<Json> ApiClient::Create(const Resource& resource, const Json& object) {
-  return CallForObject("CREATE", resource, KeyOf(object),
+  return CallForObject("CREATE", resource, ToKey(object),
                        kube::CreateRequest(resource, object, options_.field_manager));
 }
 
 Result<Json> ApiClient::Replace(const Resource& resource, const Json& object) {
-  return CallForObject("REPLACE", resource, KeyOf(object),
+  return CallForObject("REPLACE", resource, ToKey(object),
                        kube::ReplaceRequest(resource, object, options_.field_manager));
 }
 
@@ -229,7 +229,7 @@ Result<Json> ApiClient::ApplyStatus(const Resource& resource, const Json& object
 Result<Json> ApiClient::ApplyTo(const Resource& resource, const Json& object, kube::ApplyOptions options,
                                 const std::string& subresource) {
   if (options.field_manager.empty()) options.field_manager = options_.field_manager;
-  return CallForObject(subresource.empty() ? "APPLY" : "APPLY status of", resource, KeyOf(object),
+  return CallForObject(subresource.empty() ? "APPLY" : "APPLY status of", resource, ToKey(object),
                        kube::ApplyRequest(resource, object, options, subresource));
 }
 
@@ -255,7 +255,7 @@ Result<Json> ApiClient::CallForObject(const char* verb, const Resource& resource
   RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
   const Result<HttpResponse> response = Call(request, stop_.get_token());
   if (!response.ok()) return response.status().While(doing);
-  if (!IsSuccess(response->code)) return ErrorOf(*response).While(doing);
+  if (!IsSuccess(response->code)) return ToError(*response).While(doing);
   return ParseObject(*response, managed_fields).While(doing);
 }
 

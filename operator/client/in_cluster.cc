@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxAccountFileBytes = 1 << 20;
 
 Result<std::string> NeededVariable(const std::map<std::string, std::string>& environment, const std::string& name) {
-  std::string value = ValueOf(environment, name);
+  std::string value = FindValue(environment, name);
   if (value.empty()) return NotFound("not in a pod: " + name + " is not set");
   return value;
 }

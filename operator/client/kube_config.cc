@@ -80,7 +80,7 @@ Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
 }
 
 // Data wins over the file of the same field; where either is a file, both are read again from time to time.
-Result<std::shared_ptr<CredentialsSource>> CertificateOf(const KubeUser& user) {
+Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser& user) {
   const bool has_certificate = !user.certificate_pem.empty() || !user.certificate_file.empty();
   const bool has_key = !user.key_pem.empty() || !user.key_file.empty();
   if (has_certificate != has_key) {
@@ -108,7 +108,7 @@ Result<std::shared_ptr<CredentialsSource>> CertificateOf(const KubeUser& user) {
   return source;
 }
 
-Result<std::shared_ptr<CredentialsSource>> TokenOf(const KubeUser& user) {
+Result<std::shared_ptr<CredentialsSource>> MakeTokenSource(const KubeUser& user) {
   if (!user.token_file.empty()) {
     std::shared_ptr<CredentialsSource> source = TokenFile(user.token_file);
     RETURN_IF_ERROR(source->Get(Deadline::After(std::chrono::seconds(1))).status().While("tokenFile"));
@@ -146,8 +146,8 @@ Status CheckExec(const KubeExec& exec) {
   return InvalidArgument("exec.interactiveMode is neither Never nor IfAvailable");
 }
 
-Result<std::shared_ptr<CredentialsSource>> PluginOf(const KubeExec& exec, const KubeCluster& cluster,
-                                                    const KubeConfigOptions& options) {
+Result<std::shared_ptr<CredentialsSource>> MakePlugin(const KubeExec& exec, const KubeCluster& cluster,
+                                                      const KubeConfigOptions& options) {
   RETURN_IF_ERROR(CheckExec(exec));
   ExecPluginOptions plugin{.api_version = exec.api_version,
                            .command = exec.command,
@@ -161,16 +161,16 @@ Result<std::shared_ptr<CredentialsSource>> PluginOf(const KubeExec& exec, const 
   return ExecPlugin(std::move(plugin));
 }
 
-Result<std::shared_ptr<CredentialsSource>> CredentialsOf(const KubeUser& user, const KubeCluster& cluster,
-                                                         const KubeConfigOptions& options) {
+Result<std::shared_ptr<CredentialsSource>> MakeCredentials(const KubeUser& user, const KubeCluster& cluster,
+                                                           const KubeConfigOptions& options) {
   if (!user.not_understood.empty()) return InvalidArgument(user.not_understood);
-  ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> certificate, CertificateOf(user));
-  ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> token, TokenOf(user));
+  ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> certificate, MakeCertificateSource(user));
+  ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> token, MakeTokenSource(user));
   if (user.exec.has_value()) {
     if (token != nullptr || certificate != nullptr) {
       return InvalidArgument("exec together with another way to authenticate");
     }
-    return PluginOf(*user.exec, cluster, options);
+    return MakePlugin(*user.exec, cluster, options);
   }
   if (token != nullptr && certificate != nullptr) return TokenAndCertificate(token, certificate);
   if (token != nullptr) return token;
@@ -237,7 +237,7 @@ Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
   RETURN_IF_ERROR(Impersonate(overrides, &connection).While("kubeconfig: user '" + context.user + "'"));
   RETURN_IF_ERROR(ResolveCluster(cluster, &connection).While("kubeconfig: cluster '" + context.cluster + "'"));
   ASSIGN_OR_RETURN(connection.credentials,
-                   CredentialsOf(user, cluster, options).While("kubeconfig: user '" + context.user + "'"));
+                   MakeCredentials(user, cluster, options).While("kubeconfig: user '" + context.user + "'"));
   return connection;
 }
 
@@ -245,11 +245,11 @@ std::vector<std::string> KubeConfigPaths(const std::string& flag,
                                          const std::map<std::string, std::string>& environment) {
   if (!flag.empty()) return {flag};
   std::vector<std::string> paths;
-  std::istringstream list(ValueOf(environment, "KUBECONFIG"));
+  std::istringstream list(FindValue(environment, "KUBECONFIG"));
   for (std::string path; std::getline(list, path, ':');) {
     if (!path.empty()) paths.push_back(path);
   }
-  const std::string home = ValueOf(environment, "HOME");
+  const std::string home = FindValue(environment, "HOME");
   if (paths.empty() && !home.empty()) paths.push_back(home + "/.kube/config");
   return paths;
 }

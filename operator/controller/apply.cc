@@ -43,12 +43,12 @@ bool HasTrained(const kube::Json& object) {
   const Result<kube::Job> job = kube::ParseJob(object);
   if (!job.ok() || !(job->complete || job->success_criteria_met)) return false;
   const auto component = job->meta.labels.find(resources::kComponentLabel);
-  return component != job->meta.labels.end() && component->second == api::NameOf(api::Role::kTrainer);
+  return component != job->meta.labels.end() && component->second == api::ToString(api::Role::kTrainer);
 }
 
 // Of the labels by which watches (managed-by) and caches (job) find a child, those that it lacks, as they should be.
 kube::Json LostLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
-  const resources::Labels wanted = resources::SelectorOf(training);
+  const resources::Labels wanted = resources::MakeSelector(training);
   kube::Json lost = kube::Json::object();
   for (const char* label : {resources::kManagedByLabel, resources::kJobLabel}) {
     const auto has = child.labels.find(label);
@@ -230,12 +230,12 @@ Status Applier::Do(Round& round, const plan::MakeAuthority&) {
 
 Status Applier::Do(Round& round, const plan::MakeLeaf& action) {
   round.doing = Describe(kube::kSecrets, {"", resources::TlsSecretName(round.job().name, action.role)});
-  const Status made = MakeLeafOf(round, action.role);
+  const Status made = IssueLeaf(round, action.role);
   if (!made.ok()) memory_.ForgetCertificates(round.job());
-  return made.While(std::string("making the certificate of the role ") + api::NameOf(action.role));
+  return made.While(std::string("making the certificate of the role ") + api::ToString(action.role));
 }
 
-Status Applier::MakeLeafOf(Round& round, api::Role role) {
+Status Applier::IssueLeaf(Round& round, api::Role role) {
   const resources::Context context = round.ContextWith(cluster_domain_);
   if (!round.authority) {
     ASSIGN_OR_RETURN(const kube::Json secret, ReadAuthority(client_, context));

@@ -50,7 +50,7 @@ class Applier {
   Status Do(Round& round, const plan::DeleteSelf& action);
   Status Do(Round& round, const plan::WriteProgress& action);
   Status Do(Round& round, const plan::DryRunTemplates& action);
-  Status MakeLeafOf(Round& round, api::Role role);
+  Status IssueLeaf(Round& round, api::Role role);
   Status MakeOrChange(Round& round, const plan::ApplyChild& action);
   Status CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key);
   Status TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there);

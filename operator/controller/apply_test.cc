@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using Refusal = plan::Observed::DryRun::Refusal;
 using ServerAnswer = std::optional<Result<client::HttpResponse>>;
 
-Result<client::HttpResponse> RefusalOf(int code, const std::string& reason, const std::string& message) {
+Result<client::HttpResponse> MakeRefusal(int code, const std::string& reason, const std::string& message) {
   const kube::Json status = {
       {"apiVersion", "v1"}, {"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}};
   return client::HttpResponse{.code = code, .body = kube::Print(status)};
@@ -40,14 +40,14 @@ class ApplyTest : public ::testing::Test {
           {"namespace", "ml"},
           {"ownerReferences", kube::Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)})}}},
         {"data", {{"job.json", "{}"}}}};
-    object["metadata"]["labels"] = resources::SelectorOf(training);
+    object["metadata"]["labels"] = resources::MakeSelector(training);
     if (!uid.empty()) object["metadata"]["uid"] = uid;
     return {&kube::kConfigMaps, object, uid};
   }
   // What a child has besides its owner.
   kube::Json Labelled() const {
     kube::Json more = kube::Json::object();
-    more["metadata"]["labels"] = resources::SelectorOf(training);
+    more["metadata"]["labels"] = resources::MakeSelector(training);
     return more;
   }
   std::optional<kube::Json> Stored() const { return job.server.Find(kube::kConfigMaps, {"ml", "cora-config"}); }
@@ -57,7 +57,7 @@ class ApplyTest : public ::testing::Test {
               const std::string& message = "no") {
     job.server.SetInterceptor([=](const kube::HttpRequest& request, bool) -> ServerAnswer {
       if (request.method != method || request.target.find(part) == std::string::npos) return std::nullopt;
-      return RefusalOf(code, reason, message);
+      return MakeRefusal(code, reason, message);
     });
   }
   bool IsFresh() {
@@ -120,9 +120,9 @@ TEST_F(ApplyTest, NeverTakesOverWhatIsSomebodyElses) {
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_TRUE(applied->is_refused);
   EXPECT_EQ((*Stored())["data"], (kube::Json{{"theirs", "1"}}));
-  EXPECT_THAT(job.memory.TakenOf(job.key, training.meta.uid),
+  EXPECT_THAT(job.memory.FindTakenNames(job.key, training.meta.uid),
               ElementsAre(JobMemory::TakenName(&kube::kConfigMaps, "cora-config")));
-  EXPECT_EQ(job.memory.RefusalOf(job.key, training.meta.uid)->reason, "NameTaken");
+  EXPECT_EQ(job.memory.FindRefusal(job.key, training.meta.uid)->reason, "NameTaken");
 }
 
 TEST_F(ApplyTest, FindsTheChildThatALostAnswerHasMade) {
@@ -162,7 +162,7 @@ TEST_F(ApplyTest, SaysWhichLabelIsTakenAwayFromAChild) {
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_TRUE(applied->is_refused);
-  EXPECT_THAT(job.memory.RefusalOf(job.key, training.meta.uid)->message, HasSubstr(resources::kManagedByLabel));
+  EXPECT_THAT(job.memory.FindRefusal(job.key, training.meta.uid)->message, HasSubstr(resources::kManagedByLabel));
   EXPECT_TRUE(IsFresh()) << "no cache will show it";
 }
 
@@ -201,7 +201,7 @@ TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
   Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_TRUE(applied->is_refused && applied->has_news);
-  EXPECT_EQ(job.memory.RefusalOf(job.key, training.meta.uid)->child, "ConfigMap cora-config");
+  EXPECT_EQ(job.memory.FindRefusal(job.key, training.meta.uid)->child, "ConfigMap cora-config");
   EXPECT_TRUE(job.server.Find(kube::kDistTrainings, job.key).has_value());
   applied = Apply();
   EXPECT_TRUE(applied.ok() && applied->is_refused && !applied->has_news) << "it is known by now";
@@ -210,7 +210,7 @@ TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
   plan.actions = {ConfigMap()};
   applied = Apply();
   EXPECT_TRUE(applied.ok() && !applied->is_refused && applied->has_news);
-  EXPECT_FALSE(job.memory.RefusalOf(job.key, training.meta.uid).has_value());
+  EXPECT_FALSE(job.memory.FindRefusal(job.key, training.meta.uid).has_value());
 }
 
 // Of a dead node's pod, which nothing else waits for.
@@ -223,7 +223,7 @@ TEST_F(ApplyTest, ARefusedForcedDeletionIsToldAfterEverythingElse) {
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_TRUE(applied->is_refused);
   EXPECT_TRUE(Stored().has_value());
-  const auto refusal = job.memory.RefusalOf(job.key, training.meta.uid);
+  const auto refusal = job.memory.FindRefusal(job.key, training.meta.uid);
   ASSERT_TRUE(refusal.has_value());
   EXPECT_EQ(refusal->child, "Pod cora-server-0-0");
   EXPECT_THAT(refusal->message, HasSubstr("a policy"));
@@ -255,7 +255,7 @@ TEST_F(ApplyTest, TellsOfAWebhookThatIsOutOfReach) {
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_TRUE(applied->is_refused && applied->has_news);
-  EXPECT_THAT(job.memory.RefusalOf(job.key, training.meta.uid)->message, HasSubstr("policy.example.org"));
+  EXPECT_THAT(job.memory.FindRefusal(job.key, training.meta.uid)->message, HasSubstr("policy.example.org"));
 
   Refuse("POST", "/configmaps", 500, "InternalError");
   EXPECT_EQ(Apply().status().code(), StatusCode::kUnavailable) << "any other fault of the server's is tried again";
@@ -273,7 +273,7 @@ class TemplatesTest : public ApplyTest {
   plan::Observed::DryRun Answer() {
     const Result<Applied> applied = Apply();
     EXPECT_TRUE(applied.ok()) << applied.status().ToString();
-    return job.memory.DryRunOf(job.key, training.meta.uid).value_or(plan::Observed::DryRun());
+    return job.memory.FindDryRun(job.key, training.meta.uid).value_or(plan::Observed::DryRun());
   }
 };
 
@@ -297,7 +297,7 @@ TEST_F(TemplatesTest, AreAskedAboutAgainWhereTheOthersNameHasJustBecomeFree) {
   job.server.SetInterceptor([&](const kube::HttpRequest& request, bool is_done) -> ServerAnswer {
     const bool is_of_jobs = request.method == "PATCH" && request.target.find("/jobs") != std::string::npos;
     if (is_done || !is_of_jobs || asked++ > 0) return std::nullopt;
-    return RefusalOf(422, "Invalid", ".spec.template: field is immutable");
+    return MakeRefusal(422, "Invalid", ".spec.template: field is immutable");
   });
   EXPECT_EQ(Answer().refusal, Refusal::kNone);
   EXPECT_EQ(asked, 2);
@@ -339,7 +339,7 @@ TEST_F(ApplyTest, MakesCertificatesWithoutReadingWhatItHasMade) {
   ASSERT_TRUE(Apply().ok());
   EXPECT_EQ(job.NumRequests("GET"), 0);
   EXPECT_EQ(job.server.Count(kube::kSecrets), 3u);
-  const std::optional<Certificates> known = job.memory.CertificatesOf(job.key, training.meta.uid);
+  const std::optional<Certificates> known = job.memory.FindCertificates(job.key, training.meta.uid);
   ASSERT_TRUE(known.has_value() && known->authority.has_value());
   ASSERT_EQ(known->leaves.size(), 2u);
   EXPECT_EQ(known->leaves.at(api::Role::kServer).authority, known->authority->authority);
@@ -364,8 +364,8 @@ TEST_F(ApplyTest, ForgetsItsCertificatesWhereOneCouldNotBeMade) {
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_TRUE(applied->is_refused);
-  EXPECT_THAT(job.memory.RefusalOf(job.key, training.meta.uid)->message, HasSubstr("is not this job's"));
-  EXPECT_FALSE(job.memory.CertificatesOf(job.key, training.meta.uid).has_value());
+  EXPECT_THAT(job.memory.FindRefusal(job.key, training.meta.uid)->message, HasSubstr("is not this job's"));
+  EXPECT_FALSE(job.memory.FindCertificates(job.key, training.meta.uid).has_value());
 }
 
 }  // namespace

@@ -10,12 +10,12 @@ namespace {
 
 template <class T>
 std::optional<kube::ObjectKey> Index(const T& child) {
-  return JobOf(child.meta);
+  return FindJob(child.meta);
 }
 
 }  // namespace
 
-std::optional<kube::ObjectKey> JobOf(const kube::ObjectMeta& meta) {
+std::optional<kube::ObjectKey> FindJob(const kube::ObjectMeta& meta) {
   const auto label = meta.labels.find(resources::kJobLabel);
   if (label == meta.labels.end() || label->second.empty()) return std::nullopt;
   return kube::ObjectKey{meta.key.name_space, label->second};

@@ -31,12 +31,12 @@ inline constexpr std::array kOtherKinds{&kube::kServices, &kube::kConfigMaps, &k
                                         &kube::kPodDisruptionBudgets, &kube::kNetworkPolicies};
 
 // The DistTraining that an object says it belongs to, by its label; nullopt for others.
-std::optional<kube::ObjectKey> JobOf(const kube::ObjectMeta& meta);
+std::optional<kube::ObjectKey> FindJob(const kube::ObjectMeta& meta);
 
 // Annotations that kubectl leaves and nobody here reads are most of an object's metadata.
 void DropBulkyAnnotations(kube::ObjectMeta* meta);
 
-// Children are indexed by JobOf. Thread-safe, as the stores are.
+// Children are indexed by FindJob. Thread-safe, as the stores are.
 struct Caches {
   Caches();
 

@@ -22,7 +22,7 @@ ControllerOptions WithDefaults(ControllerOptions options) {
   return options;
 }
 
-InformersOptions InformersOptionsOf(const ControllerOptions& options) {
+InformersOptions MakeInformersOptions(const ControllerOptions& options) {
   return {options.name_space, options.min_watch, options.max_watch, options.seed};
 }
 
@@ -39,7 +39,7 @@ class Controller::Impl {
         guard_(std::chrono::seconds(30), clock),
         applier_(client, guard_, events, memory_, metrics_, options_.defaults.cluster_domain, options_.pod_policy),
         queue_({.max_delay = kLongestBackoff}, registry, clock),
-        informers_(client, InformersOptionsOf(options_), caches_, Handlers(), registry, clock),
+        informers_(client, MakeInformersOptions(options_), caches_, Handlers(), registry, clock),
         workers_(
             queue_, [this](const kube::ObjectKey& key) { return Reconcile(key); }, options_.num_workers, registry),
         progress_(client, caches_, metrics_, {}, options_.wall_clock, options_.fetch_status) {}
@@ -111,14 +111,14 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   const kube::WallTime now = options_.wall_clock();
   plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
   if (!training.meta.deletion_requested_at) RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
-  RETURN_IF_ERROR(Answer(plan::QuestionsOf(training, seen, now), training, client_, memory_, now, &seen));
+  RETURN_IF_ERROR(Answer(plan::CollectQuestions(training, seen, now), training, client_, memory_, now, &seen));
   const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);
   ASSIGN_OR_RETURN(const Applied applied, applier_.Apply(training, plan));
 
   if (applied.wrote_status) {
     telemetry::Log(telemetry::Level::kInfo, "status written",
                    {{"job", kube::ToString(training.meta.key)},
-                    {"phase", api::NameOf(plan.status.phase)},
+                    {"phase", api::ToString(plan.status.phase)},
                     {"incarnation", plan.status.incarnation},
                     {"actions", plan.actions.size()}});
   }

@@ -36,7 +36,7 @@ size_t EndOfPath(const std::string& text, size_t from) {
 std::optional<api::Role> RoleOfChild(const kube::Json& child) {
   const std::string component = kube::StringAt(child, {"metadata", "labels", resources::kComponentLabel});
   for (const api::Role role : api::kRoles) {
-    if (component == api::NameOf(role)) return role;
+    if (component == api::ToString(role)) return role;
   }
   return std::nullopt;
 }
@@ -69,7 +69,7 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
     RETURN_IF_ERROR(check(*role, *spec));
   }
   for (const api::Role role : api::kRoles) {
-    const kube::Json* const part = kube::Find(training.raw_spec, {api::FieldOf(role)});
+    const kube::Json* const part = kube::Find(training.raw_spec, {api::FieldName(role)});
     if (part != nullptr) RETURN_IF_ERROR(check(role, *part));
   }
   if (training.spec) {
@@ -152,13 +152,13 @@ std::optional<std::string> FieldOfPod(const api::RoleSpec& role, const std::stri
 std::string PathInDocument(const kube::Json& child, const api::DistTraining& training, api::Role role,
                            const std::string& path) {
   constexpr std::string_view kSpec = ".spec";
-  const std::string field = std::string("spec.") + api::FieldOf(role);
+  const std::string field = std::string("spec.") + api::FieldName(role);
   if (!path.starts_with(kSpec)) return field + ".template" + path;
   const std::string of_pod = path.substr(kSpec.size());
   const kube::Json& containers = kube::ListAt(child, {"spec", "template", "spec", "containers"});
   if (const auto container = ItemIn(of_pod, "containers", containers)) {
     const kube::Json* const found = ItemNamed(containers, container->name);
-    if (training.spec && found != nullptr && container->name == api::NameOf(role)) {
+    if (training.spec && found != nullptr && container->name == api::ToString(role)) {
       if (const auto below = FieldOfContainer(*found, training.spec->role(role), container->rest))
         return field + *below;
     }
@@ -220,7 +220,7 @@ std::string InTermsOfDocument(const kube::Json& child, const api::DistTraining& 
   const std::optional<api::Role> role = RoleOfChild(child);
   if (!role) return message;
   const size_t at = message.find(kTemplate);
-  if (at == std::string::npos) return std::string("spec.") + api::FieldOf(*role) + ".template: " + message;
+  if (at == std::string::npos) return std::string("spec.") + api::FieldName(*role) + ".template: " + message;
   const size_t end = EndOfPath(message, at);
   const std::string path =
       PathInDocument(child, training, *role, message.substr(at + kTemplate.size(), end - at - kTemplate.size()));

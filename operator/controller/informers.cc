@@ -24,8 +24,8 @@ std::unique_ptr<runtime::ObjectSink> SinkOfChildren(runtime::Store<T>& store,
       [wake = std::move(wake)](const std::shared_ptr<const T>& before, const std::shared_ptr<const T>& after) {
         // A new list repeats what is known.
         if (before && after && before->meta.resource_version == after->meta.resource_version) return;
-        const auto old_job = before ? JobOf(before->meta) : std::nullopt;
-        const auto new_job = after ? JobOf(after->meta) : std::nullopt;
+        const auto old_job = before ? FindJob(before->meta) : std::nullopt;
+        const auto new_job = after ? FindJob(after->meta) : std::nullopt;
         if (old_job && old_job != new_job) wake(*old_job);
         if (new_job) wake(*new_job);
       });

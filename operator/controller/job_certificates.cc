@@ -9,7 +9,7 @@
 namespace espalier::ctl::controller {
 namespace {
 
-kube::ObjectKey KeyOf(const resources::Context& context, const std::string& name) {
+kube::ObjectKey ToKey(const resources::Context& context, const std::string& name) {
   return {context.training.meta.key.name_space, name};
 }
 
@@ -42,19 +42,19 @@ Result<std::optional<kube::Json>> CreateOrGet(client::ApiClient& client, const k
 }  // namespace
 
 Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Context& context) {
-  const kube::ObjectKey key = KeyOf(context, resources::AuthoritySecretName(context.training.meta.key.name));
+  const kube::ObjectKey key = ToKey(context, resources::AuthoritySecretName(context.training.meta.key.name));
   ASSIGN_OR_RETURN(kube::Json secret, resources::MakeAuthoritySecret(context));
   ASSIGN_OR_RETURN(std::optional<kube::Json> there, CreateOrGet(client, key, secret));
   if (!there) return secret;
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
   // A good one is never replaced: leaves of two authorities do not trust each other.
-  if (resources::FactsOf(*there)) return *std::move(there);
+  if (resources::ParseCertificateFacts(*there)) return *std::move(there);
   RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
   return secret;
 }
 
 Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Context& context) {
-  const kube::ObjectKey key = KeyOf(context, resources::AuthoritySecretName(context.training.meta.key.name));
+  const kube::ObjectKey key = ToKey(context, resources::AuthoritySecretName(context.training.meta.key.name));
   ASSIGN_OR_RETURN(kube::Json authority, client.Get(kube::kSecrets, key));
   RETURN_IF_ERROR(MetaOfOurs(authority, context).status());
   return authority;
@@ -62,7 +62,7 @@ Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Con
 
 Result<resources::CertificateFacts> MakeLeaf(client::ApiClient& client, const resources::Context& context,
                                              api::Role role, const resources::Authority& authority) {
-  const kube::ObjectKey key = KeyOf(context, resources::TlsSecretName(context.training.meta.key.name, role));
+  const kube::ObjectKey key = ToKey(context, resources::TlsSecretName(context.training.meta.key.name, role));
   ASSIGN_OR_RETURN(resources::TlsSecret leaf, resources::MakeTlsSecret(context, role, authority));
   ASSIGN_OR_RETURN(const std::optional<kube::Json> there, CreateOrGet(client, key, leaf.secret));
   if (there) {

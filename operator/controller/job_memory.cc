@@ -31,7 +31,7 @@ std::string WithoutNumbers(std::string_view text) {
 
 }  // namespace
 
-JobMemory::Entry& JobMemory::EntryOf(const kube::ObjectKey& job, const std::string& uid) {
+JobMemory::Entry& JobMemory::FindOrAddEntry(const kube::ObjectKey& job, const std::string& uid) {
   Entry& entry = entries_[job];
   if (entry.uid == uid) return entry;
   entry = Entry();
@@ -47,14 +47,14 @@ JobMemory::Entry* JobMemory::Find(const kube::ObjectKey& job, const std::string&
 void JobMemory::RememberCertificates(const kube::ObjectKey& job, const std::string& uid, Certificates certificates,
                                      std::chrono::seconds lifetime) {
   MutexLock lock(&mutex_);
-  Entry& entry = EntryOf(job, uid);
+  Entry& entry = FindOrAddEntry(job, uid);
   entry.certificates = std::move(certificates);
   entry.certificates_read_at = wall_clock_();
   entry.certificates_until = entry.certificates_read_at + lifetime;
 }
 
-std::optional<Certificates> JobMemory::CertificatesOf(const kube::ObjectKey& job, const std::string& uid,
-                                                      std::optional<kube::WallTime> read_since) {
+std::optional<Certificates> JobMemory::FindCertificates(const kube::ObjectKey& job, const std::string& uid,
+                                                        std::optional<kube::WallTime> read_since) {
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
   if (entry == nullptr || wall_clock_() >= entry->certificates_until) return std::nullopt;
@@ -78,14 +78,14 @@ void JobMemory::RememberEvents(const kube::ObjectKey& job, const std::string& ui
                                std::vector<std::string> messages, std::chrono::seconds lifetime) {
   MutexLock lock(&mutex_);
   const kube::WallTime now = wall_clock_();
-  Entry& entry = EntryOf(job, uid);
+  Entry& entry = FindOrAddEntry(job, uid);
   // Pods come and go: nothing is kept of those that nobody asks about any more.
   std::erase_if(entry.events, [now](const auto& events) { return now >= events.second.until; });
   entry.events[about] = {std::move(messages), now + lifetime};
 }
 
-std::optional<std::vector<std::string>> JobMemory::EventsOf(const kube::ObjectKey& job, const std::string& uid,
-                                                            const std::string& about) {
+std::optional<std::vector<std::string>> JobMemory::FindEvents(const kube::ObjectKey& job, const std::string& uid,
+                                                              const std::string& about) {
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
   if (entry == nullptr) return std::nullopt;
@@ -97,13 +97,13 @@ std::optional<std::vector<std::string>> JobMemory::EventsOf(const kube::ObjectKe
 void JobMemory::RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
                                std::optional<std::chrono::seconds> lifetime) {
   MutexLock lock(&mutex_);
-  Entry& entry = EntryOf(job, uid);
+  Entry& entry = FindOrAddEntry(job, uid);
   entry.dry_run = std::move(dry_run);
   entry.dry_run_until.reset();
   if (lifetime) entry.dry_run_until = wall_clock_() + *lifetime;
 }
 
-std::optional<plan::Observed::DryRun> JobMemory::DryRunOf(const kube::ObjectKey& job, const std::string& uid) {
+std::optional<plan::Observed::DryRun> JobMemory::FindDryRun(const kube::ObjectKey& job, const std::string& uid) {
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
   if (entry == nullptr || !entry->dry_run) return std::nullopt;
@@ -117,7 +117,7 @@ bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& u
   MutexLock lock(&mutex_);
   Entry* entry = Find(job, uid);
   if (entry == nullptr && !refusal) return false;
-  if (entry == nullptr) entry = &EntryOf(job, uid);
+  if (entry == nullptr) entry = &FindOrAddEntry(job, uid);
   const auto subject = [](const std::optional<plan::Observed::Refusal>& one) {
     return one ? one->child + '\n' + one->reason + '\n' + WithoutNumbers(one->message) : std::string();
   };
@@ -127,7 +127,7 @@ bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& u
   return true;
 }
 
-std::optional<plan::Observed::Refusal> JobMemory::RefusalOf(const kube::ObjectKey& job, const std::string& uid) {
+std::optional<plan::Observed::Refusal> JobMemory::FindRefusal(const kube::ObjectKey& job, const std::string& uid) {
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
   return entry == nullptr ? std::nullopt : entry->refusal;
@@ -135,7 +135,7 @@ std::optional<plan::Observed::Refusal> JobMemory::RefusalOf(const kube::ObjectKe
 
 void JobMemory::RememberTaken(const kube::ObjectKey& job, const std::string& uid, const TakenName& name) {
   MutexLock lock(&mutex_);
-  EntryOf(job, uid).taken.insert(name);
+  FindOrAddEntry(job, uid).taken.insert(name);
 }
 
 void JobMemory::ForgetTaken(const kube::ObjectKey& job, const TakenName& name) {
@@ -143,7 +143,7 @@ void JobMemory::ForgetTaken(const kube::ObjectKey& job, const TakenName& name) {
   if (const auto found = entries_.find(job); found != entries_.end()) found->second.taken.erase(name);
 }
 
-std::vector<JobMemory::TakenName> JobMemory::TakenOf(const kube::ObjectKey& job, const std::string& uid) {
+std::vector<JobMemory::TakenName> JobMemory::FindTakenNames(const kube::ObjectKey& job, const std::string& uid) {
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
   if (entry == nullptr) return {};

@@ -35,8 +35,8 @@ class JobMemory {
   void RememberCertificates(const kube::ObjectKey& job, const std::string& uid, Certificates certificates,
                             std::chrono::seconds lifetime);
   // nullopt also where they were read before `read_since`.
-  std::optional<Certificates> CertificatesOf(const kube::ObjectKey& job, const std::string& uid,
-                                             std::optional<kube::WallTime> read_since = std::nullopt);
+  std::optional<Certificates> FindCertificates(const kube::ObjectKey& job, const std::string& uid,
+                                               std::optional<kube::WallTime> read_since = std::nullopt);
   // One that was made since; nothing where the others are not remembered.
   void RememberLeaf(const kube::ObjectKey& job, const std::string& uid, api::Role role,
                     const resources::CertificateFacts& facts);
@@ -45,24 +45,24 @@ class JobMemory {
   // Messages of the events about the object with the uid `about`, for `lifetime` from now on.
   void RememberEvents(const kube::ObjectKey& job, const std::string& uid, const std::string& about,
                       std::vector<std::string> messages, std::chrono::seconds lifetime);
-  std::optional<std::vector<std::string>> EventsOf(const kube::ObjectKey& job, const std::string& uid,
-                                                   const std::string& about);
+  std::optional<std::vector<std::string>> FindEvents(const kube::ObjectKey& job, const std::string& uid,
+                                                     const std::string& about);
 
   // `lifetime` unset: for as long as the generation stands.
   void RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
                       std::optional<std::chrono::seconds> lifetime = std::nullopt);
-  std::optional<plan::Observed::DryRun> DryRunOf(const kube::ObjectKey& job, const std::string& uid);
+  std::optional<plan::Observed::DryRun> FindDryRun(const kube::ObjectKey& job, const std::string& uid);
 
   // What the API server said to the last action; nullopt: it was done. True where that is news.
   bool RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
                        std::optional<plan::Observed::Refusal> refusal);
-  std::optional<plan::Observed::Refusal> RefusalOf(const kube::ObjectKey& job, const std::string& uid);
+  std::optional<plan::Observed::Refusal> FindRefusal(const kube::ObjectKey& job, const std::string& uid);
 
   // Names of children that others' objects have.
   using TakenName = std::pair<const kube::Resource*, std::string>;
   void RememberTaken(const kube::ObjectKey& job, const std::string& uid, const TakenName& name);
   void ForgetTaken(const kube::ObjectKey& job, const TakenName& name);
-  std::vector<TakenName> TakenOf(const kube::ObjectKey& job, const std::string& uid);
+  std::vector<TakenName> FindTakenNames(const kube::ObjectKey& job, const std::string& uid);
 
   void Forget(const kube::ObjectKey& job);
   size_t size();
@@ -84,7 +84,7 @@ class JobMemory {
   };
   // Null for a job that nothing is known of.
   Entry* Find(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Entry& EntryOf(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Entry& FindOrAddEntry(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::function<kube::WallTime()> wall_clock_;
   Mutex mutex_;

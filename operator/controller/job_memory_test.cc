@@ -14,22 +14,22 @@ class JobMemoryTest : public ::testing::Test {
 
 TEST_F(JobMemoryTest, ARefusedDryRunIsDueAgainAfterItsTime) {
   memory.RememberDryRun(job, "a", {.generation = 1, .error = "no"}, std::chrono::seconds(8));
-  EXPECT_FALSE(memory.DryRunOf(job, "a")->is_due);
+  EXPECT_FALSE(memory.FindDryRun(job, "a")->is_due);
   now += std::chrono::seconds(8);
-  EXPECT_TRUE(memory.DryRunOf(job, "a")->is_due);
-  EXPECT_EQ(memory.DryRunOf(job, "a")->error, "no");
+  EXPECT_TRUE(memory.FindDryRun(job, "a")->is_due);
+  EXPECT_EQ(memory.FindDryRun(job, "a")->error, "no");
   memory.RememberDryRun(job, "a", {.generation = 2});
   now += std::chrono::hours(24);
-  EXPECT_FALSE(memory.DryRunOf(job, "a")->is_due);
+  EXPECT_FALSE(memory.FindDryRun(job, "a")->is_due);
 }
 
 TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsNumbersDiffer) {
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 17"}}));
   EXPECT_FALSE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 5e-af"}}));
-  EXPECT_EQ(memory.RefusalOf(job, "a")->message, "denied: request 17");
+  EXPECT_EQ(memory.FindRefusal(job, "a")->message, "denied: request 17");
   // Another policy refuses it by now.
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "exceeded quota: pods=5"}}));
-  EXPECT_EQ(memory.RefusalOf(job, "a")->message, "exceeded quota: pods=5");
+  EXPECT_EQ(memory.FindRefusal(job, "a")->message, "exceeded quota: pods=5");
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Service cora", "Forbidden", "denied: request 19"}}));
   EXPECT_TRUE(memory.RememberRefusal(job, "a", std::nullopt));
   EXPECT_FALSE(memory.RememberRefusal(job, "a", std::nullopt));
@@ -38,10 +38,10 @@ TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsNumbersDiffer) {
 TEST_F(JobMemoryTest, KnowsNothingOfAJobThatWasMadeAgain) {
   memory.RememberDryRun(job, "a", {.generation = 1});
   memory.RememberTaken(job, "a", {&kube::kServices, "cora"});
-  EXPECT_FALSE(memory.DryRunOf(job, "b").has_value());
-  EXPECT_TRUE(memory.TakenOf(job, "b").empty());
+  EXPECT_FALSE(memory.FindDryRun(job, "b").has_value());
+  EXPECT_TRUE(memory.FindTakenNames(job, "b").empty());
   memory.RememberDryRun(job, "b", {.generation = 1});
-  EXPECT_FALSE(memory.DryRunOf(job, "a").has_value());
+  EXPECT_FALSE(memory.FindDryRun(job, "a").has_value());
 }
 
 TEST_F(JobMemoryTest, TellsWhetherARefusalIsNews) {
@@ -53,7 +53,7 @@ TEST_F(JobMemoryTest, TellsWhetherARefusalIsNews) {
 
 TEST_F(JobMemoryTest, KeepsNothingOfAJobThatIsGone) {
   memory.RememberCertificates(job, "a", {}, std::chrono::seconds(600));
-  EXPECT_TRUE(memory.CertificatesOf(job, "a").has_value());
+  EXPECT_TRUE(memory.FindCertificates(job, "a").has_value());
   memory.Forget(job);
   EXPECT_EQ(memory.size(), 0u);
 }

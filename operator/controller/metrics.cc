@@ -5,7 +5,7 @@ namespace {
 
 // A status that says nothing, or something unknown, is of a job that nobody has looked at yet.
 std::string PhaseLabel(const std::map<std::string, telemetry::Gauge>& known, const TrainingRecord& record) {
-  return known.count(record.phase) > 0 ? record.phase : api::NameOf(api::Phase::kPending);
+  return known.count(record.phase) > 0 ? record.phase : api::ToString(api::Phase::kPending);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
   for (const Phase phase :
        {Phase::kPending, Phase::kPartitioning, Phase::kStarting, Phase::kTraining, Phase::kRestarting,
         Phase::kSuspending, Phase::kSuspended, Phase::kSucceeded, Phase::kFailed}) {
-    const std::string name = api::NameOf(phase);
+    const std::string name = api::ToString(phase);
     jobs_[name] = registry.AddGauge("espalier_operator_jobs_count", "DistTrainings, by phase.", {{"phase", name}});
   }
 }

@@ -32,7 +32,7 @@ Result<std::optional<resources::CertificateFacts>> ReadFacts(client::ApiClient& 
   if (!secret) return std::optional<resources::CertificateFacts>();
   const Result<kube::ObjectMeta> meta = kube::ParseObjectMeta(*secret);
   if (!meta.ok() || !plan::IsOurs(*meta, training)) return std::optional<resources::CertificateFacts>();
-  return resources::FactsOf(*secret);
+  return resources::ParseCertificateFacts(*secret);
 }
 
 Result<Certificates> ReadCertificates(client::ApiClient& client, const api::DistTraining& training) {
@@ -87,8 +87,7 @@ Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const s
 }
 
 // Of a Job, by the label that the Job controller gives them.
-Result<std::vector<std::shared_ptr<const kube::Pod>>> ReadPodsOf(client::ApiClient& client,
-                                                                 const kube::ObjectKey& job) {
+Result<std::vector<std::shared_ptr<const kube::Pod>>> ReadPods(client::ApiClient& client, const kube::ObjectKey& job) {
   kube::ListOptions options;
   options.name_space = job.name_space;
   options.label_selector = "batch.kubernetes.io/job-name=" + job.name;
@@ -101,19 +100,19 @@ Result<std::vector<std::shared_ptr<const kube::Pod>>> ReadPodsOf(client::ApiClie
   return pods;
 }
 
-Result<std::vector<std::string>> MessagesOf(client::ApiClient& client, JobMemory& memory,
-                                            const api::DistTraining& training, const std::string& uid,
-                                            const EventKind& kind, kube::WallTime now) {
+Result<std::vector<std::string>> ReadEventMessages(client::ApiClient& client, JobMemory& memory,
+                                                   const api::DistTraining& training, const std::string& uid,
+                                                   const EventKind& kind, kube::WallTime now) {
   const kube::ObjectMeta& job = training.meta;
-  if (auto remembered = memory.EventsOf(job.key, job.uid, uid)) return *std::move(remembered);
+  if (auto remembered = memory.FindEvents(job.key, job.uid, uid)) return *std::move(remembered);
   ASSIGN_OR_RETURN(std::vector<std::string> messages, ReadMessages(client, job.key.name_space, uid, kind, now));
   memory.RememberEvents(job.key, job.uid, uid, messages, kEventsLifetime);
   return messages;
 }
 
 // Nothing where it has them all.
-std::optional<plan::Observed::MissingSecret> MissingOf(const SecretReference& wanted,
-                                                       const std::optional<kube::Json>& secret) {
+std::optional<plan::Observed::MissingSecret> FindMissing(const SecretReference& wanted,
+                                                         const std::optional<kube::Json>& secret) {
   if (!secret) return plan::Observed::MissingSecret{.name = wanted.name};
   plan::Observed::MissingSecret missing{.name = wanted.name};
   for (const std::string& key : wanted.keys) {
@@ -134,8 +133,8 @@ plan::Observed ObservedFromCaches(const api::DistTraining& training, const Cache
   for (const auto& store : caches.others) {
     for (const auto& child : store->ByIndex(job)) seen.others.push_back(*child);
   }
-  seen.dry_run = memory.DryRunOf(job, training.meta.uid);
-  seen.refusal = memory.RefusalOf(job, training.meta.uid);
+  seen.dry_run = memory.FindDryRun(job, training.meta.uid);
+  seen.refusal = memory.FindRefusal(job, training.meta.uid);
   return seen;
 }
 
@@ -147,8 +146,8 @@ std::vector<SecretReference> ReferencedSecrets(const api::Spec& spec) {
   if (spec.tls == api::TlsMode::kSecretRef && !spec.tls_secret.empty()) {
     SecretReference certificates{spec.tls_secret, {"ca.crt"}};
     for (const api::Role role : plan::RolesWithCertificates(spec)) {
-      certificates.keys.push_back(std::string(api::NameOf(role)) + ".crt");
-      certificates.keys.push_back(std::string(api::NameOf(role)) + ".key");
+      certificates.keys.push_back(std::string(api::ToString(role)) + ".crt");
+      certificates.keys.push_back(std::string(api::ToString(role)) + ".key");
     }
     references.push_back(std::move(certificates));
   }
@@ -158,7 +157,7 @@ std::vector<SecretReference> ReferencedSecrets(const api::Spec& spec) {
 Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
                     plan::Observed* seen) {
   const kube::ObjectKey& job = training.meta.key;
-  for (const JobMemory::TakenName& name : memory.TakenOf(job, training.meta.uid)) {
+  for (const JobMemory::TakenName& name : memory.FindTakenNames(job, training.meta.uid)) {
     ASSIGN_OR_RETURN(const auto there, GetIfThere(client, *name.first, {job.name_space, name.second}));
     const Result<kube::ObjectMeta> meta = there ? kube::ParseObjectMeta(*there) : NotFound("");
     if (meta.ok() && !plan::IsOurs(*meta, training)) {
@@ -175,7 +174,7 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
   const kube::ObjectKey& job = training.meta.key;
   if (questions.certificates) {
     std::optional<Certificates> certificates =
-        memory.CertificatesOf(job, training.meta.uid, questions.certificates_read_since);
+        memory.FindCertificates(job, training.meta.uid, questions.certificates_read_since);
     if (!certificates) {
       ASSIGN_OR_RETURN(certificates, ReadCertificates(client, training));
       memory.RememberCertificates(job, training.meta.uid, *certificates, kCertificatesLifetime);
@@ -186,7 +185,7 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
   if (questions.referenced_secrets && training.spec) {
     for (const SecretReference& wanted : ReferencedSecrets(*training.spec)) {
       ASSIGN_OR_RETURN(const auto secret, GetIfThere(client, kube::kSecrets, {job.name_space, wanted.name}));
-      if (auto missing = MissingOf(wanted, secret)) seen->missing_secrets.push_back(*std::move(missing));
+      if (auto missing = FindMissing(wanted, secret)) seen->missing_secrets.push_back(*std::move(missing));
     }
   }
   for (const std::string& name : questions.vanished_jobs) {
@@ -194,7 +193,7 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
     if (!vanished) seen->confirmed_gone.push_back(name);
   }
   for (const std::string& name : questions.unseen_pods_of) {
-    ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const kube::Pod>> pods, ReadPodsOf(client, {job.name_space, name}));
+    ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const kube::Pod>> pods, ReadPods(client, {job.name_space, name}));
     std::move(pods.begin(), pods.end(), std::back_inserter(seen->pods));
   }
   for (const std::string& name : questions.suspended_jobs) {
@@ -206,11 +205,12 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
     }
   }
   for (const std::string& uid : questions.creation_failures_of) {
-    ASSIGN_OR_RETURN(seen->creation_failures[uid], MessagesOf(client, memory, training, uid, kCreationFailures, now));
+    ASSIGN_OR_RETURN(seen->creation_failures[uid],
+                     ReadEventMessages(client, memory, training, uid, kCreationFailures, now));
   }
   for (const std::string& uid : questions.mount_failures_of) {
     ASSIGN_OR_RETURN(const std::vector<std::string> messages,
-                     MessagesOf(client, memory, training, uid, kMountFailures, now));
+                     ReadEventMessages(client, memory, training, uid, kMountFailures, now));
     if (!messages.empty()) seen->mount_failures[uid] = messages.front();
   }
   return Status();

@@ -173,7 +173,7 @@ TEST_F(ObserveTest, ANameIsTakenUntilItsObjectIsGoneOrOurs) {
   seen = {};
   ASSERT_TRUE(LookInTheWay(job.Training(), job.client, job.memory, &seen).ok());
   EXPECT_THAT(seen.in_the_way, IsEmpty());
-  EXPECT_THAT(job.memory.TakenOf(job.key, uid), IsEmpty());
+  EXPECT_THAT(job.memory.FindTakenNames(job.key, uid), IsEmpty());
 }
 
 TEST_F(ObserveTest, TakesFromTheCachesWhatCarriesTheJobsLabel) {

@@ -80,7 +80,7 @@ std::string Joined(const std::vector<std::string>& names) {
 
 // Where the document says it: in the role's own fields first. nullopt: nowhere.
 std::optional<std::string> FindInDocument(const Json& spec, api::Role role, const PodReference& wanted) {
-  const std::string field = api::FieldOf(role);
+  const std::string field = api::FieldName(role);
   const auto look = [&wanted](const Json& part, const std::string& prefix) -> std::optional<std::string> {
     for (const PodReference& reference : FindPodReferences(part)) {
       if (reference.kind == wanted.kind && reference.name == wanted.name) return prefix + reference.path;
@@ -190,7 +190,7 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
   }
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     const Json& partial = spec.role(role).pod_template;
-    const std::string of_template = std::string("spec.") + api::FieldOf(role) + ".template.spec.";
+    const std::string of_template = std::string("spec.") + api::FieldName(role) + ".template.spec.";
     const Json& init_containers = kube::ListAt(partial, {"spec", "initContainers"});
     for (size_t i = 0; i < init_containers.size(); ++i) {
       if (kube::StringAt(init_containers[i], {"name"}) != api::kScriptContainer) continue;

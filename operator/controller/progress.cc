@@ -78,7 +78,7 @@ Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord&
 std::shared_ptr<const kube::Pod> RankZero(const Caches& caches, const TrainingRecord& training) {
   for (const auto& pod : caches.pods.ByIndex(training.meta.key)) {
     if (pod->phase == kube::PodPhase::kRunning && !pod->ip.empty() && !pod->meta.deletion_requested_at &&
-        HasLabel(*pod, resources::kComponentLabel, api::NameOf(api::Role::kTrainer)) &&
+        HasLabel(*pod, resources::kComponentLabel, api::ToString(api::Role::kTrainer)) &&
         HasLabel(*pod, resources::kIncarnationLabel, std::to_string(training.incarnation)) &&
         HasLabel(*pod, resources::kCompletionIndexLabel, "0")) {
       return pod;
@@ -123,7 +123,7 @@ void ProgressPoller::Stop() {
 void ProgressPoller::PollOnce() {
   std::vector<std::shared_ptr<const TrainingRecord>> trainings = caches_.trainings.All();
   std::erase_if(trainings, [](const auto& one) {
-    return one->phase != api::NameOf(api::Phase::kTraining) || one->has_program || !one->is_ours;
+    return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_ours;
   });
   ForgetAllBut(trainings);
   // A few at a time: one that hangs takes its timeout, not everybody's.

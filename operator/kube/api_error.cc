@@ -57,21 +57,21 @@ constexpr CodeAndReason kReasons[] = {{400, "BadRequest"},
                                       {503, "ServiceUnavailable"},
                                       {504, "Timeout"}};
 
-int CodeOf(std::string_view reason) {
+int ToCode(std::string_view reason) {
   for (const CodeAndReason& known : kReasons) {
     if (known.reason == reason) return known.code;
   }
   return 0;
 }
 
-const char* ReasonOf(int code) {
+const char* ToReason(int code) {
   for (const CodeAndReason& known : kReasons) {
     if (known.code == code) return known.reason;
   }
   return "";
 }
 
-StatusCode StatusCodeOf(const ApiError& error) {
+StatusCode ToStatusCode(const ApiError& error) {
   const bool is_too_large = std::any_of(error.causes.begin(), error.causes.end(), [](const ApiError::Cause& cause) {
     return cause.reason == "ResourceVersionTooLarge";
   });
@@ -114,8 +114,8 @@ ApiError ApiErrorOfStatusObject(const Json& status_object) {
   ApiError error;
   error.reason = Cut(StringAt(status_object, {"reason"}), kMaxMessageBytes);
   const int64_t code = IntegerAt(status_object, {"code"}).value_or(0);
-  error.code = code >= 100 && code <= 599 ? static_cast<int>(code) : CodeOf(error.reason);
-  if (error.reason.empty()) error.reason = ReasonOf(error.code);
+  error.code = code >= 100 && code <= 599 ? static_cast<int>(code) : ToCode(error.reason);
+  if (error.reason.empty()) error.reason = ToReason(error.code);
   error.message = Cut(StringAt(status_object, {"message"}), kMaxMessageBytes);
   for (const Json& cause : ListAt(status_object, {"details", "causes"})) {
     if (error.causes.size() == kMaxCauses) break;
@@ -148,7 +148,7 @@ Status ToStatus(const ApiError& error) {
   std::string message = error.message;
   if (message.empty()) message = error.reason;
   if (message.empty()) message = "HTTP " + std::to_string(error.code);
-  return Status(StatusCodeOf(error), std::move(message));
+  return Status(ToStatusCode(error), std::move(message));
 }
 
 bool IsOfAWebhookOutOfReach(const Status& status) {

@@ -31,7 +31,7 @@ std::optional<ContainerEnd> EndAt(const Json& status, JsonPath path) {
                       .finished_at = TimeAt(*terminated, {"finishedAt"}).value_or(WallTime())};
 }
 
-ContainerState StateOf(const Json& status) {
+ContainerState ParseState(const Json& status) {
   return {.name = StringAt(status, {"name"}),
           .ready = BoolAt(status, {"ready"}),
           .restarts = IntAt(status, {"restartCount"}),
@@ -62,7 +62,7 @@ Result<Pod> ParsePod(const Json& object) {
   const std::optional<Condition> scheduled = FindCondition(object, "PodScheduled");
   if (scheduled.has_value() && scheduled->is_false()) pod.unscheduled_reason = scheduled->message;
   for (const char* const statuses : {"initContainerStatuses", "containerStatuses"}) {
-    for (const Json& status : ListAt(object, {"status", statuses})) pod.containers.push_back(StateOf(status));
+    for (const Json& status : ListAt(object, {"status", statuses})) pod.containers.push_back(ParseState(status));
   }
   return pod;
 }

@@ -28,7 +28,7 @@ std::string ObjectPath(const Resource& resource, const ObjectKey& key, const std
   return subresource.empty() ? path : path + "/" + subresource;
 }
 
-ObjectKey KeyOf(const Json& object) {
+ObjectKey ToKey(const Json& object) {
   return {StringAt(object, {"metadata", "namespace"}), StringAt(object, {"metadata", "name"})};
 }
 
@@ -73,7 +73,7 @@ std::string PrintForYaml(const Json& object) {
   return escaped;
 }
 
-const char* NameOf(Propagation propagation) {
+const char* ToString(Propagation propagation) {
   switch (propagation) {
     case Propagation::kBackground: return "Background";
     case Propagation::kForeground: return "Foreground";
@@ -117,7 +117,7 @@ HttpRequest WatchRequest(const Resource& resource, const WatchOptions& options) 
 }
 
 HttpRequest CreateRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
-  const ObjectKey key = KeyOf(object);
+  const ObjectKey key = ToKey(object);
   Query query;
   query.Add("fieldManager", field_manager);
   HttpRequest request =
@@ -129,7 +129,7 @@ HttpRequest CreateRequest(const Resource& resource, const Json& object, const st
 HttpRequest ReplaceRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
   Query query;
   query.Add("fieldManager", field_manager);
-  return WithBody("PUT", ObjectPath(resource, KeyOf(object)) + query.text(), "application/json", Print(object));
+  return WithBody("PUT", ObjectPath(resource, ToKey(object)) + query.text(), "application/json", Print(object));
 }
 
 HttpRequest ApplyRequest(const Resource& resource, const Json& object, const ApplyOptions& options,
@@ -141,7 +141,7 @@ HttpRequest ApplyRequest(const Resource& resource, const Json& object, const App
     query.Add("dryRun", "All");
     query.Add("fieldValidation", "Strict");
   }
-  return WithBody("PATCH", ObjectPath(resource, KeyOf(object), subresource) + query.text(),
+  return WithBody("PATCH", ObjectPath(resource, ToKey(object), subresource) + query.text(),
                   "application/apply-patch+yaml", PrintForYaml(object));
 }
 
@@ -161,7 +161,7 @@ HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const 
   Json body = {{"apiVersion", "v1"},
                {"kind", "DeleteOptions"},
                {"preconditions", std::move(preconditions)},
-               {"propagationPolicy", NameOf(options.propagation)}};
+               {"propagationPolicy", ToString(options.propagation)}};
   if (options.grace_period_seconds.has_value()) body["gracePeriodSeconds"] = *options.grace_period_seconds;
   return WithBody("DELETE", ObjectPath(resource, key), "application/json", Print(body));
 }

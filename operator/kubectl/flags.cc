@@ -112,7 +112,7 @@ void AddOutputFlag(CLI::App* command, bool* as_json) {
 
 std::vector<std::string> RoleNames() {
   std::vector<std::string> names;
-  for (const api::Role role : api::kRoles) names.emplace_back(api::NameOf(role));
+  for (const api::Role role : api::kRoles) names.emplace_back(api::ToString(role));
   return names;
 }
 

@@ -36,7 +36,7 @@ void PrintToPeople(const std::string& line) {
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
   options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
-  options.paths_are_chosen = !flags.kubeconfig.empty() || !ValueOf(environment, "KUBECONFIG").empty();
+  options.paths_are_chosen = !flags.kubeconfig.empty() || !FindValue(environment, "KUBECONFIG").empty();
   options.context = flags.context;
   options.environment = environment;
   options.overrides = flags.overrides;
@@ -50,7 +50,7 @@ Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentM
   return pod;
 }
 
-std::string NamespaceOf(const ClusterFlags& flags, const client::Connection& connection) {
+std::string SelectNamespace(const ClusterFlags& flags, const client::Connection& connection) {
   if (!flags.name_space.empty()) return flags.name_space;
   return connection.name_space.empty() ? "default" : connection.name_space;
 }
@@ -81,9 +81,9 @@ Result<int> Run(const ClusterFlags& flags, const Command& command, const Environ
   const Surroundings around{
       .api = api,
       .transport = *transport,
-      .name_space = NamespaceOf(flags, connection),
+      .name_space = SelectNamespace(flags, connection),
       .environment = environment,
-      .out = text::StandardOutput(ValueOf(environment, "TERM")),
+      .out = text::StandardOutput(FindValue(environment, "TERM")),
       .note = PrintToPeople,
       .wall_now = kube::SystemTime,
       .pause = [&](std::chrono::nanoseconds time) { return !signal.WaitUntil(Deadline::After(time)); },
@@ -115,7 +115,7 @@ int Main(int argc, char** argv) {
   const Result<int> ended = ready.ok() ? Run(flags, chosen, environment) : Result<int>(std::move(ready));
   if (ended.ok()) return *ended;
   if (ended.status().code() != StatusCode::kCancelled) PrintToPeople("kubectl espalier: " + ended.status().message());
-  return static_cast<int>(ExitCodeOf(ended.status().code()));
+  return static_cast<int>(ToExitCode(ended.status().code()));
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   return Status();
 }
 
-Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const EnvironmentMap& environment) {
+Result<client::Connection> MakeConnection(const OperatorFlags& flags, const EnvironmentMap& environment) {
   if (flags.kubeconfig.empty() && flags.context.empty()) {
     Result<client::Connection> pod = client::InClusterConnection(environment);
     if (pod.ok() || pod.status().code() != StatusCode::kNotFound) return pod;

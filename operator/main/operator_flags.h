@@ -54,7 +54,7 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags);
 Status CheckOperatorFlags(const OperatorFlags& flags);
 
 // Where the API server is: --kubeconfig, else the pod's account, else the files that kubectl reads.
-Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const EnvironmentMap& environment);
+Result<client::Connection> MakeConnection(const OperatorFlags& flags, const EnvironmentMap& environment);
 
 // Reads --job-defaults; errors name the file and the field.
 Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags);

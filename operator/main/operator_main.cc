@@ -40,7 +40,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
   Log(Level::kInfo, "started", {{"version", ESPALIER_VERSION}, {"admin", admin->address()}});
 
   ASSIGN_OR_RETURN(resources::JobDefaults job_defaults, ReadJobDefaults(flags));
-  ASSIGN_OR_RETURN(const client::Connection connection, ConnectionOf(flags, environment));
+  ASSIGN_OR_RETURN(const client::Connection connection, MakeConnection(flags, environment));
   ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
                    client::MakeCpprestTransport(connection, {.user_agent = "espalier-operator/" ESPALIER_VERSION}));
   const std::string own_namespace = connection.name_space.empty() ? "default" : connection.name_space;
@@ -84,7 +84,7 @@ int Main(int argc, char** argv) {
   telemetry::StopSignal::Install().ExitOnSecond(static_cast<int>(ExitCode::kAskedToStop));
 
   const Result<ExitCode> ended = Run(flags, app, environment);
-  if (!ended.ok()) return Fail(ended.status(), ExitCodeOf(ended.status().code()));
+  if (!ended.ok()) return Fail(ended.status(), ToExitCode(ended.status().code()));
   return static_cast<int>(*ended);
 }
 

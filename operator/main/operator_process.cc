@@ -27,14 +27,14 @@ constexpr std::chrono::seconds kLastEvents{3};
 constexpr std::chrono::seconds kStopTimeout{1};
 constexpr std::chrono::seconds kLivenessGrace{5};
 
-client::ApiClientOptions ClientOptionsOf(const OperatorFlags& flags) {
+client::ApiClientOptions MakeClientOptions(const OperatorFlags& flags) {
   client::ApiClientOptions options;
   options.qps = flags.qps;
   options.burst = flags.burst;
   return options;
 }
 
-runtime::LeaderElectionOptions ElectionOptionsOf(const OperatorFlags& flags, const OperatorSurroundings& around) {
+runtime::LeaderElectionOptions MakeElectionOptions(const OperatorFlags& flags, const OperatorSurroundings& around) {
   runtime::LeaderElectionOptions options;
   options.lease = {around.lease_namespace, flags.lease_name};
   options.identity = around.identity;
@@ -46,21 +46,21 @@ runtime::LeaderElectionOptions ElectionOptionsOf(const OperatorFlags& flags, con
 
 // Events take nobody's tokens, and must not hold up the end of the process: after SIGTERM the client of everything else
 // is stopped, and this one writes the last of them.
-client::ApiClientOptions EventClientOptionsOf(const OperatorFlags& flags) {
-  client::ApiClientOptions options = ClientOptionsOf(flags);
+client::ApiClientOptions MakeEventClientOptions(const OperatorFlags& flags) {
+  client::ApiClientOptions options = MakeClientOptions(flags);
   options.call_timeout = kLastEvents;
   return options;
 }
 
 // The lease waits for nobody's tokens.
-client::ApiClientOptions LeaseClientOptionsOf(const OperatorFlags& flags, const OperatorSurroundings& around) {
+client::ApiClientOptions MakeLeaseClientOptions(const OperatorFlags& flags, const OperatorSurroundings& around) {
   client::ApiClientOptions options;
   options.qps = 0;
-  options.call_timeout = runtime::LeaseCallTimeout(ElectionOptionsOf(flags, around));
+  options.call_timeout = runtime::LeaseCallTimeout(MakeElectionOptions(flags, around));
   return options;
 }
 
-controller::ControllerOptions ControllerOptionsOf(const OperatorFlags& flags, const OperatorSurroundings& around) {
+controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, const OperatorSurroundings& around) {
   controller::ControllerOptions options;
   options.name_space = around.watched_namespace;
   options.defaults = {
@@ -78,14 +78,14 @@ class Operator {
       : flags_(flags),
         around_(around),
         client_metrics_(around.metrics),
-        lease_client_(around.transport, LeaseClientOptionsOf(flags, around), client_metrics_),
+        lease_client_(around.transport, MakeLeaseClientOptions(flags, around), client_metrics_),
         transport_(around.transport, [this] { return !elector_ || elector_->is_leader(); }),
-        client_(transport_, ClientOptionsOf(flags), client_metrics_),
-        event_client_(transport_, EventClientOptionsOf(flags), client_metrics_),
+        client_(transport_, MakeClientOptions(flags), client_metrics_),
+        event_client_(transport_, MakeEventClientOptions(flags), client_metrics_),
         events_(event_client_, "espalier.io/operator", around.identity, around.metrics),
-        controller_(client_, events_, ControllerOptionsOf(flags, around), around.metrics) {
+        controller_(client_, events_, MakeControllerOptions(flags, around), around.metrics) {
     if (flags.leader_elect) {
-      elector_ = std::make_unique<runtime::LeaderElector>(lease_client_, ElectionOptionsOf(flags, around),
+      elector_ = std::make_unique<runtime::LeaderElector>(lease_client_, MakeElectionOptions(flags, around),
                                                           around.lease_lost, around.metrics);
     }
     around.admin.SetLivenessCheck([this] { return WhyNotAlive(); });
@@ -185,7 +185,7 @@ Result<ExitCode> RunOperator(const OperatorFlags& flags, const OperatorSurroundi
 }
 
 std::string MakeIdentity(const EnvironmentMap& environment) {
-  std::string name = ValueOf(environment, "POD_NAME");
+  std::string name = FindValue(environment, "POD_NAME");
   if (name.empty()) {
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) == 0) name = host.data();

@@ -32,7 +32,7 @@ bool HasDryRun(const api::DistTraining& training, const Observed& seen) {
 // What the document says replaces them, and the API server lets it say that only while the job is suspended.
 void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
   for (const Role role : api::kRoles) {
-    std::string& image = status->images[api::NameOf(role)];
+    std::string& image = status->images[api::ToString(role)];
     const std::string& wanted = spec.role(role).image;
     if (!wanted.empty()) image = wanted;
     if (image.empty()) image = role == Role::kTrainer ? defaults.trainer_image : defaults.core_image;
@@ -105,7 +105,7 @@ bool IsRefused(const api::DistTraining& training, const Observed::DryRun& dry_ru
   return dry_run.refusal != Refusal::kNone && !is_of_what_goes;
 }
 
-const char* ReasonOf(Refusal refusal) {
+const char* ToReason(Refusal refusal) {
   if (refusal == Refusal::kTemplate) return kInvalidTemplate;
   if (refusal == Refusal::kPodRules) return kNotAllowed;
   return refusal == Refusal::kName ? kNameTaken : kRefused;
@@ -141,7 +141,7 @@ bool Accept(PlanBuilder& builder) {
   builder.status().observed_generation = training.meta.generation;
   const Observed::DryRun& dry_run = *builder.seen().dry_run;
   if (IsRefused(training, dry_run)) {
-    const char* const reason = ReasonOf(dry_run.refusal);
+    const char* const reason = ToReason(dry_run.refusal);
     builder.SetCondition(api::kAccepted, ConditionStatus::kFalse, reason, dry_run.error);
     if (dry_run.is_due) PlanDryRun(builder);
     builder.RequeueAfter(kTryTemplatesAgain);

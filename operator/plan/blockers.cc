@@ -30,7 +30,7 @@ std::optional<Blocker> TroubleOfContainer(const kube::Pod& pod, const kube::Cont
   Blocker blocker{.reason = reason, .message = container.waiting_message};
   const bool has_failed_before = container.last_ended && container.last_ended->exit_code != 0;
   if (reason == kCrashLoop && has_failed_before) {
-    const Failure failure = FailureOf(pod, container, *container.last_ended);
+    const Failure failure = FindFailure(pod, container, *container.last_ended);
     blocker.reason = failure.reason;
     blocker.message = failure.message;
     blocker.exit_code = failure.exit_code;
@@ -73,7 +73,7 @@ std::vector<const kube::Pod*> PodsWithoutContainers(const api::DistTraining& tra
   return waiting;
 }
 
-std::vector<const kube::ObjectMeta*> ControllersOf(const World& world, const api::Status& status, Role role) {
+std::vector<const kube::ObjectMeta*> ListControllers(const World& world, const api::Status& status, Role role) {
   std::vector<const kube::ObjectMeta*> controllers;
   const auto add_job = [&](const JobRun& run) {
     if (run.job != nullptr) controllers.push_back(&run.job->meta);
@@ -92,7 +92,7 @@ std::vector<const kube::ObjectMeta*> ControllersOf(const World& world, const api
 }
 
 std::optional<Blocker> CreationTrouble(const PlanBuilder& builder, Role role) {
-  for (const kube::ObjectMeta* controller : ControllersOf(builder.world(), builder.status(), role)) {
+  for (const kube::ObjectMeta* controller : ListControllers(builder.world(), builder.status(), role)) {
     const auto failures = builder.seen().creation_failures.find(controller->uid);
     if (failures == builder.seen().creation_failures.end() || failures->second.empty()) continue;
     return Blocker{.reason = kFailedCreate, .message = failures->second.front()};
@@ -145,11 +145,12 @@ struct Lack {
   const kube::ObjectMeta* controller;
   kube::WallTime complete_by;
 };
-std::vector<Lack> LacksOf(const api::DistTraining& training, const World& world, kube::WallTime now) {
+std::vector<Lack> FindControllersMissingPods(const api::DistTraining& training, const World& world,
+                                             kube::WallTime now) {
   std::vector<Lack> lacks;
   const kube::WallTime started = training.status.started_at.value_or(kube::WallTime{});
   const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted, const char* condition) {
-    if (meta.deletion_requested_at || world.PodsOf(meta.uid) >= wanted) return;
+    if (meta.deletion_requested_at || world.CountPods(meta.uid) >= wanted) return;
     kube::WallTime since = std::max(meta.created_at, started);
     // One that it had may have gone this moment, long after a quota was in the way of its first ones.
     if (const api::Condition* ready = api::FindCondition(training.status, condition)) {
@@ -207,7 +208,7 @@ bool WaitsForItsContainers(const kube::Pod& pod) {
 std::vector<std::string> ControllersMissingPods(const api::DistTraining& training, const World& world,
                                                 kube::WallTime now) {
   std::vector<std::string> uids;
-  for (const Lack& lack : LacksOf(training, world, now)) {
+  for (const Lack& lack : FindControllersMissingPods(training, world, now)) {
     if (lack.complete_by <= now) uids.push_back(lack.controller->uid);
   }
   return uids;
@@ -248,7 +249,8 @@ void DetectBlockers(PlanBuilder& builder) {
   const auto ask_from = [&](kube::WallTime due) {
     builder.RequeueAt(due > builder.now() ? due : builder.now() + PauseBeforeAskingAgain(builder.now() - due));
   };
-  for (const Lack& lack : LacksOf(builder.training(), builder.world(), builder.now())) ask_from(lack.complete_by);
+  for (const Lack& lack : FindControllersMissingPods(builder.training(), builder.world(), builder.now()))
+    ask_from(lack.complete_by);
   for (const kube::Pod* pod : PodsWithoutContainers(builder.training(), builder.world())) {
     ask_from(pod->meta.created_at + kPodsMissing);
   }
@@ -258,7 +260,7 @@ std::optional<Blocker> BlockerFor(PlanBuilder& builder, Role role) {
   if (builder.blocker()) return builder.blocker();
   std::optional<Blocker> blocker = TroubleOfPods(builder, role);
   if (!blocker) return std::nullopt;
-  blocker->role = api::NameOf(role);
+  blocker->role = api::ToString(role);
   builder.AddNote(*blocker);
   return blocker;
 }

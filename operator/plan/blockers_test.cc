@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using testing::Scene;
 
 Questions Asked(Scene& scene) {
-  return QuestionsOf(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
+  return CollectQuestions(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
 }
 
 TEST(BlockersTest, AnInvalidSpecMakesNothingUntilItIsMended) {
@@ -191,7 +191,7 @@ TEST(BlockersTest, APodThatHasJustGoneIsNotAskedAbout) {
   Observed seen = scene.cluster().Now();
   std::erase_if(seen.pods, [](const auto& pod) { return pod->meta.controller->name == "cora-server-0"; });
   const auto asked = [&](kube::WallTime now) {
-    return QuestionsOf(scene.cluster().training(), seen, now).creation_failures_of;
+    return CollectQuestions(scene.cluster().training(), seen, now).creation_failures_of;
   };
   EXPECT_THAT(asked(scene.cluster().now()), IsEmpty());
   const Plan plan = MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now());

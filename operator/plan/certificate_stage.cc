@@ -34,7 +34,7 @@ std::string RenewalAskedFor(const api::DistTraining& training) {
 bool IsGood(const resources::CertificateFacts& leaf, const resources::CertificateFacts& authority,
             const PlanBuilder& builder) {
   return leaf.authority == authority.authority && leaf.renewal == RenewalAskedFor(builder.training()) &&
-         builder.now() < resources::RenewalTimeOf(leaf);
+         builder.now() < resources::RenewalTime(leaf);
 }
 
 bool IsManaged(const api::DistTraining& training) {
@@ -52,7 +52,7 @@ std::vector<const kube::Pod*> PodsWithCertificates(const api::DistTraining& trai
 // Returns whether a container's current or previous run ended because of a certificate.
 bool EndedByCertificates(const kube::Pod& pod) {
   const auto is_meant = [&pod](const kube::ContainerState& container, const std::optional<kube::ContainerEnd>& end) {
-    return end && !end->succeeded() && IsAboutCertificates(FailureOf(pod, container, *end));
+    return end && !end->succeeded() && IsAboutCertificates(FindFailure(pod, container, *end));
   };
   return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
     return !container.ready && (is_meant(container, container.ended) || is_meant(container, container.last_ended));
@@ -122,7 +122,7 @@ void MakeCertificates(PlanBuilder& builder) {
   for (const Role role : RolesWithCertificates(builder.spec())) {
     const auto leaf = seen.leaves.find(role);
     if (has_authority && leaf != seen.leaves.end() && IsGood(leaf->second, *seen.authority, builder)) {
-      builder.RequeueAt(resources::RenewalTimeOf(leaf->second));
+      builder.RequeueAt(resources::RenewalTime(leaf->second));
     } else {
       builder.Add(MakeLeaf{role});
     }
@@ -141,7 +141,7 @@ void RenewCertificates(PlanBuilder& builder) {
   if (!authority || builder.now() >= authority->expires_at) return;
   for (const auto& [role, leaf] : builder.seen().leaves) {
     if (IsGood(leaf, *authority, builder)) {
-      builder.RequeueAt(resources::RenewalTimeOf(leaf));
+      builder.RequeueAt(resources::RenewalTime(leaf));
     } else {
       builder.Add(MakeLeaf{role});
     }

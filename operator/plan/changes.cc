@@ -21,7 +21,7 @@ struct Change {
   const Condition* after;
 };
 
-Change ChangeOf(const PlanBuilder& builder, const char* type) {
+Change FindChange(const PlanBuilder& builder, const char* type) {
   return {api::FindCondition(builder.training().status, type), api::FindCondition(builder.status(), type)};
 }
 
@@ -36,12 +36,12 @@ bool HasNewReason(const Change& change) {
 }
 
 void NoteTrue(PlanBuilder& builder, const char* type, EventType event, const char* action) {
-  const Change change = ChangeOf(builder, type);
+  const Change change = FindChange(builder, type);
   if (BecameTrue(change)) builder.AddEvent(event, type, action, change.after->reason + ": " + change.after->message);
 }
 
 void NoteAcceptance(PlanBuilder& builder) {
-  const Change change = ChangeOf(builder, api::kAccepted);
+  const Change change = FindChange(builder, api::kAccepted);
   if (!HasNewReason(change)) return;
   const bool accepted = change.after->status == ConditionStatus::kTrue;
   builder.AddEvent(accepted ? EventType::kNormal : EventType::kWarning,
@@ -49,7 +49,7 @@ void NoteAcceptance(PlanBuilder& builder) {
 }
 
 void NoteSuspension(PlanBuilder& builder) {
-  const Change change = ChangeOf(builder, api::kSuspended);
+  const Change change = FindChange(builder, api::kSuspended);
   if (!HasNewReason(change)) return;
   if (change.after->status == ConditionStatus::kTrue) {
     builder.AddEvent(EventType::kNormal, api::kSuspended, "Suspend", change.after->message);

@@ -97,7 +97,7 @@ void DeleteSets(PlanBuilder& builder) {
 }
 
 bool KeepsServers(const api::DistTraining& training, const World& world) {
-  if (api::RunPolicyOf(training).clean_pod_policy != CleanPodPolicy::kNone) return false;
+  if (api::EffectiveRunPolicy(training).clean_pod_policy != CleanPodPolicy::kNone) return false;
   return !world.server_sets().empty() || world.sampler_set() != nullptr;
 }
 

@@ -23,7 +23,7 @@ constexpr int kExitCodeUnknown = 255;
 // How the kubelet says that the runtime knows nothing of a container any more.
 constexpr char kStatusUnknown[] = "ContainerStatusUnknown";
 
-std::string ReasonOf(ExitCode code) { return telemetry::TerminationReason(code); }
+std::string ToReason(ExitCode code) { return telemetry::TerminationReason(code); }
 
 Failure Of(int strength, Retry retry, std::string reason) {
   Failure failure;
@@ -42,7 +42,7 @@ bool WentWithItsNode(const kube::Pod& pod, const kube::ContainerState& container
   return has_run || (!pod.meta.deletion_requested_at && pod.reason.empty());
 }
 
-Failure ClassOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
+Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
   if (WentWithItsNode(pod, container, end)) return Of(kDisruption, Retry::kNotCounted, kNodeLost);
   if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
@@ -56,11 +56,11 @@ Failure ClassOf(const kube::Pod& pod, const kube::ContainerState& container, con
   const ExitCode code{end.exit_code};
   switch (code) {
     case ExitCode::kBadDocument:
-    case ExitCode::kBadInput: return Of(kHopeless, Retry::kNever, ReasonOf(code));
-    case ExitCode::kBug: return Of(kCrash, Retry::kCounted, ReasonOf(code));
-    case ExitCode::kBadCredentials: return Of(kCredentials, Retry::kCounted, ReasonOf(code));
-    case ExitCode::kAskedToStop: return Of(kAsked, Retry::kNotCounted, ReasonOf(code));
-    case ExitCode::kUnavailable: return Of(kPeer, Retry::kCounted, ReasonOf(code));
+    case ExitCode::kBadInput: return Of(kHopeless, Retry::kNever, ToReason(code));
+    case ExitCode::kBug: return Of(kCrash, Retry::kCounted, ToReason(code));
+    case ExitCode::kBadCredentials: return Of(kCredentials, Retry::kCounted, ToReason(code));
+    case ExitCode::kAskedToStop: return Of(kAsked, Retry::kNotCounted, ToReason(code));
+    case ExitCode::kUnavailable: return Of(kPeer, Retry::kCounted, ToReason(code));
     case ExitCode::kDone: break;
   }
   return Of(kCrash, Retry::kCounted, kOtherExit);
@@ -71,7 +71,7 @@ bool IsOfTheRuntime(const kube::ContainerEnd& end) {
   return end.reason == "StartError" || end.reason == "ContainerCannotRun";
 }
 
-std::string MessageOf(const kube::ContainerEnd& end) {
+std::string SelectMessage(const kube::ContainerEnd& end) {
   if (const auto said = ParseTermination(end.message); said && !said->message.empty()) return said->message;
   if (IsOfTheRuntime(end)) return end.reason + ": " + end.message;
   if (end.reason == kOutOfMemory) return "the container used more memory than its limit";
@@ -93,7 +93,7 @@ std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
     if (!container.ended || container.ended->succeeded()) continue;
     const bool is_program = IsProgramContainer(pod, container);
     if (strongest_is_programs && !is_program) continue;
-    const std::optional<Failure> failure = FailureOf(pod, container, *container.ended);
+    const std::optional<Failure> failure = FindFailure(pod, container, *container.ended);
     if ((is_program && !strongest_is_programs) || IsStronger(failure, strongest)) strongest = failure;
     strongest_is_programs = strongest_is_programs || is_program;
   }
@@ -149,7 +149,7 @@ bool EndedBeforeItsDeletion(const kube::Pod& pod) {
 
 bool IsHopeless(const kube::Pod& pod, const kube::ContainerState& container,
                 const std::optional<kube::ContainerEnd>& end) {
-  return end && ClassOf(pod, container, *end).retry == Retry::kNever;
+  return end && Classify(pod, container, *end).retry == Retry::kNever;
 }
 
 }  // namespace
@@ -158,20 +158,20 @@ bool HasEnded(const kube::Pod& pod) {
   return pod.phase == kube::PodPhase::kSucceeded || pod.phase == kube::PodPhase::kFailed;
 }
 
-Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
-  Failure failure = ClassOf(pod, container, end);
+Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
+  Failure failure = Classify(pod, container, end);
   failure.pod = pod.meta.key.name;
   if (failure.reason == kNodeLost) {  // whose exit code is no program's
     failure.message = "the node lost the container, and nobody saw it end (" + end.reason + ")";
     return failure;
   }
-  failure.message = MessageOf(end);
+  failure.message = SelectMessage(end);
   if (!IsProgramContainer(pod, container)) failure.message = "container " + container.name + ": " + failure.message;
   failure.exit_code = end.exit_code;
   return failure;
 }
 
-std::optional<Failure> FailureOf(const kube::Pod& pod) {
+std::optional<Failure> FindFailure(const kube::Pod& pod) {
   if (ProgramHasSucceeded(pod)) return std::nullopt;
   const bool has_failed = ProgramHasEnded(pod);
   // Before Failed: on a dead node no kubelet says what became of it.
@@ -197,7 +197,7 @@ std::optional<Failure> FailureOf(const kube::Pod& pod) {
 std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputOnTheWayOut bad_input) {
   std::optional<Failure> strongest;
   for (const kube::Pod* pod : pods) {
-    std::optional<Failure> failure = FailureOf(*pod);
+    std::optional<Failure> failure = FindFailure(*pod);
     const bool is_bad_input = failure && failure->retry == Retry::kNever;
     if (is_bad_input && bad_input == BadInputOnTheWayOut::kIsAConsequence && !EndedBeforeItsDeletion(*pod)) {
       failure = ToldToEnd(*pod);
@@ -212,8 +212,8 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
   for (const kube::Pod* pod : pods) {
     for (const kube::ContainerState& container : pod->containers) {
-      if (IsHopeless(*pod, container, container.ended)) return FailureOf(*pod, container, *container.ended);
-      if (IsHopeless(*pod, container, container.last_ended)) return FailureOf(*pod, container, *container.last_ended);
+      if (IsHopeless(*pod, container, container.ended)) return FindFailure(*pod, container, *container.ended);
+      if (IsHopeless(*pod, container, container.last_ended)) return FindFailure(*pod, container, *container.last_ended);
     }
   }
   return std::nullopt;
@@ -222,13 +222,13 @@ std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
 bool IsAConsequence(const Failure& failure) { return failure.strength <= kPeer; }
 
 bool IsAboutCertificates(const std::string& reason, const std::string& message) {
-  if (reason != ReasonOf(ExitCode::kBadCredentials)) return false;
+  if (reason != ToReason(ExitCode::kBadCredentials)) return false;
   return message.find("certificate") != std::string::npos || message.find(".crt") != std::string::npos;
 }
 
 bool IsAboutCertificates(const Failure& failure) { return IsAboutCertificates(failure.reason, failure.message); }
 
-std::optional<Failure> StrongerOf(std::optional<Failure> a, std::optional<Failure> b) {
+std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Failure> b) {
   if (IsStronger(b, a)) return b;
   return a;
 }
@@ -239,18 +239,18 @@ Failure FailureOfAGonePod(const std::string& reason) {
     failure.message = message;
     return failure;
   };
-  if (reason == ReasonOf(ExitCode::kAskedToStop)) return of(kConsequence, Retry::kNotCounted, "a pod was deleted");
+  if (reason == ToReason(ExitCode::kAskedToStop)) return of(kConsequence, Retry::kNotCounted, "a pod was deleted");
   if (reason == kDisrupted || reason == kNodeLost) {
     return of(kDisruption, Retry::kNotCounted, "a pod was evicted, or went with its node");
   }
   constexpr const char* kGone = "a pod failed and is gone";
   if (reason == kSidecarFailed) return of(kOther, Retry::kCounted, kGone);
-  if (reason == ReasonOf(ExitCode::kUnavailable)) return of(kPeer, Retry::kCounted, kGone);
-  if (reason == ReasonOf(ExitCode::kBadCredentials)) return of(kCredentials, Retry::kCounted, kGone);
+  if (reason == ToReason(ExitCode::kUnavailable)) return of(kPeer, Retry::kCounted, kGone);
+  if (reason == ToReason(ExitCode::kBadCredentials)) return of(kCredentials, Retry::kCounted, kGone);
   return of(kCrash, Retry::kCounted, kGone);
 }
 
-api::LastError LastErrorOf(const Failure& failure, const std::string& role) {
+api::LastError ToLastError(const Failure& failure, const std::string& role) {
   return {.role = role,
           .reason = failure.reason,
           .message = failure.message,

@@ -40,9 +40,9 @@ struct Failure {
 // program of the pod's role, and in the one that fetches a user's script (api/program_container.h); what a sidecar or
 // another init container means by 65 is unknown. ScriptChanged: the script is not the one that the job runs, and may be
 // put back.
-Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
+Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // nullopt: it has not failed.
-std::optional<Failure> FailureOf(const kube::Pod& pod);
+std::optional<Failure> FindFailure(const kube::Pod& pod);
 
 // What a pod means that was told to end and then ended with 64 or 65. A program of the user's finds things gone on its
 // way out, as its peers' tensors (docs/programs.md); whatever else is wrong it will find again.
@@ -58,12 +58,12 @@ bool IsAConsequence(const Failure& failure);
 bool IsAboutCertificates(const Failure& failure);
 bool IsAboutCertificates(const std::string& reason, const std::string& message);
 
-std::optional<Failure> StrongerOf(std::optional<Failure> a, std::optional<Failure> b);
+std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Failure> b);
 // Of a pod that is gone, by what is remembered of it: the `reason` of its failure, which was none of kNever.
 Failure FailureOfAGonePod(const std::string& reason);
 
 bool HasEnded(const kube::Pod& pod);  // phase Succeeded or Failed
 
-api::LastError LastErrorOf(const Failure& failure, const std::string& role);
+api::LastError ToLastError(const Failure& failure, const std::string& role);
 
 }  // namespace espalier::ctl::plan

@@ -67,7 +67,7 @@ TEST(FailureTest, ExitCodesSayWhatMayBeDone) {
       {74, "Unavailable", Retry::kCounted}, {77, "NotPermitted", Retry::kCounted}, {75, "Stopped", Retry::kNotCounted},
       {1, kOtherExit, Retry::kCounted},     {127, kOtherExit, Retry::kCounted},    {139, kSignal, Retry::kCounted}};
   for (const auto& row : rows) {
-    const std::optional<Failure> failure = FailureOf(PodThatEnded(row.exit_code));
+    const std::optional<Failure> failure = FindFailure(PodThatEnded(row.exit_code));
     ASSERT_TRUE(failure.has_value()) << row.exit_code;
     EXPECT_EQ(failure->reason, row.reason);
     EXPECT_EQ(failure->retry, row.retry) << row.exit_code;
@@ -78,8 +78,8 @@ TEST(FailureTest, ExitCodesSayWhatMayBeDone) {
 TEST(FailureTest, APodThatRunsOrEndedWellHasNotFailed) {
   kube::Pod running;
   running.phase = kube::PodPhase::kRunning;
-  EXPECT_FALSE(FailureOf(running).has_value());
-  EXPECT_FALSE(FailureOf(PodThatEnded(0)).has_value());
+  EXPECT_FALSE(FindFailure(running).has_value());
+  EXPECT_FALSE(FindFailure(PodThatEnded(0)).has_value());
 }
 
 TEST(FailureTest, TheCauseIsStrongerThanItsConsequences) {
@@ -97,7 +97,7 @@ TEST(FailureTest, TheCauseIsStrongerThanItsConsequences) {
 TEST(FailureTest, WhatADeletedPodSaysCountsOnlyWhereNothingElseIsKnown) {
   const kube::Pod told_to_end = Deleted(PodThatEnded(143));
   EXPECT_EQ(StrongestOf({told_to_end}), "Stopped");
-  EXPECT_EQ(FailureOf(told_to_end)->retry, Retry::kNotCounted);
+  EXPECT_EQ(FindFailure(told_to_end)->retry, Retry::kNotCounted);
   EXPECT_EQ(StrongestOf({told_to_end, PodThatEnded(74)}), "Unavailable");
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(75)), PodThatEnded(74)}), "Unavailable");
 }
@@ -115,7 +115,7 @@ TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
   std::vector<kube::Pod> pods = {Deleted(PodThatEnded(143)), Disrupted(PodThatEnded(143)), PodOfARestartedNode()};
   for (const int exit_code : {1, 70, 74, 77, 139}) pods.push_back(PodThatEnded(exit_code));
   for (const kube::Pod& pod : pods) {
-    const std::optional<Failure> seen = FailureOf(pod);
+    const std::optional<Failure> seen = FindFailure(pod);
     ASSERT_TRUE(seen.has_value());
     const Failure remembered = FailureOfAGonePod(seen->reason);
     EXPECT_EQ(remembered.strength, seen->strength) << seen->reason;
@@ -151,18 +151,18 @@ TEST(FailureTest, APodOfALostNodeSaysNothingAndIsNotCounted) {
   kube::Pod pod;
   pod.phase = kube::PodPhase::kRunning;
   pod = Deleted(Disrupted(pod));
-  ASSERT_TRUE(FailureOf(pod).has_value());
-  EXPECT_EQ(FailureOf(pod)->reason, kDisrupted);
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNotCounted);
+  ASSERT_TRUE(FindFailure(pod).has_value());
+  EXPECT_EQ(FindFailure(pod)->reason, kDisrupted);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kNotCounted);
 
   kube::Pod unknown;
   unknown.phase = kube::PodPhase::kUnknown;
-  EXPECT_EQ(FailureOf(unknown)->reason, kNodeLost);
+  EXPECT_EQ(FindFailure(unknown)->reason, kNodeLost);
 }
 
 TEST(FailureTest, AContainerThatWentWithItsNodeIsNotCounted) {
   for (const kube::Pod& pod : {PodOfARestartedNode(), PodThatTheRuntimeForgot()}) {
-    const std::optional<Failure> failure = FailureOf(pod);
+    const std::optional<Failure> failure = FindFailure(pod);
     ASSERT_TRUE(failure.has_value());
     EXPECT_EQ(failure->reason, kNodeLost);
     EXPECT_EQ(failure->retry, Retry::kNotCounted);
@@ -173,9 +173,9 @@ TEST(FailureTest, AContainerThatWentWithItsNodeIsNotCounted) {
 }
 
 TEST(FailureTest, AProgramThatEndsWith255ByItselfIsCounted) {
-  EXPECT_EQ(FailureOf(PodThatEnded(255))->retry, Retry::kCounted);
-  EXPECT_EQ(FailureOf(PodThatEnded(1, "Unknown"))->retry, Retry::kCounted);
-  EXPECT_EQ(FailureOf(PodThatEnded(137))->retry, Retry::kCounted);
+  EXPECT_EQ(FindFailure(PodThatEnded(255))->retry, Retry::kCounted);
+  EXPECT_EQ(FindFailure(PodThatEnded(1, "Unknown"))->retry, Retry::kCounted);
+  EXPECT_EQ(FindFailure(PodThatEnded(137))->retry, Retry::kCounted);
 }
 
 // They notice within milliseconds, and their Job asks the others' pods to end before the node is back.
@@ -207,12 +207,12 @@ TEST(FailureTest, APodThatWasDeletedBeforeItRanWasToldToEnd) {
 TEST(FailureTest, APodThatTheKubeletEndedItselfIsCounted) {
   kube::Pod pod = PodThatTheRuntimeForgot();
   pod.reason = "DeadlineExceeded";
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
 }
 
 TEST(FailureTest, ADisruptedPodIsNotCountedWhateverItSaid) {
-  EXPECT_EQ(FailureOf(Disrupted(PodThatEnded(137)))->retry, Retry::kNotCounted);
-  EXPECT_EQ(FailureOf(Disrupted(PodThatEnded(70)))->retry, Retry::kNotCounted);
+  EXPECT_EQ(FindFailure(Disrupted(PodThatEnded(137)))->retry, Retry::kNotCounted);
+  EXPECT_EQ(FindFailure(Disrupted(PodThatEnded(70)))->retry, Retry::kNotCounted);
 }
 
 TEST(FailureTest, APodThatTheKubeletRejectedIsCounted) {
@@ -220,9 +220,9 @@ TEST(FailureTest, APodThatTheKubeletRejectedIsCounted) {
   pod.phase = kube::PodPhase::kFailed;
   pod.reason = "OutOfcpu";
   pod.message = "Node didn't have enough resource: cpu";
-  EXPECT_EQ(FailureOf(pod)->reason, kPodRejected);
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
-  EXPECT_THAT(FailureOf(pod)->message, HasSubstr("enough resource"));
+  EXPECT_EQ(FindFailure(pod)->reason, kPodRejected);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
+  EXPECT_THAT(FindFailure(pod)->message, HasSubstr("enough resource"));
 }
 
 TEST(FailureTest, OurProgramIsBelievedBeforeItsSidecars) {
@@ -231,15 +231,15 @@ TEST(FailureTest, OurProgramIsBelievedBeforeItsSidecars) {
   kube::ContainerState sidecar = PodThatEnded(143).containers[0];
   sidecar.name = "istio-proxy";
   pod.containers.push_back(sidecar);
-  EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
-  EXPECT_EQ(FailureOf(pod)->message, "asked to stop");
+  EXPECT_EQ(FindFailure(pod)->reason, "Stopped");
+  EXPECT_EQ(FindFailure(pod)->message, "asked to stop");
   std::swap(pod.containers[0], pod.containers[1]);
-  EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
+  EXPECT_EQ(FindFailure(pod)->reason, "Stopped");
   pod.containers[0].ended->reason = kOutOfMemory;
-  EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
+  EXPECT_EQ(FindFailure(pod)->reason, "Stopped");
   pod.containers.pop_back();  // the program has not run
-  EXPECT_EQ(FailureOf(pod)->reason, kOutOfMemory);
-  EXPECT_THAT(FailureOf(pod)->message, HasSubstr("container istio-proxy"));
+  EXPECT_EQ(FindFailure(pod)->reason, kOutOfMemory);
+  EXPECT_THAT(FindFailure(pod)->message, HasSubstr("container istio-proxy"));
 }
 
 TEST(FailureTest, OfAPodWhoseProgramSucceededTheOthersAreNoFailureOfIts) {
@@ -247,11 +247,11 @@ TEST(FailureTest, OfAPodWhoseProgramSucceededTheOthersAreNoFailureOfIts) {
   pod.phase = kube::PodPhase::kFailed;
   pod.containers.push_back(PodThatEnded(1).containers[0]);
   pod.containers[1].name = "istio-proxy";
-  EXPECT_FALSE(FailureOf(pod).has_value());
+  EXPECT_FALSE(FindFailure(pod).has_value());
   EXPECT_EQ(StrongestOf({pod}), kSidecarFailed);  // where the Job fails for it
   EXPECT_EQ(StrongestOf({pod, PodThatEnded(74)}), "Unavailable");
   EXPECT_EQ(StrongestOf({pod, Deleted(PodThatEnded(75))}), kSidecarFailed);
-  EXPECT_FALSE(FailureOf(Disrupted(PodThatEnded(0))).has_value());
+  EXPECT_FALSE(FindFailure(Disrupted(PodThatEnded(0))).has_value());
 }
 
 // The program of a user may end with 0 on SIGTERM, and the sidecar with 143.
@@ -278,7 +278,7 @@ TEST(FailureTest, AProgramThatFailedBesideAContainerThatRunsOnHasFailed) {
   kube::Pod pod = PodThatEnded(74);
   pod.phase = kube::PodPhase::kRunning;
   pod.containers.insert(pod.containers.begin(), {.name = "istio-proxy", .ready = true});
-  EXPECT_EQ(FailureOf(pod)->reason, "Unavailable");
+  EXPECT_EQ(FindFailure(pod)->reason, "Unavailable");
   EXPECT_EQ(StrongestOf({Deleted(pod, kNoon + std::chrono::seconds(5))}), "Unavailable");
 }
 
@@ -286,7 +286,7 @@ TEST(FailureTest, AMessageThatIsNoneOfOursIsNotRepeated) {
   kube::Pod pod = PodThatEnded(70);
   for (const char* text : {"{", "[]", "null", R"({"message": 7})", "\xff\xfe", R"({"exitCode": 70, "message": []})"}) {
     pod.containers[0].ended->message = text;
-    EXPECT_EQ(FailureOf(pod)->message, "ended with exit code 70") << text;
+    EXPECT_EQ(FindFailure(pod)->message, "ended with exit code 70") << text;
   }
 }
 
@@ -294,25 +294,25 @@ TEST(FailureTest, WhatTheRuntimeSaysOfAProgramThatItCannotStartIsRepeated) {
   kube::Pod pod = PodThatEnded(128);
   pod.containers[0].ended->reason = "StartError";
   pod.containers[0].ended->message = "exec: \"espalier-trainer\": executable file not found in $PATH";
-  EXPECT_EQ(FailureOf(pod)->message, "StartError: exec: \"espalier-trainer\": executable file not found in $PATH");
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
+  EXPECT_EQ(FindFailure(pod)->message, "StartError: exec: \"espalier-trainer\": executable file not found in $PATH");
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
 }
 
 TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
   kube::Pod pod = PodThatEnded(65);
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
   pod.containers[0].name = "server-1";  // the second of a pod's servers
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
   pod.meta.labels[resources::kComponentLabel] = "server";
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
   pod.meta.labels[resources::kComponentLabel] = "trainer";  // whose sidecars may have that name
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
   const std::vector<const kube::Pod*> pods{&pod};
   EXPECT_FALSE(HopelessFailure(pods).has_value());
   pod.containers[0].name = "trainer";
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
   pod.containers[0].name = "fetch-data";
-  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
+  EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
   EXPECT_FALSE(HopelessFailure(pods).has_value());
 }
 

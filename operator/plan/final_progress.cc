@@ -25,7 +25,7 @@ struct FinalProgress {
 };
 
 // nullopt for a pod that trained to no end, or does not say how far: older trainers do not.
-std::optional<FinalProgress> LastWordsOf(const kube::Pod& pod) {
+std::optional<FinalProgress> FindFinalProgress(const kube::Pod& pod) {
   if (!ProgramHasSucceeded(pod) || !IsRankZero(pod)) return std::nullopt;
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended || !IsProgramContainer(pod, container)) continue;
@@ -50,7 +50,7 @@ void PublishFinalProgress(PlanBuilder& builder) {
   if (!api::IsTrue(builder.status(), api::kSucceeded)) return;
   for (const auto& [incarnation, run] : builder.world().trainer_runs()) {
     for (const kube::Pod* pod : run.pods) {
-      const std::optional<FinalProgress> last = LastWordsOf(*pod);
+      const std::optional<FinalProgress> last = FindFinalProgress(*pod);
       if (!last) continue;
       if (last->progress == builder.training().status.progress) return;
       builder.Add(WriteProgress{last->progress});

@@ -102,7 +102,7 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
   if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
   if (!IsFailing(run)) return std::nullopt;
   std::optional<Failure> strongest =
-      StrongerOf(StrongestFailure(run.pods, bad_input), Remembered(builder.status(), *run.job));
+      PickStronger(StrongestFailure(run.pods, bad_input), Remembered(builder.status(), *run.job));
   if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
 
   const std::optional<kube::WallTime> since = CollectingSince(builder.status(), builder.now());
@@ -160,7 +160,7 @@ bool IsGone(const PlanBuilder& builder, const std::string& job) {
 
 bool MayRetry(PlanBuilder& builder, api::Role role, const Failure& failure) {
   api::Status& status = builder.status();
-  status.last_error = LastErrorOf(failure, api::NameOf(role));
+  status.last_error = ToLastError(failure, api::ToString(role));
   if (failure.retry == Retry::kNever) {
     Fail(builder, failure.reason, failure.message);
     return false;

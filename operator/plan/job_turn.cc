@@ -18,7 +18,7 @@ bool HasForeignPods(const JobRun& run) { return run.job == nullptr && HasRunning
 
 }  // namespace
 
-Turn TurnOf(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number) {
+Turn TakeTurn(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number) {
   bool is_clear = true;
   for (const auto& [other, run] : runs) {
     if (other == number) {

@@ -14,6 +14,6 @@ struct Turn {
 };
 
 // Plans the deletion of all Jobs before `number`.
-Turn TurnOf(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number);
+Turn TakeTurn(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number);
 
 }  // namespace espalier::ctl::plan

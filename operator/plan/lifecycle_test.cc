@@ -308,7 +308,7 @@ TEST(PartitionStageTest, PodsOfAJobThatHasEndedAreAskedForWhereTheCacheShowsNone
   scene.cluster().FindJob("cora-partition-1")->complete = true;
   Observed seen = scene.cluster().Now();
   const auto asked = [&] {
-    return QuestionsOf(scene.cluster().training(), seen, scene.cluster().now()).unseen_pods_of;
+    return CollectQuestions(scene.cluster().training(), seen, scene.cluster().now()).unseen_pods_of;
   };
   EXPECT_THAT(asked(), IsEmpty());
   seen.pods.clear();

@@ -89,7 +89,7 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
   return std::move(builder).Finish();
 }
 
-Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
+Questions CollectQuestions(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
   if (!IsOurTask(training)) return {};
   Questions questions;
   questions.certificates = !training.spec || training.spec->tls == api::TlsMode::kManaged;
@@ -97,7 +97,7 @@ Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, k
     questions.certificates = questions.certificates && KeepsServers(training, World(training, seen));
     return questions;
   }
-  if (api::RunPolicyOf(training).suspend) return {};
+  if (api::EffectiveRunPolicy(training).suspend) return {};
   if (!IsAccepted(training, seen)) {  // what it runs with is kept good all the same
     const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
     questions.certificates = questions.certificates && runs_on;

@@ -18,7 +18,7 @@ int64_t FailedPods(const World& world, Role role) {
   return failed;
 }
 
-int64_t PartitionersOf(const api::DistTraining& training) {
+int64_t CountPartitioners(const api::DistTraining& training) {
   return training.spec ? training.spec->job.partitioner_replicas : 1;
 }
 
@@ -33,31 +33,31 @@ void CountReplicas(PlanBuilder& builder) {
   const bool rests = api::IsTerminal(status) || status.phase == Phase::kSuspended || status.phase == Phase::kSuspending;
   status.replicas.clear();
   if (status.partition_attempt > 0) {
-    status.replicas[api::NameOf(Role::kPartitioner)] =
+    status.replicas[api::ToString(Role::kPartitioner)] =
         OfRun(world.partition_run(status.partition_attempt),
-              rests || status.partition ? 0 : PartitionersOf(builder.training()));
+              rests || status.partition ? 0 : CountPartitioners(builder.training()));
   }
   if (!world.server_sets().empty()) {
-    api::ReplicaStatus& servers = status.replicas[api::NameOf(Role::kServer)];
+    api::ReplicaStatus& servers = status.replicas[api::ToString(Role::kServer)];
     for (const kube::StatefulSet* set : world.server_sets()) {
       servers.wanted += set->wanted;
-      servers.ready += world.ReadyPodsOf(*set);
+      servers.ready += world.CountReadyPods(*set);
     }
     servers.failed = FailedPods(world, Role::kServer);
   }
   if (const kube::StatefulSet* set = world.sampler_set()) {
-    status.replicas[api::NameOf(Role::kSampler)] = {
-        .wanted = set->wanted, .ready = world.ReadyPodsOf(*set), .failed = FailedPods(world, Role::kSampler)};
+    status.replicas[api::ToString(Role::kSampler)] = {
+        .wanted = set->wanted, .ready = world.CountReadyPods(*set), .failed = FailedPods(world, Role::kSampler)};
   }
   if (status.incarnation > 0) {
-    status.replicas[api::NameOf(Role::kTrainer)] =
+    status.replicas[api::ToString(Role::kTrainer)] =
         OfRun(world.trainer_run(status.incarnation), rests ? 0 : status.trainer_replicas);
   }
 }
 
 std::string SelectorText(const api::DistTraining& training) {
   std::string text;
-  for (const auto& [label, value] : resources::SelectorOf(training, Role::kTrainer)) {
+  for (const auto& [label, value] : resources::MakeSelector(training, Role::kTrainer)) {
     text += (text.empty() ? "" : ",") + label + "=" + value;
   }
   return text;
@@ -65,7 +65,7 @@ std::string SelectorText(const api::DistTraining& training) {
 
 }  // namespace
 
-Phase PhaseOf(const api::Status& status) {
+Phase DerivePhase(const api::Status& status) {
   if (api::IsTrue(status, api::kFailed)) return Phase::kFailed;
   if (api::IsTrue(status, api::kSucceeded)) return Phase::kSucceeded;
   if (const api::Condition* suspended = api::FindCondition(status, api::kSuspended)) {
@@ -81,7 +81,7 @@ Phase PhaseOf(const api::Status& status) {
 void Summarize(PlanBuilder& builder) {
   api::Status& status = builder.status();
   if (!api::IsTerminal(status)) WriteLastError(builder);
-  status.phase = PhaseOf(status);
+  status.phase = DerivePhase(status);
   CountReplicas(builder);
   status.selector = builder.training().spec ? SelectorText(builder.training()) : status.selector;
   status.child_refs.clear();

@@ -6,6 +6,6 @@
 namespace espalier::ctl::plan {
 
 void Summarize(PlanBuilder& builder);  // phase, replicas, children
-api::Phase PhaseOf(const api::Status& status);
+api::Phase DerivePhase(const api::Status& status);
 
 }  // namespace espalier::ctl::plan

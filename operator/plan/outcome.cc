@@ -60,7 +60,7 @@ bool DecideOutcome(PlanBuilder& builder) {
   for (const Role role : {Role::kServer, Role::kSampler}) {
     const std::optional<Failure> failure = HopelessFailure(builder.world().pods(role));
     if (!failure) continue;
-    builder.status().last_error = LastErrorOf(*failure, api::NameOf(role));
+    builder.status().last_error = ToLastError(*failure, api::ToString(role));
     Fail(builder, failure->reason, failure->message);
     return true;
   }

@@ -59,14 +59,14 @@ std::chrono::seconds PatienceFor(const JobRun& run) {
   return is_on_its_way ? std::chrono::seconds(kLongestSilence) : kCollect;
 }
 
-const job::Script* ScriptOf(const PlanBuilder& builder) {
+const job::Script* FindScript(const PlanBuilder& builder) {
   const std::optional<job::Program>& program = builder.spec().job.program;
   return program && program->script ? &*program->script : nullptr;
 }
 
 // The first script that a pod of this attempt has read is the one that every later pod compares its own with.
 void FixScript(PlanBuilder& builder, const JobRun& run) {
-  const job::Script* const script = ScriptOf(builder);
+  const job::Script* const script = FindScript(builder);
   if (script == nullptr || builder.status().script) return;
   for (const kube::Pod* pod : run.pods) {
     for (const kube::ContainerState& container : pod->containers) {
@@ -81,7 +81,7 @@ void FixScript(PlanBuilder& builder, const JobRun& run) {
 
 void ReadResult(PlanBuilder& builder, const JobRun& run) {
   const Said said = WhatWasSaid(run);
-  if (said.partition && ScriptOf(builder) != nullptr && !builder.status().script) {
+  if (said.partition && FindScript(builder) != nullptr && !builder.status().script) {
     Failure failure;
     failure.reason = kResultLost;
     failure.message = "no pod of the partitioner says which script it has read";
@@ -129,7 +129,7 @@ void FollowAttempt(PlanBuilder& builder) {
 void MakeAttempt(PlanBuilder& builder) {
   const api::Status& status = builder.status();
   const std::string job = resources::PartitionJobName(builder.name(), status.partition_attempt);
-  const Turn turn = TurnOf(builder, builder.world().partition_runs(), status.partition_attempt);
+  const Turn turn = TakeTurn(builder, builder.world().partition_runs(), status.partition_attempt);
   if (turn.may_start) builder.Apply(kube::kJobs, resources::PartitionJob(builder.context()));
 
   const std::optional<Blocker> blocker = BlockerFor(builder, Role::kPartitioner);

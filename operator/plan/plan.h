@@ -100,6 +100,6 @@ std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 inline constexpr std::chrono::seconds kAskAgain{5}, kAskAgainAtLast{60};
 
 // What MakePlan would like to know besides the caches, asked before it.
-Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now);
+Questions CollectQuestions(const api::DistTraining& training, const Observed& seen, kube::WallTime now);
 
 }  // namespace espalier::ctl::plan

@@ -12,7 +12,7 @@ namespace {
 constexpr std::chrono::seconds kLookAgain{10};
 constexpr std::chrono::hours kLongestSleep{1};  // clocks are set, and keys of jobs that are gone are held until then
 
-std::string InputsOf(const kube::Json& object) {
+std::string FindInputs(const kube::Json& object) {
   return kube::StringAt(object, {"metadata", "annotations", resources::kInputsAnnotation});
 }
 
@@ -30,7 +30,7 @@ PlanBuilder::PlanBuilder(const api::DistTraining& training, const Observed& seen
       world_(world),
       defaults_(defaults),
       now_(now),
-      run_policy_(api::RunPolicyOf(training)) {
+      run_policy_(api::EffectiveRunPolicy(training)) {
   plan_.status = training.status;
 }
 
@@ -67,7 +67,7 @@ void PlanBuilder::ClearCondition(const char* type, const std::string& reason, co
 
 bool PlanBuilder::Apply(const kube::Resource& resource, kube::Json object) {
   const kube::ObjectMeta* there = world_.Find(resource, kube::StringAt(object, {"metadata", "name"}));
-  if (there != nullptr && IsMadeFrom(*there, InputsOf(object))) return true;
+  if (there != nullptr && IsMadeFrom(*there, FindInputs(object))) return true;
   return ApplyAgain(resource, std::move(object));
 }
 

@@ -65,7 +65,7 @@ std::string HolderText(const kube::Pod& pod) {
 bool IsProgramContainer(const kube::Pod& pod, const kube::ContainerState& container) {
   const auto component = pod.meta.labels.find(resources::kComponentLabel);
   return std::any_of(api::kRoles.begin(), api::kRoles.end(), [&](api::Role role) {
-    const bool may_be_of_role = component == pod.meta.labels.end() || component->second == api::NameOf(role);
+    const bool may_be_of_role = component == pod.meta.labels.end() || component->second == api::ToString(role);
     return may_be_of_role && api::NumberOfContainer(role, container.name).has_value();
   });
 }

@@ -13,8 +13,8 @@ using api::ConditionStatus;
 using api::Role;
 
 bool IsReady(const World& world, const kube::StatefulSet& set, int64_t wanted) {
-  return set.wanted == wanted && set.observed_generation >= set.meta.generation && world.ReadyPodsOf(set) >= wanted &&
-         !set.meta.deletion_requested_at;
+  return set.wanted == wanted && set.observed_generation >= set.meta.generation &&
+         world.CountReadyPods(set) >= wanted && !set.meta.deletion_requested_at;
 }
 
 // True once it is as it should be and all its pods are ready. Someone else's idea of its replicas does not last.
@@ -73,10 +73,10 @@ bool KeepSamplers(PlanBuilder& builder) {
 
 std::string Census(const PlanBuilder& builder) {
   int64_t servers = 0;
-  for (const kube::StatefulSet* set : builder.world().server_sets()) servers += builder.world().ReadyPodsOf(*set);
+  for (const kube::StatefulSet* set : builder.world().server_sets()) servers += builder.world().CountReadyPods(*set);
   const kube::StatefulSet* samplers = builder.world().sampler_set();
   std::string text = std::to_string(servers) + " servers ready";
-  if (samplers != nullptr) text += ", " + std::to_string(builder.world().ReadyPodsOf(*samplers)) + " samplers";
+  if (samplers != nullptr) text += ", " + std::to_string(builder.world().CountReadyPods(*samplers)) + " samplers";
   return text;
 }
 

@@ -189,7 +189,8 @@ TEST(StartOrderTest, AnotherControllersJobIsLeftAlone) {
   const Plan plan = scene.Look();
   EXPECT_THAT(plan.actions, IsEmpty());
   EXPECT_EQ(plan.status, scene.status());
-  const Questions questions = QuestionsOf(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
+  const Questions questions =
+      CollectQuestions(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
   EXPECT_FALSE(questions.certificates || questions.referenced_secrets);
 }
 

@@ -39,7 +39,7 @@ void ScaleToZero(PlanBuilder& builder) {
   if (!builder.training().spec || AreTemplatesRefused(builder.training(), builder.seen())) return DeleteSets(builder);
   const resources::Context context = builder.context();
   for (const kube::StatefulSet* set : builder.world().server_sets()) {
-    const auto replica = NumberOf(set->meta.key.name, builder.name(), resources::ServerSetName);
+    const auto replica = ParseNumber(set->meta.key.name, builder.name(), resources::ServerSetName);
     Shrink(builder, *set, resources::ServerSet(context, *replica, /*scaled_to_zero=*/true));
   }
   const kube::StatefulSet* samplers = builder.world().sampler_set();

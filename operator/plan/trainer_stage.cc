@@ -63,13 +63,13 @@ void DeleteOldConfigs(PlanBuilder& builder) {
   for (const Child& child : builder.world().children()) {
     const std::string& name = child.meta.key.name;
     if (*child.resource != kube::kConfigMaps || name == current) continue;
-    if (NumberOf(name, builder.name(), resources::TrainerConfigName)) builder.Delete(kube::kConfigMaps, child.meta);
+    if (ParseNumber(name, builder.name(), resources::TrainerConfigName)) builder.Delete(kube::kConfigMaps, child.meta);
   }
 }
 
 const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   const int64_t incarnation = builder.status().incarnation;
-  const Turn turn = TurnOf(builder, builder.world().trainer_runs(), incarnation);
+  const Turn turn = TakeTurn(builder, builder.world().trainer_runs(), incarnation);
   DeleteOldConfigs(builder);
   const kube::Job* there = builder.world().trainer_run(incarnation).job;
   const bool runs = there != nullptr && !there->meta.deletion_requested_at;

@@ -22,8 +22,8 @@ bool IsOurs(const kube::ObjectMeta& meta, const api::DistTraining& training) {
   return meta.controller && !training.meta.uid.empty() && meta.controller->uid == training.meta.uid;
 }
 
-std::optional<int64_t> NumberOf(std::string_view name, const std::string& job,
-                                std::string (*make_name)(const std::string&, int64_t)) {
+std::optional<int64_t> ParseNumber(std::string_view name, const std::string& job,
+                                   std::string (*make_name)(const std::string&, int64_t)) {
   const std::string_view digits = name.substr(std::min(name.size(), name.rfind('-') + 1));
   int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -52,9 +52,9 @@ bool World::Keep(const kube::Resource& resource, const kube::ObjectMeta& meta) {
 void World::Sort(const kube::Job& job) {
   if (!Keep(kube::kJobs, job.meta)) return;
   const std::string& name = training_.meta.key.name;
-  if (const auto attempt = NumberOf(job.meta.key.name, name, resources::PartitionJobName)) {
+  if (const auto attempt = ParseNumber(job.meta.key.name, name, resources::PartitionJobName)) {
     partitions_[*attempt].job = &job;
-  } else if (const auto incarnation = NumberOf(job.meta.key.name, name, resources::TrainerJobName)) {
+  } else if (const auto incarnation = ParseNumber(job.meta.key.name, name, resources::TrainerJobName)) {
     trainers_[*incarnation].job = &job;
   }
 }
@@ -64,7 +64,7 @@ void World::Sort(const kube::StatefulSet& set) {
   const std::string& name = training_.meta.key.name;
   if (set.meta.key.name == resources::SamplerSetName(name)) {
     sampler_set_ = &set;
-  } else if (NumberOf(set.meta.key.name, name, resources::ServerSetName)) {
+  } else if (ParseNumber(set.meta.key.name, name, resources::ServerSetName)) {
     server_sets_.push_back(&set);
   }
 }
@@ -93,16 +93,16 @@ void World::Sort(const kube::Pod& pod) {
   std::optional<int64_t> number;
   std::optional<Role> role;
   if (controller.kind == kube::kJobs.kind) {
-    if ((number = NumberOf(controller.name, job, resources::PartitionJobName))) {
+    if ((number = ParseNumber(controller.name, job, resources::PartitionJobName))) {
       runs = &partitions_;
       role = Role::kPartitioner;
-    } else if ((number = NumberOf(controller.name, job, resources::TrainerJobName))) {
+    } else if ((number = ParseNumber(controller.name, job, resources::TrainerJobName))) {
       runs = &trainers_;
       role = Role::kTrainer;
     }
   } else if (controller.kind == kube::kStatefulSets.kind) {
     if (controller.name == resources::SamplerSetName(job)) role = Role::kSampler;
-    if (NumberOf(controller.name, job, resources::ServerSetName)) role = Role::kServer;
+    if (ParseNumber(controller.name, job, resources::ServerSetName)) role = Role::kServer;
   }
   if (!role) return;
   if (!BelongsToUs(pod)) {
@@ -113,7 +113,7 @@ void World::Sort(const kube::Pod& pod) {
   pods_[static_cast<size_t>(*role)].push_back(&pod);
 }
 
-const JobRun& World::RunOf(const std::map<int64_t, JobRun>& runs, int64_t number) {
+const JobRun& World::FindRun(const std::map<int64_t, JobRun>& runs, int64_t number) {
   static const JobRun kNone;
   const auto found = runs.find(number);
   return found == runs.end() ? kNone : found->second;
@@ -135,7 +135,7 @@ bool World::IsTaken(const kube::Resource& resource, std::string_view name) const
                      [&](const Child& child) { return HasName(child, resource, name); });
 }
 
-int64_t World::PodsOf(const std::string& controller_uid) const {
+int64_t World::CountPods(const std::string& controller_uid) const {
   int64_t count = 0;
   for (const auto& pods : pods_) {
     count += std::count_if(pods.begin(), pods.end(),
@@ -144,7 +144,7 @@ int64_t World::PodsOf(const std::string& controller_uid) const {
   return count;
 }
 
-int64_t World::ReadyPodsOf(const kube::StatefulSet& set) const {
+int64_t World::CountReadyPods(const kube::StatefulSet& set) const {
   int64_t count = 0;
   for (const auto& pods : pods_) {
     count += std::count_if(pods.begin(), pods.end(), [&](const kube::Pod* pod) {

@@ -30,8 +30,8 @@ class World {
 
   const std::map<int64_t, JobRun>& partition_runs() const { return partitions_; }  // by attempt
   const std::map<int64_t, JobRun>& trainer_runs() const { return trainers_; }      // by incarnation
-  const JobRun& partition_run(int64_t attempt) const { return RunOf(partitions_, attempt); }
-  const JobRun& trainer_run(int64_t incarnation) const { return RunOf(trainers_, incarnation); }
+  const JobRun& partition_run(int64_t attempt) const { return FindRun(partitions_, attempt); }
+  const JobRun& trainer_run(int64_t incarnation) const { return FindRun(trainers_, incarnation); }
   const std::vector<const kube::StatefulSet*>& server_sets() const { return server_sets_; }
   const kube::StatefulSet* sampler_set() const { return sampler_set_; }
   const std::vector<const kube::Pod*>& pods(api::Role role) const { return pods_[static_cast<size_t>(role)]; }
@@ -45,11 +45,11 @@ class World {
   bool IsTaken(const kube::Resource& resource, std::string_view name) const;
   const std::vector<Child>& children() const { return children_; }  // ours, by kind and name
   // Pods of a Job or StatefulSet, by its controller's uid.
-  int64_t PodsOf(const std::string& controller_uid) const;
-  int64_t ReadyPodsOf(const kube::StatefulSet& set) const;  // by their programs (program_pod.h)
+  int64_t CountPods(const std::string& controller_uid) const;
+  int64_t CountReadyPods(const kube::StatefulSet& set) const;  // by their programs (program_pod.h)
 
  private:
-  static const JobRun& RunOf(const std::map<int64_t, JobRun>& runs, int64_t number);
+  static const JobRun& FindRun(const std::map<int64_t, JobRun>& runs, int64_t number);
   void Sort(const kube::Job& job);
   void Sort(const kube::StatefulSet& set);
   void Sort(const kube::Pod& pod);
@@ -68,7 +68,7 @@ class World {
 };
 
 // n of a name that MakeName(job, n) gives: 3 for "cora-trainer-3".
-std::optional<int64_t> NumberOf(std::string_view name, const std::string& job,
-                                std::string (*make_name)(const std::string&, int64_t));
+std::optional<int64_t> ParseNumber(std::string_view name, const std::string& job,
+                                   std::string (*make_name)(const std::string&, int64_t));
 
 }  // namespace espalier::ctl::plan

@@ -5,18 +5,18 @@
 namespace espalier::ctl::resources {
 namespace {
 
-std::string HostOf(const Context& context, const std::string& pod) {
+std::string MakeHost(const Context& context, const std::string& pod) {
   const kube::ObjectKey& job = context.training.meta.key;
   return pod + "." + ServiceName(job.name) + "." + job.name_space + ".svc." + context.cluster_domain;
 }
 
-std::string AddressOf(const Context& context, const std::string& pod, int port) {
-  return HostOf(context, pod) + ":" + std::to_string(port);
+std::string MakeAddress(const Context& context, const std::string& pod, int port) {
+  return MakeHost(context, pod) + ":" + std::to_string(port);
 }
 
-std::string AddressesOf(const Context& context, const std::string& set, uint32_t count, int port) {
+std::string MakeAddresses(const Context& context, const std::string& set, uint32_t count, int port) {
   if (count == 0) return "";
-  return AddressOf(context, set + (count == 1 ? "-0" : "-[0-" + std::to_string(count - 1) + "]"), port);
+  return MakeAddress(context, set + (count == 1 ? "-0" : "-[0-" + std::to_string(count - 1) + "]"), port);
 }
 
 }  // namespace
@@ -29,25 +29,25 @@ std::string ServerAddresses(const Context& context) {
     const std::string set = ServerSetName(context.training.meta.key.name, replica);
     for (int container = 0; container < static_cast<int>(job.server_containers_per_pod); ++container) {
       if (!joined.empty()) joined += "|";
-      joined += AddressesOf(context, set, job.graph.partitions.count, kServerPort + container);
+      joined += MakeAddresses(context, set, job.graph.partitions.count, kServerPort + container);
     }
   }
   return joined;
 }
 
 std::string SamplerAddresses(const Context& context) {
-  return AddressesOf(context, SamplerSetName(context.training.meta.key.name),
-                     context.training.spec->job.sampler_replicas, kSamplerPort);
+  return MakeAddresses(context, SamplerSetName(context.training.meta.key.name),
+                       context.training.spec->job.sampler_replicas, kSamplerPort);
 }
 
 std::string Rank0Host(const Context& context) {
-  return HostOf(context, TrainerJobName(context.training.meta.key.name, context.status.incarnation) + "-0");
+  return MakeHost(context, TrainerJobName(context.training.meta.key.name, context.status.incarnation) + "-0");
 }
 
 std::string RendezvousAddress(const Context& context) {
   return Rank0Host(context) + ":" + std::to_string(kTrainerPort);
 }
 
-std::string WildcardHost(const Context& context) { return HostOf(context, "*"); }
+std::string WildcardHost(const Context& context) { return MakeHost(context, "*"); }
 
 }  // namespace espalier::ctl::resources

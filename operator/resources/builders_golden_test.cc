@@ -25,7 +25,7 @@ struct Golden {
   Json (*build)(const Context&);
 };
 
-Json ServersOf(const Context& context) { return ServerSet(context, 0, /*scaled_to_zero=*/false); }
+Json MakeServers(const Context& context) { return ServerSet(context, 0, /*scaled_to_zero=*/false); }
 Json SamplersOf(const Context& context) { return SamplerSet(context, /*scaled_to_zero=*/false); }
 
 std::vector<Golden> Goldens() {
@@ -39,7 +39,7 @@ std::vector<Golden> Goldens() {
              {"network_policy", NetworkPolicy},
              {"disruption_budget", DisruptionBudget},
              {"partition_job", PartitionJob},
-             {"server_set", ServersOf},
+             {"server_set", MakeServers},
              {"sampler_set", SamplersOf},
              {"trainer_job", TrainerJob}}) {
       const bool has_samplers = std::string(job) == "full";
@@ -48,7 +48,7 @@ std::vector<Golden> Goldens() {
   }
   goldens.push_back({"containers", "service", Service});
   goldens.push_back({"containers", "network_policy", NetworkPolicy});
-  goldens.push_back({"containers", "server_set", ServersOf});
+  goldens.push_back({"containers", "server_set", MakeServers});
   goldens.push_back({"containers", "trainer_job", TrainerJob});
   return goldens;
 }

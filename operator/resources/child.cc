@@ -17,13 +17,13 @@ std::string Inputs::Hash(const api::DistTraining& training) const {
   return Sha256Hex(training.meta.uid + " " + kube::Print(inputs_)).substr(0, 16);
 }
 
-Inputs InputsOf(const Context& context, api::Role role) {
+Inputs SelectInputs(const Context& context, api::Role role) {
   const api::RoleSpec& spec = context.training.spec->role(role);
   Inputs inputs;
   const auto add = [&](const char* name, const Json& value) {
     if (!value.empty()) inputs.Add(name, value);
   };
-  if (const auto image = context.status.images.find(api::NameOf(role)); image != context.status.images.end()) {
+  if (const auto image = context.status.images.find(api::ToString(role)); image != context.status.images.end()) {
     inputs.Add("image", image->second);
   }
   add("resources", spec.resources);
@@ -38,8 +38,8 @@ Inputs InputsOf(const Context& context, api::Role role) {
 
 std::string InputsOfShared(const Context& context) { return Inputs().Hash(context.training); }
 
-Json ChildOf(const Context& context, const kube::Resource& resource, const std::string& name,
-             const std::string& component, const Inputs& inputs) {
+Json MakeChild(const Context& context, const kube::Resource& resource, const std::string& name,
+               const std::string& component, const Inputs& inputs) {
   const api::DistTraining& training = context.training;
   Json child;
   child["apiVersion"] = resource.api_version();
@@ -47,7 +47,7 @@ Json ChildOf(const Context& context, const kube::Resource& resource, const std::
   Json& meta = child["metadata"];
   meta["name"] = name;
   meta["namespace"] = training.meta.key.name_space;
-  Labels labels = LabelsOf(training, component);
+  Labels labels = MakeLabels(training, component);
   labels.merge(PassedOnLabels(training));
   meta["labels"] = std::move(labels);
   meta["annotations"][kInputsAnnotation] = inputs.Hash(training);

@@ -21,10 +21,10 @@ class Inputs {
   kube::Json inputs_ = kube::Json::object();
 };
 // Of a role's pods: its fields of the document, and its image.
-Inputs InputsOf(const Context& context, api::Role role);
+Inputs SelectInputs(const Context& context, api::Role role);
 
 // apiVersion, kind and metadata; `component` is a role's name or kSharedComponent.
-kube::Json ChildOf(const Context& context, const kube::Resource& resource, const std::string& name,
-                   const std::string& component, const Inputs& inputs = {});
+kube::Json MakeChild(const Context& context, const kube::Resource& resource, const std::string& name,
+                     const std::string& component, const Inputs& inputs = {});
 
 }  // namespace espalier::ctl::resources

@@ -49,7 +49,7 @@ Json VariableOf(const Json& workload, const std::string& name) {
   return nullptr;
 }
 
-std::string InputsOf(const Json& child) {
+std::string SelectInputs(const Json& child) {
   return kube::StringAt(child, {"metadata", "annotations", kInputsAnnotation});
 }
 
@@ -75,13 +75,14 @@ TEST(ChildrenTest, TheirInputsAreKnownBeforeTheyAreBuilt) {
     const Context context = job.context();
     for (const Json& child : {Service(context), ServiceAccount(context), ConfigMap(context), NetworkPolicy(context),
                               DisruptionBudget(context)}) {
-      EXPECT_EQ(InputsOfShared(context), InputsOf(child)) << child["kind"];
+      EXPECT_EQ(InputsOfShared(context), SelectInputs(child)) << child["kind"];
     }
     for (const bool scaled_to_zero : {false, true}) {
       for (const int64_t replica : {0, 1}) {
-        EXPECT_EQ(InputsOfServerSet(context, scaled_to_zero), InputsOf(ServerSet(context, replica, scaled_to_zero)));
+        EXPECT_EQ(InputsOfServerSet(context, scaled_to_zero),
+                  SelectInputs(ServerSet(context, replica, scaled_to_zero)));
       }
-      EXPECT_EQ(InputsOfSamplerSet(context, scaled_to_zero), InputsOf(SamplerSet(context, scaled_to_zero)));
+      EXPECT_EQ(InputsOfSamplerSet(context, scaled_to_zero), SelectInputs(SamplerSet(context, scaled_to_zero)));
     }
   }
 }
@@ -96,7 +97,7 @@ TEST(ChildrenTest, BelongToTheJobAndAreFoundByItsLabels) {
     EXPECT_EQ(meta->key.name_space, "ml");
     EXPECT_EQ(meta->labels.at(kManagedByLabel), "espalier-operator");
     EXPECT_EQ(meta->labels.at(kJobLabel), "cora");
-    EXPECT_EQ(InputsOf(child).size(), 16u);
+    EXPECT_EQ(SelectInputs(child).size(), 16u);
     EXPECT_NE(kube::FindResource(child["apiVersion"].get<std::string>(), child["kind"].get<std::string>()), nullptr);
   }
 }
@@ -179,12 +180,12 @@ TEST(ChildrenTest, PullImagesAsTheClusterDoesUnlessATemplateSaysMore) {
   Context context = job.context();
   EXPECT_EQ(ProgramOf(TrainerJob(context))["imagePullPolicy"], "IfNotPresent");
   EXPECT_FALSE(PodOf(TrainerJob(context)).contains("imagePullSecrets"));
-  const std::string inputs = InputsOf(TrainerJob(context));
+  const std::string inputs = SelectInputs(TrainerJob(context));
 
   context.image_pull = {.policy = "Always", .secrets = {"registry"}};
   EXPECT_EQ(ProgramOf(TrainerJob(context))["imagePullPolicy"], "Always");
   EXPECT_EQ(PodOf(TrainerJob(context))["imagePullSecrets"], Json::array({{{"name", "registry"}}}));
-  EXPECT_EQ(InputsOf(TrainerJob(context)), inputs) << "what runs is not re-applied";
+  EXPECT_EQ(SelectInputs(TrainerJob(context)), inputs) << "what runs is not re-applied";
   const Json servers = ServerSet(context, 0, false);
   EXPECT_EQ(ProgramOf(servers)["imagePullPolicy"], "Never");
   EXPECT_EQ(PodOf(servers)["imagePullSecrets"], Json::array({{{"name", "registry"}}, {{"name", "own"}}}));
@@ -353,7 +354,7 @@ TEST(StatefulSetsTest, AreScaledToZeroAndOtherwiseLeftAlone) {
   const Json running = ServerSet(context, 0, false);
   EXPECT_EQ(stopped["spec"]["replicas"], 0);
   EXPECT_EQ(running["spec"]["replicas"], 2);
-  EXPECT_NE(InputsOf(stopped), InputsOf(running));
+  EXPECT_NE(SelectInputs(stopped), SelectInputs(running));
   stopped["spec"]["replicas"] = 2;
   EXPECT_EQ(stopped["spec"], running["spec"]);
   EXPECT_EQ(SamplerSet(context, true)["spec"]["replicas"], 0);
@@ -383,7 +384,7 @@ TEST(PartitionJobTest, SeveralPodsAreIndexedAndHaveANameThatNoOtherGroupHas) {
   EXPECT_LE(VariableOf(PartitionJob(next), "ESPALIER_PARTITIONER_GROUP").get<std::string>().size(), 64u);
   const Job fewer = partitioners(2);
   EXPECT_NE(VariableOf(PartitionJob(fewer.context()), "ESPALIER_PARTITIONER_GROUP"), group);
-  EXPECT_NE(InputsOf(PartitionJob(fewer.context())), InputsOf(first));
+  EXPECT_NE(SelectInputs(PartitionJob(fewer.context())), SelectInputs(first));
 
   const Json alone = PartitionJob(SmallJob().context());
   EXPECT_FALSE(alone["spec"].contains("completionMode"));
@@ -413,7 +414,7 @@ TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
   EXPECT_EQ(ServerSet(next, 0, false), ServerSet(job.context(), 0, false));
   EXPECT_EQ(SamplerSet(next, false), SamplerSet(job.context(), false));
   EXPECT_EQ(ConfigMap(next), ConfigMap(job.context()));
-  EXPECT_NE(InputsOf(TrainerJob(next)), InputsOf(TrainerJob(job.context())));
+  EXPECT_NE(SelectInputs(TrainerJob(next)), SelectInputs(TrainerJob(job.context())));
   EXPECT_EQ(TrainerJob(next)["spec"]["completions"], 1);
   EXPECT_EQ(TrainerConfigMap(next)["metadata"]["name"], "cora-config-2");
 }
@@ -429,7 +430,7 @@ TEST(ServerSetTest, ServersAreToldOfTheirPlugins) {
 
 TEST(InputsTest, ChangeWithWhatMayChange) {
   const auto servers = [](const Json& fields) {
-    return InputsOf(ServerSet(JobWith({{"servers", fields}}).context(), 0, false));
+    return SelectInputs(ServerSet(JobWith({{"servers", fields}}).context(), 0, false));
   };
   const std::vector<std::string> all = {
       servers(Json::object()),

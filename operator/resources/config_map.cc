@@ -10,34 +10,34 @@ namespace {
 
 constexpr int kIndent = 2;  // people read it
 
-std::string TextOf(const Json& document) {
+std::string ToText(const Json& document) {
   return document.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-Json DataOf(const Json& document) { return {{"job.json", TextOf(document)}}; }
+Json MakeData(const Json& document) { return {{"job.json", ToText(document)}}; }
 
 }  // namespace
 
 Json ConfigMap(const Context& context) {
-  Json map = ChildOf(context, kube::kConfigMaps, ConfigName(context.training.meta.key.name), kSharedComponent);
-  map["data"] = DataOf(JobDocument(context.training, std::nullopt));
+  Json map = MakeChild(context, kube::kConfigMaps, ConfigName(context.training.meta.key.name), kSharedComponent);
+  map["data"] = MakeData(JobDocument(context.training, std::nullopt));
   // For people: what the job's pods have besides.
   if (context.defaults != nullptr && !context.defaults->document.is_null()) {
-    map["data"]["defaults.json"] = TextOf(context.defaults->document);
+    map["data"]["defaults.json"] = ToText(context.defaults->document);
   }
   return map;
 }
 
 Json TrainerConfigMap(const Context& context) {
   const int64_t incarnation = context.status.incarnation;
-  const int64_t trainers = TrainersOf(context);
+  const int64_t trainers = CountTrainers(context);
   Inputs inputs;
   inputs.Add("incarnation", incarnation).Add("trainers", trainers);
-  Json map = ChildOf(context, kube::kConfigMaps, TrainerConfigName(context.training.meta.key.name, incarnation),
-                     api::NameOf(api::Role::kTrainer), inputs);
+  Json map = MakeChild(context, kube::kConfigMaps, TrainerConfigName(context.training.meta.key.name, incarnation),
+                       api::ToString(api::Role::kTrainer), inputs);
   map["metadata"]["labels"][kIncarnationLabel] = std::to_string(incarnation);
   map["immutable"] = true;
-  map["data"] = DataOf(JobDocument(context.training, trainers));
+  map["data"] = MakeData(JobDocument(context.training, trainers));
   return map;
 }
 

@@ -7,10 +7,10 @@ using kube::Json;
 
 // Drains take one server at a time: trainers wait for it to load its partition elsewhere.
 Json DisruptionBudget(const Context& context) {
-  Json budget = ChildOf(context, kube::kPodDisruptionBudgets, DisruptionBudgetName(context.training.meta.key.name),
-                        api::NameOf(api::Role::kServer));
+  Json budget = MakeChild(context, kube::kPodDisruptionBudgets, DisruptionBudgetName(context.training.meta.key.name),
+                          api::ToString(api::Role::kServer));
   budget["spec"] = {{"maxUnavailable", 1},
-                    {"selector", {{"matchLabels", SelectorOf(context.training, api::Role::kServer)}}},
+                    {"selector", {{"matchLabels", MakeSelector(context.training, api::Role::kServer)}}},
                     // One that cannot become ready would keep its node from being drained for ever.
                     {"unhealthyPodEvictionPolicy", "AlwaysAllow"}};
   return budget;

@@ -47,7 +47,7 @@ Json ForRole(Json partial, api::Role role) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (containers == nullptr) return partial;
   for (Json& container : partial["spec"]["containers"]) {
-    if (kube::StringAt(container, {"name"}) == kProgramContainer) container["name"] = api::NameOf(role);
+    if (kube::StringAt(container, {"name"}) == kProgramContainer) container["name"] = api::ToString(role);
   }
   return partial;
 }
@@ -64,7 +64,7 @@ Result<JobDefaults> ParseJobDefaults(const Json& document) {
   for (const api::Role role : api::kRoles) {
     std::vector<Json>& templates = defaults.templates[static_cast<size_t>(role)];
     if (of_all != nullptr) templates.push_back(ForRole(*of_all, role));
-    const std::string field = api::FieldOf(role);
+    const std::string field = api::FieldName(role);
     const Json* const of_role = kube::Find(document, {field});
     if (of_role == nullptr) continue;
     RETURN_IF_ERROR(CheckObject(*of_role, "defaults." + field, {kTemplate}));

@@ -64,10 +64,10 @@ TEST(JobDefaultsTest, ReachThePodsOfEachRole) {
   const api::DistTraining training = TrainingWith({{"samplers", {{"replicas", 1}}}});
   for (const api::Role role : api::kRoles) {
     const Json pod = PodWithDefaults(training, role, defaults);
-    EXPECT_EQ(pod["spec"]["priorityClassName"], "batch") << api::NameOf(role);
+    EXPECT_EQ(pod["spec"]["priorityClassName"], "batch") << api::ToString(role);
     EXPECT_TRUE(HasItem(pod["spec"]["tolerations"], FromText(R"({"key": "gpu", "operator": "Exists"})")));
     EXPECT_TRUE(HasItem(pod["spec"]["imagePullSecrets"], FromText(R"({"name": "registry"})")));
-    const Json container = ContainerNamed(pod, api::NameOf(role));
+    const Json container = ContainerNamed(pod, api::ToString(role));
     EXPECT_TRUE(HasItem(container["volumeMounts"], FromText(R"({"name": "ca", "mountPath": "/ca"})")));
     EXPECT_TRUE(HasItem(container["env"], FromText(R"({"name": "AWS_CA_BUNDLE", "value": "/ca/ca.crt"})")));
     EXPECT_TRUE(ContainerNamed(pod, "program").is_null());

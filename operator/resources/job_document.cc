@@ -41,7 +41,7 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
   return Shortened(job);
 }
 
-int64_t TrainersOf(const Context& context) {
+int64_t CountTrainers(const Context& context) {
   if (context.status.trainer_replicas > 0) return context.status.trainer_replicas;
   return context.training.spec->job.trainer_replicas;
 }

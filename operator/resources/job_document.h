@@ -14,6 +14,6 @@ namespace espalier::ctl::resources {
 kube::Json JobDocument(const api::DistTraining& training, std::optional<int64_t> trainers);
 
 // Trainers of status.incarnation; before the first one, as many as the document wants.
-int64_t TrainersOf(const Context& context);
+int64_t CountTrainers(const Context& context);
 
 }  // namespace espalier::ctl::resources

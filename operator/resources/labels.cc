@@ -15,11 +15,13 @@ constexpr std::string_view kLabelsOfJobs[] = {"job-name", "controller-uid"};
 
 }  // namespace
 
-Labels SelectorOf(const api::DistTraining& training) {
+Labels MakeSelector(const api::DistTraining& training) {
   return {{kManagedByLabel, "espalier-operator"}, {kNameLabel, "espalier"}, {kJobLabel, training.meta.key.name}};
 }
 
-Labels SelectorOf(const api::DistTraining& training, api::Role role) { return LabelsOf(training, api::NameOf(role)); }
+Labels MakeSelector(const api::DistTraining& training, api::Role role) {
+  return MakeLabels(training, api::ToString(role));
+}
 
 Labels PassedOnLabels(const api::DistTraining& training) {
   Labels labels;
@@ -36,8 +38,8 @@ Labels PassedOnLabels(const api::DistTraining& training) {
   return labels;
 }
 
-Labels LabelsOf(const api::DistTraining& training, const std::string& component) {
-  Labels labels = SelectorOf(training);
+Labels MakeLabels(const api::DistTraining& training, const std::string& component) {
+  Labels labels = MakeSelector(training);
   labels[kComponentLabel] = component;
   return labels;
 }

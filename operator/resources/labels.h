@@ -29,10 +29,10 @@ inline constexpr char kSharedComponent[] = "job";
 
 using Labels = std::map<std::string, std::string>;
 
-Labels LabelsOf(const api::DistTraining& training, const std::string& component);
+Labels MakeLabels(const api::DistTraining& training, const std::string& component);
 // Of all pods of the job, and of a role's.
-Labels SelectorOf(const api::DistTraining& training);
-Labels SelectorOf(const api::DistTraining& training, api::Role role);
+Labels MakeSelector(const api::DistTraining& training);
+Labels MakeSelector(const api::DistTraining& training, api::Role role);
 
 // Returns the labels that children and pods inherit from the DistTraining. Labels of Kubernetes, Espalier, Helm, Argo
 // and Flux are left out: those tools would treat the children as their own objects. So are job-name and controller-uid,

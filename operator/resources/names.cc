@@ -26,7 +26,7 @@ std::string TrainerConfigName(const std::string& job, int64_t incarnation) {
 
 std::string AuthoritySecretName(const std::string& job) { return job + "-ca"; }
 
-std::string TlsSecretName(const std::string& job, api::Role role) { return job + "-tls-" + api::NameOf(role); }
+std::string TlsSecretName(const std::string& job, api::Role role) { return job + "-tls-" + api::ToString(role); }
 
 // Not the job's own name: people call accounts after their projects, and "default" is taken everywhere.
 std::string ServiceAccountName(const std::string& job) { return job + "-job"; }

@@ -28,7 +28,7 @@ std::vector<int> PortsFrom(int first, const job::DistTraining& job) {
 // Who may connect to the job's pods: each other, and anybody to the admin ports (probes, metrics). What they may
 // connect to is left open: object storage has no address that a policy could name.
 Json NetworkPolicy(const Context& context) {
-  const Json pods = {{"matchLabels", SelectorOf(context.training)}};
+  const Json pods = {{"matchLabels", MakeSelector(context.training)}};
   Json among_pods = {{"from", Json::array({{{"podSelector", pods}}})}};
   const api::Spec& spec = *context.training.spec;
   // The ranks of a user's program listen on free ports (client::InitProcessGroup).
@@ -39,7 +39,7 @@ Json NetworkPolicy(const Context& context) {
   }
 
   Json policy =
-      ChildOf(context, kube::kNetworkPolicies, NetworkPolicyName(context.training.meta.key.name), kSharedComponent);
+      MakeChild(context, kube::kNetworkPolicies, NetworkPolicyName(context.training.meta.key.name), kSharedComponent);
   policy["spec"] = {{"podSelector", pods},
                     {"policyTypes", Json::array({"Ingress"})},
                     {"ingress", Json::array({among_pods, {{"ports", Ports(PortsFrom(kAdminPort, spec.job))}}})}};

@@ -46,7 +46,7 @@ Json PartitionJob(const Context& context) {
       .Label(kAttemptLabel, std::to_string(attempt))
       .Field("restartPolicy", "Never")
       .GracePeriod(kGrace);
-  Inputs inputs = InputsOf(context, kRole);
+  Inputs inputs = SelectInputs(context, kRole);
   inputs.Add("attempt", attempt);
   // Its document lacks the program, whose spec.training need not name what the graph has.
   const std::optional<job::Program>& program = context.training.spec->job.program;
@@ -56,7 +56,7 @@ Json PartitionJob(const Context& context) {
     AddGroup(context, partitioners, &pod);
     inputs.Add("partitioners", partitioners);
   }
-  Json job = ChildOf(context, kube::kJobs, PartitionJobName(name, attempt), api::NameOf(kRole), inputs);
+  Json job = MakeChild(context, kube::kJobs, PartitionJobName(name, attempt), api::ToString(kRole), inputs);
   job["metadata"]["labels"][kAttemptLabel] = std::to_string(attempt);
   job["spec"] = {
       {"completions", partitioners}, {"parallelism", partitioners}, {"backoffLimit", 0}, {"template", pod.Template()}};

@@ -151,7 +151,7 @@ RolePod::RolePod(const Context& context, api::Role role, const job::Program& pro
 }
 
 RolePod::RolePod(const Context& context, api::Role role, const std::string& program) : context_(context), role_(role) {
-  Labels labels = LabelsOf(context.training, api::NameOf(role));
+  Labels labels = MakeLabels(context.training, api::ToString(role));
   // What the template says of a label is said of these pods.
   for (const auto& [label, value] : PassedOnLabels(context.training)) {
     const Json& own = context.training.spec->role(role).pod_template;
@@ -169,14 +169,14 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
                   {"nodeSelector", {{"kubernetes.io/arch", "amd64"}}},
                   {"tolerations", ToleratingLostNodes()},
                   {"securityContext", PodSecurity()}};
-  Json main = {{"name", api::NameOf(role)},
+  Json main = {{"name", api::ToString(role)},
                {"imagePullPolicy", context.image_pull.policy},
                {"command", Json::array({program})},
                {"env", Json::array()},
                {"securityContext", ContainerSecurity()},
                {"terminationMessagePath", kTerminationLog},
                {"terminationMessagePolicy", "File"}};
-  if (const auto image = context.status.images.find(api::NameOf(role)); image != context.status.images.end()) {
+  if (const auto image = context.status.images.find(api::ToString(role)); image != context.status.images.end()) {
     main["image"] = image->second;
   }
   for (const std::string& secret : context.image_pull.secrets) {
@@ -341,7 +341,7 @@ RolePod& RolePod::Transport() {
   Variable("ESPALIER_TLS_CERTIFICATE", folder + "/tls.crt");
   Variable("ESPALIER_TLS_KEY", folder + "/tls.key");
   Variable("ESPALIER_TLS_JOB", pki::ToString({training.meta.key.name_space, training.meta.uid}));
-  const std::string role = api::NameOf(role_);
+  const std::string role = api::ToString(role_);
   const std::string& given = training.spec->tls_secret;
   Json secret = {{"secretName", given.empty() ? TlsSecretName(training.meta.key.name, role_) : given}};
   if (!given.empty()) {  // one Secret for all roles: each mounts its own pair
@@ -366,7 +366,7 @@ RolePod& RolePod::Field(const std::string& name, Json value) {
 
 Json RolePod::FieldsOfDocument() const {
   const api::RoleSpec& role = context_.training.spec->role(role_);
-  Json container = {{"name", api::NameOf(role_)}};
+  Json container = {{"name", api::ToString(role_)}};
   SetUnlessEmpty("resources", role.resources, &container);
   SetUnlessEmpty("env", role.env, &container);
   Json spec = {{"containers", Json::array({std::move(container)})}};
@@ -393,7 +393,7 @@ Json RolePod::Template() const {
   // An account of the user's is there for its token.
   if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
   std::vector<std::string> names = {api::ProgramContainer(role_, 0)};
-  const uint32_t count = api::ProgramContainersOf(*context_.training.spec, role_);
+  const uint32_t count = api::CountProgramContainers(*context_.training.spec, role_);
   Json& containers = pod["spec"]["containers"];
   for (uint32_t number = 1; number < count; ++number) {
     names.push_back(api::ProgramContainer(role_, number));

@@ -12,12 +12,12 @@ namespace {
 constexpr api::Role kSamplerRole = api::Role::kSampler;
 constexpr std::chrono::seconds kSamplerGrace{30};  // calls under way have 10 s (--drain-seconds)
 
-int64_t SamplersOf(const Context& context, bool scaled_to_zero) {
+int64_t CountSamplers(const Context& context, bool scaled_to_zero) {
   return scaled_to_zero ? 0 : int64_t{context.training.spec->job.sampler_replicas};
 }
 
 Inputs InputsOfSet(const Context& context, bool scaled_to_zero) {
-  return InputsOf(context, kSamplerRole).Add("samplers", SamplersOf(context, scaled_to_zero));
+  return SelectInputs(context, kSamplerRole).Add("samplers", CountSamplers(context, scaled_to_zero));
 }
 
 }  // namespace
@@ -38,13 +38,13 @@ Json SamplerSet(const Context& context, bool scaled_to_zero) {
                        .Field("restartPolicy", "Always")
                        .GracePeriod(kSamplerGrace)
                        .Template();
-  Json set = ChildOf(context, kube::kStatefulSets, SamplerSetName(name), api::NameOf(kSamplerRole),
-                     InputsOfSet(context, scaled_to_zero));
-  set["spec"] = {{"replicas", SamplersOf(context, scaled_to_zero)},
+  Json set = MakeChild(context, kube::kStatefulSets, SamplerSetName(name), api::ToString(kSamplerRole),
+                       InputsOfSet(context, scaled_to_zero));
+  set["spec"] = {{"replicas", CountSamplers(context, scaled_to_zero)},
                  {"serviceName", ServiceName(name)},
                  {"podManagementPolicy", "Parallel"},
                  {"updateStrategy", {{"type", "OnDelete"}}},
-                 {"selector", {{"matchLabels", SelectorOf(context.training, kSamplerRole)}}},
+                 {"selector", {{"matchLabels", MakeSelector(context.training, kSamplerRole)}}},
                  {"template", pod}};
   return set;
 }

@@ -23,7 +23,7 @@ constexpr char kCertificate[] = "tls.crt";
 constexpr char kKey[] = "tls.key";
 constexpr char kAuthority[] = "ca.crt";
 
-pki::PeerRole PeerRoleOf(api::Role role) {
+pki::PeerRole ToPeerRole(api::Role role) {
   switch (role) {
     case api::Role::kPartitioner: return pki::PeerRole::kPartitioner;
     case api::Role::kServer: return pki::PeerRole::kServer;
@@ -33,19 +33,19 @@ pki::PeerRole PeerRoleOf(api::Role role) {
   return pki::PeerRole::kPartitioner;
 }
 
-std::optional<std::string> EntryOf(const Json& secret, std::string_view key) {
+std::optional<std::string> FindEntry(const Json& secret, std::string_view key) {
   const std::string text = kube::StringAt(secret, {"data", key});
   return text.empty() ? std::nullopt : DecodeBase64(text);
 }
 
-std::optional<pki::KeyAndCertificate> PairOf(const Json& secret) {
-  std::optional<std::string> certificate = EntryOf(secret, kCertificate);
-  std::optional<std::string> key = EntryOf(secret, kKey);
+std::optional<pki::KeyAndCertificate> ParsePair(const Json& secret) {
+  std::optional<std::string> certificate = FindEntry(secret, kCertificate);
+  std::optional<std::string> key = FindEntry(secret, kKey);
   if (!certificate || !key) return std::nullopt;
   return pki::KeyAndCertificate{telemetry::Secret(*std::move(key)), *std::move(certificate)};
 }
 
-std::string RenewalOf(const Json& secret) {
+std::string FormatRenewal(const Json& secret) {
   return kube::StringAt(secret, {"metadata", "annotations", kRenewAnnotation});
 }
 
@@ -55,15 +55,15 @@ std::string IdentityIn(const Json& secret) {
   const std::string uid = owners.size() == 1 ? kube::StringAt(owners[0], {"uid"}) : "";
   const std::string component = kube::StringAt(secret, {"metadata", "labels", kComponentLabel});
   for (const api::Role role : api::kRoles) {
-    if (component != api::NameOf(role)) continue;
-    return pki::SpiffeUriOf({{kube::StringAt(secret, {"metadata", "namespace"}), uid}, PeerRoleOf(role)});
+    if (component != api::ToString(role)) continue;
+    return pki::ToSpiffeUri({{kube::StringAt(secret, {"metadata", "namespace"}), uid}, ToPeerRole(role)});
   }
   return "";
 }
 
-Json SecretOf(const Context& context, const std::string& name, const std::string& component,
-              const pki::KeyAndCertificate& pair) {
-  Json secret = ChildOf(context, kube::kSecrets, name, component);
+Json MakeSecret(const Context& context, const std::string& name, const std::string& component,
+                const pki::KeyAndCertificate& pair) {
+  Json secret = MakeChild(context, kube::kSecrets, name, component);
   const auto& annotations = context.training.meta.annotations;
   if (const auto renewal = annotations.find(kRenewAnnotation); renewal != annotations.end()) {
     secret["metadata"]["annotations"][kRenewAnnotation] = renewal->second;
@@ -75,55 +75,55 @@ Json SecretOf(const Context& context, const std::string& name, const std::string
 
 }  // namespace
 
-std::optional<CertificateFacts> FactsOf(const Json& secret) {
-  const std::optional<pki::KeyAndCertificate> pair = PairOf(secret);
+std::optional<CertificateFacts> ParseCertificateFacts(const Json& secret) {
+  const std::optional<pki::KeyAndCertificate> pair = ParsePair(secret);
   if (!pair) return std::nullopt;
-  const Result<pki::CertificateDetails> details = pki::DetailsOf(*pair);
+  const Result<pki::CertificateDetails> details = pki::ParseDetails(*pair);
   if (!details.ok()) return std::nullopt;
   CertificateFacts facts;
   facts.expires_at = details->expires_at;
-  facts.renewal = RenewalOf(secret);
+  facts.renewal = FormatRenewal(secret);
   if (details->is_authority) {
     facts.authority = details->fingerprint;
     return facts;
   }
-  const std::optional<std::string> authority = EntryOf(secret, kAuthority);
+  const std::optional<std::string> authority = FindEntry(secret, kAuthority);
   if (!authority || !pki::CheckSignedBy(pair->certificate_pem, *authority).ok()) return std::nullopt;
   if (details->uri_names != std::vector{IdentityIn(secret)}) return std::nullopt;
-  const Result<pki::CertificateDetails> signer = pki::DetailsOf(*authority);
+  const Result<pki::CertificateDetails> signer = pki::ParseDetails(*authority);
   if (!signer.ok()) return std::nullopt;
   facts.authority = signer->fingerprint;
   return facts;
 }
 
-kube::WallTime RenewalTimeOf(const CertificateFacts& facts) { return facts.expires_at - kLeafLifetime / 3; }
+kube::WallTime RenewalTime(const CertificateFacts& facts) { return facts.expires_at - kLeafLifetime / 3; }
 
 Result<Json> MakeAuthoritySecret(const Context& context) {
   const api::DistTraining& training = context.training;
   ASSIGN_OR_RETURN(const pki::KeyAndCertificate pair,
                    pki::MakeCertificateAuthority("espalier " + training.meta.uid, kAuthorityLifetime));
-  return SecretOf(context, AuthoritySecretName(training.meta.key.name), kSharedComponent, pair);
+  return MakeSecret(context, AuthoritySecretName(training.meta.key.name), kSharedComponent, pair);
 }
 
 Result<Authority> ReadAuthoritySecret(const Json& secret) {
-  const std::optional<pki::KeyAndCertificate> pair = PairOf(secret);
+  const std::optional<pki::KeyAndCertificate> pair = ParsePair(secret);
   if (!pair) return FailedPrecondition("the authority's Secret has no certificate with its key");
   ASSIGN_OR_RETURN(pki::LeafIssuer issuer, pki::LeafIssuer::Of(*pair));
-  CertificateFacts facts{issuer.expires_at(), issuer.fingerprint(), RenewalOf(secret)};
+  CertificateFacts facts{issuer.expires_at(), issuer.fingerprint(), FormatRenewal(secret)};
   return Authority{std::move(facts), std::move(issuer)};
 }
 
 Result<TlsSecret> MakeTlsSecret(const Context& context, api::Role role, const Authority& authority) {
   const kube::ObjectMeta& meta = context.training.meta;
   pki::LeafOptions options;
-  options.identity = {{meta.key.name_space, meta.uid}, PeerRoleOf(role)};
+  options.identity = {{meta.key.name_space, meta.uid}, ToPeerRole(role)};
   options.dns_names = {WildcardHost(context)};
   options.valid_for = kLeafLifetime;
   ASSIGN_OR_RETURN(const pki::IssuedLeaf leaf, authority.issuer.Issue(options));
   TlsSecret made;
-  made.secret = SecretOf(context, TlsSecretName(meta.key.name, role), api::NameOf(role), leaf.pair);
+  made.secret = MakeSecret(context, TlsSecretName(meta.key.name, role), api::ToString(role), leaf.pair);
   made.secret["data"][kAuthority] = EncodeBase64(authority.issuer.certificate_pem());
-  made.facts = {leaf.expires_at, authority.facts.authority, RenewalOf(made.secret)};
+  made.facts = {leaf.expires_at, authority.facts.authority, FormatRenewal(made.secret)};
   return made;
 }
 

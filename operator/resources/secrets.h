@@ -20,9 +20,9 @@ struct CertificateFacts {
   friend bool operator==(const CertificateFacts&, const CertificateFacts&) = default;
 };
 // nullopt for a Secret that cannot be used: it is made again.
-std::optional<CertificateFacts> FactsOf(const kube::Json& secret);
+std::optional<CertificateFacts> ParseCertificateFacts(const kube::Json& secret);
 // At two thirds of kLeafLifetime.
-kube::WallTime RenewalTimeOf(const CertificateFacts& facts);
+kube::WallTime RenewalTime(const CertificateFacts& facts);
 
 Result<kube::Json> MakeAuthoritySecret(const Context& context);
 
@@ -36,7 +36,7 @@ Result<Authority> ReadAuthoritySecret(const kube::Json& secret);
 
 struct TlsSecret {
   kube::Json secret;       // tls.crt, tls.key, ca.crt
-  CertificateFacts facts;  // what FactsOf would read out of it again
+  CertificateFacts facts;  // what ParseCertificateFacts would read out of it again
 };
 Result<TlsSecret> MakeTlsSecret(const Context& context, api::Role role, const Authority& authority);
 

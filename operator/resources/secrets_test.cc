@@ -45,7 +45,7 @@ TEST_F(SecretsTest, APodOfTheRoleCanUseItsFiles) {
                                                        {api::Role::kTrainer, pki::PeerRole::kTrainer}};
   for (const auto& [role, peer_role] : roles) {
     const Json leaf = Leaf(authority, role);
-    EXPECT_EQ(leaf["metadata"]["name"], std::string("cora-tls-") + api::NameOf(role));
+    EXPECT_EQ(leaf["metadata"]["name"], std::string("cora-tls-") + api::ToString(role));
     const std::string ca = WriteEntry(leaf, "ca.crt");
     const std::string certificate = WriteEntry(leaf, "tls.crt");
     const std::string key = WriteEntry(leaf, "tls.key");
@@ -58,23 +58,23 @@ TEST_F(SecretsTest, APodOfTheRoleCanUseItsFiles) {
 
 TEST_F(SecretsTest, LeavesLastThirtyDaysAndAreRenewedAfterTwenty) {
   const auto before = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const auto facts = FactsOf(Leaf(Authority()));
+  const auto facts = ParseCertificateFacts(Leaf(Authority()));
   const auto after = std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now());
 
   ASSERT_TRUE(facts.has_value());
   EXPECT_GE(facts->expires_at, before + hours(30 * 24));
   EXPECT_LE(facts->expires_at, after + hours(30 * 24));
-  EXPECT_GE(RenewalTimeOf(*facts), before + hours(20 * 24));
-  EXPECT_LE(RenewalTimeOf(*facts), after + hours(20 * 24));
+  EXPECT_GE(RenewalTime(*facts), before + hours(20 * 24));
+  EXPECT_LE(RenewalTime(*facts), after + hours(20 * 24));
 }
 
 TEST_F(SecretsTest, LeavesTellWhoSignedThem) {
   const Json authority = Authority();
-  const auto signer = FactsOf(authority);
+  const auto signer = ParseCertificateFacts(authority);
   ASSERT_TRUE(signer.has_value());
   EXPECT_GT(signer->expires_at, std::chrono::system_clock::now() + hours(24 * 365));
-  EXPECT_EQ(FactsOf(Leaf(authority))->authority, signer->authority);
-  EXPECT_NE(FactsOf(Leaf(Authority()))->authority, signer->authority);
+  EXPECT_EQ(ParseCertificateFacts(Leaf(authority))->authority, signer->authority);
+  EXPECT_NE(ParseCertificateFacts(Leaf(Authority()))->authority, signer->authority);
 }
 
 // The operator does not read again what it has just written.
@@ -83,29 +83,29 @@ TEST_F(SecretsTest, AreKnownAsTheyAreMade) {
   const Json secret = Authority();
   const Result<resources::Authority> authority = ReadAuthoritySecret(secret);
   ASSERT_TRUE(authority.ok()) << authority.status().ToString();
-  EXPECT_EQ(authority->facts, FactsOf(secret));
+  EXPECT_EQ(authority->facts, ParseCertificateFacts(secret));
   for (const api::Role role : api::kRoles) {
     const Result<TlsSecret> made = MakeTlsSecret(job_.context(), role, *authority);
     ASSERT_TRUE(made.ok()) << made.status().ToString();
-    EXPECT_EQ(made->facts, FactsOf(made->secret)) << api::NameOf(role);
+    EXPECT_EQ(made->facts, ParseCertificateFacts(made->secret)) << api::ToString(role);
   }
 }
 
 TEST_F(SecretsTest, RememberTheRenewalTheyWereMadeFor) {
   const Json authority = Authority();
-  EXPECT_EQ(FactsOf(Leaf(authority))->renewal, "");
+  EXPECT_EQ(ParseCertificateFacts(Leaf(authority))->renewal, "");
   job_.training.meta.annotations[kRenewAnnotation] = "2026-01-02";
-  EXPECT_EQ(FactsOf(Leaf(authority))->renewal, "2026-01-02");
+  EXPECT_EQ(ParseCertificateFacts(Leaf(authority))->renewal, "2026-01-02");
 }
 
 TEST_F(SecretsTest, OfNoUseAreNoFacts) {
   const Json authority = Authority();
   const Json leaf = Leaf(authority);
-  ASSERT_TRUE(FactsOf(leaf).has_value());
+  ASSERT_TRUE(ParseCertificateFacts(leaf).has_value());
   const auto broken = [&](const std::function<void(Json&)>& change) {
     Json secret = leaf;
     change(secret);
-    return !FactsOf(secret).has_value();
+    return !ParseCertificateFacts(secret).has_value();
   };
   for (const char* const key : {"tls.crt", "tls.key", "ca.crt"}) {
     EXPECT_TRUE(broken([&](Json& s) { s["data"].erase(key); })) << key;
@@ -119,7 +119,7 @@ TEST_F(SecretsTest, OfNoUseAreNoFacts) {
   EXPECT_TRUE(broken([&](Json& s) { s["data"]["ca.crt"] = Authority()["data"]["tls.crt"]; })) << "another's authority";
   EXPECT_TRUE(broken([](Json& s) { s["metadata"]["labels"][kComponentLabel] = "trainer"; })) << "another role's";
   EXPECT_TRUE(broken([](Json& s) { s["metadata"]["ownerReferences"][0]["uid"] = "other"; })) << "another job's";
-  EXPECT_FALSE(FactsOf(Json(nullptr)).has_value());
+  EXPECT_FALSE(ParseCertificateFacts(Json(nullptr)).has_value());
 }
 
 TEST_F(SecretsTest, NobodySignsWithABrokenAuthority) {

@@ -13,19 +13,19 @@ constexpr std::chrono::seconds kServerGrace{30};  // calls under way have 10 s (
 
 // Servers of one partition keep off each other's nodes where they can.
 Json AwayFromTwins(const Context& context) {
-  const Json twins = {{"labelSelector", {{"matchLabels", SelectorOf(context.training, kServerRole)}}},
+  const Json twins = {{"labelSelector", {{"matchLabels", MakeSelector(context.training, kServerRole)}}},
                       {"matchLabelKeys", Json::array({"apps.kubernetes.io/pod-index"})},
                       {"topologyKey", "kubernetes.io/hostname"}};
   const Json preferred = {{"weight", 100}, {"podAffinityTerm", twins}};
   return {{"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", Json::array({preferred})}}}};
 }
 
-int64_t ServersOf(const Context& context, bool scaled_to_zero) {
+int64_t CountServers(const Context& context, bool scaled_to_zero) {
   return scaled_to_zero ? 0 : int64_t{context.training.spec->job.graph.partitions.count};
 }
 
 // "name=path,name=path"; empty: none.
-std::string PluginsOf(const Context& context) {
+std::string ListPlugins(const Context& context) {
   std::string plugins;
   for (const job::ServerPlugin& plugin : context.training.spec->job.server_plugins) {
     plugins += (plugins.empty() ? "" : ",") + plugin.name + "=" + plugin.path;
@@ -33,12 +33,14 @@ std::string PluginsOf(const Context& context) {
   return plugins;
 }
 
-std::string UriOf(const Context& context) { return context.status.partition ? context.status.partition->uri : ""; }
+std::string PartitionsUri(const Context& context) {
+  return context.status.partition ? context.status.partition->uri : "";
+}
 
 Inputs InputsOfServers(const Context& context, bool scaled_to_zero) {
-  Inputs inputs = InputsOf(context, kServerRole);
-  inputs.Add("partitions", UriOf(context)).Add("servers", ServersOf(context, scaled_to_zero));
-  if (const std::string plugins = PluginsOf(context); !plugins.empty()) inputs.Add("plugins", plugins);
+  Inputs inputs = SelectInputs(context, kServerRole);
+  inputs.Add("partitions", PartitionsUri(context)).Add("servers", CountServers(context, scaled_to_zero));
+  if (const std::string plugins = ListPlugins(context); !plugins.empty()) inputs.Add("plugins", plugins);
   return inputs;
 }
 
@@ -58,20 +60,20 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
       .ThreadsByProcessorLimit()
       .Peers("server", kServerPort)
       .Variable("ESPALIER_LISTEN", AllAddresses(kServerPort))
-      .Variable("ESPALIER_PARTITIONS", UriOf(context))
+      .Variable("ESPALIER_PARTITIONS", PartitionsUri(context))
       .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
       .Label(kReplicaLabel, group)
       .Field("affinity", AwayFromTwins(context))
       .Field("restartPolicy", "Always")
       .GracePeriod(kServerGrace);
-  if (const std::string plugins = PluginsOf(context); !plugins.empty()) pod.Variable("ESPALIER_PLUGINS", plugins);
-  Labels selector = SelectorOf(context.training, kServerRole);
+  if (const std::string plugins = ListPlugins(context); !plugins.empty()) pod.Variable("ESPALIER_PLUGINS", plugins);
+  Labels selector = MakeSelector(context.training, kServerRole);
   selector[kReplicaLabel] = group;
 
-  Json set = ChildOf(context, kube::kStatefulSets, ServerSetName(name, replica), api::NameOf(kServerRole),
-                     InputsOfServers(context, scaled_to_zero));
+  Json set = MakeChild(context, kube::kStatefulSets, ServerSetName(name, replica), api::ToString(kServerRole),
+                       InputsOfServers(context, scaled_to_zero));
   set["metadata"]["labels"][kReplicaLabel] = group;
-  set["spec"] = {{"replicas", ServersOf(context, scaled_to_zero)},
+  set["spec"] = {{"replicas", CountServers(context, scaled_to_zero)},
                  {"serviceName", ServiceName(name)},
                  {"podManagementPolicy", "Parallel"},
                  {"updateStrategy", {{"type", "OnDelete"}}},

@@ -22,10 +22,10 @@ Json Service(const Context& context) {
   add("sampler", kSamplerPort);
   add("trainer", kTrainerPort);
   add_of_servers("admin", kAdminPort);
-  Json service = ChildOf(context, kube::kServices, ServiceName(context.training.meta.key.name), kSharedComponent);
+  Json service = MakeChild(context, kube::kServices, ServiceName(context.training.meta.key.name), kSharedComponent);
   service["spec"] = {{"clusterIP", "None"},
                      {"publishNotReadyAddresses", true},
-                     {"selector", SelectorOf(context.training)},
+                     {"selector", MakeSelector(context.training)},
                      {"ports", std::move(ports)}};
   return service;
 }

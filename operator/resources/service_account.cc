@@ -6,7 +6,7 @@ namespace espalier::ctl::resources {
 // No process of a job asks the API server anything.
 kube::Json ServiceAccount(const Context& context) {
   kube::Json account =
-      ChildOf(context, kube::kServiceAccounts, ServiceAccountName(context.training.meta.key.name), kSharedComponent);
+      MakeChild(context, kube::kServiceAccounts, ServiceAccountName(context.training.meta.key.name), kSharedComponent);
   account["automountServiceAccountToken"] = false;
   return account;
 }

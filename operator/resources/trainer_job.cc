@@ -15,7 +15,7 @@ constexpr api::Role kTrainerRole = api::Role::kTrainer;
 // For the step under way and the checkpoint's upload; a trainer that is done earlier ends earlier.
 constexpr std::chrono::seconds kTrainerGrace{300};
 
-std::string ConfigOf(const Context& context) {
+std::string MakeConfig(const Context& context) {
   return TrainerConfigName(context.training.meta.key.name, context.status.incarnation);
 }
 
@@ -32,14 +32,14 @@ void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
 RolePod EspaliersTrainer(const Context& context) {
   const std::string run = RunPrefix(context.training);
   RolePod pod(context, kTrainerRole, "espalier-trainer");
-  pod.Document(ConfigOf(context))
+  pod.Document(MakeConfig(context))
       .ObjectStorage()
       .Peers("trainer", kTrainerPort)
       .Graph()
       .Variable("ESPALIER_INCARNATION", std::to_string(context.status.incarnation))
       .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // its /status says whose progress it is
       .VariableOfPod("ESPALIER_RANK", RankField())
-      .Variable("ESPALIER_WORLD_SIZE", std::to_string(TrainersOf(context)))
+      .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
       // Rank 0 must not wait for its own name, which DNS may not know yet.
       .Variable("ESPALIER_RING_LISTEN", "[::]:" + std::to_string(kTrainerPort))
@@ -55,21 +55,21 @@ RolePod EspaliersTrainer(const Context& context) {
 RolePod UsersProgram(const Context& context, const job::Program& program) {
   const api::Status& status = context.status;
   RolePod pod(context, kTrainerRole, program);
-  pod.Document(ConfigOf(context))
+  pod.Document(MakeConfig(context))
       .ObjectStorage()
       .Transport()
       .Graph()
       .Variable("ESPALIER_PARTITION_KEY", status.partition ? status.partition->hash : "")
       .Variable("ESPALIER_INCARNATION", std::to_string(status.incarnation))
       .VariableOfPod("ESPALIER_RANK", RankField())
-      .Variable("ESPALIER_WORLD_SIZE", std::to_string(TrainersOf(context)))
+      .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", RunPrefix(context.training))
       // What an earlier incarnation has saved; a job that is created again has a prefix of its own.
       .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never")
       // What torch.distributed.init_process_group reads.
       .VariableOfPod("RANK", RankField())
-      .Variable("WORLD_SIZE", std::to_string(TrainersOf(context)))
+      .Variable("WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("LOCAL_RANK", "0")
       .Variable("MASTER_ADDR", Rank0Host(context))
       .Variable("MASTER_PORT", std::to_string(kTrainerPort));
@@ -84,7 +84,7 @@ RolePod UsersProgram(const Context& context, const job::Program& program) {
 Json TrainerJob(const Context& context) {
   const std::string& name = context.training.meta.key.name;
   const std::string incarnation = std::to_string(context.status.incarnation);
-  const int64_t trainers = TrainersOf(context);
+  const int64_t trainers = CountTrainers(context);
   const std::optional<job::Program>& program = context.training.spec->job.program;
   RolePod pod = program ? UsersProgram(context, *program) : EspaliersTrainer(context);
   pod.Label(kIncarnationLabel, incarnation)
@@ -92,13 +92,13 @@ Json TrainerJob(const Context& context) {
       .Field("restartPolicy", "Never")
       .GracePeriod(kTrainerGrace);
 
-  Inputs inputs = InputsOf(context, kTrainerRole);
+  Inputs inputs = SelectInputs(context, kTrainerRole);
   inputs.Add("incarnation", context.status.incarnation)
       .Add("trainers", trainers)
       .Add("samplers", context.training.spec->job.sampler_replicas);
   if (program) inputs.Add("program", program->Words(api::kScriptFolder));
-  Json job = ChildOf(context, kube::kJobs, TrainerJobName(name, context.status.incarnation), api::NameOf(kTrainerRole),
-                     inputs);
+  Json job = MakeChild(context, kube::kJobs, TrainerJobName(name, context.status.incarnation),
+                       api::ToString(kTrainerRole), inputs);
   job["metadata"]["labels"][kIncarnationLabel] = incarnation;
   job["spec"] = {{"completionMode", "Indexed"},
                  {"completions", trainers},

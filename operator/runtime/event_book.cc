@@ -27,10 +27,10 @@ std::string Cut(const std::string& text, size_t max_bytes) {
 std::string EventName(const std::string& about, uint64_t hash) {
   std::string name = about.substr(0, kMaxNameBytes);
   while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
-  return name + "." + HexOf(hash);
+  return name + "." + ToHex(hash);
 }
 
-kube::Json SeriesOf(int64_t count, kube::WallTime last_at) {
+kube::Json MakeSeries(int64_t count, kube::WallTime last_at) {
   return {{"count", count}, {"lastObservedTime", kube::FormatMicroTime(last_at)}};
 }
 
@@ -47,8 +47,8 @@ EventBook::EventBook(std::string controller, std::string instance)
   ESPALIER_CHECK(!controller_.empty() && !instance_.empty()) << "who reports?";
 }
 
-kube::Json EventBook::EventOf(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,
-                              kube::WallTime at, const kube::ObjectKey& key) const {
+kube::Json EventBook::MakeEvent(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,
+                                kube::WallTime at, const kube::ObjectKey& key) const {
   return {{"apiVersion", kube::kEvents.api_version()},
           {"kind", "Event"},
           {"metadata", {{"name", key.name}, {"namespace", key.name_space}}},
@@ -84,7 +84,7 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
     series.last_at = at;
     series.last_seen = now;
     // What failed keeps its delay.
-    if (series.tries == 0) Schedule(known->second, &series, DueTimeOf(series, now));
+    if (series.tries == 0) Schedule(known->second, &series, DueTime(series, now));
     return true;
   }
   if (num_pressing_ >= kMaxQueued || (series_.size() >= kMaxSeries && !MakeRoom())) return false;
@@ -97,18 +97,18 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
 
   const uint64_t id = next_id_++;
   Series& series = series_[id];
-  series.event = EventOf(resource, about, note, at, key);
+  series.event = MakeEvent(resource, about, note, at, key);
   series.key = key;
   series.last_at = at;
   series.last_seen = now;
   by_time_.emplace(now, id);
   ids_.emplace(identity, id);
   series.identity = std::move(identity);
-  Schedule(id, &series, DueTimeOf(series, now));
+  Schedule(id, &series, DueTime(series, now));
   return true;
 }
 
-std::optional<SteadyTime> EventBook::DueTimeOf(const Series& series, SteadyTime now) const {
+std::optional<SteadyTime> EventBook::DueTime(const Series& series, SteadyTime now) const {
   if (series.is_being_written || series.count == series.written_count) return std::nullopt;
   if (series.written_count <= 1) return now;
   return std::min(series.written_at + kRefresh, series.last_seen + kFinish);
@@ -134,11 +134,11 @@ std::optional<EventBook::Write> EventBook::NextWrite(Due due, SteadyTime now) {
   Write write{.series = id, .key = series.key, .count = series.count};
   if (series.written_count > 0) {
     write.kind = Write::Kind::kPatch;
-    write.body = {{"series", SeriesOf(series.count, series.last_at)}};
+    write.body = {{"series", MakeSeries(series.count, series.last_at)}};
     return write;
   }
   write.body = series.event;
-  if (series.count > 1) write.body["series"] = SeriesOf(series.count, series.last_at);
+  if (series.count > 1) write.body["series"] = MakeSeries(series.count, series.last_at);
   return write;
 }
 
@@ -154,7 +154,7 @@ void EventBook::OnWritten(const Write& write, SteadyTime now) {
   series->tries = 0;
   series->written_count = write.count;
   series->written_at = now;
-  Schedule(write.series, series, DueTimeOf(*series, now));
+  Schedule(write.series, series, DueTime(*series, now));
 }
 
 bool EventBook::OnFailed(const Write& write, const Status& status, SteadyTime now) {

@@ -93,12 +93,12 @@ class EventBook {
     bool is_pressing = false;       // in num_pressing_
   };
 
-  kube::Json EventOf(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,
-                     kube::WallTime at, const kube::ObjectKey& key) const;
+  kube::Json MakeEvent(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,
+                       kube::WallTime at, const kube::ObjectKey& key) const;
   Series* Find(uint64_t id);
   bool MakeRoom();
   void Schedule(uint64_t id, Series* series, std::optional<SteadyTime> due);
-  std::optional<SteadyTime> DueTimeOf(const Series& series, SteadyTime now) const;
+  std::optional<SteadyTime> DueTime(const Series& series, SteadyTime now) const;
   void Forget(uint64_t id);
   void ForgetQuiet(SteadyTime now);
 

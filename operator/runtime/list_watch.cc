@@ -19,7 +19,7 @@ using telemetry::Log;
 constexpr size_t kMaxPassedOver = 1000;  // objects that the log has told of; beyond, it starts over
 constexpr std::chrono::minutes kLongestReadPause{1};
 
-kube::ObjectKey KeyOf(const kube::Json& object) {
+kube::ObjectKey ToKey(const kube::Json& object) {
   return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
 }
 
@@ -63,7 +63,7 @@ Status ListWatch::List(const std::string& resource_version) {
   const auto take_page = [&](const std::vector<kube::Json>& page) {
     for (const kube::Json& object : page) {
       if (is_cancelled()) return false;
-      listed.insert(KeyOf(object));
+      listed.insert(ToKey(object));
       Put(object);
     }
     return true;
@@ -139,7 +139,7 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
     case kube::WatchEventType::kAdded:
     case kube::WatchEventType::kModified: Put(event.object); break;
     case kube::WatchEventType::kDeleted:
-      sink_.OnDeleted(KeyOf(event.object), kube::StringAt(event.object, {"metadata", "uid"}));
+      sink_.OnDeleted(ToKey(event.object), kube::StringAt(event.object, {"metadata", "uid"}));
       break;
     case kube::WatchEventType::kBookmark:
     case kube::WatchEventType::kError: break;
@@ -152,10 +152,10 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
 
 void ListWatch::Put(const kube::Json& object) {
   if (kube::NestsTooDeep(object)) {
-    return PassOver(KeyOf(object),
+    return PassOver(ToKey(object),
                     InvalidArgument("it nests deeper than " + std::to_string(kube::kMaxJsonDepth) + " levels"));
   }
-  if (const Status status = sink_.OnObject(object); !status.ok()) PassOver(KeyOf(object), status);
+  if (const Status status = sink_.OnObject(object); !status.ok()) PassOver(ToKey(object), status);
 }
 
 void ListWatch::PassOver(const kube::ObjectKey& key, const Status& why) {

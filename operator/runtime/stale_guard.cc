@@ -8,7 +8,7 @@
 namespace espalier::ctl::runtime {
 namespace {
 
-std::string NameOf(const kube::Resource& resource) {
+std::string ToString(const kube::Resource& resource) {
   return std::string(resource.plural) + "." + std::string(resource.group);
 }
 
@@ -20,7 +20,7 @@ void StaleGuard::Wrote(const kube::ObjectKey& owner, const kube::Resource& resou
                        const std::string& resource_version) {
   if (resource_version.empty()) return;
   MutexLock lock(&mutex_);
-  const auto [it, is_new] = notes_[owner].emplace(NameOf(resource), Note{resource, resource_version, clock_.Now()});
+  const auto [it, is_new] = notes_[owner].emplace(ToString(resource), Note{resource, resource_version, clock_.Now()});
   // Answers of two writes may be noted in the other order.
   if (is_new || kube::IsOlder(resource_version, it->second.resource_version).value_or(false)) return;
   it->second = Note{resource, resource_version, clock_.Now()};

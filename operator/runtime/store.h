@@ -34,12 +34,12 @@ class Store {
   std::vector<Value> ByIndex(const kube::ObjectKey& index) const {
     MutexLock lock(&mutex_);
     const auto it = by_index_.find(index);
-    return it == by_index_.end() ? std::vector<Value>() : ValuesOf(it->second);
+    return it == by_index_.end() ? std::vector<Value>() : ToValues(it->second);
   }
 
   std::vector<Value> All() const {
     MutexLock lock(&mutex_);
-    return ValuesOf(values_);
+    return ToValues(values_);
   }
 
   size_t size() const {
@@ -66,7 +66,7 @@ class Store {
  private:
   using Values = std::map<kube::ObjectKey, Value>;
 
-  static std::vector<Value> ValuesOf(const Values& values) {
+  static std::vector<Value> ToValues(const Values& values) {
     std::vector<Value> all;
     all.reserve(values.size());
     for (const auto& [key, value] : values) all.push_back(value);

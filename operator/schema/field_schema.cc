@@ -46,12 +46,12 @@ OrderedJson Quantity() {
           {"maxLength", 64}};
 }
 
-OrderedJson MapOf(OrderedJson values, size_t max_entries) {
+OrderedJson MakeMap(OrderedJson values, size_t max_entries) {
   return {{"type", "object"}, {"maxProperties", max_entries}, {"additionalProperties", std::move(values)}};
 }
 
 // One item's, where the field is a list.
-OrderedJson OneOf(const FieldSpec& field) {
+OrderedJson MakeEnum(const FieldSpec& field) {
   switch (field.type) {
     case FieldType::kObject: return {{"type", "object"}};
     case FieldType::kFreeObject: return {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
@@ -73,13 +73,13 @@ OrderedJson OneOf(const FieldSpec& field) {
     case FieldType::kInteger: return Integer(field);
     case FieldType::kNumber: return Number(field);
     case FieldType::kBool: return {{"type", "boolean"}};
-    case FieldType::kStringMap: return MapOf(Text(field.max_length), field.maximum_items);
-    case FieldType::kQuantities: return MapOf(Quantity(), field.maximum_items);
+    case FieldType::kStringMap: return MakeMap(Text(field.max_length), field.maximum_items);
+    case FieldType::kQuantities: return MakeMap(Quantity(), field.maximum_items);
   }
   return {};
 }
 
-OrderedJson ListOf(const FieldSpec& field) {
+OrderedJson MakeList(const FieldSpec& field) {
   OrderedJson schema = {{"type", "array"}, {"maxItems", field.maximum_items}};
   if (field.minimum_items > 0) schema["minItems"] = field.minimum_items;
   if (!field.list_key.empty()) {
@@ -88,22 +88,22 @@ OrderedJson ListOf(const FieldSpec& field) {
   } else {
     schema["x-kubernetes-list-type"] = field.type == FieldType::kEnum ? "set" : "atomic";
   }
-  schema["items"] = OneOf(field);
+  schema["items"] = MakeEnum(field);
   return schema;
 }
 
 // With what `kubectl explain` does not print of the schema itself: range, form and default.
-std::string DescriptionOf(const FieldSpec& field) {
+std::string MakeDescription(const FieldSpec& field) {
   const bool is_plain = field.type == FieldType::kObject || field.type == FieldType::kFreeObject;
-  std::string details = is_plain ? "" : ExpectationOf(field);
+  std::string details = is_plain ? "" : DescribeExpected(field);
   if (field.required) details += std::string(details.empty() ? "" : "; ") + "required";
   if (!field.default_json.empty()) details += (details.empty() ? "default " : "; default ") + field.default_json;
   return details.empty() ? field.meaning : field.meaning + " (" + details + ")";
 }
 
-OrderedJson SchemaOf(const FieldSpec& field) {
-  OrderedJson schema = {{"description", DescriptionOf(field)}};
-  schema.update(field.is_list ? ListOf(field) : OneOf(field));
+OrderedJson MakeSchema(const FieldSpec& field) {
+  OrderedJson schema = {{"description", MakeDescription(field)}};
+  schema.update(field.is_list ? MakeList(field) : MakeEnum(field));
   if (!field.default_json.empty()) schema["default"] = OrderedJson::parse(field.default_json);
   return schema;
 }
@@ -127,7 +127,7 @@ void Insert(const FieldSpec& field, OrderedJson* document) {
   ESPALIER_CHECK(object != nullptr) << field.path << " stands before its object";
   const std::string name = dot == std::string::npos ? field.path : field.path.substr(dot + 1);
   if (field.required && object != document) (*object)["required"].push_back(name);
-  (*object)["properties"][name] = SchemaOf(field);
+  (*object)["properties"][name] = MakeSchema(field);
 }
 
 // An object that stands for its fields' defaults where it is left out, as in services/job/check_fields.cc: an API

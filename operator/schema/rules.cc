@@ -15,7 +15,7 @@ std::string IsUnset(const std::string& field, bool unset) { return (unset ? "" :
 std::string IsUnset(const std::string& field, const std::string&) { return "!has(" + field + ")"; }
 template <sampler::Spelled E>
 std::string IsUnset(const std::string& field, E unset) {
-  return field + " == '" + NameOf(unset) + "'";
+  return field + " == '" + ToString(unset) + "'";
 }
 
 // Of a rule at spec.training: every option of draws is what it is when nothing is said of it.
@@ -414,7 +414,7 @@ std::vector<Rule> PlaceRules() {
       // That all of it has at most 1024 says the schema.
       if (field.max_prefix < job::kMaxKeyBytes) rules.push_back(PrefixRule(field));
     } else if (field.type == job::FieldType::kEndpoint) {
-      rules.push_back({field.path, kEndpointRule, "expected " + ExpectationOf(field), ""});
+      rules.push_back({field.path, kEndpointRule, "expected " + DescribeExpected(field), ""});
     }
   }
   return rules;

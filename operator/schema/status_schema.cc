@@ -18,7 +18,7 @@ OrderedJson Time(const std::string& description) {
 OrderedJson Object(const std::string& description, OrderedJson properties) {
   return {{"description", description}, {"type", "object"}, {"properties", std::move(properties)}};
 }
-OrderedJson MapOf(const std::string& description, size_t max_entries, OrderedJson values) {
+OrderedJson MakeMap(const std::string& description, size_t max_entries, OrderedJson values) {
   return {{"description", description},
           {"type", "object"},
           {"maxProperties", max_entries},
@@ -54,7 +54,7 @@ OrderedJson Conditions() {
 OrderedJson Phases() {
   OrderedJson names = OrderedJson::array();
   for (int phase = 0; phase <= static_cast<int>(api::Phase::kFailed); ++phase) {
-    names.push_back(api::NameOf(static_cast<api::Phase>(phase)));
+    names.push_back(api::ToString(static_cast<api::Phase>(phase)));
   }
   return {{"description", "the conditions in one word, for people"}, {"type", "string"}, {"enum", std::move(names)}};
 }
@@ -68,7 +68,7 @@ OrderedJson Progress() {
                                 "the first step and after the end",
                                 api::kMaxProgressPhaseBytes)},
                  {"phasePercent", Number("of that phase; absent where it is not known")},
-                 {"metrics", MapOf("the newest values", api::kMaxMetrics, {{"type", "number"}})},
+                 {"metrics", MakeMap("the newest values", api::kMaxMetrics, {{"type", "number"}})},
                  {"lastUpdated", Time("when the trainer said so")}});
 }
 
@@ -111,12 +111,12 @@ OrderedJson StatusSchema() {
        {"script", Object("the script of the user's program, fixed by the first pod that read it or by the document",
                          {{"source", Text("where it comes from", 2048)},
                           {"sha256", Text("of the file or archive; another one is not run", 64)}})},
-       {"images", MapOf("what the roles run, by role, fixed when the job was accepted", 8,
-                        {{"type", "string"}, {"maxLength", 1024}})},
-       {"replicaStatuses", MapOf("pods, by role", 8,
-                                 Object("Pods of a role.", {{"wanted", Count("by the document")},
-                                                            {"ready", Count("and at work")},
-                                                            {"failed", Count("for good")}}))},
+       {"images", MakeMap("what the roles run, by role, fixed when the job was accepted", 8,
+                          {{"type", "string"}, {"maxLength", 1024}})},
+       {"replicaStatuses", MakeMap("pods, by role", 8,
+                                   Object("Pods of a role.", {{"wanted", Count("by the document")},
+                                                              {"ready", Count("and at work")},
+                                                              {"failed", Count("for good")}}))},
        {"trainerReplicas", Count("of the current incarnation")},
        {"selector", Text("labels of the trainers' pods", 1024)},
        {"startTime", Time("begun or resumed")},

@@ -43,7 +43,7 @@ constexpr sampler::SparseOptimizerType kOptimizers[] = {
 
 sampler::SparseOptimizerType OptimizerType(const std::string& name) {
   for (const sampler::SparseOptimizerType type : kOptimizers) {
-    if (name == sampler::NameOf(type)) return type;
+    if (name == sampler::ToString(type)) return type;
   }
   throw StatusError(InvalidArgument("optimizer '" + name + "'; expected SGD, Adagrad, RowWiseAdagrad, Adam or AdamW"));
 }
@@ -121,7 +121,7 @@ std::unique_ptr<EmbeddingTable> Create(const DistGraph& graph, ProcessGroup& gro
       mean_of_duplicates ? sampler::DuplicateGradients::kMean : sampler::DuplicateGradients::kSum;
   std::tie(options.optimizer.weight_decay, options.optimizer.epsilon, options.optimizer.initial_accumulator,
            options.optimizer.beta1, options.optimizer.beta2) = numbers;
-  const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
+  const storage::StoreSettings stores = ValueOrThrow(storage::ParseStoreSettings(environment));
   std::unique_ptr<InitialRows> initial;
   if (initial_rows && resume_from.empty() && group.group().rank() == Rank(0)) {
     initial =
@@ -184,14 +184,14 @@ void Save(const DistGraph& graph, const std::string& uri, const std::vector<Tens
           const std::vector<EmbeddingTable*>& embeddings, const Environment& notes, const Environment& environment) {
   std::vector<client::TensorName> names;
   for (const auto& [of, type, name] : tensors) names.push_back({MakeRowSpace(graph, of, type, 0), name});
-  client::SaveOptions options{.notes = notes, .stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
+  client::SaveOptions options{.notes = notes, .stores = ValueOrThrow(storage::ParseStoreSettings(environment))};
   for (const EmbeddingTable* table : embeddings) options.embeddings.push_back(table->Now());
   CallWithStop(graph, [&](const DistGraph& handle) { return client::SaveTensors(handle, names, uri, options); });
 }
 
 std::pair<std::vector<client::DistTensor>, Environment> Load(const DistGraph& graph, const std::string& uri,
                                                              const Environment& environment) {
-  const client::LoadOptions options{.stores = ValueOrThrow(storage::StoreSettingsOf(environment))};
+  const client::LoadOptions options{.stores = ValueOrThrow(storage::ParseStoreSettings(environment))};
   client::LoadedTensors loaded =
       CallWithStop(graph, [&](const DistGraph& handle) { return client::LoadTensors(handle, uri, options); });
   return {std::move(loaded.tensors), std::move(loaded.notes)};
@@ -221,11 +221,11 @@ void BindEmbeddings(nb::module_& m) {
   m.def("save_tensors", &Save);
   m.def("load_tensors", &Load);
   m.def("list_saved_tensors", [](const std::string& uri, const Environment& environment) {
-    const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
+    const storage::StoreSettings stores = ValueOrThrow(storage::ParseStoreSettings(environment));
     return CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return client::ListSavedTensors(uri, stores); });
   });
   m.def("remove_saved_tensors", [](const std::string& uri, const Environment& environment) {
-    const storage::StoreSettings stores = ValueOrThrow(storage::StoreSettingsOf(environment));
+    const storage::StoreSettings stores = ValueOrThrow(storage::ParseStoreSettings(environment));
     CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return client::RemoveSavedTensors(uri, stores); });
   });
 }

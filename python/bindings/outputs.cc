@@ -132,7 +132,7 @@ std::unique_ptr<OutputsWriter> Open(const client::DistGraph& graph, const std::s
                                     const std::vector<std::string>& kinds, const Attributes& attributes,
                                     const Environment& environment) {
   storage::StoreLocation to =
-      ValueOrThrow(storage::OpenStore(uri, ValueOrThrow(storage::StoreSettingsOf(environment))));
+      ValueOrThrow(storage::OpenStore(uri, ValueOrThrow(storage::ParseStoreSettings(environment))));
   const uint64_t incarnation = std::max(graph.context().session.incarnation.value_or(0), kOnlyIncarnation);
   return CallStore([&] { return OutputsWriter::Open(std::move(to), incarnation, kinds, attributes); });
 }

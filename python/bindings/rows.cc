@@ -22,7 +22,7 @@ sampler::DrawMethod ParseMethod(const std::string& name) {
 graph::SplitPartName ParsePart(const std::string& name) {
   for (const auto part :
        {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
-    if (name == graph::NameOf(part)) return part;
+    if (name == graph::ToString(part)) return part;
   }
   throw StatusError(InvalidArgument("part '" + name + "' of a split; expected train, validation or test"));
 }

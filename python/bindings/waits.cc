@@ -135,7 +135,7 @@ StatusCode CodeFromName(const std::string& name) {
 
 void BindErrors(nb::module_& m) {
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
-  m.def("exit_code", [](const std::string& code) { return static_cast<int>(ExitCodeOf(CodeFromName(code))); });
+  m.def("exit_code", [](const std::string& code) { return static_cast<int>(ToExitCode(CodeFromName(code))); });
   m.def("write_termination", [](int code, const std::string& message) {
     telemetry::TerminationMessage words;
     words.code = static_cast<ExitCode>(code);

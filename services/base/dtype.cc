@@ -26,7 +26,7 @@ constexpr std::array<std::pair<DType, std::string_view>, 13> kNames = {{
 
 }  // namespace
 
-size_t SizeOf(DType dtype) {
+size_t ItemSize(DType dtype) {
   switch (dtype) {
     case DType::kBool:
     case DType::kU8:
@@ -46,7 +46,7 @@ size_t SizeOf(DType dtype) {
   return 0;
 }
 
-const char* NameOf(DType dtype) {
+const char* ToString(DType dtype) {
   for (const auto& [candidate, name] : kNames) {
     if (candidate == dtype) return name.data();
   }

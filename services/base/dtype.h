@@ -27,9 +27,9 @@ enum class DType : uint8_t {
 };
 
 // Bytes of one element.
-size_t SizeOf(DType dtype);
+size_t ItemSize(DType dtype);
 // "F32": safetensors' spelling.
-const char* NameOf(DType dtype);
+const char* ToString(DType dtype);
 Result<DType> DTypeFromName(std::string_view name);
 // False for a number that is no DType (from the wire).
 bool IsValidDType(uint8_t number);

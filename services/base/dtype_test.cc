@@ -27,8 +27,8 @@ TEST(DTypeTest, NamesAndNumbersRoundTrip) {
   for (int number = 0; number < 256; ++number) {
     if (!IsValidDType(static_cast<uint8_t>(number))) continue;
     const auto dtype = static_cast<DType>(number);
-    EXPECT_EQ(*DTypeFromName(NameOf(dtype)), dtype);
-    EXPECT_GT(SizeOf(dtype), 0u);
+    EXPECT_EQ(*DTypeFromName(ToString(dtype)), dtype);
+    EXPECT_GT(ItemSize(dtype), 0u);
   }
   EXPECT_FALSE(IsValidDType(0));
   EXPECT_EQ(DTypeFromName("F31").status().code(), StatusCode::kInvalidArgument);

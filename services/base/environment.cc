@@ -14,7 +14,7 @@ EnvironmentMap ReadEnvironment() {
   return environment;
 }
 
-std::string ValueOf(const EnvironmentMap& environment, const std::string& name) {
+std::string FindValue(const EnvironmentMap& environment, const std::string& name) {
   const auto found = environment.find(name);
   return found == environment.end() ? "" : found->second;
 }

@@ -12,6 +12,6 @@ using EnvironmentMap = std::map<std::string, std::string>;
 EnvironmentMap ReadEnvironment();
 
 // The variable's value; "" where it is not set.
-std::string ValueOf(const EnvironmentMap& environment, const std::string& name);
+std::string FindValue(const EnvironmentMap& environment, const std::string& name);
 
 }  // namespace espalier

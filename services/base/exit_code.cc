@@ -15,7 +15,7 @@ const char* MeaningOfExitCode(int code) {
   return nullptr;
 }
 
-ExitCode ExitCodeOf(StatusCode code) {
+ExitCode ToExitCode(StatusCode code) {
   switch (code) {
     case StatusCode::kOk: return ExitCode::kDone;
     case StatusCode::kCancelled: return ExitCode::kAskedToStop;
@@ -39,8 +39,8 @@ ExitCode ExitCodeOf(StatusCode code) {
   return ExitCode::kBug;
 }
 
-ExitCode ExitCodeOfPlace(StatusCode code) {
-  const ExitCode of_data = ExitCodeOf(code);
+ExitCode ToExitCodeOfPlace(StatusCode code) {
+  const ExitCode of_data = ToExitCode(code);
   return of_data == ExitCode::kBadInput ? ExitCode::kBadDocument : of_data;
 }
 

@@ -19,10 +19,10 @@ enum class ExitCode : int {
 const char* MeaningOfExitCode(int code);
 
 // Returns the code for an error of work on data. Errors of flags and documents are kBadDocument: the caller knows.
-ExitCode ExitCodeOf(StatusCode code);
+ExitCode ToExitCode(StatusCode code);
 
 // Returns the code for an error of a place that a flag or a document names, as a bucket that does not exist: that
 // choice is at fault, not the data.
-ExitCode ExitCodeOfPlace(StatusCode code);
+ExitCode ToExitCodeOfPlace(StatusCode code);
 
 }  // namespace espalier

@@ -13,7 +13,7 @@ uint64_t Hash64(std::span<const std::byte> bytes, uint64_t seed) {
 
 uint64_t Hash64(std::string_view text, uint64_t seed) { return XXH3_64bits_withSeed(text.data(), text.size(), seed); }
 
-std::string HexOf(uint64_t hash) {
+std::string ToHex(uint64_t hash) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string hex(16, '0');
   for (int i = 15; i >= 0; --i, hash >>= 4) hex[static_cast<size_t>(i)] = kDigits[hash & 15];

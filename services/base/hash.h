@@ -24,7 +24,7 @@ constexpr uint64_t HashCombine(uint64_t hash, uint64_t value) {
 }
 
 // 16 lower-case hexadecimal digits.
-std::string HexOf(uint64_t hash);
+std::string ToHex(uint64_t hash);
 // The number that 16 hexadecimal digits say; false for anything else.
 bool ParseHex(std::string_view hex, uint64_t* hash);
 

@@ -12,7 +12,7 @@ TEST(HashTest, IsXxh3) { EXPECT_EQ(Hash64(std::string_view()), 0x2D06800538D394C
 
 TEST(HashTest, HexRoundTrips) {
   uint64_t hash = 0;
-  EXPECT_EQ(HexOf(0xABCDu), "000000000000abcd");
+  EXPECT_EQ(ToHex(0xABCDu), "000000000000abcd");
   EXPECT_TRUE(ParseHex("000000000000abcd", &hash));
   EXPECT_EQ(hash, 0xABCDu);
   EXPECT_FALSE(ParseHex("abcd", &hash));

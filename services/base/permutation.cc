@@ -49,7 +49,7 @@ uint64_t Permutation::At(uint64_t position) const {
   return value;
 }
 
-uint64_t Permutation::PositionOf(uint64_t element) const {
+uint64_t Permutation::Position(uint64_t element) const {
   ESPALIER_CHECK(element < size_);
   uint64_t value = Decrypt(element);
   while (value >= size_) value = Decrypt(value);

@@ -17,8 +17,8 @@ class Permutation {
   uint64_t size() const { return size_; }
   // position -> element, both in [0, size).
   uint64_t At(uint64_t position) const;
-  // element -> position: PositionOf(At(i)) == i.
-  uint64_t PositionOf(uint64_t element) const;
+  // element -> position: Position(At(i)) == i.
+  uint64_t Position(uint64_t element) const;
 
  private:
   static constexpr int kRounds = 10;

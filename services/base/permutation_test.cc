@@ -16,7 +16,7 @@ TEST(PermutationTest, IsABijectionWithItsInverseForEverySize) {
       ASSERT_LT(element, size);
       ASSERT_FALSE(seen[element]) << "size " << size;
       seen[element] = true;
-      ASSERT_EQ(permutation.PositionOf(element), position);
+      ASSERT_EQ(permutation.Position(element), position);
     }
   }
 }
@@ -25,7 +25,7 @@ TEST(PermutationTest, InvertsAtSizesThatCannotBeListed) {
   const Permutation permutation(7, (uint64_t{1} << 40) + 12345);
   for (uint64_t i = 0; i < 1000; ++i) {
     const uint64_t position = i * 1'099'511'627;
-    EXPECT_EQ(permutation.PositionOf(permutation.At(position)), position);
+    EXPECT_EQ(permutation.Position(permutation.At(position)), position);
   }
 }
 
@@ -33,7 +33,7 @@ TEST(PermutationTest, InvertsAtSizesThatCannotBeListed) {
 TEST(PermutationTest, SpreadsElementsEvenlyOverKeys) {
   constexpr int kKeys = 8000;
   std::vector<int> count(8, 0);
-  for (uint64_t key = 0; key < kKeys; ++key) ++count[Permutation(key, 8).PositionOf(0)];
+  for (uint64_t key = 0; key < kKeys; ++key) ++count[Permutation(key, 8).Position(0)];
   double chi_square = 0;
   for (const int n : count) chi_square += (n - 1000.0) * (n - 1000.0) / 1000.0;
   EXPECT_LT(chi_square, 24.3);

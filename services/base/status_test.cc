@@ -61,14 +61,14 @@ TEST(StatusTest, ReadingTheValueOfAnErrorEndsTheProcess) {
 }
 
 TEST(ExitCodeTest, SeparatesBadInputFromWhatARetryMayMend) {
-  EXPECT_EQ(ExitCodeOf(StatusCode::kOk), ExitCode::kDone);
-  EXPECT_EQ(ExitCodeOf(StatusCode::kInvalidArgument), ExitCode::kBadInput);
-  EXPECT_EQ(ExitCodeOf(StatusCode::kDataLoss), ExitCode::kBadInput);
-  EXPECT_EQ(ExitCodeOf(StatusCode::kUnimplemented), ExitCode::kBadDocument);
-  EXPECT_EQ(ExitCodeOf(StatusCode::kUnavailable), ExitCode::kUnavailable);
-  EXPECT_EQ(ExitCodeOf(StatusCode::kCancelled), ExitCode::kAskedToStop);
-  EXPECT_EQ(ExitCodeOf(StatusCode::kPermissionDenied), ExitCode::kBadCredentials);
-  EXPECT_EQ(ExitCodeOf(StatusCode::kInternal), ExitCode::kBug);
+  EXPECT_EQ(ToExitCode(StatusCode::kOk), ExitCode::kDone);
+  EXPECT_EQ(ToExitCode(StatusCode::kInvalidArgument), ExitCode::kBadInput);
+  EXPECT_EQ(ToExitCode(StatusCode::kDataLoss), ExitCode::kBadInput);
+  EXPECT_EQ(ToExitCode(StatusCode::kUnimplemented), ExitCode::kBadDocument);
+  EXPECT_EQ(ToExitCode(StatusCode::kUnavailable), ExitCode::kUnavailable);
+  EXPECT_EQ(ToExitCode(StatusCode::kCancelled), ExitCode::kAskedToStop);
+  EXPECT_EQ(ToExitCode(StatusCode::kPermissionDenied), ExitCode::kBadCredentials);
+  EXPECT_EQ(ToExitCode(StatusCode::kInternal), ExitCode::kBug);
 }
 
 }  // namespace

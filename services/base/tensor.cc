@@ -36,10 +36,10 @@ To Load(DType dtype, const std::byte* at) {
 }
 
 // Checked.
-size_t SizeBytesOf(DType dtype, std::span<const int64_t> shape) {
-  const Result<int64_t> count = CheckedElementCount(shape, SizeOf(dtype));
+size_t ComputeSizeBytes(DType dtype, std::span<const int64_t> shape) {
+  const Result<int64_t> count = CheckedElementCount(shape, ItemSize(dtype));
   ESPALIER_CHECK(count.ok()) << count.status().ToString();
-  return static_cast<size_t>(*count) * SizeOf(dtype);
+  return static_cast<size_t>(*count) * ItemSize(dtype);
 }
 
 // As of any allocation that fails, with its size.
@@ -55,18 +55,18 @@ class NoRoom : public std::bad_alloc {
 }  // namespace
 
 Tensor Tensor::Zeros(DType dtype, std::vector<int64_t> shape) {
-  const size_t size_bytes = SizeBytesOf(dtype, shape);
+  const size_t size_bytes = ComputeSizeBytes(dtype, shape);
   // calloc: large zero tensors cost address space until they are touched.
   return Own(std::calloc(std::max<size_t>(1, size_bytes), 1), dtype, std::move(shape));
 }
 
 Tensor Tensor::Uninitialized(DType dtype, std::vector<int64_t> shape) {
-  const size_t size_bytes = SizeBytesOf(dtype, shape);
+  const size_t size_bytes = ComputeSizeBytes(dtype, shape);
   return Own(std::malloc(std::max<size_t>(1, size_bytes)), dtype, std::move(shape));
 }
 
 Tensor Tensor::Own(void* memory, DType dtype, std::vector<int64_t> shape) {
-  if (memory == nullptr) throw NoRoom(SizeBytesOf(dtype, shape));
+  if (memory == nullptr) throw NoRoom(ComputeSizeBytes(dtype, shape));
   Tensor tensor = Wrap(dtype, std::move(shape), memory, std::shared_ptr<const void>(memory, std::free));
   tensor.writable_ = static_cast<std::byte*>(memory);
   return tensor;
@@ -78,7 +78,7 @@ Tensor Tensor::Wrap(DType dtype, std::vector<int64_t> shape, const void* data, s
   tensor.shape_ = std::move(shape);
   tensor.data_ = static_cast<const std::byte*>(data);
   tensor.owner_ = std::move(owner);
-  ESPALIER_CHECK(reinterpret_cast<uintptr_t>(data) % SizeOf(dtype) == 0) << "misaligned tensor data";
+  ESPALIER_CHECK(reinterpret_cast<uintptr_t>(data) % ItemSize(dtype) == 0) << "misaligned tensor data";
   return tensor;
 }
 
@@ -89,7 +89,7 @@ int64_t Tensor::num_elements() const {
 }
 
 size_t Tensor::row_bytes() const {
-  size_t bytes = SizeOf(dtype_);
+  size_t bytes = ItemSize(dtype_);
   for (size_t i = 1; i < shape_.size(); ++i) bytes *= static_cast<size_t>(shape_[i]);
   return bytes;
 }
@@ -100,14 +100,14 @@ std::byte* Tensor::mutable_bytes() {
 }
 
 double Tensor::ValueAsDouble(int64_t i) const {
-  return Load<double>(dtype_, data_ + static_cast<size_t>(i) * SizeOf(dtype_));
+  return Load<double>(dtype_, data_ + static_cast<size_t>(i) * ItemSize(dtype_));
 }
 int64_t Tensor::ValueAsInt(int64_t i) const {
-  return Load<int64_t>(dtype_, data_ + static_cast<size_t>(i) * SizeOf(dtype_));
+  return Load<int64_t>(dtype_, data_ + static_cast<size_t>(i) * ItemSize(dtype_));
 }
 
 std::string Tensor::ToString() const {
-  std::string text = std::string(NameOf(dtype_)) + " [";
+  std::string text = std::string(espalier::ToString(dtype_)) + " [";
   for (size_t i = 0; i < shape_.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape_[i]);
   return text + "]";
 }

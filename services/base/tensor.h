@@ -53,7 +53,7 @@ class Tensor {
   int64_t num_rows() const { return shape_.empty() ? 1 : shape_[0]; }
   // Bytes of one row: of all dimensions but the first.
   size_t row_bytes() const;
-  size_t size_bytes() const { return static_cast<size_t>(num_elements()) * SizeOf(dtype_); }
+  size_t size_bytes() const { return static_cast<size_t>(num_elements()) * ItemSize(dtype_); }
   bool empty() const { return num_elements() == 0; }
 
   const std::byte* bytes() const { return data_; }
@@ -64,12 +64,12 @@ class Tensor {
   // The elements as T; T must be the dtype's type (checked).
   template <class T>
   std::span<const T> values() const {
-    ESPALIER_CHECK(dtype_ == DTypeOf<T>::value) << "tensor holds " << NameOf(dtype_);
+    ESPALIER_CHECK(dtype_ == DTypeOf<T>::value) << "tensor holds " << espalier::ToString(dtype_);
     return {reinterpret_cast<const T*>(data_), static_cast<size_t>(num_elements())};
   }
   template <class T>
   std::span<T> mutable_values() {
-    ESPALIER_CHECK(dtype_ == DTypeOf<T>::value) << "tensor holds " << NameOf(dtype_);
+    ESPALIER_CHECK(dtype_ == DTypeOf<T>::value) << "tensor holds " << espalier::ToString(dtype_);
     return {reinterpret_cast<T*>(mutable_bytes()), static_cast<size_t>(num_elements())};
   }
 

@@ -31,7 +31,7 @@ using Group = std::vector<std::unique_ptr<Collective>>;
 Deadline Soon() { return Deadline::After(std::chrono::minutes(2)); }
 
 template <class T>
-T ValueOf(Result<T> result) {
+T FindValue(Result<T> result) {
   ESPALIER_CHECK(result.ok()) << result.status().ToString();
   return *std::move(result);
 }
@@ -106,21 +106,21 @@ class SocketPair {
 Group RingGroup(const std::shared_ptr<const rpc::TransportSecurity>& tls) {
   std::vector<std::unique_ptr<client::RingEndpoint>> endpoints;
   for (uint32_t rank = 0; rank < 2; ++rank) {
-    endpoints.push_back(ValueOf(client::RingEndpoint::Listen({.rank = Rank(rank), .size = 2, .tls = tls})));
+    endpoints.push_back(FindValue(client::RingEndpoint::Listen({.rank = Rank(rank), .size = 2, .tls = tls})));
   }
   const std::string rank0 = endpoints[0]->address();
   return OnTwoThreads(
-      [&](uint32_t rank) { return ValueOf(client::ConnectRing(std::move(endpoints[rank]), rank0, Soon())); });
+      [&](uint32_t rank) { return FindValue(client::ConnectRing(std::move(endpoints[rank]), rank0, Soon())); });
 }
 
 std::shared_ptr<const rpc::TransportSecurity> TrainerTls(const run::TlsFiles& files, const std::string& folder) {
-  const EnvironmentMap told = files.EnvironmentOf(run::Role::kTrainer, folder);
+  const EnvironmentMap told = files.MakeEnvironment(run::Role::kTrainer, folder);
   rpc::TlsSettings settings;
   settings.ca_file = told.at("ESPALIER_TLS_CA");
   settings.certificate_file = told.at("ESPALIER_TLS_CERTIFICATE");
   settings.key_file = told.at("ESPALIER_TLS_KEY");
-  settings.job = ValueOf(pki::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")));
-  return ValueOf(rpc::TransportSecurity::Load(settings, pki::PeerRole::kTrainer));
+  settings.job = FindValue(pki::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")));
+  return FindValue(rpc::TransportSecurity::Load(settings, pki::PeerRole::kTrainer));
 }
 
 // Of one all-reduce, the median over rounds; the first rounds warm up.
@@ -161,7 +161,7 @@ int Main(int argc, char** argv) {
 
   std::string folder = std::filesystem::temp_directory_path() / "collective-bench-XXXXXX";
   ESPALIER_CHECK(mkdtemp(folder.data()) != nullptr) << "making a temporary folder";
-  const std::unique_ptr<run::TlsFiles> files = ValueOf(run::TlsFiles::Make(folder));
+  const std::unique_ptr<run::TlsFiles> files = FindValue(run::TlsFiles::Make(folder));
   SocketPair sockets;
   const auto over_sockets = [&](uint32_t rank, std::span<float> values) { sockets.AllReduceSum(rank, values); };
   Group ring = RingGroup(nullptr), tls_ring = RingGroup(TrainerTls(*files, folder));

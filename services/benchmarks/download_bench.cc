@@ -20,7 +20,7 @@ struct Options {
   int threads = 1;
 };
 
-std::vector<const format::FileEntry*> FilesOf(const format::Manifest& manifest, uint32_t partition) {
+std::vector<const format::FileEntry*> ListFiles(const format::Manifest& manifest, uint32_t partition) {
   const format::PartitionEntry& entry = manifest.partitions.at(partition);
   return {&entry.graph, &entry.node_columns, &entry.edge_columns};
 }
@@ -28,7 +28,7 @@ std::vector<const format::FileEntry*> FilesOf(const format::Manifest& manifest, 
 // {"downloadSeconds", "loadSeconds", "bytes", "files": [{"key", "bytes"}]}; keys are below the URI. loadSeconds:
 // mapping and checking what was downloaded.
 Result<nlohmann::ordered_json> Measure(const Options& options) {
-  ASSIGN_OR_RETURN(const storage::StoreSettings settings, storage::StoreSettingsOf(ReadEnvironment()));
+  ASSIGN_OR_RETURN(const storage::StoreSettings settings, storage::ParseStoreSettings(ReadEnvironment()));
   ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(options.uri, settings));
   ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(*at.store, at.prefix));
   if (options.partition >= manifest.partitions.size()) return OutOfRange("there is no such partition");
@@ -43,7 +43,7 @@ Result<nlohmann::ordered_json> Measure(const Options& options) {
   const Timer download;
   {
     format::PartitionCopies copies(*at.store, at.prefix, manifest, load);
-    for (const format::FileEntry* file : FilesOf(manifest, options.partition)) {
+    for (const format::FileEntry* file : ListFiles(manifest, options.partition)) {
       RETURN_IF_ERROR(copies.Get(*file).status());
       bytes += file->size_bytes;
       json["files"].push_back({{"key", file->key}, {"bytes", file->size_bytes}});

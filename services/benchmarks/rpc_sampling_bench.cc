@@ -107,7 +107,7 @@ void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint3
   Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(graph, spec);
   ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
   const Deadline deadline = Deadline::After(std::chrono::minutes(10));
-  const Result<uint64_t> num_seeds = graph.CountOf(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
+  const Result<uint64_t> num_seeds = graph.Count(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
   ESPALIER_CHECK(num_seeds.ok()) << num_seeds.status().ToString();
   const auto full_steps = static_cast<uint32_t>(std::max<uint64_t>(1, *num_seeds / options.batch_size));  // an epoch's
   for (uint32_t number; (number = first + work.next_step++) < last;) {

@@ -60,14 +60,14 @@ class TimedSource final : public sampler::NeighborSource {
   const ClockKind clock_;
 };
 
-sampler::SamplingSpec SpecOf(const Options& options, sampler::SamplingSpec like) {
+sampler::SamplingSpec MakeSpec(const Options& options, sampler::SamplingSpec like) {
   like.seed = 7;
   for (const int32_t fanout : options.fanouts) like.layers.push_back({{fanout}});
   return like;
 }
 
 // Temporal sampling's seeds look at the later half of the times, each for itself.
-std::vector<int64_t> TimesOf(const std::vector<GlobalNodeId>& seeds, const sampler::SamplingSpec& like) {
+std::vector<int64_t> MakeTimes(const std::vector<GlobalNodeId>& seeds, const sampler::SamplingSpec& like) {
   std::vector<int64_t> times;
   if (like.draw.time_column.empty()) return times;
   for (const GlobalNodeId seed : seeds) {
@@ -83,7 +83,7 @@ struct Totals {
 
 // Batches of an epoch but the last, which is not full; a small graph has but that.
 uint32_t FullStepsOfEpoch(sampler::PartitionedGraph& graph, uint64_t batch_size) {
-  const Result<uint64_t> seeds = graph.CountOf(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
+  const Result<uint64_t> seeds = graph.Count(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
   ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
   return std::max<uint32_t>(1, static_cast<uint32_t>(*seeds / batch_size));
 }
@@ -92,7 +92,7 @@ void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const
                  uint32_t first_step, uint32_t num_steps, std::atomic<uint32_t>& next, Totals& totals) {
   const Stopwatch watch(options.clock);
   TimedSource source(graph, options.clock);
-  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, SpecOf(options, like));
+  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, MakeSpec(options, like));
   ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
   const Deadline deadline = Deadline::After(std::chrono::hours(1));
   const uint32_t full_steps = FullStepsOfEpoch(graph, options.batch_size);
@@ -103,7 +103,7 @@ void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const
         {.split = graph::kRandomSplit, .seed = 7, .epoch = epoch, .step = step, .batch_size = options.batch_size},
         deadline);
     ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
-    const std::vector<int64_t> times = TimesOf(seeds->seeds, like);
+    const std::vector<int64_t> times = MakeTimes(seeds->seeds, like);
     const Result<sampler::MiniBatch> batch =
         sampler->Sample({.epoch = epoch, .step = step, .seeds = seeds->seeds, .seed_times = times}, deadline);
     ESPALIER_CHECK(batch.ok()) << batch.status().ToString();

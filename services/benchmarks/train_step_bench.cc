@@ -104,8 +104,8 @@ class Step {
  public:
   Step(double dropout, job::ModelType type)
       : model_(MakeBenchModel(dropout, type)),
-        gradients_(ParametersOf(*model_), 0),
-        optimizer_({}, ParametersOf(*model_)) {
+        gradients_(GetParameters(*model_), 0),
+        optimizer_({}, GetParameters(*model_)) {
     for (int layer = 0; layer < 3; ++layer) {
       layers_.push_back(RandomLayer(kRows[2 - layer], kRows[3 - layer], kFanouts[2 - layer]));
     }

@@ -41,7 +41,7 @@ Result<Place> Open(const std::string& uri, const storage::StoreOpener& open_stor
   return place;
 }
 
-const char* NameOf(CheckpointState state) {
+const char* ToString(CheckpointState state) {
   switch (state) {
     case CheckpointState::kComplete: return "complete";
     case CheckpointState::kIncomplete: return "incomplete";
@@ -59,7 +59,7 @@ std::string TimeText(uint64_t unix_seconds) {
 }
 
 // What is there: of one checkpoint itself, or of each in a folder.
-Result<std::vector<CheckpointListing>> ListingsOf(const Place& place) {
+Result<std::vector<CheckpointListing>> ReadListings(const Place& place) {
   if (!place.found.is_one) return format::ListCheckpoints(*place.at.store, place.found.prefix);
   CheckpointListing one;
   one.folder = place.found.prefix;
@@ -77,8 +77,8 @@ std::string MetricText(const format::CheckpointMetric& metric) {
   return "  " + metric.name + " " + text;
 }
 
-std::string LineOf(const CheckpointListing& listing) {
-  std::string line = format::CheckpointFolderName(listing.id) + "  " + NameOf(listing.state) + "  " +
+std::string FormatLine(const CheckpointListing& listing) {
+  std::string line = format::CheckpointFolderName(listing.id) + "  " + ToString(listing.state) + "  " +
                      terminal::BytesText(listing.stored_bytes);
   if (listing.state == CheckpointState::kComplete) {
     const CheckpointManifest& manifest = listing.manifest;
@@ -89,11 +89,11 @@ std::string LineOf(const CheckpointListing& listing) {
   return line + "\n";
 }
 
-ordered_json JsonOf(const CheckpointListing& listing) {
+ordered_json ToJson(const CheckpointListing& listing) {
   ordered_json json = {{"name", format::CheckpointFolderName(listing.id)},
                        {"incarnation", listing.id.incarnation},
                        {"globalStep", listing.id.global_step},
-                       {"state", NameOf(listing.state)},
+                       {"state", ToString(listing.state)},
                        {"bytes", listing.stored_bytes}};
   if (listing.state == CheckpointState::kComplete) {
     const CheckpointManifest& manifest = listing.manifest;
@@ -112,23 +112,23 @@ std::string Dumped(const ordered_json& json) {
 }
 
 Outcome List(const Place& place, const CheckpointFlags& flags) {
-  const auto listings = ListingsOf(place);
+  const auto listings = ReadListings(place);
   if (!listings.ok()) return Fail(listings.status());
   std::string text;
   ordered_json json = ordered_json::array();
   for (const CheckpointListing& listing : *listings) {
-    text += LineOf(listing);
-    json.push_back(JsonOf(listing));
+    text += FormatLine(listing);
+    json.push_back(ToJson(listing));
   }
   return Done(flags.out.json ? Dumped({{"uri", flags.uri}, {"checkpoints", json}}) : text);
 }
 
-std::string TextOf(const CheckpointManifest& manifest) {
+std::string ToText(const CheckpointManifest& manifest) {
   std::string text = format::CheckpointFolderName(manifest.id) + " of job " + manifest.job_name + ", " +
                      TimeText(manifest.created_unix_seconds) + ", " + terminal::BytesText(manifest.size_bytes()) + "\n";
   text += "  goes on with  epoch " + std::to_string(manifest.epoch) + " step " + std::to_string(manifest.next_step) +
           " of " + std::to_string(manifest.num_epochs) + " epochs of " + std::to_string(manifest.steps_per_epoch) +
-          " steps (" + NameOf(manifest.end) + ")\n";
+          " steps (" + ToString(manifest.end) + ")\n";
   if (manifest.loop.best_validation.has_value()) {
     text += "  best          epoch " + std::to_string(manifest.loop.best_epoch) +
             MetricText({manifest.metric.name, manifest.metric.higher_is_better, manifest.loop.best_validation}) + "\n";
@@ -155,19 +155,19 @@ std::string TextOf(const CheckpointManifest& manifest) {
 }
 
 Outcome Inspect(const Place& place, const CheckpointFlags& flags) {
-  const auto listings = ListingsOf(place);
+  const auto listings = ReadListings(place);
   if (!listings.ok()) return Fail(listings.status());
   for (auto listing = listings->rbegin(); listing != listings->rend(); ++listing) {
     if (listing->state != CheckpointState::kComplete) continue;
-    return Done(flags.out.json ? format::CheckpointManifestToJson(listing->manifest) : TextOf(listing->manifest));
+    return Done(flags.out.json ? format::CheckpointManifestToJson(listing->manifest) : ToText(listing->manifest));
   }
   return Fail(NotFound("no complete checkpoint in " + flags.uri));
 }
 
 Outcome Verify(const Place& place, const CheckpointFlags& flags) {
-  auto listings = ListingsOf(place);
+  auto listings = ReadListings(place);
   if (!listings.ok()) return Fail(listings.status());
-  terminal::Progress progress(StyleOf(flags.out), stderr);
+  terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   Outcome outcome;
   std::string text;
   ordered_json json = ordered_json::array();
@@ -183,8 +183,8 @@ Outcome Verify(const Place& place, const CheckpointFlags& flags) {
       outcome.code = ExitCode::kBadInput;
       outcome.error += (outcome.error.empty() ? "" : "\n") + listing.folder + ": " + listing.problem.message();
     }
-    text += LineOf(listing);
-    json.push_back(JsonOf(listing));
+    text += FormatLine(listing);
+    json.push_back(ToJson(listing));
   }
   if (flags.out.json) {
     outcome.output = Dumped({{"uri", flags.uri}, {"ok", outcome.code == ExitCode::kDone}, {"checkpoints", json}});
@@ -197,7 +197,7 @@ Outcome Verify(const Place& place, const CheckpointFlags& flags) {
 using Run = Outcome (*)(const Place&, const CheckpointFlags&);
 
 Outcome OpenAndRun(Run run, const CheckpointFlags& flags) {
-  Result<storage::StoreSettings> settings = storage::StoreSettingsOf(ReadEnvironment());
+  Result<storage::StoreSettings> settings = storage::ParseStoreSettings(ReadEnvironment());
   if (!settings.ok()) return Fail(ExitCode::kBadDocument, settings.status().message());
   const storage::StoreOpener open_store = storage::OpenerWith(*std::move(settings));
   const Result<Place> place = Open(flags.uri, open_store);

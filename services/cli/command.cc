@@ -15,7 +15,7 @@ void AddOutputFlags(CLI::App* command, OutputFlags* flags) {
 
 void AddJsonFlag(CLI::App* command, bool* json) { command->add_flag("--json", *json, "Print the result as JSON"); }
 
-terminal::ProgressStyle StyleOf(const OutputFlags& flags) { return terminal::StyleFor(stderr, flags.quiet); }
+terminal::ProgressStyle ToProgressStyle(const OutputFlags& flags) { return terminal::StyleFor(stderr, flags.quiet); }
 
 void AddThreadsFlag(CLI::App* command, int* threads) {
   *threads = AvailableProcessors();
@@ -27,7 +27,7 @@ Outcome Done(std::string output) { return {.output = std::move(output)}; }
 
 Outcome Fail(ExitCode code, std::string error) { return {.code = code, .error = std::move(error)}; }
 
-Outcome Fail(const Status& status) { return Fail(ExitCodeOf(status.code()), status.message()); }
+Outcome Fail(const Status& status) { return Fail(ToExitCode(status.code()), status.message()); }
 
 Outcome FailAt(const std::string& uri, const Status& status, const storage::StoreOpener& open_store) {
   return Fail(partitioner::ExitCodeOfFailure(status, uri, open_store), status.message());

@@ -42,7 +42,7 @@ struct OutputFlags {
 };
 void AddOutputFlags(CLI::App* command, OutputFlags* flags);
 void AddJsonFlag(CLI::App* command, bool* json);
-terminal::ProgressStyle StyleOf(const OutputFlags& flags);
+terminal::ProgressStyle ToProgressStyle(const OutputFlags& flags);
 
 // --threads, by default all processors.
 void AddThreadsFlag(CLI::App* command, int* threads);

@@ -32,9 +32,9 @@ Outcome CopyToHosts(CopyFlags flags) {
   if (!IsUtf8(flags.copy.workspace)) {
     return Fail(ExitCode::kBadDocument, "--workspace: expected a path in UTF-8");
   }
-  flags.copy.connect = ConnectOptionsOf(flags.hosts);
-  terminal::Progress progress(StyleOf(flags.out), stderr);
-  return OutcomeOf(launch::Copy(flags.copy, progress), flags.out);
+  flags.copy.connect = ToConnectOptions(flags.hosts);
+  terminal::Progress progress(ToProgressStyle(flags.out), stderr);
+  return ToOutcome(launch::Copy(flags.copy, progress), flags.out);
 }
 
 }  // namespace

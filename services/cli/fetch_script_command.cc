@@ -25,7 +25,7 @@ Outcome FetchScript(const FetchScriptFlags& flags) {
   const std::string& shown = flags.shown.empty() ? flags.uri : flags.shown;
   telemetry::TerminationMessage last_words;
   const auto fetch = [&]() -> Status {
-    ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(ReadEnvironment()));
+    ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(ReadEnvironment()));
     ASSIGN_OR_RETURN(const script::ScriptFile file,
                      script::ReadScript(flags.uri, storage::OpenerWith(std::move(settings))).While("script " + shown));
     last_words.script_sha256 = file.sha256;
@@ -35,7 +35,7 @@ Outcome FetchScript(const FetchScriptFlags& flags) {
     return put;
   };
   const Status status = fetch();
-  last_words.code = ExitCodeOf(status.code());
+  last_words.code = ToExitCode(status.code());
   // The script that the job runs may be put back where it was.
   const bool may_come_back = status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kNotFound;
   if (!flags.sha256.empty() && may_come_back) last_words.code = ExitCode::kUnavailable;

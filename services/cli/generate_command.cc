@@ -75,7 +75,7 @@ void Take(const std::optional<T>& given, T* option) {
   if (given.has_value()) *option = *given;
 }
 
-DType FeatureTypeOf(const std::string& name) {
+DType ToFeatureType(const std::string& name) {
   if (name == "f16") return DType::kF16;
   return name == "bf16" ? DType::kBF16 : DType::kF32;
 }
@@ -83,7 +83,7 @@ DType FeatureTypeOf(const std::string& name) {
 void TakeShared(const GenerateFlags& flags, graph::FeatureOptions* features, graph::SplitFractions* split) {
   Take(flags.features, &features->width);
   Take(flags.signal, &features->signal);
-  features->dtype = FeatureTypeOf(flags.feature_type);
+  features->dtype = ToFeatureType(flags.feature_type);
   Take(flags.train_fraction, &split->train);
   Take(flags.validation_fraction, &split->validation);
   Take(flags.test_fraction, &split->test);
@@ -145,7 +145,7 @@ Status Write(const graph::SourceGraph& graph, const std::string& folder, termina
 Outcome Generate(const GenerateFlags& flags) {
   const partitioner::StopWatcher stop(std::chrono::milliseconds(0),
                                       [&] { RemoveUnfinished("generate", format::UnfinishedNpyFolder(flags.output)); });
-  terminal::Progress progress(StyleOf(flags.out), stderr);
+  terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   const Timer timer;
   const Result<graph::SourceGraph> graph = Made(flags, progress);
   // What the generator refuses are options.

@@ -9,7 +9,7 @@ namespace {
 std::string ColumnsText(const std::map<std::string, Tensor>& columns) {
   std::string text;
   for (const auto& [name, column] : columns) {
-    text += (text.empty() ? "" : ", ") + name + " " + NameOf(column.dtype());
+    text += (text.empty() ? "" : ", ") + name + " " + ToString(column.dtype());
     for (size_t d = 1; d < column.shape().size(); ++d) text += " [" + std::to_string(column.shape()[d]) + "]";
   }
   return text.empty() ? "no columns" : text;
@@ -18,7 +18,7 @@ std::string ColumnsText(const std::map<std::string, Tensor>& columns) {
 nlohmann::ordered_json ColumnsJson(const std::map<std::string, Tensor>& columns) {
   auto json = nlohmann::ordered_json::object();
   for (const auto& [name, column] : columns) {
-    json[name] = {{"dtype", NameOf(column.dtype())},
+    json[name] = {{"dtype", ToString(column.dtype())},
                   {"rowShape", std::vector<int64_t>(column.shape().begin() + 1, column.shape().end())}};
   }
   return json;

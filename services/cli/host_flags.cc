@@ -25,7 +25,7 @@ void AddHostFlags(CLI::App* command, HostFlags* flags) {
       ->capture_default_str();
 }
 
-launch::ConnectOptions ConnectOptionsOf(const HostFlags& flags) {
+launch::ConnectOptions ToConnectOptions(const HostFlags& flags) {
   launch::ConnectOptions connect = flags.connect;
   const std::string folder = flags.program_folder.empty() ? FolderOfThisProgram() : flags.program_folder;
   connect.session.program = folder + "/espalier";

@@ -13,6 +13,6 @@ struct HostFlags {
 };
 
 void AddHostFlags(CLI::App* command, HostFlags* flags);
-launch::ConnectOptions ConnectOptionsOf(const HostFlags& flags);
+launch::ConnectOptions ToConnectOptions(const HostFlags& flags);
 
 }  // namespace espalier::cli

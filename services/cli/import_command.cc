@@ -33,9 +33,9 @@ Status Write(const graph::SourceGraph& graph, const std::string& folder, const f
 Outcome Import(const ImportFlags& flags) {
   const partitioner::StopWatcher stop(std::chrono::milliseconds(0),
                                       [&] { RemoveUnfinished("import", format::UnfinishedNpyFolder(flags.output)); });
-  const Result<format::SourceAccess> access = partitioner::AccessOf(ReadEnvironment(), flags.cache);
+  const Result<format::SourceAccess> access = partitioner::MakeSourceAccess(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
-  terminal::Progress progress(StyleOf(flags.out), stderr);
+  terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   const Timer timer;
   format::SourceNames names;
   std::vector<std::string> warnings;

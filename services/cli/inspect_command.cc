@@ -26,7 +26,7 @@ struct InspectFlags {
 };
 
 Outcome Inspect(const InspectFlags& flags) {
-  const Result<format::SourceAccess> access = partitioner::AccessOf(ReadEnvironment(), flags.cache);
+  const Result<format::SourceAccess> access = partitioner::MakeSourceAccess(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, access->open_store);
   if (!outputs.ok()) return FailAt(flags.uri, outputs.status(), access->open_store);

@@ -70,8 +70,8 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
 }
 
 // "NAME=VALUE" and "NAME".
-Result<std::map<std::string, std::string>> EnvironmentOf(const std::vector<std::string>& settings,
-                                                         const EnvironmentMap& own) {
+Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<std::string>& settings,
+                                                            const EnvironmentMap& own) {
   std::map<std::string, std::string> environment;
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
@@ -90,7 +90,7 @@ Result<std::map<std::string, std::string>> EnvironmentOf(const std::vector<std::
 }
 
 // What somebody types to go on: the flags that say where.
-std::string CommandOf(const LaunchFlags& flags) {
+std::string MakeCommand(const LaunchFlags& flags) {
   const launch::SshOptions& ssh = flags.hosts.connect.session.ssh;
   std::string command = "espalier launch --hosts " + run::ShellWord(flags.hosts.connect.hosts_file);
   const auto add = [&](const char* flag, const std::string& value) {
@@ -116,17 +116,17 @@ Outcome LaunchJob(LaunchFlags flags) {
   if (!IsUtf8(options.fleet.workspace)) {
     return Fail(ExitCode::kBadDocument, "--workspace: expected a path in UTF-8");
   }
-  options.run = RunOptionsOf(flags.run);
-  options.run.command = CommandOf(flags);
+  options.run = MakeRunOptions(flags.run);
+  options.run.command = MakeCommand(flags);
   if (flags.plaintext) options.run.settings.push_back("tls.mode=Disabled");
-  auto environment = EnvironmentOf(flags.environment, options.run.environment);
+  auto environment = ParseEnvironment(flags.environment, options.run.environment);
   if (!environment.ok()) return Fail(ExitCode::kBadDocument, environment.status().message());
   options.fleet.environment = *std::move(environment);
-  options.connect = ConnectOptionsOf(flags.hosts);
+  options.connect = ToConnectOptions(flags.hosts);
   options.fleet.lost = std::chrono::seconds(flags.lost_seconds);
   options.fleet.log_lines = flags.all_lines ? launch::LogLines::kAll : launch::LogLines::kWarnings;
-  terminal::Progress progress(StyleOf(flags.run.out), stderr);
-  return OutcomeOf(launch::Launch(std::move(options), progress), flags.run.out);
+  terminal::Progress progress(ToProgressStyle(flags.run.out), stderr);
+  return ToOutcome(launch::Launch(std::move(options), progress), flags.run.out);
 }
 
 }  // namespace

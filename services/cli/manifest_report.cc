@@ -22,7 +22,7 @@ std::string Fixed(double value, int decimals) {
 std::string ColumnsText(const std::vector<format::ColumnEntry>& columns) {
   std::string text;
   for (const format::ColumnEntry& column : columns) {
-    text += (text.empty() ? "" : ", ") + column.name + " " + NameOf(column.dtype);
+    text += (text.empty() ? "" : ", ") + column.name + " " + ToString(column.dtype);
     for (const int64_t length : column.row_shape) text += " [" + std::to_string(length) + "]";
   }
   return text.empty() ? "" : "; " + text;
@@ -31,13 +31,13 @@ std::string ColumnsText(const std::vector<format::ColumnEntry>& columns) {
 Json ColumnsJson(const std::vector<format::ColumnEntry>& columns) {
   Json json = Json::object();
   for (const format::ColumnEntry& column : columns) {
-    json[column.name] = {{"dtype", NameOf(column.dtype)}, {"rowShape", column.row_shape}};
+    json[column.name] = {{"dtype", ToString(column.dtype)}, {"rowShape", column.row_shape}};
   }
   return json;
 }
 
-uint64_t RowBytesOf(const format::ColumnEntry& column) {
-  uint64_t bytes = SizeOf(column.dtype);
+uint64_t CountRowBytes(const format::ColumnEntry& column) {
+  uint64_t bytes = ItemSize(column.dtype);
   for (const int64_t length : column.row_shape) bytes *= static_cast<uint64_t>(length);
   return bytes;
 }
@@ -53,7 +53,7 @@ uint64_t StructureBytes(const format::Manifest& manifest) {
   for (size_t t = 0; t < schema.num_node_types(); ++t) {
     const uint64_t num_nodes = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(t)));
     for (const format::ColumnEntry& column : manifest.node_columns[t]) {
-      if (out_degrees.contains(column.name)) bytes += num_nodes * RowBytesOf(column);
+      if (out_degrees.contains(column.name)) bytes += num_nodes * CountRowBytes(column);
     }
   }
   return bytes;

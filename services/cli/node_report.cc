@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Result<NodeTypeId> TypeOf(const graph::GraphSchema& schema, const std::string& name) {
+Result<NodeTypeId> FindType(const graph::GraphSchema& schema, const std::string& name) {
   return (name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name)).While("--type");
 }
 
@@ -26,7 +26,7 @@ Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition
   return format::LoadPartition(*place.store, place.prefix, place.manifest, partition, options);
 }
 
-Json RowOf(const Tensor& column, LocalNodeId node) {
+Json ReadRow(const Tensor& column, LocalNodeId node) {
   const int64_t width = column.num_elements() / std::max<int64_t>(1, column.num_rows());
   const int64_t first = static_cast<int64_t>(node.value) * width;
   const bool floating = column.dtype() == DType::kF32 || column.dtype() == DType::kF64 ||
@@ -54,7 +54,7 @@ std::string AsText(const Json& json, const std::string& indent) {
 
 Result<std::string> ReportNode(const PartitionPlace& place, const NodeQuestion& question) {
   const graph::PartitionBook& book = place.manifest.book;
-  ASSIGN_OR_RETURN(const NodeTypeId type, TypeOf(book.schema(), question.node_type));
+  ASSIGN_OR_RETURN(const NodeTypeId type, FindType(book.schema(), question.node_type));
   const std::string& type_name = book.schema().NodeTypeName(type);
   if (question.original_id >= book.num_nodes(type)) {
     return OutOfRange("node " + std::to_string(question.original_id) + " of type " + type_name + ": there are " +
@@ -81,7 +81,7 @@ Result<std::string> ReportNode(const PartitionPlace& place, const NodeQuestion& 
   }
   json["columns"] = Json::object();
   for (const auto& [name, column] : owner.nodes[type.value].columns)
-    json["columns"][name] = RowOf(column, location.local);
+    json["columns"][name] = ReadRow(column, location.local);
   return question.json ? json.dump() + "\n" : AsText(json, "");
 }
 

@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 // "F32 [2708, 64]", or what kind of file it is.
 std::string ContentText(const format::OutputFile& file) {
   if (!file.dtype.has_value()) return file.kind;
-  std::string text = std::string(NameOf(*file.dtype)) + " [";
+  std::string text = std::string(ToString(*file.dtype)) + " [";
   for (size_t i = 0; i < file.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(file.shape[i]);
   return text + "]";
 }

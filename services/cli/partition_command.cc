@@ -123,24 +123,24 @@ Outcome Partition(PartitionFlags flags) {
   const Status usage = CheckFlags(flags);
   if (!usage.ok()) return Fail(ExitCode::kBadDocument, usage.message());
   partitioner::StopWatcher stop(kStopGrace);
-  Result<format::SourceAccess> access = partitioner::AccessOf(ReadEnvironment(), flags.cache);
+  Result<format::SourceAccess> access = partitioner::MakeSourceAccess(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   const Result<storage::StoreLocation> output = access->open_store(flags.output);
   if (!output.ok()) return Fail(ExitCode::kBadDocument, output.status().message());
   if (const Status answers = partitioner::CheckPlace(*output, "partitions"); !answers.ok()) {
-    return Fail(ExitCodeOfPlace(answers.code()), answers.message());
+    return Fail(ToExitCodeOfPlace(answers.code()), answers.message());
   }
   access->stop_requested = [&] { return stop.requested(); };
   flags.pipeline.access = *access;
-  flags.pipeline.triples = TripleOptionsOf(flags.source);
-  flags.pipeline.held_out = HeldOutOf(flags.source);
+  flags.pipeline.triples = ToTripleOptions(flags.source);
+  flags.pipeline.held_out = ToHeldOutEdges(flags.source);
   flags.pipeline.label_columns = flags.source.labels;
   flags.pipeline.check_names = [&](const partitioner::GraphNames& names) {
     return CheckLabels(flags.source, partitioner::ColumnNames(names.node_columns),
                        partitioner::ColumnNames(names.edge_columns));
   };
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
-  terminal::Progress progress(StyleOf(flags.out), stderr);
+  terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   std::optional<terminal::MeteredPhase> shown;
   flags.pipeline.meter_of = [&](std::string_view phase) {
     shown.reset();

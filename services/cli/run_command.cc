@@ -28,8 +28,8 @@ void Declare(CLI::App* command, RunFlags* flags) {
 }
 
 Outcome RunJob(const RunFlags& flags) {
-  terminal::Progress progress(StyleOf(flags.out), stderr);
-  return OutcomeOf(run::Run(RunOptionsOf(flags), progress), flags.out);
+  terminal::Progress progress(ToProgressStyle(flags.out), stderr);
+  return ToOutcome(run::Run(MakeRunOptions(flags), progress), flags.out);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void AddPatienceFlags(CLI::App* command, RunFlags* flags) {
   AddOutputFlags(command, &flags->out);
 }
 
-run::RunOptions RunOptionsOf(const RunFlags& flags) {
+run::RunOptions MakeRunOptions(const RunFlags& flags) {
   run::RunOptions options = flags.run;
   options.roles.program_folder = FolderOfThisProgram();
   options.environment = ReadEnvironment();
@@ -69,7 +69,7 @@ run::RunOptions RunOptionsOf(const RunFlags& flags) {
   return options;
 }
 
-Outcome OutcomeOf(const run::RunOutcome& outcome, const OutputFlags& out) {
+Outcome ToOutcome(const run::RunOutcome& outcome, const OutputFlags& out) {
   if (outcome.code != ExitCode::kDone) return Fail(outcome.code, outcome.error);
   if (out.json) return Done(outcome.result_json);
   if (out.quiet) return Done("");

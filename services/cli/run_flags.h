@@ -21,8 +21,8 @@ void AddResumeFlags(CLI::App* command, RunFlags* flags);
 void AddPatienceFlags(CLI::App* command, RunFlags* flags);
 
 // With this process's environment and the deadlines in place. The role binaries lie beside this one.
-run::RunOptions RunOptionsOf(const RunFlags& flags);
-Outcome OutcomeOf(const run::RunOutcome& outcome, const OutputFlags& out);
+run::RunOptions MakeRunOptions(const RunFlags& flags);
+Outcome ToOutcome(const run::RunOutcome& outcome, const OutputFlags& out);
 
 std::string FolderOfThisProgram();
 

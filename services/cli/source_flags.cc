@@ -10,10 +10,10 @@
 namespace espalier::cli {
 namespace {
 
-format::SourceFormat FormatOf(const std::string& name) {
+format::SourceFormat ToFormat(const std::string& name) {
   job::GraphFormat format{};
   ESPALIER_CHECK(job::ParseName(name, &format)) << name;  // CLI11 has checked it
-  return partitioner::SourceFormatOf(format);
+  return partitioner::ToSourceFormat(format);
 }
 
 }  // namespace
@@ -51,14 +51,14 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   return format;
 }
 
-format::TripleOptions TripleOptionsOf(const SourceFlags& flags) {
+format::TripleOptions ToTripleOptions(const SourceFlags& flags) {
   format::TripleOptions options;
   if (flags.relation_first) options.columns = format::TripleColumns::kRelationHeadTail;
   if (flags.first_appearance) options.names = format::NameOrder::kFirstAppearance;
   return options;
 }
 
-std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags) {
+std::optional<graph::HeldOutEdges> ToHeldOutEdges(const SourceFlags& flags) {
   if (flags.held_out.split.empty()) return std::nullopt;
   return flags.held_out;
 }
@@ -69,11 +69,11 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
   terminal::MeteredPhase phase(progress, "reading " + flags.path);
   format::SourceReadOptions options;
   options.meter = phase.meter();
-  options.format = FormatOf(flags.format);
+  options.format = ToFormat(flags.format);
   ASSIGN_OR_RETURN(format::SourcePlace place, format::FindGraphSource(flags.path, options.format, access));
   ASSIGN_OR_RETURN(options.path, place.Path());
   options.threads = threads;
-  options.triples = TripleOptionsOf(flags);
+  options.triples = ToTripleOptions(flags);
   options.labels.labels = flags.labels;
   options.warnings = warnings;
   return format::ReadSourceGraph(options, names);
@@ -97,7 +97,8 @@ Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::strin
 }
 
 bool ChangesEdges(const SourceFlags& flags) {
-  return flags.drop_self_loops || flags.add_reverse_edges || flags.drop_duplicate_edges || HeldOutOf(flags).has_value();
+  return flags.drop_self_loops || flags.add_reverse_edges || flags.drop_duplicate_edges ||
+         ToHeldOutEdges(flags).has_value();
 }
 
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
@@ -115,7 +116,7 @@ Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::Sou
   options.drop_self_loops = flags.drop_self_loops;
   options.add_reverse_edges = flags.add_reverse_edges;
   options.drop_duplicate_edges = flags.drop_duplicate_edges;
-  options.held_out = HeldOutOf(flags);
+  options.held_out = ToHeldOutEdges(flags);
   if (flags.normalize_features) options.normalize_features = graph::FeatureNormalization::kRow;
   options.label_columns.insert(options.label_columns.end(), flags.labels.begin(), flags.labels.end());
   return graph::Preprocess(std::move(source), options, threads, changes);

@@ -32,8 +32,8 @@ struct SourceFlags {
 // --format, the order of triples, and the preprocessing flags; the path is the caller's.
 CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
 
-format::TripleOptions TripleOptionsOf(const SourceFlags& flags);
-std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags);
+format::TripleOptions ToTripleOptions(const SourceFlags& flags);
+std::optional<graph::HeldOutEdges> ToHeldOutEdges(const SourceFlags& flags);
 // From a path or a URI of any scheme; a source that is not local is staged in access.cache. A phase of `progress`.
 // `names` and `warnings`, unless null, are as ReadSourceGraph's.
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,

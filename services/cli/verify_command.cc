@@ -65,8 +65,8 @@ std::string ViolationsText(const format::VerifyReport& report) {
   return text;
 }
 
-Result<std::optional<graph::SourceGraph>> SourceOf(const VerifyFlags& flags, const format::SourceAccess& access,
-                                                   terminal::Progress& progress) {
+Result<std::optional<graph::SourceGraph>> ReadSource(const VerifyFlags& flags, const format::SourceAccess& access,
+                                                     terminal::Progress& progress) {
   if (flags.source.path.empty()) return std::optional<graph::SourceGraph>();
   ASSIGN_OR_RETURN(graph::SourceGraph read, ReadSource(flags.source, access, flags.threads, progress));
   ASSIGN_OR_RETURN(graph::SourceGraph graph, PreprocessSource(flags.source, std::move(read), flags.threads));
@@ -85,7 +85,7 @@ Outcome Verify(const VerifyFlags& flags) {
   if (flags.source.path.empty() != flags.source.format.empty()) {
     return Fail(ExitCode::kBadDocument, "--source and --format go together");
   }
-  const Result<format::SourceAccess> access = partitioner::AccessOf(ReadEnvironment(), flags.cache);
+  const Result<format::SourceAccess> access = partitioner::MakeSourceAccess(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, access->open_store);
   if (!outputs.ok()) return FailAt(flags.uri, outputs.status(), access->open_store);
@@ -93,10 +93,10 @@ Outcome Verify(const VerifyFlags& flags) {
     return Fail(ExitCode::kBadDocument, flags.uri + " has a run's outputs: --source is for partitionings");
   }
   if (outputs->has_value()) return VerifyOutputs(**outputs, flags.out);
-  terminal::Progress progress(StyleOf(flags.out), stderr);
+  terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   const Result<PartitionPlace> place = OpenPartitioning(flags.uri, access->open_store);
   if (!place.ok()) return FailAt(flags.uri, place.status(), access->open_store);
-  const auto source = SourceOf(flags, *access, progress);
+  const auto source = ReadSource(flags, *access, progress);
   if (!source.ok()) return FailAt(flags.source.path, source.status(), access->open_store);
   format::VerifyOptions options;
   options.source = source->has_value() ? &source->value() : nullptr;

@@ -35,7 +35,7 @@ std::vector<GlobalNodeId> SomeNodes(const DistGraph& graph) {
   return nodes;
 }
 
-std::unique_ptr<DistNodeDataLoader> LoaderOf(const DistGraph& graph) {
+std::unique_ptr<DistNodeDataLoader> MakeLoader(const DistGraph& graph) {
   auto loader = DistNodeDataLoader::Make(
       graph, SomeNodes(graph), FewSeeds(graph),
       [](sampler::MiniBatch batch, const Deadline&) -> Result<sampler::MiniBatch> { return batch; });
@@ -83,7 +83,7 @@ TEST(CancelledCallsTest, AStopOfTheDeadlineEndsAQueryAndLeavesTheGraph) {
 TEST(CancelledCallsTest, ALoaderThatWaitsIsCancelledAndStartsAgain) {
   ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = testing::OpenServed(served.addresses(), kLong);
-  const auto loader = LoaderOf(*graph);
+  const auto loader = MakeLoader(*graph);
   served.Hang(0);
   ASSERT_TRUE(loader->StartEpoch(0).ok());
   served.AwaitCall(0);
@@ -115,7 +115,7 @@ TEST(CancelledCallsTest, ALoaderIsDestroyedWhileAServerDoesNotAnswer) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto graph = testing::OpenServed(served.addresses(), kLong);
   served.Hang(0);
-  const auto loader = LoaderOf(*graph);
+  const auto loader = MakeLoader(*graph);
   ASSERT_TRUE(loader->StartEpoch(0).ok());
   served.AwaitCall(0);
 }
@@ -146,7 +146,7 @@ TEST(CancelledCallsTest, QueriesOfCollateEndWithTheEpoch) {
 TEST(CancelledCallsTest, BatchesThatAreReadyAreNotReturnedAfterCancel) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto graph = testing::OpenServed(served.addresses(), kLong);
-  const auto loader = LoaderOf(*graph);
+  const auto loader = MakeLoader(*graph);
   ASSERT_TRUE(loader->StartEpoch(0).ok());
   ASSERT_TRUE(loader->Next().ok());
   loader->Cancel();
@@ -159,7 +159,7 @@ TEST(CancelledCallsTest, BatchesThatAreReadyAreNotReturnedAfterCancel) {
 TEST(SharedGraphTest, LoadersAndTensorsKeepTheGraph) {
   ServedGraph served(testing::SmallGraph(), 2);
   auto graph = testing::OpenServed(served.addresses());
-  const auto loader = LoaderOf(*graph);
+  const auto loader = MakeLoader(*graph);
   auto tensor =
       DistTensor::Create(*graph, {.rows = RowSpace::Nodes(kOnlyNodeType), .dtype = DType::kI64, .name = "kept"});
   ASSERT_TRUE(tensor.ok()) << tensor.status().ToString();

@@ -30,6 +30,6 @@ struct ServerDescription {
 std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
                                                        const std::string& job, Deadline deadline);
 // Converts a response to a ServerDescription. The response is untrusted input. InvalidArgument: it is inconsistent.
-Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response);
+Result<ServerDescription> ParseDescription(const graph::v1::DescribeResponse& response);
 
 }  // namespace espalier::client

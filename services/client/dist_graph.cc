@@ -13,7 +13,7 @@
 namespace espalier::client {
 namespace {
 
-const std::vector<GlobalNodeId>& NodesOf(const NodesByType& nodes, NodeTypeId type) {
+const std::vector<GlobalNodeId>& SelectNodes(const NodesByType& nodes, NodeTypeId type) {
   static const std::vector<GlobalNodeId> none;
   const auto entry = nodes.find(type);
   return entry == nodes.end() ? none : entry->second;
@@ -39,9 +39,9 @@ std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> InOrder(
   return excluded;
 }
 
-Tensor BytesOf(std::string_view text) { return Tensor::FromVector(std::vector<uint8_t>(text.begin(), text.end())); }
+Tensor ToTensor(std::string_view text) { return Tensor::FromVector(std::vector<uint8_t>(text.begin(), text.end())); }
 
-std::string TextOf(const Tensor& bytes) {  // U8
+std::string ToText(const Tensor& bytes) {  // U8
   const auto values = bytes.values<uint8_t>();
   return {values.begin(), values.end()};
 }
@@ -133,7 +133,8 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
   for (const auto& [type, fanout] : fanouts) {
     RETURN_IF_ERROR(schema().CheckEdgeType(type));
     const NodeTypeId destination = schema().DestinationOf(type);
-    sampler::RelationQuery relation{.edge_type = type, .fanout = fanout, .destinations = NodesOf(seeds, destination)};
+    sampler::RelationQuery relation{
+        .edge_type = type, .fanout = fanout, .destinations = SelectNodes(seeds, destination)};
     const auto times = options.times.find(destination);
     if (times != options.times.end()) relation.times = times->second;
     const auto edges = excluded.find(type);
@@ -176,7 +177,7 @@ Result<BlockWithNodes> DistGraph::ToBlock(const Frontier& frontier, const NodesB
   result.layer.num_outputs = rows.Counts();
   for (const FrontierRelation& relation : frontier.relations) {
     if (relation.edge_type.value >= schema().num_edge_types() ||
-        relation.destinations != NodesOf(destinations, schema().DestinationOf(relation.edge_type))) {
+        relation.destinations != SelectNodes(destinations, schema().DestinationOf(relation.edge_type))) {
       return InvalidArgument("ToBlock: the destinations differ from those of the frontier");
     }
     sampler::Block block;
@@ -204,9 +205,9 @@ Result<Tensor> DistGraph::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeI
 Result<std::string> DistGraph::CallFunction(PartitionId partition, const std::string& function,
                                             std::string_view request, TensorEffect effect,
                                             std::optional<Deadline> deadline) const {
-  ASSIGN_OR_RETURN(const std::vector<Tensor> response, graph_->CallFunction({partition}, function, BytesOf(request),
+  ASSIGN_OR_RETURN(const std::vector<Tensor> response, graph_->CallFunction({partition}, function, ToTensor(request),
                                                                             effect, deadline.value_or(CallDeadline())));
-  return TextOf(response.front());
+  return ToText(response.front());
 }
 
 Result<std::vector<std::string>> DistGraph::CallFunctionEverywhere(const std::string& function,
@@ -216,9 +217,9 @@ Result<std::vector<std::string>> DistGraph::CallFunctionEverywhere(const std::st
   for (uint32_t p = 0; p < book().num_partitions(); ++p) partitions.emplace_back(p);
   ASSIGN_OR_RETURN(
       const std::vector<Tensor> responses,
-      graph_->CallFunction(partitions, function, BytesOf(request), effect, deadline.value_or(CallDeadline())));
+      graph_->CallFunction(partitions, function, ToTensor(request), effect, deadline.value_or(CallDeadline())));
   std::vector<std::string> texts;
-  for (const Tensor& response : responses) texts.push_back(TextOf(response));
+  for (const Tensor& response : responses) texts.push_back(ToText(response));
   return texts;
 }
 

@@ -20,14 +20,14 @@ using ::testing::HasSubstr;
 using testing::ServedGraph;
 using testing::ServedGraphOptions;
 
-Environment EnvironmentOf(const ServedGraph& served) {
+Environment MakeEnvironment(const ServedGraph& served) {
   std::string servers;
   for (const std::string& address : served.addresses()) servers += (servers.empty() ? "" : ",") + address;
   return {{"ESPALIER_SERVERS", servers}, {"ESPALIER_ACCESS", "rpc"}, {"ESPALIER_CALL_SECONDS", "30"}};
 }
 
 std::unique_ptr<DistGraph> OpenGraph(const ServedGraph& served) {
-  const auto context = Initialize(EnvironmentOf(served));
+  const auto context = Initialize(MakeEnvironment(served));
   ESPALIER_CHECK(context.ok()) << context.status().ToString();
   auto graph = DistGraph::Open(*context);
   ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
@@ -115,11 +115,11 @@ TEST(ServerDescriptionTest, RefusesColumnsOfNoTypeOrDType) {
   ServedGraph served(testing::SmallGraph(), 1);
   graph::v1::DescribeResponse response;
   server::DescribeGraph(served.local_graph().description(), &response);
-  const auto description = DescriptionOf(response);
+  const auto description = ParseDescription(response);
   ASSERT_TRUE(description.ok()) << description.status().ToString();
   EXPECT_EQ(description->graph.edge_columns, served.local_graph().description().edge_columns);
 
-  const auto error = [](const graph::v1::DescribeResponse& bad) { return DescriptionOf(bad).status().message(); };
+  const auto error = [](const graph::v1::DescribeResponse& bad) { return ParseDescription(bad).status().message(); };
   graph::v1::DescribeResponse bad = response;
   bad.mutable_edge_columns(0)->set_edge_type(1);
   EXPECT_THAT(error(bad), HasSubstr("column 'rating' has an unknown type or dtype"));

@@ -144,7 +144,7 @@ TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
 
   const Status lost = RestartWhereLost(visits->AddRows(RowRange(0, 10), Ones(10)));
   EXPECT_EQ(lost.code(), StatusCode::kUnavailable) << lost.ToString();
-  EXPECT_EQ(ExitCodeOf(lost.code()), ExitCode::kUnavailable);
+  EXPECT_EQ(ToExitCode(lost.code()), ExitCode::kUnavailable);
   EXPECT_EQ(RestartWhereLost(visits->ReadRows(RowRange(0, 10))).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(RestartWhereLost(InvalidArgument("rows")).code(), StatusCode::kInvalidArgument);
 }

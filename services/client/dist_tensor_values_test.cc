@@ -18,7 +18,7 @@ namespace espalier::client {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::OriginalIdsOf;
+using testing::ListOriginalIds;
 using testing::RowRange;
 
 class DistTensorValuesTest : public testing::TensorsEverywhere {};
@@ -89,13 +89,13 @@ TEST_P(DistTensorValuesTest, KeepsEveryDType) {
     DistTensor tensor = Make({.rows = RowSpace::Own(21), .dtype = dtype, .initializer = Initializer::Constant(1)});
     // Combines the tensor with itself: 1 + 1, and "true or true".
     const auto ones = tensor.ReadRows(rows);
-    ASSERT_TRUE(ones.ok()) << NameOf(dtype);
-    EXPECT_EQ(ones->ValueAsDouble(1), 1) << NameOf(dtype);
-    ASSERT_TRUE(tensor.AddRows(rows, *ones).ok()) << NameOf(dtype);
+    ASSERT_TRUE(ones.ok()) << ToString(dtype);
+    EXPECT_EQ(ones->ValueAsDouble(1), 1) << ToString(dtype);
+    ASSERT_TRUE(tensor.AddRows(rows, *ones).ok()) << ToString(dtype);
     const double twice = dtype == DType::kBool ? 1 : 2;
-    EXPECT_EQ(All(tensor).ValueAsDouble(20), twice) << NameOf(dtype);
-    EXPECT_EQ(tensor.Sum()->ValueAsDouble(0), 19 + 2 * twice) << NameOf(dtype);
-    EXPECT_EQ(*tensor.CountNonzero(), 21u) << NameOf(dtype);
+    EXPECT_EQ(All(tensor).ValueAsDouble(20), twice) << ToString(dtype);
+    EXPECT_EQ(tensor.Sum()->ValueAsDouble(0), 19 + 2 * twice) << ToString(dtype);
+    EXPECT_EQ(*tensor.CountNonzero(), 21u) << ToString(dtype);
   }
 }
 
@@ -116,8 +116,8 @@ TEST_P(DistTensorValuesTest, FirstValuesDoNotDependOnThePartitioning) {
       std::iota(original.begin(), original.end(), uint64_t{0});
       std::iota(original_of_whole.begin(), original_of_whole.end(), uint64_t{0});
       if (space.of != sampler::RowsOf::kOwn) {
-        original = OriginalIdsOf(served_.local(), space);
-        original_of_whole = OriginalIdsOf(whole, space);
+        original = ListOriginalIds(served_.local(), space);
+        original_of_whole = ListOriginalIds(whole, space);
       }
       std::map<uint64_t, uint64_t> row_of_whole;
       for (uint64_t row = 0; row < original_of_whole.size(); ++row) row_of_whole[original_of_whole[row]] = row;
@@ -141,7 +141,7 @@ TEST_P(DistTensorValuesTest, RandomValuesAreThoseOfTheFormula) {
                                   .name = "formula",
                                   .initializer = Initializer::Uniform(-1, 1, 42)});
   const Tensor rows = All(tensor);
-  const std::vector<uint64_t> original = OriginalIdsOf(served_.local(), space);
+  const std::vector<uint64_t> original = ListOriginalIds(served_.local(), space);
   const uint64_t key = RandomKey(42, RandomPurpose::kTensorRows, HashCombine(Hash64("nodes/paper"), Hash64("formula")));
   for (uint64_t row = 0; row < original.size(); row += 37) {
     for (uint64_t column = 0; column < 6; ++column) {
@@ -218,7 +218,7 @@ TEST_P(DistTensorValuesTest, RandomValuesAreDistributedAsTheySay) {
 TEST_P(DistTensorValuesTest, SumsAreExactUntilTheyAreRounded) {
   const RowSpace space = RowSpace::Edges(EdgeTypeId(0));
   DistTensor tensor = Make({.rows = space, .row_shape = {2}});
-  const std::vector<uint64_t> original = OriginalIdsOf(served_.local(), space);
+  const std::vector<uint64_t> original = ListOriginalIds(served_.local(), space);
   std::vector<float> values(original.size() * 2);
   ExactSum sums[2];
   float smallest = INFINITY, largest = -INFINITY;

@@ -30,8 +30,8 @@ constexpr uint32_t kEpoch = 2;
 constexpr NodeTypeId kCustomer(0), kShop(1);
 
 // Original ids of the endpoints of an order. Four of forty consecutive orders have the same endpoints.
-uint64_t CustomerOf(int64_t order) { return static_cast<uint64_t>(order) % kCustomers; }
-uint64_t ShopOf(int64_t order) { return (CustomerOf(order) + kShopSteps[order / 40]) % kCustomers; }
+uint64_t PickCustomer(int64_t order) { return static_cast<uint64_t>(order) % kCustomers; }
+uint64_t PickShop(int64_t order) { return (PickCustomer(order) + kShopSteps[order / 40]) % kCustomers; }
 
 // Orders of customers in shops, with reverse edges. The amount of edge i is i, its parts are i and -i. The split has
 // every edge once, in an order of its own: training edges by edge id, test edges by endpoints only.
@@ -44,8 +44,8 @@ graph::SourceGraph Orders() {
   std::vector<int64_t> amounts;
   std::vector<float> parts;
   for (int64_t i = 0; i < static_cast<int64_t>(kNumOrders); ++i) {
-    from.push_back(static_cast<uint32_t>(CustomerOf(i)));
-    to.push_back(static_cast<uint32_t>(ShopOf(i)));
+    from.push_back(static_cast<uint32_t>(PickCustomer(i)));
+    to.push_back(static_cast<uint32_t>(PickShop(i)));
     amounts.push_back(i);
     parts.insert(parts.end(), {static_cast<float>(i), static_cast<float>(-i)});
   }
@@ -127,7 +127,7 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
     partitions_ = connected->graph;
   }
 
-  std::unique_ptr<DistGraph> GraphOf(uint32_t rank, uint32_t world_size) const {
+  std::unique_ptr<DistGraph> MakeGraph(uint32_t rank, uint32_t world_size) const {
     return testing::GraphOfRank(partitions_, rank, world_size);
   }
   EdgeTypeId orders() const { return *source_.schema.FindEdgeType("orders"); }
@@ -140,25 +140,25 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
     options.edge_columns = {"amount", "parts"};
     return options;
   }
-  std::vector<uint64_t> OriginalsOf(NodeTypeId type, const std::vector<GlobalNodeId>& nodes) const {
+  std::vector<uint64_t> ToOriginalIds(NodeTypeId type, const std::vector<GlobalNodeId>& nodes) const {
     return shard::testing::OriginalIds(*partitions_, type, nodes);
   }
 
   // Returns the amounts of the edges of a batch after checking them against the endpoints.
-  std::vector<int64_t> AmountsOf(const MiniBatch& batch) const {
+  std::vector<int64_t> ReadAmounts(const MiniBatch& batch) const {
     const Tensor& amounts = batch.links->rows.at("amount");
     const Tensor& parts = batch.links->rows.at("parts");
     const size_t count = batch.links->sources.size();
     EXPECT_EQ(amounts.shape(), std::vector<int64_t>{static_cast<int64_t>(count)});
     EXPECT_EQ(parts.shape(), (std::vector<int64_t>{static_cast<int64_t>(count), 2}));
-    const auto customers = OriginalsOf(kCustomer, batch.nodes[kCustomer.value]);
-    const auto shops = OriginalsOf(kShop, batch.nodes[kShop.value]);
+    const auto customers = ToOriginalIds(kCustomer, batch.nodes[kCustomer.value]);
+    const auto shops = ToOriginalIds(kShop, batch.nodes[kShop.value]);
     const uint32_t num_customers = batch.layers.back().num_outputs[kCustomer.value];
     std::vector<int64_t> seen;
     for (size_t i = 0; i < count; ++i) {
       seen.push_back(amounts.values<int64_t>()[i]);
-      EXPECT_EQ(customers.at(batch.links->sources[i]), CustomerOf(seen.back()));
-      EXPECT_EQ(shops.at(batch.links->destinations[i] - num_customers), ShopOf(seen.back()));
+      EXPECT_EQ(customers.at(batch.links->sources[i]), PickCustomer(seen.back()));
+      EXPECT_EQ(shops.at(batch.links->destinations[i] - num_customers), PickShop(seen.back()));
       EXPECT_EQ(parts.values<float>()[2 * i], static_cast<float>(seen.back()));
       EXPECT_EQ(parts.values<float>()[2 * i + 1], static_cast<float>(-seen.back()));
     }
@@ -170,7 +170,7 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
                                       const EdgeLoaderOptions& options) const {
     std::vector<int64_t> all;
     for (const MiniBatch& batch : BatchesOfEpoch(graph, edges, options, kEpoch)) {
-      for (const int64_t amount : AmountsOf(batch)) all.push_back(amount);
+      for (const int64_t amount : ReadAmounts(batch)) all.push_back(amount);
     }
     return all;
   }
@@ -203,11 +203,11 @@ TEST_P(EdgeColumnsTest, BatchesOfASplitBringThoseOfTheEdgesThatItNames) {
     options.shuffle = true;
     std::vector<int64_t> of_all_ranks;
     for (uint32_t rank = 0; rank < 3; ++rank) {
-      for (const int64_t amount : AmountsOfEpoch(*GraphOf(rank, 3), split, options)) of_all_ranks.push_back(amount);
+      for (const int64_t amount : AmountsOfEpoch(*MakeGraph(rank, 3), split, options)) of_all_ranks.push_back(amount);
     }
     EXPECT_EQ(Sorted(of_all_ranks), Sorted(TrainAmounts()));
     options.shuffle = false;
-    EXPECT_THAT(AmountsOfEpoch(*GraphOf(0, 1), split, options), ElementsAreArray(TrainAmounts()));
+    EXPECT_THAT(AmountsOfEpoch(*MakeGraph(0, 1), split, options), ElementsAreArray(TrainAmounts()));
   }
 }
 
@@ -217,7 +217,7 @@ TEST_P(EdgeColumnsTest, SharesOfASplitKeepTheirs) {
     for (const uint32_t world_size : {1u, 3u}) {
       std::vector<int64_t> kept, of_batches;
       for (uint32_t rank = 0; rank < world_size; ++rank) {
-        const auto graph = GraphOf(rank, world_size);
+        const auto graph = MakeGraph(rank, world_size);
         const auto share = EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain,
                                      {.by = by, .edges_per_request = 7, .columns = options.edge_columns});
         ASSERT_TRUE(share.ok()) << share.status().ToString();
@@ -240,7 +240,7 @@ TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames)
   const EdgesOfSplit split{{orders()}, kOrders};
   std::vector<int64_t> of_shares;
   for (uint32_t rank = 0; rank < 2; ++rank) {
-    const auto graph = GraphOf(rank, 2);
+    const auto graph = MakeGraph(rank, 2);
     const auto share =
         EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.edges_per_request = 9, .want_ids = true});
     ASSERT_TRUE(share.ok()) << share.status().ToString();
@@ -253,7 +253,7 @@ TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames)
         ASSERT_EQ(batch.links->edge_ids.size(), batch.links->sources.size());
         const auto by_ids = graph->GatherEdgeRows(orders(), "amount", batch.links->edge_ids);
         ASSERT_TRUE(by_ids.ok()) << by_ids.status().ToString();
-        EXPECT_THAT(AmountsOf(batch), ElementsAreArray(by_ids->values<int64_t>()));
+        EXPECT_THAT(ReadAmounts(batch), ElementsAreArray(by_ids->values<int64_t>()));
       }
     }
   }
@@ -270,7 +270,7 @@ TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
     for (const uint32_t world_size : {1u, 3u, 30u}) {  // the last ranks get no edges
       const uint32_t rank = world_size - 1;
       options.sampled_by = SampledBy::kThisProcess;
-      const auto expected = BatchesOfEpoch(*GraphOf(rank, world_size), split, options, kEpoch);
+      const auto expected = BatchesOfEpoch(*MakeGraph(rank, world_size), split, options, kEpoch);
       options.sampled_by = SampledBy::kSamplers;
       const auto graph = testing::GraphOfRank(partitions_, rank, world_size, samplers.addresses());
       const auto sent = BatchesOfEpoch(*graph, split, options, kEpoch);
@@ -282,7 +282,7 @@ TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
 }
 
 TEST_P(EdgeColumnsTest, ParallelEdgesOfWhichTheSplitNamesNoneAreRefused) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const EdgeSplitOptions& options) {
     return EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTest, options).status();
   };
@@ -296,7 +296,7 @@ TEST_P(EdgeColumnsTest, ParallelEdgesOfWhichTheSplitNamesNoneAreRefused) {
 TEST_P(EdgeColumnsTest, TheExampleSeesEveryLabelOnce) {
   int64_t sum = 0, expected = 0;
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    const auto of_rank = SumOfAmounts(*GraphOf(rank, 3), orders(), *source_.schema.FindEdgeType("rev_orders"));
+    const auto of_rank = SumOfAmounts(*MakeGraph(rank, 3), orders(), *source_.schema.FindEdgeType("rev_orders"));
     ASSERT_TRUE(of_rank.ok()) << of_rank.status().ToString();
     sum += *of_rank;
   }
@@ -307,7 +307,7 @@ TEST_P(EdgeColumnsTest, TheExampleSeesEveryLabelOnce) {
 TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
   std::vector<int64_t> everything(kNumOrders);
   for (size_t i = 0; i < everything.size(); ++i) everything[i] = static_cast<int64_t>(i);
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   const auto amounts = graph->GatherEdgeRows(orders(), "amount", AllIds());
   const auto list = MakeEdgeList(*graph, orders(), AllIds());
   ASSERT_TRUE(amounts.ok() && list.ok()) << amounts.status().ToString();
@@ -319,7 +319,7 @@ TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
   for (const std::vector<std::string>& kept : {std::vector<std::string>(), options.edge_columns}) {
     std::vector<int64_t> of_all_ranks;
     for (uint32_t rank = 0; rank < 2; ++rank) {
-      const auto mine = GraphOf(rank, 2);
+      const auto mine = MakeGraph(rank, 2);
       const auto share = EdgeSplit(*mine, orders(), AllIds(), {.edges_per_request = 11, .columns = kept});
       ASSERT_TRUE(share.ok()) << share.status().ToString();
       EXPECT_EQ(share->edges.rows.size(), kept.size());
@@ -331,7 +331,7 @@ TEST_P(EdgeColumnsTest, ListsBringThoseOfTheirIds) {
 
 // More ranks than edges, and empty lists: the batches have rows of the type of the column.
 TEST_P(EdgeColumnsTest, NoEdgesHaveNoRows) {
-  const auto graph = GraphOf(150, 151);
+  const auto graph = MakeGraph(150, 151);
   const auto share = EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.columns = {"amount"}});
   ASSERT_TRUE(share.ok()) << share.status().ToString();
   EXPECT_EQ(share->edges.size(), 0u);
@@ -341,7 +341,7 @@ TEST_P(EdgeColumnsTest, NoEdgesHaveNoRows) {
 }
 
 TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const auto& edges, const EdgeLoaderOptions& options) {
     return DistEdgeDataLoader::Make(*graph, edges, options,
                                     [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; })

@@ -44,15 +44,15 @@ class EdgeDataLoaderTest : public ::testing::Test {
     ESPALIER_CHECK(session.ok()) << session.status().ToString();
     partitions_ = session->graph;
   }
-  std::unique_ptr<DistGraph> GraphOf(uint32_t rank, uint32_t world_size) const {
+  std::unique_ptr<DistGraph> MakeGraph(uint32_t rank, uint32_t world_size) const {
     return testing::GraphOfRank(partitions_, rank, world_size);
   }
   template <class Edges>
-  static std::vector<MiniBatch> BatchesOf(const DistGraph& graph, const Edges& edges, const EdgeLoaderOptions& options,
-                                          uint32_t first_step = 0) {
+  static std::vector<MiniBatch> CollectBatches(const DistGraph& graph, const Edges& edges,
+                                               const EdgeLoaderOptions& options, uint32_t first_step = 0) {
     return testing::BatchesOfEpoch(graph, edges, options, /*epoch=*/1, first_step);
   }
-  EdgeList LinksOf(const DistGraph& graph, graph::SplitPartName part = graph::SplitPartName::kTrain) const {
+  EdgeList ReadLinks(const DistGraph& graph, graph::SplitPartName part = graph::SplitPartName::kTrain) const {
     auto links = SplitEdges(graph, kLinkType, "links", part);
     ESPALIER_CHECK(links.ok()) << links.status().ToString();
     return *std::move(links);
@@ -72,7 +72,7 @@ class EdgeDataLoaderTest : public ::testing::Test {
   }
 
   using LinkEnds = std::vector<std::pair<GlobalNodeId, GlobalNodeId>>;
-  static LinkEnds PairsOf(const MiniBatch& batch) {
+  static LinkEnds ToPairs(const MiniBatch& batch) {
     LinkEnds pairs;
     const std::vector<GlobalNodeId>& nodes = batch.nodes[kLinkEnd.value];
     for (size_t i = 0; i < batch.links->sources.size(); ++i) {
@@ -80,7 +80,7 @@ class EdgeDataLoaderTest : public ::testing::Test {
     }
     return pairs;
   }
-  static LinkEnds PairsOf(const EdgeList& edges) {
+  static LinkEnds ToPairs(const EdgeList& edges) {
     LinkEnds pairs;
     for (size_t i = 0; i < edges.size(); ++i) pairs.emplace_back(edges.sources[i], edges.destinations[i]);
     return pairs;
@@ -97,10 +97,10 @@ TEST_F(EdgeDataLoaderTest, SplitsAndListsOfAllRanksGiveTheBatchesOfTheTrainer) {
     options.threads = 2;
     for (const uint32_t world_size : {1u, 3u}) {
       for (uint32_t rank = 0; rank < world_size; ++rank) {
-        const auto graph = GraphOf(rank, world_size);
+        const auto graph = MakeGraph(rank, world_size);
         const EdgesOfSplit split{{kLinkType}, "links"};
-        const std::vector<MiniBatch> of_split = BatchesOf(*graph, split, options);
-        const std::vector<MiniBatch> of_list = BatchesOf(*graph, LinksOf(*graph), options);
+        const std::vector<MiniBatch> of_split = CollectBatches(*graph, split, options);
+        const std::vector<MiniBatch> of_list = CollectBatches(*graph, ReadLinks(*graph), options);
         ASSERT_EQ(of_split.size(), 4u);  // 64 + 64 + 64 + 8 links
         ASSERT_EQ(of_list.size(), 4u);
         for (uint32_t step = 0; step < 4; ++step) {
@@ -114,7 +114,7 @@ TEST_F(EdgeDataLoaderTest, SplitsAndListsOfAllRanksGiveTheBatchesOfTheTrainer) {
 }
 
 TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
-  const auto whole_graph = GraphOf(0, 1);
+  const auto whole_graph = MakeGraph(0, 1);
   std::vector<GlobalEdgeId> ids;
   for (uint64_t id = 1; id < whole_graph->num_edges(kLinkType); id += 50) ids.emplace_back(id);
   for (const SplitBy by : {SplitBy::kEven, SplitBy::kLocality}) {
@@ -122,10 +122,10 @@ TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
       std::vector<GlobalEdgeId> seen;
       std::set<size_t> lengths;
       for (uint32_t rank = 0; rank < 3; ++rank) {
-        const auto graph = GraphOf(rank, 3);
+        const auto graph = MakeGraph(rank, 3);
         auto share = EdgeSplit(*graph, kLinkType, ids, {.by = by});
         ASSERT_TRUE(share.ok()) << share.status().ToString();
-        const std::vector<MiniBatch> batches = BatchesOf(*graph, *share, LinkOptions(kind));
+        const std::vector<MiniBatch> batches = CollectBatches(*graph, *share, LinkOptions(kind));
         lengths.insert(batches.size());
         for (const MiniBatch& batch : batches) {
           const std::vector<GlobalEdgeId>& of_batch = batch.links->edge_ids;
@@ -134,7 +134,7 @@ TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
           EXPECT_LE(of_batch.size(), kLinksPerBatch);
           auto ends = MakeEdgeList(*graph, kLinkType, of_batch);
           ASSERT_TRUE(ends.ok()) << ends.status().ToString();
-          EXPECT_EQ(PairsOf(batch), PairsOf(*ends));
+          EXPECT_EQ(ToPairs(batch), ToPairs(*ends));
           seen.insert(seen.end(), of_batch.begin(), of_batch.end());
         }
       }
@@ -151,18 +151,19 @@ TEST_F(EdgeDataLoaderTest, RanksWithEdgesOfTheirOwnDrawNegativesOfTheirOwn) {
        {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
     std::vector<MiniBatch> first_batches;
     for (uint32_t rank = 0; rank < 3; ++rank) {
-      const auto graph = GraphOf(rank, 3);
+      const auto graph = MakeGraph(rank, 3);
       EdgeLoaderOptions options = LinkOptions(kind);
       options.shuffle = false;
-      const EdgeList links = LinksOf(*graph);
-      first_batches.push_back(BatchesOf(*graph, EdgeShare{.edges = links, .largest = links.size()}, options).front());
+      const EdgeList links = ReadLinks(*graph);
+      first_batches.push_back(
+          CollectBatches(*graph, EdgeShare{.edges = links, .largest = links.size()}, options).front());
       if (rank > 0) continue;
-      const auto alone = GraphOf(0, 1);
-      ExpectSameBatch(first_batches.front(), BatchesOf(*alone, links, options).front());
+      const auto alone = MakeGraph(0, 1);
+      ExpectSameBatch(first_batches.front(), CollectBatches(*alone, links, options).front());
     }
     std::set<std::vector<GlobalNodeId>> drawn;
     for (const MiniBatch& batch : first_batches) {
-      EXPECT_EQ(PairsOf(batch), PairsOf(first_batches.front()));
+      EXPECT_EQ(ToPairs(batch), ToPairs(first_batches.front()));
       std::vector<GlobalNodeId> negatives;
       for (const uint32_t row : batch.links->negative_destinations) {
         negatives.push_back(batch.nodes[kLinkEnd.value][row]);
@@ -174,11 +175,11 @@ TEST_F(EdgeDataLoaderTest, RanksWithEdgesOfTheirOwnDrawNegativesOfTheirOwn) {
 }
 
 TEST_F(EdgeDataLoaderTest, RanksWithoutEdgesGetEmptyBatches) {
-  const auto graph = GraphOf(1, 2);
+  const auto graph = MakeGraph(1, 2);
   const EdgeShare none{.edges = {.type = kLinkType}, .largest = 3 * kLinksPerBatch};
   for (const NegativeKind kind : {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
                                   NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
-    const std::vector<MiniBatch> batches = BatchesOf(*graph, none, LinkOptions(kind));
+    const std::vector<MiniBatch> batches = CollectBatches(*graph, none, LinkOptions(kind));
     ASSERT_EQ(batches.size(), 3u);
     for (const MiniBatch& batch : batches) {
       EXPECT_EQ(batch.num_seeds, 0u);
@@ -189,14 +190,14 @@ TEST_F(EdgeDataLoaderTest, RanksWithoutEdgesGetEmptyBatches) {
 }
 
 TEST_F(EdgeDataLoaderTest, TheBatchsEdgesAndTheirReversesAreNotDrawnUnlessAskedFor) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   EdgeLoaderOptions options = LinkOptions();
   options.sampling.layers = {{{sampler::kFullNeighborhood}}};
   size_t drawn_unless_excluded = 0;
   for (const bool exclude : {true, false}) {
     options.exclude_batch = exclude;
-    for (const MiniBatch& batch : BatchesOf(*graph, EdgesOfSplit{{kLinkType}, "links"}, options)) {
-      const LinkEnds pairs = PairsOf(batch);
+    for (const MiniBatch& batch : CollectBatches(*graph, EdgesOfSplit{{kLinkType}, "links"}, options)) {
+      const LinkEnds pairs = ToPairs(batch);
       std::set<std::pair<GlobalNodeId, GlobalNodeId>> hidden(pairs.begin(), pairs.end());
       for (const auto& [source, destination] : pairs) hidden.emplace(destination, source);
       const std::vector<GlobalNodeId>& nodes = batch.nodes[kLinkEnd.value];
@@ -221,57 +222,57 @@ TEST_F(EdgeDataLoaderTest, TheBatchsEdgesAndTheirReversesAreNotDrawnUnlessAskedF
 }
 
 TEST_F(EdgeDataLoaderTest, TakesAnyPartInItsOrderAndLeavesTheLastBatchOut) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   EdgeLoaderOptions options = LinkOptions();
   options.batch_size = 16;
   options.shuffle = false;
   const EdgesOfSplit split{{kLinkType}, "links", graph::SplitPartName::kValidation};
-  const LinkEnds expected = PairsOf(LinksOf(*graph, graph::SplitPartName::kValidation));
+  const LinkEnds expected = ToPairs(ReadLinks(*graph, graph::SplitPartName::kValidation));
   ASSERT_EQ(expected.size(), 50u);
   const auto pairs = [&](const std::vector<MiniBatch>& batches) {
     LinkEnds all;
     for (const MiniBatch& batch : batches) {
-      const LinkEnds of_batch = PairsOf(batch);
+      const LinkEnds of_batch = ToPairs(batch);
       all.insert(all.end(), of_batch.begin(), of_batch.end());
     }
     return all;
   };
-  const std::vector<MiniBatch> batches = BatchesOf(*graph, split, options);
+  const std::vector<MiniBatch> batches = CollectBatches(*graph, split, options);
   EXPECT_EQ(batches.size(), 4u);
   EXPECT_EQ(pairs(batches), expected);
-  const std::vector<MiniBatch> later = BatchesOf(*graph, split, options, /*first_step=*/2);
+  const std::vector<MiniBatch> later = CollectBatches(*graph, split, options, /*first_step=*/2);
   ASSERT_EQ(later.size(), 2u);
   ExpectSameBatch(later[0], batches[2]);
 
   options.last_batch = LastBatch::kDrop;
   const LinkEnds full(expected.begin(), expected.begin() + 48);
-  EXPECT_EQ(pairs(BatchesOf(*graph, split, options)), full);
-  EXPECT_EQ(pairs(BatchesOf(*graph, LinksOf(*graph, graph::SplitPartName::kValidation), options)), full);
+  EXPECT_EQ(pairs(CollectBatches(*graph, split, options)), full);
+  EXPECT_EQ(pairs(CollectBatches(*graph, ReadLinks(*graph, graph::SplitPartName::kValidation), options)), full);
 }
 
 TEST_F(EdgeDataLoaderTest, NegativesMayBeLeftOut) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   EdgeLoaderOptions options = LinkOptions();
   options.negatives.count = 0;
   LinkEnds seen;
-  for (const MiniBatch& batch : BatchesOf(*graph, EdgesOfSplit{{kLinkType}, "links"}, options)) {
+  for (const MiniBatch& batch : CollectBatches(*graph, EdgesOfSplit{{kLinkType}, "links"}, options)) {
     EXPECT_EQ(batch.links->negatives_per_pair, 0u);
     EXPECT_TRUE(batch.links->negative_destinations.empty());
     EXPECT_TRUE(batch.links->negative_weights.empty());
-    const LinkEnds pairs = PairsOf(batch);
+    const LinkEnds pairs = ToPairs(batch);
     std::set<GlobalNodeId> ends;
     for (const auto& [source, destination] : pairs) ends.insert({source, destination});
     EXPECT_EQ(batch.num_seeds, ends.size());
     seen.insert(seen.end(), pairs.begin(), pairs.end());
   }
-  LinkEnds expected = PairsOf(LinksOf(*graph));
+  LinkEnds expected = ToPairs(ReadLinks(*graph));
   std::sort(seen.begin(), seen.end());
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(seen, expected);
 }
 
 TEST_F(EdgeDataLoaderTest, GivesWhatCollateMakesUpToItsError) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   const auto loader = EdgeDataLoader<uint32_t>::Make(*graph, EdgesOfSplit{{kLinkType}, "links"}, LinkOptions(),
                                                      [](MiniBatch batch, const Deadline&) -> Result<uint32_t> {
                                                        if (batch.step == 2) return DataLoss("of step 2");
@@ -295,7 +296,7 @@ TEST_F(EdgeDataLoaderTest, GivesWhatCollateMakesUpToItsError) {
 }
 
 TEST_F(EdgeDataLoaderTest, SaysWhatDoesNotFit) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   const auto refusal = [&](const auto& edges, const EdgeLoaderOptions& options) {
     return DistEdgeDataLoader::Make(*graph, edges, options, AsDrawn).status();
   };
@@ -318,7 +319,7 @@ TEST_F(EdgeDataLoaderTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(
       refusal(EdgeList{.type = kLinkType, .sources = {GlobalNodeId(0)}, .destinations = {beyond}}, options).message(),
       HasSubstr("endpoint of an edge: node 1500"));
-  EdgeShare impossible{.edges = LinksOf(*graph), .largest = 1};
+  EdgeShare impossible{.edges = ReadLinks(*graph), .largest = 1};
   EXPECT_THAT(refusal(impossible, options).message(), HasSubstr("200 edges, expected at most its `largest`, 1"));
   options.reverse_types.clear();
   EXPECT_THAT(refusal(EdgesOfSplit{{}, "links"}, options).message(), HasSubstr("names no edges"));

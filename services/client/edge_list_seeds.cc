@@ -7,7 +7,7 @@
 
 namespace espalier::client {
 
-Result<uint64_t> EdgeListSeeds::CountOf(NodeTypeId, const std::string&, graph::SplitPartName) {
+Result<uint64_t> EdgeListSeeds::Count(NodeTypeId, const std::string&, graph::SplitPartName) {
   return NotFound("a list of edges has no seed nodes");
 }
 

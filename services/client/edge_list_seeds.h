@@ -21,7 +21,7 @@ class EdgeListSeeds final : public sampler::SeedSource {
   EdgeListSeeds(sampler::PartitionedGraph& graph, EdgeList edges) : graph_(graph), edges_(std::move(edges)) {}
 
   // Always NotFound: a list of edges has no seed nodes.
-  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
   Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,

@@ -34,7 +34,7 @@ void PrintTo(const EdgeSplitCase& of, std::ostream* os) {
 
 using EdgeEndsList = std::vector<std::pair<GlobalNodeId, GlobalNodeId>>;
 
-EdgeEndsList EndsOf(const EdgeList& edges) {
+EdgeEndsList ListEnds(const EdgeList& edges) {
   EdgeEndsList ends;
   for (size_t i = 0; i < edges.size(); ++i) ends.emplace_back(edges.sources[i], edges.destinations[i]);
   return ends;
@@ -154,7 +154,7 @@ TEST_P(EdgeSplitTest, EvenSharesOfIdsAreTheListInItsOrder) {
 
 TEST_P(EdgeSplitTest, SharesOfAMaskAreItsEdges) {
   for (const DType dtype : {DType::kBool, DType::kU8}) {
-    const std::string name = std::string("mask-") + NameOf(dtype);
+    const std::string name = std::string("mask-") + ToString(dtype);
     auto mask = DistTensor::Create(*graphs_[0], {.rows = RowSpace::Edges(kSplitType), .dtype = dtype, .name = name});
     ASSERT_TRUE(mask.ok()) << mask.status().ToString();
     std::vector<GlobalEdgeId> chosen;
@@ -185,9 +185,9 @@ TEST_P(EdgeSplitTest, LocalSharesAreAtHomeWithTheOwnersOfTheirDestinations) {
   ExpectAtHome(of_split);
   const auto whole = SplitEdges(*graphs_[0], kSplitType, "links", kTrainPart, 13);
   ASSERT_TRUE(whole.ok()) << whole.status().ToString();
-  EdgeEndsList all, expected = EndsOf(*whole);
+  EdgeEndsList all, expected = ListEnds(*whole);
   for (const EdgeShare& share : of_split) {
-    const EdgeEndsList ends = EndsOf(share.edges);
+    const EdgeEndsList ends = ListEnds(share.edges);
     all.insert(all.end(), ends.begin(), ends.end());
   }
   std::sort(all.begin(), all.end());

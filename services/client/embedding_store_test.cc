@@ -46,7 +46,7 @@ std::vector<GlobalRowId> RowsOfNodes(const std::vector<GlobalNodeId>& nodes) {
 }
 
 // Original ids of the batch of a trainer in a step, some of them twice; every third batch is empty.
-std::vector<OriginalNodeId> BatchOf(uint32_t rank, uint64_t step, uint64_t num_nodes) {
+std::vector<OriginalNodeId> DrawBatch(uint32_t rank, uint64_t step, uint64_t num_nodes) {
   PhiloxStream random(17, 100 * step + rank);
   std::vector<OriginalNodeId> batch;
   for (int i = 0; (step + rank) % 3 != 0 && i < 60; ++i) {
@@ -71,7 +71,7 @@ void Train(sampler::PartitionedGraph& graph, uint32_t rank, uint32_t num_trainer
   const Status created = store.CreateEmbedding(spec, Soon());
   ASSERT_TRUE(created.ok()) << created.ToString();
   for (uint64_t step = first_step; step < num_steps; ++step) {
-    const auto nodes = graph.ToGlobalIds(kType, BatchOf(rank, step, graph.book().num_nodes(kType)), Soon());
+    const auto nodes = graph.ToGlobalIds(kType, DrawBatch(rank, step, graph.book().num_nodes(kType)), Soon());
     ASSERT_TRUE(nodes.ok()) << nodes.status().ToString();
     const std::vector<GlobalRowId> rows = RowsOfNodes(*nodes);
     const Result<Tensor> values = store.ReadEmbedding(spec, step, rows, Soon());
@@ -173,7 +173,7 @@ TEST(EmbeddingStoreTest, ANewerIncarnationBeginsAnewAndTheOlderIsRefused) {
     options.partition = PartitionId(0);
     options.incarnation = std::make_shared<Incarnation>(incarnation);
     std::vector<std::shared_ptr<sampler::PartitionAccess>> partitions = {
-        std::make_shared<RemotePartition>(served.PeerOf(0), served.local_graph().book(), options)};
+        std::make_shared<RemotePartition>(served.MakePeer(0), served.local_graph().book(), options)};
     return std::make_unique<sampler::PartitionedGraph>(served.local_graph().description(), std::move(partitions));
   };
   const Tensor nothing = Tensor::Zeros(DType::kF32, {0, kWidth});

@@ -29,7 +29,7 @@ std::shared_ptr<RemotePartition> ClientWith(const ServedGraph& served, const std
   options.partition_key = key;
   options.partition = PartitionId(partition);
   options.incarnation = std::make_shared<Incarnation>(incarnation);
-  return std::make_shared<RemotePartition>(served.PeerOf(0), served.local().book, options);
+  return std::make_shared<RemotePartition>(served.MakePeer(0), served.local().book, options);
 }
 
 sampler::TensorId NodeTensor(const char* name) { return {sampler::RowSpace::Nodes(kNode), name, {}}; }

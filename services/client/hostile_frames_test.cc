@@ -42,7 +42,7 @@ grpc::ByteBuffer Message(const std::string& bytes) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-std::string BytesOf(const grpc::ByteBuffer& message) {
+std::string ToBytes(const grpc::ByteBuffer& message) {
   std::vector<grpc::Slice> slices;
   EXPECT_TRUE(message.Dump(&slices).ok());
   std::string bytes;
@@ -61,12 +61,12 @@ std::string ValidSample(const ServedGraph& served) {
   tensor::v1::RequestIdentity identity;
   identity.set_partition_key(testing::kPartitionKey);
   EXPECT_EQ(served.local().book.num_partitions(), 1u);
-  return BytesOf(messages::EncodeHopRequest(query, {{0, 0, 50}}, identity));
+  return ToBytes(messages::EncodeHopRequest(query, {{0, 0, 50}}, identity));
 }
 
 TEST(HostileFramesTest, GarbageIsInvalid) {
   ServedGraph served(testing::SmallGraph(), 1);
-  const auto peer = served.PeerOf(0);
+  const auto peer = served.MakePeer(0);
   for (const char* method : kMethods) {
     for (const std::string& bytes :
          {std::string(), std::string("x"), std::string(1000, '\xff'), std::string(64, '\0')}) {
@@ -81,12 +81,12 @@ TEST(HostileFramesTest, GarbageIsInvalid) {
 // Times and walks must have one entry per destination and the right type, or be absent.
 TEST(HostileFramesTest, TimesAndWalksFitTheDestinations) {
   ServedGraph served(testing::SmallGraph(), 1, {.build = {.time_column = graph::kEdgeWeightColumn}});
-  const auto peer = served.PeerOf(0);
+  const auto peer = served.MakePeer(0);
   const auto code_of = [&](graph::v1::SampleNeighborsRequest request, const std::vector<Tensor>& tensors) {
     request.mutable_identity()->set_partition_key(testing::kPartitionKey);
     graph::v1::RelationQuery* relation = request.add_relations();
     relation->set_fanout(2);
-    return Send(peer, kMethods[0], BytesOf(rpc::EncodeFrame(std::move(request), tensors)));
+    return Send(peer, kMethods[0], ToBytes(rpc::EncodeFrame(std::move(request), tensors)));
   };
   const Tensor destinations = Tensor::FromVector<uint32_t>({1, 2, 3});
   const Tensor walks = Tensor::FromVector<uint64_t>({4, 5, 6}), times = Tensor::FromVector<int64_t>({4, 5, 6});
@@ -108,14 +108,14 @@ TEST(HostileFramesTest, TimesAndWalksFitTheDestinations) {
 
 TEST(HostileFramesTest, OversizedRequestsAreRefused) {
   ServedGraph served(testing::SmallGraph(), 1, {.max_request_bytes = 1 << 20});
-  const auto peer = served.PeerOf(0);
+  const auto peer = served.MakePeer(0);
   EXPECT_EQ(Send(peer, kMethods[0], std::string(2 << 20, 'x')), StatusCode::kResourceExhausted);
   EXPECT_EQ(Send(peer, kMethods[0], ValidSample(served)), StatusCode::kOk);
 }
 
 TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
   ServedGraph served(testing::SmallGraph(), 1);
-  const auto peer = served.PeerOf(0);
+  const auto peer = served.MakePeer(0);
   const std::string valid = ValidSample(served);
   PhiloxStream random(7, 7);
   for (int round = 0; round < 1500; ++round) {
@@ -146,12 +146,12 @@ std::string ValidTensorRequest(Request request, const Tensors&... tensors) {
   request.mutable_tensor()->set_num_own_rows(40);
   request.mutable_tensor()->set_name("hidden");
   const std::vector<Tensor> sent = {tensors...};
-  return BytesOf(rpc::EncodeFrame(std::move(request), sent));
+  return ToBytes(rpc::EncodeFrame(std::move(request), sent));
 }
 
 TEST(HostileFramesTest, DamagedTensorRequestsNeverEndTheServer) {
   ServedGraph served(testing::SmallGraph(), 1);
-  const auto peer = served.PeerOf(0);
+  const auto peer = served.MakePeer(0);
   const auto store = [](const char* method) { return "/espalier.tensor.v1.TensorStore/" + std::string(method); };
   tensor::v1::CreateRequest create;
   create.set_dtype(static_cast<uint32_t>(DType::kI32));

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class InitProcessGroupTest : public ::testing::Test {
  protected:
-  Context ContextOf(uint32_t rank, uint32_t size, uint64_t incarnation = 1) const {
+  Context MakeContext(uint32_t rank, uint32_t size, uint64_t incarnation = 1) const {
     Context context;
     context.session.addresses = served_.addresses();
     context.session.incarnation = incarnation;
@@ -32,7 +32,7 @@ class InitProcessGroupTest : public ::testing::Test {
     std::vector<std::jthread> ranks;
     for (uint32_t rank = 0; rank < size; ++rank) {
       ranks.emplace_back([&, rank] {
-        const Context context = ContextOf(rank, size, incarnation);
+        const Context context = MakeContext(rank, size, incarnation);
         const auto graph = DistGraph::Open(context);
         ASSERT_TRUE(graph.ok()) << graph.status().ToString();
         const auto group = InitProcessGroup(**graph, context, Soon());
@@ -57,7 +57,7 @@ TEST_F(InitProcessGroupTest, RanksFindEachOtherAndAddUp) {
 }
 
 TEST_F(InitProcessGroupTest, ASingleRankMakesNoCalls) {
-  const Context context = ContextOf(0, 1);
+  const Context context = MakeContext(0, 1);
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok());
   const auto group = InitProcessGroup(**graph, context, Soon());
@@ -67,7 +67,7 @@ TEST_F(InitProcessGroupTest, ASingleRankMakesNoCalls) {
 
 TEST_F(InitProcessGroupTest, AMissingRankIsReportedAtTheDeadline) {
   for (const uint32_t rank : {0u, 1u}) {
-    const Context context = ContextOf(rank, 2);
+    const Context context = MakeContext(rank, 2);
     const auto graph = DistGraph::Open(context);
     ASSERT_TRUE(graph.ok());
     const Status status = InitProcessGroup(**graph, context, Deadline::After(std::chrono::milliseconds(200))).status();
@@ -101,7 +101,7 @@ TEST_F(InitProcessGroupTest, AStopEndsTheWait) {
   for (const uint32_t rank : {0u, 1u}) {
     std::stop_source stop;
     stop.request_stop();
-    Context context = ContextOf(rank, 2);
+    Context context = MakeContext(rank, 2);
     const auto graph = DistGraph::Open(context);
     ASSERT_TRUE(graph.ok());
     context.session.channel.stop = stop.get_token();
@@ -117,7 +117,7 @@ TEST_F(InitProcessGroupTest, AStopEndsTheWaitForTheOthers) {
   std::vector<std::jthread> ranks;
   for (const uint32_t rank : {0u, 1u}) {
     ranks.emplace_back([&, rank] {
-      Context context = ContextOf(rank, 3);
+      Context context = MakeContext(rank, 3);
       const auto graph = DistGraph::Open(context);
       ASSERT_TRUE(graph.ok());
       context.session.channel.stop = stops[rank].get_token();
@@ -132,7 +132,7 @@ TEST_F(InitProcessGroupTest, AStopEndsTheWaitForTheOthers) {
 }
 
 TEST_F(InitProcessGroupTest, InPlaintextOnOtherMachinesAddressesOnlyWithLeave) {
-  Context context = ContextOf(0, 2);
+  Context context = MakeContext(0, 2);
   const auto graph = DistGraph::Open(context);
   ASSERT_TRUE(graph.ok());
   context.local_address = "0.0.0.0";

@@ -46,7 +46,7 @@ Result<bool> Flag(const Environment& environment, const std::string& name) {
 }
 
 // Loads the TLS credentials. Null if none of the variables is set; InvalidArgument if only some are.
-Result<std::shared_ptr<const rpc::TransportSecurity>> TlsOf(const Environment& environment) {
+Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const Environment& environment) {
   rpc::TlsSettings settings;
   std::string job;
   const std::pair<const char*, std::string*> all[] = {{"ESPALIER_TLS_CA", &settings.ca_file},
@@ -81,7 +81,7 @@ Status FindGraph(const Environment& environment, SessionOptions* session) {
     ASSIGN_OR_RETURN(session->addresses, rpc::ExpandAddresses(servers).While("ESPALIER_SERVERS"));
     return Status();
   }
-  ASSIGN_OR_RETURN(standalone.stores, storage::StoreSettingsOf(environment));
+  ASSIGN_OR_RETURN(standalone.stores, storage::ParseStoreSettings(environment));
   standalone.cache.folder = Find(environment, "ESPALIER_DATA_DIR").value_or(storage::DefaultCacheFolder(environment));
   return Status();
 }
@@ -135,7 +135,7 @@ Result<Context> Initialize(const Environment& environment) {
   ASSIGN_OR_RETURN(const uint64_t call_seconds, Number(environment, "ESPALIER_CALL_SECONDS", 600, kYearSeconds));
   context.session.connect_timeout = std::chrono::seconds(connect_seconds);
   context.call_timeout = std::chrono::seconds(call_seconds);
-  ASSIGN_OR_RETURN(context.session.channel.tls, TlsOf(environment));
+  ASSIGN_OR_RETURN(context.session.channel.tls, LoadTls(environment));
   return context;
 }
 

@@ -103,7 +103,7 @@ inline Status CheckMask(const DistTensor& mask, sampler::RowsOf of) {
   const bool is_of = mask.rows().of == of;
   const bool is_flat = mask.shape().size() == 1;
   if (is_of && is_flat && (mask.dtype() == DType::kBool || mask.dtype() == DType::kU8)) return Status();
-  return InvalidArgument("the mask '" + mask.name() + "' is a " + NameOf(mask.dtype()) + " tensor of " +
+  return InvalidArgument("the mask '" + mask.name() + "' is a " + ToString(mask.dtype()) + " tensor of " +
                          (is_of ? one + "s" : "rows other than " + one + "s") + " with " +
                          std::to_string(mask.shape().size()) + " dimensions, expected BOOL or U8, one value for each " +
                          one + " of a type");

@@ -8,7 +8,7 @@ namespace espalier::client {
 namespace {
 
 // Returns the part of the plan that lists and splits have in common. The caller sets the name of the split.
-Result<sampler::EpochPlan> PlanOf(const DistGraph& graph, const NodeLoaderOptions& options) {
+Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const NodeLoaderOptions& options) {
   if (options.batch_size == 0) return InvalidArgument("data loader: batch size 0, expected at least 1");
   RETURN_IF_ERROR(graph.schema().CheckNodeType(options.seed_type));
   sampler::EpochPlan plan;
@@ -18,7 +18,7 @@ Result<sampler::EpochPlan> PlanOf(const DistGraph& graph, const NodeLoaderOption
   return plan;
 }
 
-LoaderSampling DrawsOf(const NodeLoaderOptions& options) {
+LoaderSampling MakeSampling(const NodeLoaderOptions& options) {
   return {.by = options.sampled_by,
           .sampling = options.sampling,
           .threads = options.threads,
@@ -30,7 +30,7 @@ LoaderSampling DrawsOf(const NodeLoaderOptions& options) {
 // nodes.size(); positions after the last node have no seed.
 Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t positions,
                                     uint32_t num_trainers, Rank rank, const NodeLoaderOptions& options) {
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, PlanOf(graph, options));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, options));
   for (const GlobalNodeId node : nodes) {
     if (node.value >= graph.num_nodes(options.seed_type)) {
       return InvalidArgument("node " + std::to_string(node.value) + " of type '" +
@@ -44,7 +44,8 @@ Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNo
   NodeLoaderSource source{.graph = graph.shared_partitions(), .seeds = nullptr, .batches = nullptr};
   source.seeds = std::make_unique<NodeListSeeds>(options.seed_type, std::move(nodes), positions, options.batch_size,
                                                  options.last_batch);
-  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), DrawsOf(options)));
+  ASSIGN_OR_RETURN(source.batches,
+                   MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), MakeSampling(options)));
   return source;
 }
 
@@ -52,15 +53,15 @@ Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNo
 
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const NodesOfSplit& nodes,
                                               const NodeLoaderOptions& options) {
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, PlanOf(graph, options));
-  ASSIGN_OR_RETURN(const uint64_t total, graph.partitions().CountOf(options.seed_type, nodes.split, nodes.part));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, options));
+  ASSIGN_OR_RETURN(const uint64_t total, graph.partitions().Count(options.seed_type, nodes.split, nodes.part));
   plan.split = nodes.split;
   plan.part = nodes.part;
   plan.num_steps = StepsOfLoader(total, options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
   NodeLoaderSource source{.graph = graph.shared_partitions(), .seeds = nullptr, .batches = nullptr};
-  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, nullptr, std::move(plan), DrawsOf(options)));
+  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, nullptr, std::move(plan), MakeSampling(options)));
   return source;
 }
 

@@ -8,7 +8,7 @@
 
 namespace espalier::client {
 
-Result<uint64_t> NodeListSeeds::CountOf(NodeTypeId type, const std::string&, graph::SplitPartName) {
+Result<uint64_t> NodeListSeeds::Count(NodeTypeId type, const std::string&, graph::SplitPartName) {
   if (type != type_) return NotFound("the list has no seeds of node type " + std::to_string(type.value));
   return count_;
 }

@@ -21,7 +21,7 @@ class NodeListSeeds final : public sampler::SeedSource {
     if (last == LastBatch::kDrop && batch_size > 0) count_ -= count_ % batch_size;
   }
 
-  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   // Always NotFound: a list of nodes has no seed edges.
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;

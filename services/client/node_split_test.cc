@@ -48,12 +48,12 @@ class NodeSplitTest : public ::testing::TestWithParam<Ranks> {
   }
 
   std::vector<NodeShare> Shares(const NodeSplitOptions& options) const {
-    return SharesOf(
+    return SelectShares(
         [&](const DistGraph& graph) { return NodeSplit(graph, kType, split_, graph::SplitPartName::kTrain, options); });
   }
   // Returns the shares of all ranks. split(graph) returns a NodeSplit.
   template <class Split>
-  std::vector<NodeShare> SharesOf(Split split) const {
+  std::vector<NodeShare> SelectShares(Split split) const {
     std::vector<NodeShare> shares;
     for (const auto& graph : graphs_) {
       Result<NodeShare> share = split(*graph);
@@ -73,7 +73,7 @@ class NodeSplitTest : public ::testing::TestWithParam<Ranks> {
   std::vector<GlobalNodeId> nodes_;  // of the split, by original id
 };
 
-uint64_t LargestOf(const std::vector<NodeShare>& shares) {
+uint64_t FindLargestShare(const std::vector<NodeShare>& shares) {
   uint64_t largest = 0;
   for (const NodeShare& share : shares) largest = std::max<uint64_t>(largest, share.nodes.size());
   return largest;
@@ -87,7 +87,7 @@ std::vector<GlobalNodeId> Joined(const std::vector<NodeShare>& shares) {
 
 void ExpectEven(const std::vector<NodeShare>& shares) {
   for (const NodeShare& share : shares) {
-    EXPECT_EQ(share.largest, LargestOf(shares));
+    EXPECT_EQ(share.largest, FindLargestShare(shares));
     EXPECT_GE(share.nodes.size() + 1, share.largest);
   }
 }
@@ -98,7 +98,7 @@ void NodeSplitTest::ExpectAtHome(const std::vector<NodeShare>& shares, const std
   std::vector<std::set<size_t>> sizes(partitions);  // of the ranks that share a partition
   for (uint32_t rank = 0; rank < world_size; ++rank) {
     const NodeShare& share = shares[rank];
-    EXPECT_EQ(share.largest, LargestOf(shares));
+    EXPECT_EQ(share.largest, FindLargestShare(shares));
     for (const GlobalNodeId node : share.nodes) {
       const uint32_t owner = book.OwnerOf(kType, node).value;
       EXPECT_EQ(world_size > partitions ? rank % partitions : rank,
@@ -133,17 +133,18 @@ TEST_P(NodeSplitTest, SharesOfIdsAreTheListInItsOrder) {
   for (uint64_t id = graphs_[0]->num_nodes(kType); id > 2; id -= 3) ids.emplace_back(id - 1);
   for (const size_t i : {5, 5, 0}) ids.push_back(ids[i]);
   const std::vector<NodeShare> even =
-      SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, kType, ids, {}); });
+      SelectShares([&](const DistGraph& graph) { return NodeSplit(graph, kType, ids, {}); });
   ExpectEven(even);
   EXPECT_THAT(Joined(even), ElementsAreArray(ids));
 
   ExpectAtHome(
-      SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, kType, ids, {.by = SplitBy::kLocality}); }), ids);
+      SelectShares([&](const DistGraph& graph) { return NodeSplit(graph, kType, ids, {.by = SplitBy::kLocality}); }),
+      ids);
 }
 
 TEST_P(NodeSplitTest, SharesOfAMaskAreItsNodes) {
   for (const DType dtype : {DType::kBool, DType::kU8}) {
-    const std::string name = std::string("mask-") + NameOf(dtype);
+    const std::string name = std::string("mask-") + ToString(dtype);
     auto mask = DistTensor::Create(*graphs_[0], {.rows = RowSpace::Nodes(kType), .dtype = dtype, .name = name});
     ASSERT_TRUE(mask.ok()) << mask.status().ToString();
     std::vector<GlobalNodeId> chosen;
@@ -153,14 +154,14 @@ TEST_P(NodeSplitTest, SharesOfAMaskAreItsNodes) {
     ASSERT_TRUE(mask->WriteRows(ToRowIds(chosen), ones).ok());
 
     const std::vector<NodeShare> even =
-        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.nodes_per_request = 600}); });
+        SelectShares([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.nodes_per_request = 600}); });
     ExpectEven(even);
     EXPECT_THAT(Joined(even), ElementsAreArray(chosen));
     const std::vector<NodeShare> local =
-        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.by = SplitBy::kLocality}); });
+        SelectShares([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.by = SplitBy::kLocality}); });
     ExpectAtHome(local, chosen);
-    const std::vector<NodeShare> of_ids =
-        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, kType, chosen, {.by = SplitBy::kLocality}); });
+    const std::vector<NodeShare> of_ids = SelectShares(
+        [&](const DistGraph& graph) { return NodeSplit(graph, kType, chosen, {.by = SplitBy::kLocality}); });
     for (size_t rank = 0; rank < local.size(); ++rank) {
       EXPECT_EQ(local[rank].nodes, of_ids[rank].nodes) << "rank " << rank;
       EXPECT_EQ(local[rank].largest, of_ids[rank].largest) << "rank " << rank;
@@ -188,7 +189,7 @@ TEST_P(NodeSplitTest, EpochsAreEquallyLongOnEveryRank) {
         EXPECT_EQ((*batch)->global_num_seeds, (*batch)->num_seeds);
         seen.insert((*batch)->nodes[0].begin(), (*batch)->nodes[0].begin() + (*batch)->num_seeds);
       }
-      EXPECT_EQ(batches, (LargestOf(shares) + 7) / 8) << "rank " << rank;
+      EXPECT_EQ(batches, (FindLargestShare(shares) + 7) / 8) << "rank " << rank;
     }
     EXPECT_THAT(seen, ElementsAreArray(std::multiset<GlobalNodeId>(nodes_.begin(), nodes_.end())));
   }
@@ -213,7 +214,7 @@ class NodeSplitReadsTest : public ::testing::Test {
 
   // Calls of `method` that a NodeSplit makes.
   template <class Split>
-  double CallsOf(const std::string& method, Split split) {
+  double CountCalls(const std::string& method, Split split) {
     const double before = testing::AnsweredCalls(metrics_, method);
     const Result<NodeShare> share = split();
     ESPALIER_CHECK(share.ok()) << share.status().ToString();
@@ -232,7 +233,7 @@ TEST_F(NodeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
   for (uint32_t rank = 0; rank < 4; ++rank) {
     const auto graph = testing::GraphOfRank(partitions_, rank, 4);
     size_t size = 0;
-    const double calls = CallsOf("SeedsOfStep", [&] {
+    const double calls = CountCalls("SeedsOfStep", [&] {
       auto share = NodeSplit(*graph, kType, split, graph::SplitPartName::kTrain, {.nodes_per_request = 7});
       if (share.ok()) size = share->nodes.size();
       return share;
@@ -259,7 +260,7 @@ TEST_F(NodeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
   const auto questions_of = [&](uint32_t p) { return static_cast<double>((first[p + 1] - first[p] + 9) / 10); };
   const auto calls_of = [&](uint32_t rank, uint32_t world_size, SplitBy by) {
     const auto graph = testing::GraphOfRank(partitions_, rank, world_size);
-    return CallsOf("Read", [&] { return NodeSplit(*graph, *mask, {.by = by, .nodes_per_request = 10}); });
+    return CountCalls("Read", [&] { return NodeSplit(*graph, *mask, {.by = by, .nodes_per_request = 10}); });
   };
   for (uint32_t rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(calls_of(rank, 4, SplitBy::kEven), questions_of(rank));

@@ -17,16 +17,16 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::OriginalIdsOf;
+using testing::ListOriginalIds;
 using testing::RowRange;
 
-int64_t LettersOf(const std::string& text) { return std::accumulate(text.begin(), text.end(), int64_t{0}); }
+int64_t SumLetters(const std::string& text) { return std::accumulate(text.begin(), text.end(), int64_t{0}); }
 
 class PluginTensorsTest : public testing::TensorsEverywhere {
  protected:
   PluginTensorsTest() : TensorsEverywhere(testing::WithPlugin("test", ESPALIER_TEST_PLUGIN)) {}
 
-  Status ErrorOf(const std::string& initializer, const std::string& arguments = "") const {
+  Status TryCreate(const std::string& initializer, const std::string& arguments = "") const {
     return DistTensor::Create(*graph_, {.rows = papers_,
                                         .row_shape = {2},
                                         .name = "failing",
@@ -45,13 +45,13 @@ TEST_P(PluginTensorsTest, FirstValuesAreThoseOfTheirOriginalIds) {
                                     .initializer = Initializer::Plugin("test/fields", "a b", 42)});
     std::vector<uint64_t> original(tensor.num_rows());
     std::iota(original.begin(), original.end(), uint64_t{0});
-    if (space.of != sampler::RowsOf::kOwn) original = OriginalIdsOf(served_.local(), space);
+    if (space.of != sampler::RowsOf::kOwn) original = ListOriginalIds(served_.local(), space);
     const Tensor rows = All(tensor);
     const std::string name = sampler::RowsName(space, graph_->book());
     for (uint64_t row = 0; row < original.size(); ++row) {
       ASSERT_THAT(rows.values<int64_t>().subspan(row * 6, 6),
                   ElementsAre(static_cast<int64_t>(original[row]), 42, static_cast<int64_t>(tensor.num_rows()),
-                              LettersOf(name), LettersOf("fields"), LettersOf("a b")))
+                              SumLetters(name), SumLetters("fields"), SumLetters("a b")))
           << name << " row " << row;
     }
   }
@@ -85,18 +85,18 @@ TEST_P(PluginTensorsTest, EmptyRowsMakeNoCalls) {
 }
 
 TEST_P(PluginTensorsTest, SaysWhatAnInitialiserDoesWrong) {
-  EXPECT_EQ(ErrorOf("test/throw").code(), StatusCode::kInternal);
-  EXPECT_THAT(ErrorOf("test/throw").message(),
+  EXPECT_EQ(TryCreate("test/throw").code(), StatusCode::kInternal);
+  EXPECT_THAT(TryCreate("test/throw").message(),
               AllOf(HasSubstr("tensor 'failing'"), HasSubstr("initialiser 'test/throw': out of values")));
-  EXPECT_EQ(ErrorOf("test/half").code(), StatusCode::kInternal);
-  EXPECT_THAT(ErrorOf("test/half").message(), HasSubstr("it has filled "));
-  EXPECT_EQ(ErrorOf("test/too-much").code(), StatusCode::kInternal);
-  EXPECT_THAT(ErrorOf("test/too-much").message(), HasSubstr("more than the "));
-  EXPECT_EQ(ErrorOf("test/abort").code(), StatusCode::kInternal);  // ABORTED is reserved for older incarnations
-  EXPECT_EQ(ErrorOf("test/fields-").code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(ErrorOf("test/fields-").message(), AllOf(HasSubstr("'test/fields-'"), HasSubstr("'test/fields'")));
-  EXPECT_EQ(ErrorOf("fields").code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(ErrorOf("test/column", "paper nothing").code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(TryCreate("test/half").code(), StatusCode::kInternal);
+  EXPECT_THAT(TryCreate("test/half").message(), HasSubstr("it has filled "));
+  EXPECT_EQ(TryCreate("test/too-much").code(), StatusCode::kInternal);
+  EXPECT_THAT(TryCreate("test/too-much").message(), HasSubstr("more than the "));
+  EXPECT_EQ(TryCreate("test/abort").code(), StatusCode::kInternal);  // ABORTED is reserved for older incarnations
+  EXPECT_EQ(TryCreate("test/fields-").code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(TryCreate("test/fields-").message(), AllOf(HasSubstr("'test/fields-'"), HasSubstr("'test/fields'")));
+  EXPECT_EQ(TryCreate("fields").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(TryCreate("test/column", "paper nothing").code(), StatusCode::kFailedPrecondition);
   const Status dtype =
       DistTensor::Create(*graph_,
                          {.rows = papers_, .dtype = DType::kU8, .initializer = Initializer::Plugin("test/fields")})
@@ -109,7 +109,7 @@ TEST_P(PluginTensorsTest, SaysWhatAnInitialiserDoesWrong) {
 TEST_P(PluginTensorsTest, WhatFailsOnOnePartitionLeavesNothingOnAny) {
   const auto other = OpenAnother();
   for (const char* paper : {"0", "1", "2", "799"}) {
-    const Status failed = ErrorOf("test/refuse-one", paper);
+    const Status failed = TryCreate("test/refuse-one", paper);
     EXPECT_EQ(failed.code(), StatusCode::kFailedPrecondition)
         << failed.ToString();  // NOT_FOUND is reserved for lost rows
     EXPECT_THAT(failed.message(), HasSubstr(std::string("nothing is known of ") + paper));

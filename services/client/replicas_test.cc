@@ -109,8 +109,8 @@ TEST_F(ReplicasTest, WhatCanBeWrittenIsAtTheFirst) {
   RemotePartitionOptions options;
   options.partition_key = testing::kPartitionKey;
   options.replicas = std::make_shared<rpc::Replicas>(
-      std::vector<std::shared_ptr<rpc::Peer>>{one_.PeerOf(0), other_.PeerOf(0)}, std::vector<bool>{false, true});
-  RemotePartition access(one_.PeerOf(0), one_.local().book, options);
+      std::vector<std::shared_ptr<rpc::Peer>>{one_.MakePeer(0), other_.MakePeer(0)}, std::vector<bool>{false, true});
+  RemotePartition access(one_.MakePeer(0), one_.local().book, options);
   const sampler::TensorId tensor{sampler::RowSpace::Nodes(kReplicatedNodes), "kept", {}};
   const Deadline soon = Deadline::After(seconds(60));
   sampler::TensorSpec spec{.id = tensor, .dtype = DType::kF32, .row_shape = {1}};

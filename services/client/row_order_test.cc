@@ -31,7 +31,7 @@ TEST_P(RowOrderTest, NodesAndOwnRowsComeByTheirIds) {
     ASSERT_EQ(rows.size(), graph_->partitions().tensors().NumRows(space));
     std::vector<uint64_t> original(rows.size());
     for (uint64_t row = 0; row < original.size(); ++row) original[row] = row;
-    if (space.of == sampler::RowsOf::kNodes) original = testing::OriginalIdsOf(served_.local(), space);
+    if (space.of == sampler::RowsOf::kNodes) original = testing::ListOriginalIds(served_.local(), space);
     for (uint64_t i = 0; i < rows.size(); ++i) ASSERT_EQ(original[rows[i].value], i);
     EXPECT_TRUE(RowsIn(order).empty());
   }
@@ -43,8 +43,8 @@ TEST_P(RowOrderTest, EdgesComeInTheOrderOfAGraphInOnePiece) {
     const RowSpace space = RowSpace::Edges(type);
     RowOrder order(*graph_, space);
     const std::vector<GlobalRowId> rows = RowsIn(order);
-    const std::vector<uint64_t> expected = testing::OriginalIdsOf(whole, space);
-    const std::vector<uint64_t> original = testing::OriginalIdsOf(served_.local(), space);
+    const std::vector<uint64_t> expected = testing::ListOriginalIds(whole, space);
+    const std::vector<uint64_t> original = testing::ListOriginalIds(served_.local(), space);
     ASSERT_EQ(rows.size(), expected.size());
     for (uint64_t i = 0; i < rows.size(); ++i) ASSERT_EQ(original[rows[i].value], expected[i]) << "edge " << i;
   }

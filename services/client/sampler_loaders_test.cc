@@ -24,7 +24,7 @@ class SamplerLoadersTest : public ::testing::TestWithParam<bool> {
             shard::testing::MakeTestGraph(GetParam() ? testing::SmallTypedGraph() : testing::SmallGraph(), 3, 4).graph),
         samplers_(partitions_, 2) {}
 
-  std::unique_ptr<DistGraph> GraphOf(uint32_t rank, uint32_t world_size) const {
+  std::unique_ptr<DistGraph> MakeGraph(uint32_t rank, uint32_t world_size) const {
     return testing::GraphOfRank(partitions_, rank, world_size, samplers_.addresses());
   }
   sampler::SamplingSpec Spec() const {
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Typed, SamplerLoadersTest, ::testing::Bool());
 TEST_P(SamplerLoadersTest, NodesOfASplitAreThoseOfItsList) {
   NodeLoaderOptions options = NodeOptions();
   for (const uint32_t world_size : {1u, 3u}) {
-    const auto graph = GraphOf(world_size - 1, world_size);
+    const auto graph = MakeGraph(world_size - 1, world_size);
     for (const auto part : {graph::SplitPartName::kTrain, graph::SplitPartName::kTest}) {
       NodesOfSplit nodes = Nodes();
       nodes.part = part;
@@ -94,7 +94,7 @@ TEST_P(SamplerLoadersTest, SamplersDrawTheBatchesOfNodes) {
   NodeLoaderOptions here = NodeOptions();
   here.batch_size = partitions_->description().splits.front().train / 4 + 1;
   for (const uint32_t world_size : {1u, 3u}) {
-    const auto graph = GraphOf(world_size - 1, world_size);
+    const auto graph = MakeGraph(world_size - 1, world_size);
     for (const bool changed : {false, true}) {
       here.last_batch = changed ? LastBatch::kDrop : LastBatch::kKeep;
       here.shuffle = !changed;
@@ -115,7 +115,7 @@ TEST_P(SamplerLoadersTest, SamplersDrawTheBatchesOfEdges) {
   for (const NegativeKind kind : {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
                                   NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
     for (const uint32_t world_size : {1u, 3u}) {
-      const auto graph = GraphOf(world_size - 1, world_size);
+      const auto graph = MakeGraph(world_size - 1, world_size);
       for (const bool changed : {false, true}) {
         here.negatives = {kind, changed && kind == NegativeKind::kUniform ? 0u : 3u};
         here.exclude_batch = !changed;
@@ -132,7 +132,7 @@ TEST_P(SamplerLoadersTest, SamplersDrawTheBatchesOfEdges) {
 }
 
 TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
-  const auto graph = GraphOf(0, 1);
+  const auto graph = MakeGraph(0, 1);
   const auto no_collate = [](MiniBatch batch, const Deadline&) -> Result<MiniBatch> { return batch; };
   NodeLoaderOptions options = NodeOptions();
   options.sampled_by = SampledBy::kSamplers;

@@ -12,7 +12,7 @@ namespace {
 
 using EntriesOfRows = std::vector<format::SavedTensorEntry>;
 
-EntriesOfRows EntriesOf(const format::SavedEmbeddingEntry& saved) {
+EntriesOfRows MakeEntries(const format::SavedEmbeddingEntry& saved) {
   EntriesOfRows entries = {saved.values};
   if (saved.state.has_value()) entries.push_back(*saved.state);
   return entries;
@@ -21,11 +21,11 @@ EntriesOfRows EntriesOf(const format::SavedEmbeddingEntry& saved) {
 // "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam".
 std::string WhatItIs(const std::string& rows, uint64_t num_rows, DType dtype, int64_t width, int64_t state_width,
                      const std::string& optimizer) {
-  return std::to_string(num_rows) + " " + NameOf(dtype) + " rows of " + rows + ", " + std::to_string(width) +
+  return std::to_string(num_rows) + " " + ToString(dtype) + " rows of " + rows + ", " + std::to_string(width) +
          " values and " + std::to_string(state_width) + " of state, by " + optimizer;
 }
 
-int64_t WidthOf(const format::SavedTensorEntry& entry) { return entry.row_shape.front(); }
+int64_t RowWidth(const format::SavedTensorEntry& entry) { return entry.row_shape.front(); }
 
 }  // namespace
 
@@ -55,7 +55,7 @@ Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& gr
       others += (others.empty() ? "'" : ", '") + saved.values.name + "' of " + saved.values.rows;
       continue;
     }
-    RETURN_IF_ERROR(SavedRowsReader::Open(graph, at, EntriesOf(saved)).status().While(what));
+    RETURN_IF_ERROR(SavedRowsReader::Open(graph, at, MakeEntries(saved)).status().While(what));
     return std::unique_ptr<SavedEmbedding>(
         new SavedEmbedding(std::unique_ptr<Place>(new Place{graph, std::move(at), uri, saved})));
   }
@@ -68,12 +68,12 @@ Status SavedEmbedding::CheckFits(const sampler::EmbeddingSpec& spec) const {
   const format::SavedEmbeddingEntry& saved = place_->saved;
   const graph::PartitionBook& book = place_->graph.book();
   RETURN_IF_ERROR(sampler::CheckRowSpace(spec.id.rows, book));
-  const int64_t state_width = saved.state.has_value() ? WidthOf(*saved.state) : 0;
-  const std::string has = WhatItIs(saved.values.rows, saved.values.num_rows, saved.values.dtype, WidthOf(saved.values),
+  const int64_t state_width = saved.state.has_value() ? RowWidth(*saved.state) : 0;
+  const std::string has = WhatItIs(saved.values.rows, saved.values.num_rows, saved.values.dtype, RowWidth(saved.values),
                                    state_width, saved.optimizer);
   const std::string wants =
       WhatItIs(sampler::RowsName(spec.id.rows, book), sampler::FirstRows(spec.id.rows, book).back(), spec.dtype,
-               spec.width, static_cast<int64_t>(sampler::StateRowWidth(spec)), NameOf(spec.optimizer.type));
+               spec.width, static_cast<int64_t>(sampler::StateRowWidth(spec)), ToString(spec.optimizer.type));
   if (has == wants) return Status();
   return FailedPrecondition("the embedding '" + saved.values.name + "' was saved as " + has + "; expected " + wants);
 }
@@ -83,7 +83,7 @@ Result<bool> SavedEmbedding::RestoreSome(sampler::EmbeddingStore& store, const s
   std::unique_ptr<SavedRowsReader> rows = std::move(rows_);  // after an error rows_ stays null
   const std::string what = "loading the embedding '" + place_->saved.values.name + "' of " + place_->uri;
   if (rows == nullptr) {
-    ASSIGN_OR_RETURN(rows, SavedRowsReader::Open(place_->graph, place_->at, EntriesOf(place_->saved)).While(what));
+    ASSIGN_OR_RETURN(rows, SavedRowsReader::Open(place_->graph, place_->at, MakeEntries(place_->saved)).While(what));
   }
   ASSIGN_OR_RETURN(const std::optional<SavedRowsReader::Piece> piece, rows->Next().While(what));
   if (!piece.has_value()) return false;

@@ -91,7 +91,7 @@ Result<format::SavedEmbeddingEntry> SavedRowsWriter::PutEmbedding(const DistGrap
   RETURN_IF_ERROR(sampler::CheckRowSpace(spec.id.rows, graph.book()));
   sampler::EmbeddingStore& store = graph.partitions().embeddings();
   format::SavedEmbeddingEntry entry{
-      .version = embedding.version, .optimizer = NameOf(spec.optimizer.type), .values = {}, .state = {}};
+      .version = embedding.version, .optimizer = ToString(spec.optimizer.type), .values = {}, .state = {}};
   entry.values = {.rows = sampler::RowsName(spec.id.rows, graph.book()),
                   .name = spec.id.name,
                   .dtype = spec.dtype,
@@ -124,7 +124,7 @@ Status SavedRowsWriter::Commit(const format::SavedTensorsManifest& manifest) {
   return committed;
 }
 
-Result<RowSpace> RowSpaceOf(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema) {
+Result<RowSpace> ParseRowSpace(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema) {
   const size_t slash = entry.rows.find('/');
   const std::string of = entry.rows.substr(0, slash);
   if (of == "own" && slash == std::string::npos) return RowSpace::Own(entry.num_rows);
@@ -150,7 +150,7 @@ SavedRowsReader::SavedRowsReader(const DistGraph& graph, storage::StoreLocation 
 Result<std::unique_ptr<SavedRowsReader>> SavedRowsReader::Open(const DistGraph& graph, const storage::StoreLocation& at,
                                                                std::vector<format::SavedTensorEntry> entries) {
   const format::SavedTensorEntry& first = entries.front();
-  ASSIGN_OR_RETURN(const RowSpace rows, RowSpaceOf(first, graph.schema()));
+  ASSIGN_OR_RETURN(const RowSpace rows, ParseRowSpace(first, graph.schema()));
   RETURN_IF_ERROR(sampler::CheckRowSpace(rows, graph.book()));
   const uint64_t num_rows = graph.partitions().tensors().NumRows(rows);
   if (num_rows != first.num_rows) {

@@ -88,6 +88,6 @@ class SavedRowsReader {
 
 // Returns the row space that an entry names, such as "nodes/paper", in this graph. FailedPrecondition: the graph has no
 // such type. InvalidArgument: the name is malformed.
-Result<RowSpace> RowSpaceOf(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema);
+Result<RowSpace> ParseRowSpace(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema);
 
 }  // namespace espalier::client

@@ -25,7 +25,9 @@ using testing::ServedGraph;
 const RowSpace kAuthors = RowSpace::Nodes(NodeTypeId(0)), kPapers = RowSpace::Nodes(NodeTypeId(1));
 const RowSpace kEdges = RowSpace::Edges(EdgeTypeId(1)), kOwn = RowSpace::Own(1001);
 
-std::unique_ptr<DistGraph> OpenGraphOf(const ServedGraph& served) { return testing::OpenServed(served.addresses()); }
+std::unique_ptr<DistGraph> OpenServedGraph(const ServedGraph& served) {
+  return testing::OpenServed(served.addresses());
+}
 
 DistTensor MakeTensor(const DistGraph& graph, const DistTensorOptions& options) {
   auto tensor = DistTensor::Create(graph, options);
@@ -34,8 +36,8 @@ DistTensor MakeTensor(const DistGraph& graph, const DistTensorOptions& options) 
 }
 
 // Original id of each row, for any partitioning.
-std::vector<uint64_t> OriginalsOf(const ServedGraph& served, const RowSpace& space) {
-  if (space.of != sampler::RowsOf::kOwn) return testing::OriginalIdsOf(served.local(), space);
+std::vector<uint64_t> ListRowIds(const ServedGraph& served, const RowSpace& space) {
+  if (space.of != sampler::RowsOf::kOwn) return testing::ListOriginalIds(served.local(), space);
   std::vector<uint64_t> numbers(space.num_own_rows);
   for (uint64_t row = 0; row < numbers.size(); ++row) numbers[row] = row;
   return numbers;
@@ -44,7 +46,7 @@ std::vector<uint64_t> OriginalsOf(const ServedGraph& served, const RowSpace& spa
 // I64 [rows, 2], functions of original ids.
 Tensor ValuesFor(const ServedGraph& served, const RowSpace& space) {
   std::vector<int64_t> values;
-  for (const uint64_t original : OriginalsOf(served, space)) {
+  for (const uint64_t original : ListRowIds(served, space)) {
     values.push_back(static_cast<int64_t>(original * 7 + 1));
     values.push_back(-static_cast<int64_t>(original));
   }
@@ -52,13 +54,13 @@ Tensor ValuesFor(const ServedGraph& served, const RowSpace& space) {
   return Tensor::FromVector(std::move(values), {num_rows, 2});
 }
 
-DistTensorOptions PairsOf(const RowSpace& space) {
+DistTensorOptions MakePairOptions(const RowSpace& space) {
   return {.rows = space, .row_shape = {2}, .dtype = DType::kI64, .name = "pairs"};
 }
 
 // With two numbers per row.
 DistTensor MakePairs(const DistGraph& graph, const ServedGraph& served, const RowSpace& space) {
-  DistTensor tensor = MakeTensor(graph, PairsOf(space));
+  DistTensor tensor = MakeTensor(graph, MakePairOptions(space));
   const Status written = tensor.WriteRows(RowRange(0, tensor.num_rows()), ValuesFor(served, space));
   ESPALIER_CHECK(written.ok()) << written.ToString();
   return tensor;
@@ -96,7 +98,7 @@ TEST_P(SavedTensorsTest, ComeBackOverAnotherPartitioning) {
   const ServedGraph from(testing::SmallTypedGraph(), GetParam().saved),
       to(testing::SmallTypedGraph(), GetParam().loaded);
   {
-    const auto graph = OpenGraphOf(from);
+    const auto graph = OpenServedGraph(from);
     std::vector<DistTensor> kept;
     std::vector<TensorName> names;
     for (const RowSpace& space : {kAuthors, kPapers, kEdges, kOwn}) {
@@ -111,7 +113,7 @@ TEST_P(SavedTensorsTest, ComeBackOverAnotherPartitioning) {
     const Status saved = SaveTensors(*graph, names, uri, {.notes = {{"step", "12"}}, .bytes_per_file = 1000});
     ASSERT_TRUE(saved.ok()) << saved.ToString();
   }
-  const auto graph = OpenGraphOf(to);
+  const auto graph = OpenServedGraph(to);
 
   const auto loaded = LoadTensors(*graph, uri);
 
@@ -137,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(Partitionings, SavedTensorsTest,
 class SavedFilesTest : public ::testing::Test {
  protected:
   SavedFilesTest()
-      : served_(testing::SmallTypedGraph(), 2), graph_(OpenGraphOf(served_)), uri_(folder_.path() + "/a") {}
+      : served_(testing::SmallTypedGraph(), 2), graph_(OpenServedGraph(served_)), uri_(folder_.path() + "/a") {}
   ~SavedFilesTest() override { ESPALIER_CHECK(ArmFailpoints("").ok()); }
 
   // Of two tensors, which are dropped afterwards.
@@ -148,7 +150,7 @@ class SavedFilesTest : public ::testing::Test {
   Status LoadError() const { return LoadTensors(*graph_, uri_).status(); }
   bool NothingIsLeft() const {
     const auto is_there = [&](const RowSpace& space) {
-      const auto made = DistTensor::Create(*graph_, PairsOf(space));
+      const auto made = DistTensor::Create(*graph_, MakePairOptions(space));
       ESPALIER_CHECK(made.ok()) << made.status().ToString();
       return !made->made_by_this();
     };
@@ -215,12 +217,12 @@ TEST_F(SavedFilesTest, WhatIsSavedIsNeverWrittenOver) {
 
 TEST_F(SavedFilesTest, TensorsThatExistAreNotWrittenOver) {
   ASSERT_TRUE(SaveAndDrop().ok());
-  const DistTensor authors = MakeTensor(*graph_, PairsOf(kAuthors));
+  const DistTensor authors = MakeTensor(*graph_, MakePairOptions(kAuthors));
   const Status refused = LoadError();
   EXPECT_EQ(refused.code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(refused.message(), HasSubstr("'pairs' of nodes/author"));
   EXPECT_EQ(*authors.CountNonzero(), 0u);
-  EXPECT_TRUE(MakeTensor(*graph_, PairsOf(kPapers)).made_by_this());  // the first tensor was dropped
+  EXPECT_TRUE(MakeTensor(*graph_, MakePairOptions(kPapers)).made_by_this());  // the first tensor was dropped
 }
 
 TEST_F(SavedFilesTest, LoadedRowsLiveAsLongAsTheyAreToldTo) {
@@ -262,7 +264,7 @@ TEST_F(SavedFilesTest, AnotherGraphsTensorsAreRefused) {
   std::swap(sources[0], sources[unlike]);
   changed.sources = Tensor::FromVector(std::move(sources));
   const ServedGraph served(other, 2);
-  const auto graph = OpenGraphOf(served);
+  const auto graph = OpenServedGraph(served);
   const DistTensor edges = MakePairs(*graph_, served_, kEdges), papers = MakePairs(*graph_, served_, kPapers);
   ASSERT_TRUE(SaveTensors(*graph_, {{kEdges, "pairs"}}, uri_).ok());
   const Status refused = LoadTensors(*graph, uri_).status();
@@ -272,7 +274,7 @@ TEST_F(SavedFilesTest, AnotherGraphsTensorsAreRefused) {
   const std::string papers_uri = folder_.path() + "/papers";
   ASSERT_TRUE(SaveTensors(*graph_, {{kPapers, "pairs"}}, papers_uri).ok());
   const ServedGraph small(testing::SmallGraph(), 1);
-  const Status no_papers = LoadTensors(*OpenGraphOf(small), papers_uri).status();
+  const Status no_papers = LoadTensors(*OpenServedGraph(small), papers_uri).status();
   EXPECT_EQ(no_papers.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(no_papers.message(), HasSubstr("paper"));
 }

@@ -64,7 +64,7 @@ TEST(ServerFunctionsTest, AListingSaysWhatEachMayDo) {
   const ServedGraph served(testing::SmallGraph(), 1, testing::WithPlugin("tensors", ESPALIER_TEST_TENSOR_PLUGIN));
   function::v1::ListFunctionsRequest list;
   list.mutable_identity()->set_partition_key(testing::kPartitionKey);
-  const auto reply = rpc::CallAndWait(served.PeerOf(0), "/espalier.function.v1.ServerFunctions/ListFunctions",
+  const auto reply = rpc::CallAndWait(served.MakePeer(0), "/espalier.function.v1.ServerFunctions/ListFunctions",
                                       rpc::EncodeFrame(std::move(list), {}), Deadline::After(seconds(60)));
   ASSERT_TRUE(reply.ok()) << reply.status().ToString();
   const auto frame = rpc::DecodeFrame<function::v1::ListFunctionsResponse>(*reply);
@@ -138,7 +138,7 @@ TEST(ServerFunctionsTest, AnOlderIncarnationIsRefused) {
     remote.partition_key = testing::kPartitionKey;
     remote.partition = PartitionId(0);
     remote.incarnation = std::make_shared<Incarnation>(incarnation);
-    RemotePartition access(served.PeerOf(0), served.local().book, remote);
+    RemotePartition access(served.MakePeer(0), served.local().book, remote);
     const Tensor nothing = Tensor::FromVector<uint8_t>({});
     return Await<Tensor>([&](auto done) {
              access.CallFunction("test/echo", nothing, TensorEffect::kNone, Deadline::After(seconds(60)), done);

@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-Result<std::vector<ServerGroup>> GroupsOf(const SessionOptions& options) {
+Result<std::vector<ServerGroup>> MakeGroups(const SessionOptions& options) {
   if (options.addresses.empty()) return InvalidArgument("no address of a graph server was given");
   rpc::ChannelSettings channel = options.channel;
   channel.server_role = pki::PeerRole::kServer;
@@ -141,7 +141,7 @@ std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasSeenFrom(const std::string& 
 }
 
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline) {
-  ASSIGN_OR_RETURN(std::vector<ServerGroup> groups, GroupsOf(options));
+  ASSIGN_OR_RETURN(std::vector<ServerGroup> groups, MakeGroups(options));
   RETURN_IF_ERROR(AskAll(groups, options, deadline));
   RETURN_IF_ERROR(CheckTheyBelongTogether(options, groups));
   return groups;

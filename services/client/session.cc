@@ -33,7 +33,7 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGrou
 
 }  // namespace
 
-const char* NameOf(Access access) {
+const char* ToString(Access access) {
   switch (access) {
     case Access::kAuto: return "auto";
     case Access::kRpc: return "rpc";
@@ -44,7 +44,7 @@ const char* NameOf(Access access) {
 
 Result<Access> ParseAccess(const std::string& text) {
   for (const Access access : {Access::kAuto, Access::kRpc, Access::kMapped}) {
-    if (text == NameOf(access)) return access;
+    if (text == ToString(access)) return access;
   }
   return InvalidArgument("access '" + text + "': expected auto, rpc or mapped");
 }

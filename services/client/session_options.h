@@ -21,8 +21,8 @@ enum class Access {
   kRpc,     // always use RPC
   kMapped,  // map the files of all partitions; FailedPrecondition if that is not possible
 };
-const char* NameOf(Access access);                    // "auto", "rpc", "mapped"
-Result<Access> ParseAccess(const std::string& text);  // inverse of NameOf; InvalidArgument: any other text
+const char* ToString(Access access);                  // "auto", "rpc", "mapped"
+Result<Access> ParseAccess(const std::string& text);  // inverse of ToString; InvalidArgument: any other text
 
 // Location of partitions that this process opens itself: standalone mode, without graph servers (standalone.h).
 struct StandaloneOptions {

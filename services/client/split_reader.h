@@ -51,7 +51,7 @@ class SplitReader {
   Result<uint64_t> Count() const {
     RETURN_IF_ERROR(sampler::CheckSeedTypes(query_, graph_.schema()));
     sampler::PartitionedGraph& seeds = graph_.partitions();
-    if (query_.edge_types.empty()) return seeds.CountOf(query_.node_type, query_.split, query_.part);
+    if (query_.edge_types.empty()) return seeds.Count(query_.node_type, query_.split, query_.part);
     return seeds.CountOfEdges(query_.edge_types.front(), query_.split, query_.part);
   }
 

@@ -20,7 +20,7 @@ uint32_t TurnsByOwner::RankAt(PartitionId owner, uint64_t item) const {
   return static_cast<uint32_t>(owner.value % sizes_.size() + item % NumTakers(owner) * seen_.size());
 }
 
-uint32_t TurnsByOwner::RankOf(PartitionId owner) {
+uint32_t TurnsByOwner::RankFor(PartitionId owner) {
   const uint32_t rank = RankAt(owner, seen_[owner.value]++);
   ++sizes_[rank];
   return rank;

@@ -27,8 +27,8 @@ class TurnsByOwner {
  public:
   TurnsByOwner(uint32_t num_ranks, uint32_t num_partitions) : seen_(num_partitions), sizes_(num_ranks) {}
   // Assigns the next item, which `owner` owns, and returns its rank.
-  uint32_t RankOf(PartitionId owner);
-  // Assigns the next `num_items` items of one owner; equivalent to as many calls of RankOf.
+  uint32_t RankFor(PartitionId owner);
+  // Assigns the next `num_items` items of one owner; equivalent to as many calls of RankFor.
   void PassOver(PartitionId owner, uint64_t num_items);
   // Returns whether any items of `owner` are assigned to `rank`.
   bool MayTake(uint32_t rank, PartitionId owner) const { return RankAt(owner, rank / seen_.size()) == rank; }
@@ -64,7 +64,7 @@ Result<uint64_t> TakeShare(const DistGraph& graph, SplitBy by, uint64_t total, R
   }
   TurnsByOwner turns(num_ranks, graph.book().num_partitions());
   const auto take = [&](const auto& item) {
-    if (turns.RankOf(owner_of(item)) == rank) keep(item);
+    if (turns.RankFor(owner_of(item)) == rank) keep(item);
   };
   if constexpr (KnowsPositionsByPartition<Reader>) {
     const auto& first = reader.positions_by_partition();

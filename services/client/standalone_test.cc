@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr NodeTypeId kPaper(1);  // 0: author
 
-std::vector<std::byte> BytesOf(const Tensor& tensor) { return {tensor.byte_span().begin(), tensor.byte_span().end()}; }
+std::vector<std::byte> ToBytes(const Tensor& tensor) { return {tensor.byte_span().begin(), tensor.byte_span().end()}; }
 
 class StandaloneTest : public ::testing::Test {
  protected:
@@ -64,14 +64,14 @@ TEST_F(StandaloneTest, RowsSplitsAndIdsAreTheSame) {
     const auto a = alone->GatherNodeRows(kPaper, column, Papers(*alone)),
                b = served->GatherNodeRows(kPaper, column, Papers(*served));
     ASSERT_TRUE(a.ok() && b.ok()) << a.status().ToString() << b.status().ToString();
-    EXPECT_EQ(BytesOf(*a), BytesOf(*b)) << column;
+    EXPECT_EQ(ToBytes(*a), ToBytes(*b)) << column;
   }
   EXPECT_EQ(*alone->SplitNodes(kPaper, graph::kRandomSplit, graph::SplitPartName::kTrain),
             *served->SplitNodes(kPaper, graph::kRandomSplit, graph::SplitPartName::kTrain));
   const EdgeTypeId rated(static_cast<uint16_t>(alone->schema().num_edge_types() - 1));
   const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(alone->num_edges(rated) - 1), GlobalEdgeId(2)};
-  EXPECT_EQ(BytesOf(*alone->GatherEdgeRows(rated, "rating", edges)),
-            BytesOf(*served->GatherEdgeRows(rated, "rating", edges)));
+  EXPECT_EQ(ToBytes(*alone->GatherEdgeRows(rated, "rating", edges)),
+            ToBytes(*served->GatherEdgeRows(rated, "rating", edges)));
   const std::vector<OriginalNodeId> originals = {OriginalNodeId(3), OriginalNodeId(0)};
   EXPECT_EQ(*alone->ToGlobalIds(kPaper, originals), *served->ToGlobalIds(kPaper, originals));
 }
@@ -143,7 +143,7 @@ TEST_F(StandaloneTest, RandomRowsOfEdgesAreTheSame) {
     for (uint64_t row = 0; row < tensor->num_rows(); ++row) rows.emplace_back(row);
     const auto values = tensor->ReadRows(rows);
     ESPALIER_CHECK(values.ok()) << values.status().ToString();
-    return BytesOf(*values);
+    return ToBytes(*values);
   };
   EXPECT_EQ(rows_of(*alone), rows_of(*served));
 }

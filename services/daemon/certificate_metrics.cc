@@ -17,7 +17,7 @@ std::shared_ptr<void> WatchCertificateExpiry(const TlsFlags& flags, telemetry::M
                                                               "When this process's certificate runs out.")]() mutable {
     const Result<std::string> pem = ReadFile(path, kMostCertificateBytes);
     if (!pem.ok()) return;
-    const Result<pki::CertificateDetails> details = pki::DetailsOf(*pem);
+    const Result<pki::CertificateDetails> details = pki::ParseDetails(*pem);
     if (details.ok()) expiry.Set(static_cast<double>(details->expires_at.time_since_epoch().count()));
   });
 }

@@ -51,7 +51,7 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options) {
       ->capture_default_str();
 }
 
-rpc::ServerOptions RpcOptionsOf(const ProcessOptions& options) {
+rpc::ServerOptions MakeRpcOptions(const ProcessOptions& options) {
   rpc::ServerOptions rpc;
   rpc.listen = options.listen;
   rpc.allow_other_hosts = options.insecure_listen_any || options.tls.any();
@@ -64,10 +64,12 @@ Status CheckFlags(const ProcessOptions& options) {
   RETURN_IF_ERROR(telemetry::ParseLogFormat(options.log_format).status().While("--log-format"));
   RETURN_IF_ERROR(telemetry::ParseHostPort(options.admin_listen).status().While("--admin-listen"));
   RETURN_IF_ERROR(CheckTlsFlags(options.tls));
-  return rpc::CheckListenAddress(RpcOptionsOf(options)).While("--listen");
+  return rpc::CheckListenAddress(MakeRpcOptions(options)).While("--listen");
 }
 
-int ThreadsOf(const ProcessOptions& options) { return options.threads > 0 ? options.threads : AvailableProcessors(); }
+int CountThreads(const ProcessOptions& options) {
+  return options.threads > 0 ? options.threads : AvailableProcessors();
+}
 
 ServiceProcess::ServiceProcess(const ProcessOptions& options) : options_(options) {
   signal_watcher_ = std::jthread([this](const std::stop_token& ended) {
@@ -94,7 +96,7 @@ Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string&
   telemetry::AdminServerOptions admin;
   admin.listen_address = options.admin_listen;
   ASSIGN_OR_RETURN(process->admin_, telemetry::AdminServer::Start(admin, *process->metrics_));
-  known.push_back({"threads", ThreadsOf(options)});
+  known.push_back({"threads", CountThreads(options)});
   known.push_back({"admin", process->admin_->address()});
   telemetry::LogConfiguration(app, std::move(known));
   return process;
@@ -136,7 +138,7 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& opti
   return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status());
 }
 
-int Fail(const Status& status) { return Fail(status, ExitCodeOf(status.code())); }
+int Fail(const Status& status) { return Fail(status, ToExitCode(status.code())); }
 
 int Fail(const Status& status, ExitCode code) {
   Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});

@@ -38,8 +38,8 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options);
 // What is wrong with the flags beyond their syntax.
 Status CheckFlags(const ProcessOptions& options);
 // The listening address and message sizes of the RPC server.
-rpc::ServerOptions RpcOptionsOf(const ProcessOptions& options);
-int ThreadsOf(const ProcessOptions& options);
+rpc::ServerOptions MakeRpcOptions(const ProcessOptions& options);
+int CountThreads(const ProcessOptions& options);
 
 // The admin server of a process, not ready yet. One per process.
 class ServiceProcess {

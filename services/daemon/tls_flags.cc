@@ -38,7 +38,7 @@ Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& fl
   return rpc::TransportSecurity::LoadPatiently(settings, role);
 }
 
-Status CheckTlsOf(const job::DistTraining& training, const TlsFlags& flags) {
+Status CheckTls(const job::DistTraining& training, const TlsFlags& flags) {
   if (training.tls == job::TlsMode::kDisabled || flags.any()) return Status();
   return InvalidArgument("the document asks for TLS (spec.tls.mode), and no certificates are given (--tls-...)");
 }

@@ -28,6 +28,6 @@ Status CheckTlsFlags(const TlsFlags& flags);
 Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, pki::PeerRole role);
 
 // InvalidArgument where the job wants TLS and no flag is given: nobody talks in the clear by omission.
-Status CheckTlsOf(const job::DistTraining& training, const TlsFlags& flags);
+Status CheckTls(const job::DistTraining& training, const TlsFlags& flags);
 
 }  // namespace espalier::daemon

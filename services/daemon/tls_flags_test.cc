@@ -21,10 +21,10 @@ TEST(TlsFlagsTest, AreAllOrNone) {
 
 TEST(TlsFlagsTest, MustBeThereWhereTheJobWantsTls) {
   job::DistTraining training;
-  EXPECT_TRUE(CheckTlsOf(training, {}).ok());
+  EXPECT_TRUE(CheckTls(training, {}).ok());
   training.tls = job::TlsMode::kManaged;
-  EXPECT_EQ(CheckTlsOf(training, {}).code(), StatusCode::kInvalidArgument);
-  EXPECT_TRUE(CheckTlsOf(training, {"ca.crt", "tls.crt", "tls.key", "a/b"}).ok());
+  EXPECT_EQ(CheckTls(training, {}).code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(CheckTls(training, {"ca.crt", "tls.crt", "tls.key", "a/b"}).ok());
 }
 
 TEST(TlsFlagsTest, NameFilesThatAreRead) {

@@ -72,7 +72,7 @@ bool IsBetter(const CheckpointMetric& a, const CheckpointMetric& b) {
 bool HasMetric(const CheckpointMetric& metric) { return metric.value.has_value() && !std::isnan(*metric.value); }
 
 // Of equally good ones the newest.
-const CheckpointListing* BestOf(const std::vector<const CheckpointListing*>& oldest_first) {
+const CheckpointListing* FindBest(const std::vector<const CheckpointListing*>& oldest_first) {
   const CheckpointListing* best = nullptr;
   for (const CheckpointListing* listing : oldest_first) {
     const CheckpointMetric& metric = listing->manifest.metric;
@@ -96,7 +96,7 @@ Selection Select(std::vector<CheckpointListing>& all, const CheckpointId& own, u
     if (listing.state == CheckpointState::kComplete && listing.id <= own) complete.push_back(&listing);
   }
   std::set<CheckpointId> kept;
-  if (const CheckpointListing* best = BestOf(complete); best != nullptr) kept.insert(best->id);
+  if (const CheckpointListing* best = FindBest(complete); best != nullptr) kept.insert(best->id);
   const size_t num_newest = std::min<uint64_t>(std::max<uint64_t>(keep, 1), complete.size());
   for (size_t i = complete.size() - num_newest; i < complete.size(); ++i) kept.insert(complete[i]->id);
 
@@ -140,7 +140,7 @@ struct NewestOfList {
   bool lacks_newer = false;  // one was listed, and gone when it was read
 };
 
-Result<NewestOfList> NewestOf(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
+Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
   ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
   NewestOfList newest;
   for (auto listing = listings.rbegin(); listing != listings.rend(); ++listing) {
@@ -193,7 +193,7 @@ Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefi
   constexpr int kMostLists = 6;
   NewestOfList newest;
   for (int list = 1; list <= kMostLists; ++list) {
-    ASSIGN_OR_RETURN(newest, NewestOf(store, prefix, up_to_incarnation));
+    ASSIGN_OR_RETURN(newest, FindNewest(store, prefix, up_to_incarnation));
     if (!newest.lacks_newer) return std::move(newest.found);
     if (list < kMostLists) Clock::Real().SleepFor(std::chrono::milliseconds(50) * (1 << list));
   }

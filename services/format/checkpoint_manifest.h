@@ -95,7 +95,7 @@ struct CheckpointManifest {
 // SHA-256 of `fields`: 64 hexadecimal digits, the same for the same job.
 std::string JobDigest(const std::map<std::string, std::string>& fields);
 
-const char* NameOf(CheckpointEnd end);  // "GoesOn", "AllEpochs", "EarlyStopping"
+const char* ToString(CheckpointEnd end);  // "GoesOn", "AllEpochs", "EarlyStopping"
 
 std::string CheckpointManifestToJson(const CheckpointManifest& manifest);
 // InvalidArgument names the field that is wrong; another format or format_version is refused by name. Untrusted

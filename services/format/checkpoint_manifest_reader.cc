@@ -173,7 +173,7 @@ Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
   }
   ASSIGN_OR_RETURN(const std::string end, document.Text("end"));
   for (const CheckpointEnd known : {CheckpointEnd::kGoesOn, CheckpointEnd::kAllEpochs, CheckpointEnd::kEarlyStopping}) {
-    if (end != NameOf(known)) continue;
+    if (end != ToString(known)) continue;
     manifest->end = known;
     return Status();
   }

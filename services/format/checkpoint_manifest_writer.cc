@@ -76,7 +76,7 @@ std::string JobDigest(const std::map<std::string, std::string>& fields) {
   return digest.HexDigest();
 }
 
-const char* NameOf(CheckpointEnd end) {
+const char* ToString(CheckpointEnd end) {
   switch (end) {
     case CheckpointEnd::kGoesOn: return "GoesOn";
     case CheckpointEnd::kAllEpochs: return "AllEpochs";
@@ -95,7 +95,7 @@ std::string CheckpointManifestToJson(const CheckpointManifest& manifest) {
                      {"next_step", manifest.next_step},
                      {"steps_per_epoch", manifest.steps_per_epoch},
                      {"epochs", manifest.num_epochs},
-                     {"end", NameOf(manifest.end)},
+                     {"end", ToString(manifest.end)},
                      {"created_unix_seconds", manifest.created_unix_seconds},
                      {"seed", manifest.seed},
                      {"job_digest", JobDigest(manifest.fields)},

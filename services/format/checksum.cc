@@ -64,8 +64,8 @@ Status CheckBlock(const FileEntry& entry, uint64_t block, std::span<const std::b
   const uint64_t hash = Hash64(bytes);
   if (hash == entry.block_hashes[block]) return Status();
   return DataLoss(where + ": block " + std::to_string(block) + " (" + std::to_string(bytes.size()) +
-                  " bytes at offset " + std::to_string(block * kChecksumBlockBytes) + ") has checksum " + HexOf(hash) +
-                  ", expected " + HexOf(entry.block_hashes[block]));
+                  " bytes at offset " + std::to_string(block * kChecksumBlockBytes) + ") has checksum " + ToHex(hash) +
+                  ", expected " + ToHex(entry.block_hashes[block]));
 }
 
 Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads,

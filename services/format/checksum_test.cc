@@ -57,7 +57,7 @@ TEST(ChecksumTest, NamesTheFirstBadBlockWithAnyNumberOfThreads) {
     EXPECT_EQ(status.code(), StatusCode::kDataLoss);
     EXPECT_THAT(status.message(), ::testing::HasSubstr("graph.safetensors: block 1 "));
     EXPECT_THAT(status.message(), ::testing::HasSubstr("offset 4194304"));
-    EXPECT_THAT(status.message(), ::testing::HasSubstr(HexOf(entry.block_hashes[1])));
+    EXPECT_THAT(status.message(), ::testing::HasSubstr(ToHex(entry.block_hashes[1])));
   }
 }
 

@@ -38,7 +38,7 @@ TEST(EdgeResultsTest, DescribesItsFiles) {
   EXPECT_EQ(part["values"]["file"], "train/values.npy");
   EXPECT_EQ(part["values"]["shape"], nlohmann::json({3, 2}));
   EXPECT_EQ(part["sources"]["dtype"], "U64");
-  EXPECT_EQ(part["destinations"]["xxh3_64"][0], HexOf(Hash64(*store.Get("out/predictions/train/destinations.npy"))));
+  EXPECT_EQ(part["destinations"]["xxh3_64"][0], ToHex(Hash64(*store.Get("out/predictions/train/destinations.npy"))));
   EXPECT_EQ(manifest["parts"][1]["values"]["shape"], nlohmann::json({1}));
 
   ASSERT_EQ(files->size(), 7u);

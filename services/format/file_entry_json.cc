@@ -7,7 +7,7 @@ namespace espalier::format {
 
 nlohmann::ordered_json FileEntryToJson(const FileEntry& file) {
   nlohmann::ordered_json hashes = nlohmann::ordered_json::array();
-  for (const uint64_t hash : file.block_hashes) hashes.push_back(HexOf(hash));
+  for (const uint64_t hash : file.block_hashes) hashes.push_back(ToHex(hash));
   return {{"key", file.key}, {"size_bytes", file.size_bytes}, {"xxh3_64", hashes}};
 }
 

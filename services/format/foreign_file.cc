@@ -9,7 +9,7 @@
 namespace espalier::format {
 namespace {
 
-std::string_view TextOf(std::span<const std::byte> bytes) {
+std::string_view ToText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -37,10 +37,10 @@ FileKind KindOfZip(std::string_view tail) {
 }  // namespace
 
 FileKind DetectFileKind(const FileEnds& ends) {
-  const std::string_view head = TextOf(ends.head);
+  const std::string_view head = ToText(ends.head);
   // First: its header's length may begin as a pickle does.
   if (IsSafetensors(head, ends.size_bytes)) return FileKind::kSafetensors;
-  if (head.starts_with("PK\x03\x04")) return KindOfZip(TextOf(ends.tail));
+  if (head.starts_with("PK\x03\x04")) return KindOfZip(ToText(ends.tail));
   if (head.starts_with("\x93NUMPY")) return FileKind::kNpy;
   if (head.starts_with("\x89HDF\r\n")) return FileKind::kHdf5;
   return IsPickle(head) ? FileKind::kPickle : FileKind::kUnknown;
@@ -66,7 +66,7 @@ Result<FileKind> DetectFileKind(storage::ObjectStore& store, const std::string& 
                          .size_bytes = object.size_bytes});
 }
 
-std::string NameOf(FileKind kind) {
+std::string ToString(FileKind kind) {
   switch (kind) {
     case FileKind::kUnknown: return "";
     case FileKind::kTorchSave: return "a file of torch.save";

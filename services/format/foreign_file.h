@@ -39,6 +39,6 @@ FileKind DetectFileKind(std::span<const std::byte> file);
 Result<FileKind> DetectFileKind(storage::ObjectStore& store, const std::string& key);
 
 // "a file of torch.save"; "" for kUnknown.
-std::string NameOf(FileKind kind);
+std::string ToString(FileKind kind);
 
 }  // namespace espalier::format

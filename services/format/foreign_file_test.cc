@@ -65,7 +65,7 @@ TEST(ForeignFileTest, ModelsNeedFilesOfTheirKind) {
                               FileKind::kCutZip, FileKind::kNpy, FileKind::kSafetensors}) {
     const Status status = CheckIsTorchScript(kind);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr(NameOf(kind)));
+    EXPECT_THAT(status.message(), HasSubstr(ToString(kind)));
   }
   EXPECT_TRUE(CheckIsTorchScript(FileKind::kTorchScript).ok());
   EXPECT_TRUE(CheckIsModelFile(FileKind::kSafetensors).ok());

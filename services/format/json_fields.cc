@@ -12,7 +12,7 @@ Result<JsonFields> JsonFields::Of(const json& value, std::string path) {
 }
 
 Status JsonFields::Wrong(const char* name, const std::string& what) const {
-  return InvalidArgument(PathOf(name) + ": " + what);
+  return InvalidArgument(PathTo(name) + ": " + what);
 }
 
 Result<const json*> JsonFields::Find(const char* name) const {
@@ -57,7 +57,7 @@ Result<std::vector<uint64_t>> JsonFields::UnsignedList(const char* name) const {
 
 Result<JsonFields> JsonFields::Object(const char* name) const {
   ASSIGN_OR_RETURN(const json* value, Find(name));
-  return Of(*value, PathOf(name));
+  return Of(*value, PathTo(name));
 }
 
 Status JsonFields::ForEach(const char* name,
@@ -65,14 +65,14 @@ Status JsonFields::ForEach(const char* name,
   ASSIGN_OR_RETURN(const json* value, Find(name));
   if (!value->is_array()) return Wrong(name, "expected a list");
   for (size_t i = 0; i < value->size(); ++i) {
-    RETURN_IF_ERROR(body((*value)[i], PathOf(name) + "[" + std::to_string(i) + "]"));
+    RETURN_IF_ERROR(body((*value)[i], PathTo(name) + "[" + std::to_string(i) + "]"));
   }
   return Status();
 }
 
 Status JsonFields::ForEachField(
     const std::function<Status(const std::string& key, const json& value, const std::string& path)>& body) const {
-  for (const auto& [key, value] : object_->items()) RETURN_IF_ERROR(body(key, value, PathOf(key)));
+  for (const auto& [key, value] : object_->items()) RETURN_IF_ERROR(body(key, value, PathTo(key)));
   return Status();
 }
 

@@ -37,7 +37,7 @@ class JsonFields {
  private:
   JsonFields(const nlohmann::json& object, std::string path) : object_(&object), path_(std::move(path)) {}
   Result<const nlohmann::json*> Find(const char* name) const;
-  std::string PathOf(const std::string& name) const { return path_.empty() ? name : path_ + "." + name; }
+  std::string PathTo(const std::string& name) const { return path_.empty() ? name : path_ + "." + name; }
 
   const nlohmann::json* object_;  // outlives this
   std::string path_;

@@ -28,7 +28,7 @@ Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
     if (dimension >> 62 != 0) return fields.Wrong("row_shape", "a dimension is 2^62 or more");
     column.row_shape.push_back(static_cast<int64_t>(dimension));
   }
-  const Result<int64_t> count = CheckedElementCount(column.row_shape, SizeOf(column.dtype));
+  const Result<int64_t> count = CheckedElementCount(column.row_shape, ItemSize(column.dtype));
   if (!count.ok()) return fields.Wrong("row_shape", count.status().message());
   if (fields.Has("lacks_values")) {
     ASSIGN_OR_RETURN(column.lacks_values, fields.Bool("lacks_values"));

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 Json ToJson(const std::vector<ColumnEntry>& columns) {
   Json list = Json::array();
   for (const ColumnEntry& column : columns) {
-    Json entry = {{"name", column.name}, {"dtype", NameOf(column.dtype)}, {"row_shape", column.row_shape}};
+    Json entry = {{"name", column.name}, {"dtype", ToString(column.dtype)}, {"row_shape", column.row_shape}};
     if (column.lacks_values) entry["lacks_values"] = true;
     if (!column.bad_weight.empty()) entry["bad_weight"] = column.bad_weight;
     if (column.is_all_zero) entry["all_zero"] = true;

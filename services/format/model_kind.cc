@@ -16,13 +16,13 @@ Status CheckIsTorchScript(FileKind kind) {
   } else if (kind == FileKind::kSafetensors) {
     remedy = ": weights without a program; a model of Espalier's own needs its spec.training.model.type";
   }
-  return InvalidArgument("is " + NameOf(kind) + remedy + ": expected a TorchScript archive");
+  return InvalidArgument("is " + ToString(kind) + remedy + ": expected a TorchScript archive");
 }
 
 Status CheckIsModelFile(FileKind kind) {
   if (kind == FileKind::kUnknown || kind == FileKind::kSafetensors) return Status();
   const bool is_script = kind == FileKind::kTorchScript;
-  return InvalidArgument("is " + NameOf(kind) + ": " +
+  return InvalidArgument("is " + ToString(kind) + ": " +
                          (is_script ? "spec.training.model.type: TorchScript reads it; " : "") +
                          "this type of model reads what a run has written into model/ (*.safetensors)" +
                          (is_script ? "" : "; a PyTorch module of one's own is a model of type TorchScript"));

@@ -40,7 +40,7 @@ Status NodeResultsWriter::Begin(const NodeResultShape& shape) {
   RETURN_IF_ERROR(EndType());
   RETURN_IF_ERROR(graph::CheckName("node type", shape.node_type));
   if (IsFloating(shape.id_dtype) || shape.id_dtype == DType::kBool) {
-    return InvalidArgument("results of '" + shape.node_type + "': ids are " + NameOf(shape.id_dtype) +
+    return InvalidArgument("results of '" + shape.node_type + "': ids are " + ToString(shape.id_dtype) +
                            "; expected integers");
   }
   const std::string folder = storage::JoinKey(folder_, shape.node_type);

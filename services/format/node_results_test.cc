@@ -45,7 +45,7 @@ TEST(NodeResultsTest, DescribesItsFiles) {
   EXPECT_EQ(type["values"]["dtype"], "F16");
   EXPECT_EQ(type["values"]["shape"], nlohmann::json({2, 4}));
   EXPECT_EQ(type["ids"]["size_bytes"], store.Get("out/embeddings/paper/ids.npy")->size());
-  EXPECT_EQ(type["ids"]["xxh3_64"][0], HexOf(Hash64(*store.Get("out/embeddings/paper/ids.npy"))));
+  EXPECT_EQ(type["ids"]["xxh3_64"][0], ToHex(Hash64(*store.Get("out/embeddings/paper/ids.npy"))));
   EXPECT_EQ(manifest["node_types"][1]["values"]["shape"], nlohmann::json({1}));
 
   ASSERT_EQ(files->size(), 5u);

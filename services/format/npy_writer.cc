@@ -6,7 +6,7 @@ namespace {
 constexpr size_t kAlignment = 64;      // of the data, as NumPy itself writes
 constexpr size_t kPreambleBytes = 10;  // magic, version, length of the header
 
-Result<std::string> DescriptorOf(DType dtype) {
+Result<std::string> ToDescriptor(DType dtype) {
   switch (dtype) {
     case DType::kBool: return std::string("|b1");
     case DType::kU8: return std::string("|u1");
@@ -26,15 +26,16 @@ Result<std::string> DescriptorOf(DType dtype) {
 }
 
 // Python's tuple: "()", "(3,)", "(3, 4)".
-std::string TupleOf(const std::vector<int64_t>& shape) {
+std::string FormatTuple(const std::vector<int64_t>& shape) {
   std::string tuple = "(";
   for (size_t i = 0; i < shape.size(); ++i) tuple += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   return tuple + (shape.size() == 1 ? ",)" : ")");
 }
 
 Result<std::string> Header(DType dtype, const std::vector<int64_t>& shape) {
-  ASSIGN_OR_RETURN(const std::string descriptor, DescriptorOf(dtype));
-  std::string dictionary = "{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': " + TupleOf(shape) + ", }";
+  ASSIGN_OR_RETURN(const std::string descriptor, ToDescriptor(dtype));
+  std::string dictionary =
+      "{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': " + FormatTuple(shape) + ", }";
   while ((kPreambleBytes + dictionary.size() + 1) % kAlignment != 0) dictionary += ' ';
   dictionary += '\n';
   if (dictionary.size() > 0xFFFF) return InvalidArgument("the tensor has too many dimensions for a .npy 1.0 header");
@@ -51,12 +52,12 @@ Result<std::string> Header(DType dtype, const std::vector<int64_t>& shape) {
 Result<NpyWriter> NpyWriter::Open(storage::ObjectStore& store, const std::string& key, DType dtype,
                                   const std::vector<int64_t>& shape) {
   const std::string writing = "writing " + key;
-  ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, SizeOf(dtype)).While(writing));
+  ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, ItemSize(dtype)).While(writing));
   ASSIGN_OR_RETURN(const std::string header, Header(dtype, shape).While(writing));
   ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store.Put(key));
   auto writer = std::make_unique<HashingWriter>(std::move(object));
   RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(header))));
-  return NpyWriter(key, std::move(writer), static_cast<uint64_t>(num_elements) * SizeOf(dtype));
+  return NpyWriter(key, std::move(writer), static_cast<uint64_t>(num_elements) * ItemSize(dtype));
 }
 
 Status NpyWriter::Write(std::span<const std::byte> elements) {

@@ -22,7 +22,7 @@ Json ToJson(const OutputFile& file) {
   Json entry = FileEntryToJson(file.file);
   entry["kind"] = file.kind;
   if (file.dtype.has_value()) {
-    entry["dtype"] = NameOf(*file.dtype);
+    entry["dtype"] = ToString(*file.dtype);
     entry["shape"] = file.shape;
   }
   return entry;
@@ -42,7 +42,7 @@ Result<OutputFile> OutputFileFrom(const JsonFields& fields) {
     if (dimension >> 62 != 0) return fields.Wrong("shape", "a dimension is 2^62 or more");
     output.shape.push_back(static_cast<int64_t>(dimension));
   }
-  const Result<int64_t> count = CheckedElementCount(output.shape, SizeOf(*output.dtype));
+  const Result<int64_t> count = CheckedElementCount(output.shape, ItemSize(*output.dtype));
   return count.ok() ? Result<OutputFile>(std::move(output)) : fields.Wrong("shape", count.status().message());
 }
 
@@ -62,7 +62,7 @@ Status PutText(storage::ObjectStore& store, const std::string& key, const std::s
 }
 
 // "" where the file is as it should be.
-Result<std::string> ProblemOf(storage::ObjectStore& store, const std::string& key, const FileEntry& file) {
+Result<std::string> FindProblem(storage::ObjectStore& store, const std::string& key, const FileEntry& file) {
   const Status verified = VerifyStoredFile(store, key, file);
   switch (verified.code()) {
     case StatusCode::kOk: return std::string();
@@ -193,7 +193,7 @@ Result<OutputsReport> VerifyOutputs(storage::ObjectStore& store, const std::stri
   OutputsReport report;
   for (const OutputFile& output : manifest.files) {
     ASSIGN_OR_RETURN(const std::string problem,
-                     ProblemOf(store, storage::JoinKey(prefix, output.file.key), output.file));
+                     FindProblem(store, storage::JoinKey(prefix, output.file.key), output.file));
     if (!problem.empty()) report.violations.push_back(problem);
     ++report.files;
     report.bytes += output.file.size_bytes;

@@ -5,7 +5,7 @@ namespace {
 
 std::string SplitName(const std::string& split, const std::string& node_type, graph::SplitPartName part,
                       const char* what) {
-  return "split/" + split + "/" + node_type + "/" + graph::NameOf(part) + "/" + what;
+  return "split/" + split + "/" + node_type + "/" + graph::ToString(part) + "/" + what;
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ std::string SplitOrdinalsName(const std::string& split, const std::string& node_
 }
 std::string EdgeSplitName(const std::string& split, const graph::CanonicalEdgeType& type, graph::SplitPartName part,
                           const char* what) {
-  return "edge_split/" + split + "/" + type.Name() + "/" + graph::NameOf(part) + "/" + what;
+  return "edge_split/" + split + "/" + type.Name() + "/" + graph::ToString(part) + "/" + what;
 }
 
 std::string ColumnName(const std::string& type, const std::string& column) { return "columns/" + type + "/" + column; }

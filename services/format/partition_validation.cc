@@ -33,7 +33,7 @@ Result<Tensor> TakeIds(TensorTable* file, const std::string& name, uint64_t coun
 Result<Tensor> TakeIds(TensorTable* file, const std::string& name, uint64_t count, DType dtype) {
   ASSIGN_OR_RETURN(Tensor ids, TakeIds(file, name, count));
   if (ids.dtype() == dtype) return ids;
-  return DataLoss(name + ": expected " + NameOf(dtype) + ", found " + ids.ToString());
+  return DataLoss(name + ": expected " + ToString(dtype) + ", found " + ids.ToString());
 }
 
 // visit(span of uint32_t or uint64_t)
@@ -98,7 +98,7 @@ Status TakeNodes(const Manifest& manifest, PartitionId partition, NodeTypeId typ
   RETURN_IF_ERROR(CheckBelow(ids_name, nodes->original_ids, num_nodes, threads));
 
   const partition::DirectoryRange range =
-      partition::DirectoryRangeOf(num_nodes, manifest.book.num_partitions(), partition);
+      partition::DirectoryRangeFor(num_nodes, manifest.book.num_partitions(), partition);
   directory->first = range.first;
   ASSIGN_OR_RETURN(directory->global_ids, TakeIds(file, directory_name, range.last - range.first));
   return CheckBelow(directory_name, directory->global_ids, num_nodes, threads);
@@ -171,7 +171,7 @@ Result<Tensor> TakeColumn(const std::string& name, const ColumnEntry& entry, uin
   std::vector<int64_t> shape = {static_cast<int64_t>(num_rows)};
   shape.insert(shape.end(), entry.row_shape.begin(), entry.row_shape.end());
   if (column.dtype() != entry.dtype || column.shape() != shape) {
-    return DataLoss(name + ": expected " + NameOf(entry.dtype) + " with " + std::to_string(num_rows) +
+    return DataLoss(name + ": expected " + ToString(entry.dtype) + " with " + std::to_string(num_rows) +
                     " rows of the manifest's shape, found " + column.ToString());
   }
   if (column.dtype() != DType::kBool) return column;

@@ -9,9 +9,9 @@ namespace espalier::format {
 nlohmann::ordered_json ResultArrayJson(const FileEntry& entry, const std::string& folder, DType dtype,
                                        const std::vector<int64_t>& shape) {
   nlohmann::ordered_json hashes = nlohmann::ordered_json::array();
-  for (const uint64_t hash : entry.block_hashes) hashes.push_back(HexOf(hash));
+  for (const uint64_t hash : entry.block_hashes) hashes.push_back(ToHex(hash));
   return {{"file", entry.key.substr(folder.size() + 1)},
-          {"dtype", NameOf(dtype)},
+          {"dtype", ToString(dtype)},
           {"shape", shape},
           {"size_bytes", entry.size_bytes},
           {"xxh3_64", hashes}};

@@ -25,12 +25,12 @@ Status CheckKind(std::span<const std::byte> bytes) {
   const FileKind kind = DetectFileKind(bytes);
   if (kind == FileKind::kUnknown || kind == FileKind::kSafetensors) return Status();
   const bool is_torch = kind == FileKind::kTorchSave || kind == FileKind::kPickle;
-  return InvalidArgument("this is " + NameOf(kind) + ": expected a safetensors file" +
+  return InvalidArgument("this is " + ToString(kind) + ": expected a safetensors file" +
                          (is_torch ? "; Python writes one with safetensors.torch.save_file" : ""));
 }
 
 // Of a file of `size_bytes` that begins with `bytes`: at least its first 8, or all.
-Result<uint64_t> HeaderBytesOf(std::span<const std::byte> bytes, uint64_t size_bytes) {
+Result<uint64_t> ReadHeaderBytes(std::span<const std::byte> bytes, uint64_t size_bytes) {
   if (size_bytes < kSafetensorsLengthBytes) {
     return DataLoss("expected at least 8 bytes of a safetensors file, found " + std::to_string(size_bytes));
   }
@@ -91,9 +91,9 @@ Result<Entry> EntryFrom(const std::string& name, const json& value) {
   ASSIGN_OR_RETURN(entry.end, NumberFrom(offsets[1], "the end of data_offsets"));
   if (entry.end < entry.begin) return DataLoss("data_offsets end before they begin");
 
-  const Result<int64_t> count = CheckedElementCount(entry.shape, SizeOf(entry.dtype));
+  const Result<int64_t> count = CheckedElementCount(entry.shape, ItemSize(entry.dtype));
   if (!count.ok()) return DataLoss(count.status().message());
-  const uint64_t size_bytes = static_cast<uint64_t>(*count) * SizeOf(entry.dtype);
+  const uint64_t size_bytes = static_cast<uint64_t>(*count) * ItemSize(entry.dtype);
   if (size_bytes != entry.end - entry.begin) {
     return DataLoss("dtype and shape make " + std::to_string(size_bytes) + " bytes, data_offsets " +
                     std::to_string(entry.end - entry.begin));
@@ -149,7 +149,7 @@ Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::Obje
   ASSIGN_OR_RETURN(const storage::ObjectInfo object, store.Head(key));
   const uint64_t first_bytes = std::min<uint64_t>(object.size_bytes, kSafetensorsLengthBytes);
   ASSIGN_OR_RETURN(const std::string first, store.GetRange(key, {0, first_bytes}));
-  ASSIGN_OR_RETURN(const uint64_t header_bytes, HeaderBytesOf(std::as_bytes(std::span(first)), object.size_bytes));
+  ASSIGN_OR_RETURN(const uint64_t header_bytes, ReadHeaderBytes(std::as_bytes(std::span(first)), object.size_bytes));
   ASSIGN_OR_RETURN(const std::string text, store.GetRange(key, {kSafetensorsLengthBytes, header_bytes}));
   ASSIGN_OR_RETURN(FileHeader header, HeaderFrom(text, object.size_bytes - kSafetensorsLengthBytes - header_bytes));
   return std::move(header.metadata);
@@ -157,7 +157,7 @@ Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::Obje
 
 Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   RETURN_IF_ERROR(CheckKind(bytes));
-  ASSIGN_OR_RETURN(const uint64_t header_bytes, HeaderBytesOf(bytes, bytes.size()));
+  ASSIGN_OR_RETURN(const uint64_t header_bytes, ReadHeaderBytes(bytes, bytes.size()));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kSafetensorsLengthBytes, header_bytes);
   const std::span<const std::byte> data = bytes.subspan(kSafetensorsLengthBytes + header_bytes);
   ASSIGN_OR_RETURN(FileHeader header, HeaderFrom(text, data.size()));
@@ -166,7 +166,7 @@ Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::share
   content.metadata = std::move(header.metadata);
   for (Entry& entry : header.entries) {
     const std::byte* const at = data.data() + entry.begin;
-    if (reinterpret_cast<uintptr_t>(at) % SizeOf(entry.dtype) != 0) {
+    if (reinterpret_cast<uintptr_t>(at) % ItemSize(entry.dtype) != 0) {
       return DataLoss("tensor '" + entry.name + "' is not aligned to its element size");
     }
     content.tensors[entry.name] = Tensor::Wrap(entry.dtype, std::move(entry.shape), at, owner);

@@ -53,7 +53,7 @@ Safetensors OneOfEach() {
     for (size_t i = 0; i < tensor.size_bytes(); ++i) {
       tensor.mutable_bytes()[i] = static_cast<std::byte>(dtype == DType::kBool ? i % 2 : number * 16 + i);
     }
-    content.tensors[std::string("x/") + NameOf(dtype)] = tensor;
+    content.tensors[std::string("x/") + ToString(dtype)] = tensor;
   }
   content.tensors["scalar"] = Tensor::FromVector<double>({2.5}, {});
   content.tensors["empty"] = Tensor::Zeros(DType::kI64, {0, 7});
@@ -85,7 +85,7 @@ TEST(SafetensorsTest, AlignsDataAndLeavesNoHole) {
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") continue;
     EXPECT_EQ(entry["data_offsets"][0].get<uint64_t>(), covered) << name;
-    EXPECT_EQ(covered % SizeOf(*DTypeFromName(entry["dtype"].get<std::string>())), 0u) << name;
+    EXPECT_EQ(covered % ItemSize(*DTypeFromName(entry["dtype"].get<std::string>())), 0u) << name;
     covered = entry["data_offsets"][1].get<uint64_t>();
   }
   EXPECT_EQ(8 + header_bytes + covered, bytes.size());

@@ -15,7 +15,7 @@ std::vector<const NamedTensor*> InFileOrder(const std::map<std::string, Tensor>&
   std::vector<const NamedTensor*> order;
   for (const NamedTensor& named : tensors) order.push_back(&named);
   std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return SizeOf(a->second.dtype()) > SizeOf(b->second.dtype());
+    return ItemSize(a->second.dtype()) > ItemSize(b->second.dtype());
   });
   return order;
 }
@@ -29,7 +29,7 @@ Result<std::string> Header(const std::vector<const NamedTensor*>& order,
   for (const NamedTensor* named : order) {
     const auto& [name, tensor] = *named;
     if (name == "__metadata__") return InvalidArgument("'__metadata__' cannot be a tensor's name");
-    header[name] = {{"dtype", NameOf(tensor.dtype())},
+    header[name] = {{"dtype", ToString(tensor.dtype())},
                     {"shape", tensor.shape()},
                     {"data_offsets", {offset, offset + tensor.size_bytes()}}};
     offset += tensor.size_bytes();

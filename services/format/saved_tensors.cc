@@ -73,10 +73,10 @@ Json ToJson(const SavedTensorEntry& tensor) {
   for (const FileEntry& file : tensor.files) files.push_back(FileEntryToJson(file));
   Json entry = {{"rows", tensor.rows},
                 {"name", tensor.name},
-                {"dtype", NameOf(tensor.dtype)},
+                {"dtype", ToString(tensor.dtype)},
                 {"row_shape", tensor.row_shape},
                 {"num_rows", tensor.num_rows}};
-  if (tensor.ends.has_value()) entry["ends"] = HexOf(*tensor.ends);
+  if (tensor.ends.has_value()) entry["ends"] = ToHex(*tensor.ends);
   entry["files"] = files;
   return entry;
 }
@@ -106,7 +106,7 @@ Result<std::vector<int64_t>> RowShapeFrom(const JsonFields& fields, DType dtype)
     if (length > uint64_t{std::numeric_limits<int64_t>::max()}) return fields.Wrong("row_shape", "2^63 or more");
     shape.push_back(static_cast<int64_t>(length));
   }
-  const Result<int64_t> count = CheckedElementCount(shape, SizeOf(dtype));
+  const Result<int64_t> count = CheckedElementCount(shape, ItemSize(dtype));
   if (!count.ok()) return fields.Wrong("row_shape", count.status().message());
   return shape;
 }
@@ -199,7 +199,7 @@ Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text) {
   return manifest;
 }
 
-std::string SaveFolderName(uint64_t save) { return std::string(kSaveFolderStart) + HexOf(save); }
+std::string SaveFolderName(uint64_t save) { return std::string(kSaveFolderStart) + ToHex(save); }
 
 Result<FileEntry> PutSavedRows(storage::ObjectStore& store, const std::string& folder, const std::string& key,
                                const Tensor& rows) {

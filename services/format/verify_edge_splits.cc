@@ -11,7 +11,7 @@ namespace {
 
 std::string EdgePartName(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part) {
   return "split '" + split.name + "' of '" + loaded.book().schema().EdgeType(EdgeTypeId(split.edge_type)).Name() +
-         "', " + graph::NameOf(part);
+         "', " + graph::ToString(part);
 }
 
 const graph::EdgeSplitPart& OwnedPart(const graph::Partition& partition, const EdgeSplitEntry& split,
@@ -85,8 +85,8 @@ bool PointToMeantEdges(const LoadedPartitioning& loaded, const EdgeSplitEntry& s
 
 using EndPairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (destination, source), global ids, ascending
 
-EndPairs PairsOf(const LoadedPartitioning& loaded, const EdgeSplitEntry& split,
-                 std::initializer_list<graph::SplitPartName> parts) {
+EndPairs ReadPairs(const LoadedPartitioning& loaded, const EdgeSplitEntry& split,
+                   std::initializer_list<graph::SplitPartName> parts) {
   const NodeTypeId destination_type = loaded.book().schema().DestinationOf(EdgeTypeId(split.edge_type));
   EndPairs pairs;
   for (const graph::Partition& partition : loaded.partitions) {
@@ -136,7 +136,7 @@ class HeldOutOfType {
   }
 
   void FindTrainingPairs(VerifyReport* report) const {
-    for (const auto& ends : PairsOf(loaded_, split_, {graph::SplitPartName::kTrain})) {
+    for (const auto& ends : ReadPairs(loaded_, split_, {graph::SplitPartName::kTrain})) {
       if (!std::binary_search(held_out_.begin(), held_out_.end(), ends)) continue;
       report->Add(Name(ends) + " is held out and is trained on");
     }
@@ -159,7 +159,7 @@ class HeldOutOfType {
 
 void VerifyHeldOut(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, VerifyReport* report) {
   const EdgeTypeId type(split.edge_type);
-  EndPairs pairs = PairsOf(loaded, split, {graph::SplitPartName::kValidation, graph::SplitPartName::kTest});
+  EndPairs pairs = ReadPairs(loaded, split, {graph::SplitPartName::kValidation, graph::SplitPartName::kTest});
   const std::optional<uint16_t> reverse = split.held_out->reverse;
   if (reverse.has_value()) {
     EndPairs swapped = Swapped(pairs);

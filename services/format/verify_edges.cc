@@ -127,7 +127,7 @@ int Compare(T a, T b) {
 
 }  // namespace
 
-std::string TimeColumnOf(const Manifest& manifest) {
+std::string FindTimeColumn(const Manifest& manifest) {
   const std::string start = "time:";
   const size_t end = manifest.in_edge_order.find(",");
   if (!manifest.in_edge_order.starts_with(start) || end == std::string::npos) return "";
@@ -142,7 +142,7 @@ int CompareTimes(const Tensor& a, uint64_t i, const Tensor& b, uint64_t j) {
 }
 
 void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report) {
-  const std::string time_column = TimeColumnOf(loaded.manifest);
+  const std::string time_column = FindTimeColumn(loaded.manifest);
   if (loaded.manifest.in_edge_order != (time_column.empty() ? "" : "time:" + time_column + ",") + "source,edge") {
     report->Add("in_edge_order '" + loaded.manifest.in_edge_order +
                 "': expected 'source,edge' or 'time:COLUMN,source,edge'");

@@ -50,7 +50,7 @@ void VerifyDirectory(NodeTypeId type, const LoadedPartitioning& loaded, VerifyRe
 
 std::string PartName(const LoadedPartitioning& loaded, const SplitEntry& split, graph::SplitPartName part) {
   return "split '" + split.name + "' of '" + loaded.book().schema().NodeTypeName(NodeTypeId(split.node_type)) + "', " +
-         graph::NameOf(part);
+         graph::ToString(part);
 }
 
 // Adds the part's nodes to `members`.

@@ -58,7 +58,7 @@ void CompareEdges(const LoadedPartitioning& loaded, const graph::SourceGraph& so
 std::vector<uint64_t> NodesByOrdinal(const LoadedPartitioning& loaded, const SplitEntry& split,
                                      graph::SplitPartName part);
 // The column that in-edges are ordered by first; "" where there is none.
-std::string TimeColumnOf(const Manifest& manifest);
+std::string FindTimeColumn(const Manifest& manifest);
 // Whether element i of a column of one number per row is less than, equal to or greater than element j of another
 // column of the same type: -1, 0, 1.
 int CompareTimes(const Tensor& a, uint64_t i, const Tensor& b, uint64_t j);

@@ -81,7 +81,7 @@ void CompareSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& s
     const std::vector<uint64_t>* parts[] = {&expected.train, &expected.validation, &expected.test};
     for (const graph::SplitPartName part : kSplitParts) {
       if (NodesByOrdinal(loaded, split, part) == *parts[static_cast<size_t>(part)]) continue;
-      report->Add("split '" + split.name + "', " + graph::NameOf(part) + ": its nodes are not the source's");
+      report->Add("split '" + split.name + "', " + graph::ToString(part) + ": its nodes are not the source's");
     }
   }
 }
@@ -96,7 +96,7 @@ class OrderedSourceEdges {
         destinations_(edges.destinations),
         first_(loaded.book().num_nodes(loaded.book().schema().DestinationOf(type)) + 1, 0),
         rows_(edges.num_edges()) {
-    const auto time = edges.columns.find(TimeColumnOf(loaded.manifest));
+    const auto time = edges.columns.find(FindTimeColumn(loaded.manifest));
     if (time != edges.columns.end()) times_ = &time->second;
     const std::vector<uint64_t>& global_of = loaded.global_of[loaded.book().schema().DestinationOf(type).value];
     for (uint64_t row = 0; row < rows_.size(); ++row) ++first_[global_of[destinations_[row]] + 1];
@@ -107,7 +107,7 @@ class OrderedSourceEdges {
   }
 
   // Rows of the in-edges of a destination's global id.
-  std::span<const uint64_t> RowsOf(uint64_t node) const {
+  std::span<const uint64_t> FindRows(uint64_t node) const {
     return std::span(rows_).subspan(first_[node], first_[node + 1] - first_[node]);
   }
   uint64_t Source(uint64_t row) const { return sources_[row]; }
@@ -150,7 +150,7 @@ class EdgeComparison {
     const IdReader indptr(in_edges.indptr);
     for (uint64_t local = 0; local < loaded_.book().NumOwnedNodes(partition_.id, destination); ++local) {
       const uint64_t global = loaded_.book().NodeFirst(destination)[partition_.id.value] + local;
-      const std::span<const uint64_t> rows = expected_.RowsOf(global);
+      const std::span<const uint64_t> rows = expected_.FindRows(global);
       const std::string node = " node " + std::to_string(loaded_.original_of[destination.value][global]);
       if (rows.size() != indptr[local + 1] - indptr[local]) {
         report->Add(where + ":" + node + " has " + std::to_string(indptr[local + 1] - indptr[local]) +

@@ -13,14 +13,14 @@ using espalier::Result;
 using espalier::Tensor;
 using espalier::format::BlockReading;
 
-std::string OutcomeOf(const Result<Tensor>& table) {
+std::string Describe(const Result<Tensor>& table) {
   if (!table.ok()) return table.status().ToString();
   return table->ToString() + std::string(reinterpret_cast<const char*>(table->bytes()), table->size_bytes());
 }
 
-std::string OutcomeOf(const Result<espalier::format::CsvEdges>& edges) {
+std::string Describe(const Result<espalier::format::CsvEdges>& edges) {
   if (!edges.ok()) return edges.status().ToString();
-  return OutcomeOf(Result<Tensor>(edges->sources)) + OutcomeOf(Result<Tensor>(edges->destinations));
+  return Describe(Result<Tensor>(edges->sources)) + Describe(Result<Tensor>(edges->destinations));
 }
 
 }  // namespace
@@ -40,13 +40,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                         .delimiter = delimiter,
                         .may_lack_values = (choice & 16) != 0};
   if ((choice & 8) != 0) options.num_rows = choice >> 4;
-  ESPALIER_CHECK(OutcomeOf(ReadCsvTable(file.path(), options, whole)) ==
-                 OutcomeOf(ReadCsvTable(file.path(), options, cut)));
+  ESPALIER_CHECK(Describe(ReadCsvTable(file.path(), options, whole)) ==
+                 Describe(ReadCsvTable(file.path(), options, cut)));
 
   CsvEdgeLimits limits = {.num_sources = 100, .num_destinations = 1000, .delimiter = delimiter};
   if ((choice & 8) != 0) limits.num_edges = choice >> 4;
-  ESPALIER_CHECK(OutcomeOf(ReadCsvEdges(file.path(), limits, whole)) ==
-                 OutcomeOf(ReadCsvEdges(file.path(), limits, cut)));
+  ESPALIER_CHECK(Describe(ReadCsvEdges(file.path(), limits, whole)) ==
+                 Describe(ReadCsvEdges(file.path(), limits, cut)));
 
   const auto ids = ReadCsvIds(file.path(), /*limit=*/1000, /*max_rows=*/64);
   ESPALIER_CHECK(!ids.ok() || ids->size() <= 64);

@@ -22,7 +22,7 @@ grpc::ByteBuffer Sliced(const uint8_t* data, size_t size, size_t slice_bytes) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-std::string OutcomeOf(const grpc::ByteBuffer& message) {
+std::string Describe(const grpc::ByteBuffer& message) {
   const auto frame = DecodeFrame<Header>(message);
   if (!frame.ok()) return frame.status().ToString();
   std::string outcome = frame->header.SerializeAsString();
@@ -38,8 +38,8 @@ std::string OutcomeOf(const grpc::ByteBuffer& message) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const grpc::ByteBuffer whole = Sliced(data + 1, size - 1, size);
-  const std::string outcome = OutcomeOf(whole);
-  ESPALIER_CHECK(outcome == OutcomeOf(Sliced(data + 1, size - 1, size_t{1} + data[0] % 64)));
+  const std::string outcome = Describe(whole);
+  ESPALIER_CHECK(outcome == Describe(Sliced(data + 1, size - 1, size_t{1} + data[0] % 64)));
 
   const auto frame = DecodeFrame<Header>(whole);
   if (!frame.ok()) return 0;

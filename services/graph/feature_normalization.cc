@@ -71,7 +71,7 @@ Status DivideRows(const Tensor& column, const Rows& rows, int threads) {
   if (column.dtype() == DType::kBF16) bad = Divide<BF16>(column, rows, threads);
   if (!bad) return {};
   return InvalidArgument("row " + std::to_string(rows.first + *bad) + " divided by its sum is not finite in " +
-                         NameOf(column.dtype()));
+                         ToString(column.dtype()));
 }
 
 Status CheckCanBeNormalized(const Tensor& column) {

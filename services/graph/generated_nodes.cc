@@ -15,7 +15,7 @@ constexpr int64_t kNodeGrain = 1 << 12;
 constexpr uint64_t kMaxNodes = std::numeric_limits<uint32_t>::max();
 
 // The sum of four bytes is near normal and the same on every machine: mean 510, variance (256^2 - 1) / 3.
-float NoiseOf(uint32_t word) {
+float ToNoise(uint32_t word) {
   const uint32_t sum = (word & 0xFF) + ((word >> 8) & 0xFF) + ((word >> 16) & 0xFF) + (word >> 24);
   return (static_cast<float>(sum) - 510.0f) * (1.0f / 147.8005f);
 }
@@ -24,7 +24,7 @@ float NoiseOf(uint32_t word) {
 void FillNoise(uint64_t key, uint64_t row, std::vector<float>& values) {
   for (size_t j = 0; j < values.size(); j += 4) {
     const std::array<uint32_t, 4> words = Philox4x32(key, j / 4, row);
-    for (size_t k = j; k < std::min(j + 4, values.size()); ++k) values[k] = NoiseOf(words[k - j]);
+    for (size_t k = j; k < std::min(j + 4, values.size()); ++k) values[k] = ToNoise(words[k - j]);
   }
 }
 
@@ -52,7 +52,7 @@ std::vector<uint32_t> ShuffledNodeIds(uint64_t key, uint64_t num_nodes, int thre
 }
 
 uint64_t BytesOfFeatures(uint64_t num_nodes, const FeatureOptions& options) {
-  return num_nodes * static_cast<uint64_t>(options.width) * SizeOf(options.dtype);
+  return num_nodes * static_cast<uint64_t>(options.width) * ItemSize(options.dtype);
 }
 
 Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
@@ -110,7 +110,7 @@ NodeSplit GeneratedSplit(uint64_t num_nodes, const SplitFractions& fractions, ui
   std::vector<uint8_t> part(num_nodes);  // 0: none
   ParallelFor(threads, static_cast<int64_t>(num_nodes), kNodeGrain, [&](int64_t begin, int64_t end) {
     for (auto id = static_cast<size_t>(begin); id < static_cast<size_t>(end); ++id) {
-      const uint64_t position = order.PositionOf(id);
+      const uint64_t position = order.Position(id);
       part[id] = position < train_end ? 1 : position < validation_end ? 2 : position < test_end ? 3 : 0;
     }
   });
@@ -136,7 +136,7 @@ Status CheckFeatureOptions(const FeatureOptions& options) {
     return InvalidArgument("the feature width is " + std::to_string(options.width) + ": expected 0 to 1048576");
   }
   if (options.dtype != DType::kF32 && options.dtype != DType::kF16 && options.dtype != DType::kBF16) {
-    return InvalidArgument(std::string("the feature dtype is ") + NameOf(options.dtype) +
+    return InvalidArgument(std::string("the feature dtype is ") + ToString(options.dtype) +
                            ": expected F32, F16 or BF16");
   }
   // F16 ends at 65504.

@@ -10,7 +10,7 @@ std::string OutDegreeColumnName(const CanonicalEdgeType& edge_type) {
   const std::string name = prefix + edge_type.relation + "." + edge_type.destination;
   const bool ambiguous =
       edge_type.relation.find('.') != std::string::npos || edge_type.destination.find('.') != std::string::npos;
-  return ambiguous || name.size() > kMostCharacters ? prefix + HexOf(Hash64(edge_type.Name())) : name;
+  return ambiguous || name.size() > kMostCharacters ? prefix + ToHex(Hash64(edge_type.Name())) : name;
 }
 
 }  // namespace espalier::graph

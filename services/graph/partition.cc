@@ -2,7 +2,7 @@
 
 namespace espalier::graph {
 
-const char* NameOf(SplitPartName part) {
+const char* ToString(SplitPartName part) {
   switch (part) {
     case SplitPartName::kTrain: return "train";
     case SplitPartName::kValidation: return "validation";

@@ -60,7 +60,7 @@ struct EdgeSplitPart {
 };
 
 enum class SplitPartName { kTrain = 0, kValidation = 1, kTest = 2 };
-const char* NameOf(SplitPartName part);  // "train", "validation", "test"
+const char* ToString(SplitPartName part);  // "train", "validation", "test"
 
 // Nodes' original ids, as a column's name: every node type has it.
 inline constexpr const char* kOriginalIdColumn = "original_id";

@@ -37,7 +37,7 @@ Result<std::vector<uint64_t>> HomogeneousFirst(const Ranges& first, size_t num_p
 }
 
 // The last range that starts at or before id and is not empty.
-size_t RangeOf(const std::vector<uint64_t>& first, uint64_t id) {
+size_t FindRange(const std::vector<uint64_t>& first, uint64_t id) {
   return static_cast<size_t>(std::upper_bound(first.begin(), first.end(), id) - first.begin()) - 1;
 }
 
@@ -50,7 +50,7 @@ uint64_t SumOfLast(const Ranges& first) {
 uint64_t ToHomogeneousId(const Ranges& first, const std::vector<uint64_t>& homogeneous_first, size_t type,
                          uint64_t id) {
   ESPALIER_CHECK(id < first[type].back()) << "id " << id << " of type " << type;
-  const size_t partition = RangeOf(first[type], id);
+  const size_t partition = FindRange(first[type], id);
   return homogeneous_first[partition * first.size() + type] + (id - first[type][partition]);
 }
 
@@ -60,7 +60,7 @@ struct TypedId {
 };
 TypedId ToTypedId(const Ranges& first, const std::vector<uint64_t>& homogeneous_first, uint64_t homogeneous_id) {
   ESPALIER_CHECK(homogeneous_id < homogeneous_first.back()) << "homogeneous id " << homogeneous_id;
-  const size_t range = RangeOf(homogeneous_first, homogeneous_id);
+  const size_t range = FindRange(homogeneous_first, homogeneous_id);
   const size_t partition = range / first.size(), type = range % first.size();
   return {static_cast<uint16_t>(type), first[type][partition] + (homogeneous_id - homogeneous_first[range])};
 }
@@ -106,12 +106,12 @@ uint64_t PartitionBook::num_edges() const { return SumOfLast(edge_first_); }
 
 PartitionId PartitionBook::OwnerOf(NodeTypeId type, GlobalNodeId node) const {
   ESPALIER_CHECK(node.value < num_nodes(type)) << "node " << node.value << " of '" << schema_.NodeTypeName(type) << "'";
-  return PartitionId(static_cast<uint32_t>(RangeOf(node_first_[type.value], node.value)));
+  return PartitionId(static_cast<uint32_t>(FindRange(node_first_[type.value], node.value)));
 }
 
 PartitionId PartitionBook::OwnerOf(EdgeTypeId type, GlobalEdgeId edge) const {
   ESPALIER_CHECK(edge.value < num_edges(type)) << "edge " << edge.value << " of type " << type.value;
-  return PartitionId(static_cast<uint32_t>(RangeOf(edge_first_[type.value], edge.value)));
+  return PartitionId(static_cast<uint32_t>(FindRange(edge_first_[type.value], edge.value)));
 }
 
 NodeLocation PartitionBook::Locate(NodeTypeId type, GlobalNodeId node) const {

@@ -56,7 +56,7 @@ class EdgeDrawer {
     const bool within = random.NextUnitDouble() < within_community_;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       uint64_t destination = destinations_.At(random.NextUnitDouble());
-      if (within) destination = MoveToCommunityOf(source, destination);
+      if (within) destination = MoveToCommunity(source, destination);
       if (destination != source) return {source, destination};
     }
     return {source, (source + 1) % num_nodes_};
@@ -65,7 +65,7 @@ class EdgeDrawer {
  private:
   static constexpr int kAttempts = 8;
 
-  uint64_t MoveToCommunityOf(uint64_t source, uint64_t rank) const {
+  uint64_t MoveToCommunity(uint64_t source, uint64_t rank) const {
     const uint64_t moved = rank - rank % num_communities_ + source % num_communities_;
     return moved < num_nodes_ ? moved : moved - num_communities_;  // the last row of ranks may be incomplete
   }

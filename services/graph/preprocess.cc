@@ -28,11 +28,11 @@ Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& 
 using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (source, destination), ascending
 
 // The edge type of a name, or the one whose reverse relation, which is yet to be made, has it.
-Result<EdgeTypeId> TypeOrForwardOf(const GraphSchema& schema, const std::string& name, bool makes_relations) {
+Result<EdgeTypeId> FindTypeOrForward(const GraphSchema& schema, const std::string& name, bool makes_relations) {
   Result<EdgeTypeId> found = schema.FindEdgeType(name);
   if (found.ok() || !makes_relations) return found;
   for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
-    const CanonicalEdgeType made = ReverseRelationOf(schema.EdgeType(EdgeTypeId(type)));
+    const CanonicalEdgeType made = ReverseRelation(schema.EdgeType(EdgeTypeId(type)));
     if (name == made.relation || name == made.Name()) return EdgeTypeId(type);
   }
   return found;
@@ -43,7 +43,7 @@ Result<EdgeTypeId> TypeOrForwardOf(const GraphSchema& schema, const std::string&
 Result<std::optional<EdgeTypeId>> ReverseThatIsThere(const GraphSchema& schema, EdgeTypeId type,
                                                      const std::string& name, bool add_reverse_edges) {
   const bool makes_relations = add_reverse_edges && !schema.is_homogeneous();
-  const CanonicalEdgeType made = ReverseRelationOf(schema.EdgeType(type));
+  const CanonicalEdgeType made = ReverseRelation(schema.EdgeType(type));
   if (makes_relations && (name == made.relation || name == made.Name())) return std::optional<EdgeTypeId>();
   ASSIGN_OR_RETURN(const EdgeTypeId found, schema.FindEdgeType(name));
   if (makes_relations) {
@@ -212,7 +212,7 @@ Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_
   std::vector<EdgeSet> edges = std::move(graph.edges);
   const size_t num_forward = types.size();
   for (size_t t = 0; t < num_forward; ++t) {
-    types.push_back(ReverseRelationOf(CanonicalEdgeType(types[t])));
+    types.push_back(ReverseRelation(CanonicalEdgeType(types[t])));
     edges.push_back(Reversed(edges[t], num_original_edges[t], threads));
   }
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make(graph.schema.node_types(), types));
@@ -237,13 +237,13 @@ Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& lab
 
 }  // namespace
 
-CanonicalEdgeType ReverseRelationOf(const CanonicalEdgeType& forward) {
+CanonicalEdgeType ReverseRelation(const CanonicalEdgeType& forward) {
   return {forward.destination, "rev_" + forward.relation, forward.source};
 }
 
 Result<GraphSchema> WithReverseRelations(const GraphSchema& schema) {
   std::vector<CanonicalEdgeType> types = schema.edge_types();
-  for (const CanonicalEdgeType& forward : schema.edge_types()) types.push_back(ReverseRelationOf(forward));
+  for (const CanonicalEdgeType& forward : schema.edge_types()) types.push_back(ReverseRelation(forward));
   return GraphSchema::Make(schema.node_types(), std::move(types));
 }
 
@@ -256,7 +256,7 @@ Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, con
   std::vector<EdgeTypeId> types;
   for (const std::string& name : held_out.Names()) {
     ASSIGN_OR_RETURN(const EdgeTypeId type,
-                     TypeOrForwardOf(schema, name, add_reverse_edges && !schema.is_homogeneous()));
+                     FindTypeOrForward(schema, name, add_reverse_edges && !schema.is_homogeneous()));
     types.push_back(type);
   }
   if (held_out.Names().empty()) {

@@ -13,7 +13,7 @@ namespace espalier::graph {
 enum class FeatureNormalization { kNone, kRow };
 
 // The relation that add_reverse_edges makes of one of a typed graph: "a:r:b" -> "b:rev_r:a".
-CanonicalEdgeType ReverseRelationOf(const CanonicalEdgeType& forward);
+CanonicalEdgeType ReverseRelation(const CanonicalEdgeType& forward);
 // The schema of a typed graph with a reverse relation for each edge type. InvalidArgument where one is there already.
 Result<GraphSchema> WithReverseRelations(const GraphSchema& schema);
 

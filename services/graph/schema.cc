@@ -28,7 +28,7 @@ Status NotTheOnlyOne(const std::string& one, const std::vector<std::string>& nam
                          JoinNames(names));
 }
 
-std::vector<std::string> NamesOf(const std::vector<CanonicalEdgeType>& types) {
+std::vector<std::string> ListNames(const std::vector<CanonicalEdgeType>& types) {
   std::vector<std::string> names;
   for (const CanonicalEdgeType& type : types) names.push_back(type.Name());
   return names;
@@ -43,7 +43,7 @@ Status CheckEdgeTypeNames(const CanonicalEdgeType& type) {
 }
 
 // The position of `name` in sorted `names`, or names.size().
-size_t PositionOf(const std::vector<std::string>& names, std::string_view name) {
+size_t FindPosition(const std::vector<std::string>& names, std::string_view name) {
   const auto at = std::lower_bound(names.begin(), names.end(), name);
   return at != names.end() && *at == name ? static_cast<size_t>(at - names.begin()) : names.size();
 }
@@ -100,7 +100,7 @@ Result<GraphSchema> GraphSchema::Make(std::vector<std::string> node_types, std::
   for (const CanonicalEdgeType& type : edge_types) {
     RETURN_IF_ERROR(CheckEdgeTypeNames(type).While("edge type '" + type.Name() + "'"));
     for (const std::string* end : {&type.source, &type.destination}) {
-      const size_t position = PositionOf(node_types, *end);
+      const size_t position = FindPosition(node_types, *end);
       if (position == node_types.size()) {
         return InvalidArgument("edge type '" + type.Name() + "': there is no node type '" + *end +
                                "'; there are: " + JoinNames(node_types));
@@ -122,7 +122,7 @@ Status GraphSchema::CheckEdgeType(EdgeTypeId type) const {
 }
 
 Result<NodeTypeId> GraphSchema::FindNodeType(std::string_view name) const {
-  const size_t position = PositionOf(node_types_, name);
+  const size_t position = FindPosition(node_types_, name);
   if (position == node_types_.size()) {
     return NotFound("there is no node type '" + std::string(name) + "'; there are: " + JoinNames(node_types_));
   }
@@ -135,20 +135,21 @@ Result<EdgeTypeId> GraphSchema::FindEdgeType(std::string_view name) const {
     if (edge_types_[i].relation == name || edge_types_[i].Name() == name) matches.push_back(i);
   }
   if (matches.empty()) {
-    return NotFound("there is no edge type '" + std::string(name) + "'; there are: " + JoinNames(NamesOf(edge_types_)));
+    return NotFound("there is no edge type '" + std::string(name) +
+                    "'; there are: " + JoinNames(ListNames(edge_types_)));
   }
   if (matches.size() > 1) {
     std::vector<CanonicalEdgeType> same;
     for (const size_t i : matches) same.push_back(edge_types_[i]);
     return InvalidArgument("relation '" + std::string(name) +
-                           "' is not unique; write one of: " + JoinNames(NamesOf(same)));
+                           "' is not unique; write one of: " + JoinNames(ListNames(same)));
   }
   return EdgeTypeId(static_cast<uint16_t>(matches[0]));
 }
 
 std::string GraphSchema::NodeTypeList() const { return JoinNames(node_types_); }
 
-std::string GraphSchema::EdgeTypeList() const { return JoinNames(NamesOf(edge_types_)); }
+std::string GraphSchema::EdgeTypeList() const { return JoinNames(ListNames(edge_types_)); }
 
 Result<NodeTypeId> GraphSchema::OnlyNodeType() const {
   if (node_types_.size() == 1) return NodeTypeId(0);
@@ -157,7 +158,7 @@ Result<NodeTypeId> GraphSchema::OnlyNodeType() const {
 
 Result<EdgeTypeId> GraphSchema::OnlyEdgeType() const {
   if (edge_types_.size() == 1) return EdgeTypeId(0);
-  return NotTheOnlyOne("an edge type", NamesOf(edge_types_));
+  return NotTheOnlyOne("an edge type", ListNames(edge_types_));
 }
 
 std::vector<EdgeTypeId> GraphSchema::EdgeTypesInto(NodeTypeId destination) const {

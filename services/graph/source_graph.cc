@@ -51,7 +51,7 @@ std::optional<int64_t> FirstNotFinite(const Tensor& column, MissingValues missin
 }
 
 // "<where> row 3, value 0 is "
-std::string ElementOf(const Tensor& column, const std::string& where, int64_t element) {
+std::string FormatElement(const Tensor& column, const std::string& where, int64_t element) {
   const int64_t row_elements = column.num_elements() / column.num_rows();
   return where + " row " + std::to_string(element / row_elements) + ", value " +
          std::to_string(element % row_elements) + " is ";
@@ -65,7 +65,7 @@ Status CheckFinite(const Tensor& column, MissingValues missing, const std::strin
   if (column.dtype() == DType::kF64) bad = FirstNotFinite<uint64_t, 52, 0x7FF>(column, missing, threads);
   if (!bad) return {};
   const double value = column.ValueAsDouble(*bad);
-  const std::string element = ElementOf(column, where, *bad);
+  const std::string element = FormatElement(column, where, *bad);
   if (value == value) return InvalidArgument(element + "infinite: expected finite numbers");
   return InvalidArgument(element + "NaN: expected finite numbers; " + kOnlyLabelsLackValues);
 }
@@ -78,7 +78,7 @@ Status CheckBools(const Tensor& column, const std::string& where, int threads) {
   const std::optional<int64_t> bad =
       FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) { return byte_at(i) > 1; });
   if (!bad) return {};
-  return InvalidArgument(ElementOf(column, where, *bad) + std::to_string(byte_at(*bad)) +
+  return InvalidArgument(FormatElement(column, where, *bad) + std::to_string(byte_at(*bad)) +
                          ": expected 0 or 1, as BOOL is");
 }
 

@@ -193,7 +193,7 @@ Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& 
 }
 
 // "http://s3.example.com:9000" of a request that was sent, so that its URL is valid.
-std::string OriginOf(const Request& request) {
+std::string ParseOrigin(const Request& request) {
   const Result<Url> url = ParseUrl(request.url);
   return url.ok() ? url->Origin() : "";
 }
@@ -298,7 +298,7 @@ Result<Response> CurlTransport::Send(const Request& request, const SendOptions& 
   GiveBack(std::move(handle));
   {
     MutexLock lock(&mutex_);
-    answered_origins_.insert(OriginOf(request));
+    answered_origins_.insert(ParseOrigin(request));
   }
   return response;
 }
@@ -311,7 +311,7 @@ Status CurlTransport::ExplainEmptyReply(Status status, const Request& request, c
   if (!is_empty || !request.url.starts_with("http://")) return status;
   {
     MutexLock lock(&mutex_);
-    if (answered_origins_.contains(OriginOf(request))) return status;
+    if (answered_origins_.contains(ParseOrigin(request))) return status;
   }
   const auto time_left = std::chrono::duration_cast<milliseconds>(options.deadline.Remaining());
   if (!Handle().CompletesTlsHandshake(request, options_, time_left)) return status;

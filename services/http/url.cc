@@ -27,7 +27,7 @@ bool IsHost(std::string_view host) {
 }
 
 // 0 where `text` is no port.
-int PortOf(std::string_view text) {
+int ParsePort(std::string_view text) {
   int port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   const bool good = error == std::errc() && end == text.data() + text.size() && port > 0 && port < 65536;
@@ -61,7 +61,7 @@ Result<Url> ParseUrl(const std::string& text) {
   if (!IsHost(url.host)) return InvalidArgument("'" + url.host + "' in a URL is no host name");
   url.authority = url.host;
   if (port_colon == std::string::npos) return url;
-  const int port = PortOf(std::string_view(authority).substr(port_colon + 1));
+  const int port = ParsePort(std::string_view(authority).substr(port_colon + 1));
   if (port == 0) return InvalidArgument("the URL of host " + url.host + " has no port from 1 to 65535 after its ':'");
   if (port != (url.scheme == "https" ? 443 : 80)) url.authority += ":" + std::to_string(port);
   return url;

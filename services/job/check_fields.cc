@@ -78,7 +78,7 @@ class Checker {
     const bool is_training = field_path == "spec.training";
     if (spec.required || (is_training && NeedsTraining(parent))) {
       violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
-                       "is missing: expected " + ExpectationOf(spec) + (is_training ? OrProgram() : ""));
+                       "is missing: expected " + DescribeExpected(spec) + (is_training ? OrProgram() : ""));
       return;
     }
     if (HasDefault(spec)) {
@@ -128,12 +128,13 @@ class Checker {
   Json List(const TableNode& field, const YamlNode& node, const std::string& path) {
     const FieldSpec& spec = *field.spec;
     if (node.kind != YamlKind::kList) {
-      violations_->Add(node.at, path, "expected " + ExpectationOf(spec) + ", found " + Found(node));
+      violations_->Add(node.at, path, "expected " + DescribeExpected(spec) + ", found " + Found(node));
       return Discarded();
     }
     if (node.items.size() < spec.minimum_items || node.items.size() > spec.maximum_items) {
-      violations_->Add(node.at, path,
-                       "expected " + ExpectationOf(spec) + ", found " + std::to_string(node.items.size()) + " items");
+      violations_->Add(
+          node.at, path,
+          "expected " + DescribeExpected(spec) + ", found " + std::to_string(node.items.size()) + " items");
       return Discarded();
     }
     Json list = Json::array();
@@ -146,7 +147,7 @@ class Checker {
       if (!item.is_object() && !spec.may_repeat && std::find(list.begin(), list.end(), item) != list.end()) {
         violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " stands in the list twice");
       }
-      if (const std::string key = KeyOf(spec, item); !key.empty() && !keys.insert(key).second) {
+      if (const std::string key = ToKey(spec, item); !key.empty() && !keys.insert(key).second) {
         violations_->Add(node.items[i].at, item_path, "a second entry for " + Shown(key));
       }
       list.push_back(std::move(item));
@@ -155,7 +156,7 @@ class Checker {
   }
 
   // "" for an item that has none, which is a violation of its own.
-  static std::string KeyOf(const FieldSpec& list, const Json& item) {
+  static std::string ToKey(const FieldSpec& list, const Json& item) {
     const auto key = list.list_key.empty() ? item.end() : item.find(list.list_key);
     return key == item.end() ? "" : key->get<std::string>();
   }
@@ -180,7 +181,7 @@ class Checker {
   Json Map(const FieldSpec& spec, const YamlNode& node, const std::string& path) {
     if (node.kind != YamlKind::kMap || node.entries.size() > spec.maximum_items) {
       violations_->Add(node.at, path,
-                       "expected " + ExpectationOf(spec) + " with at most " + std::to_string(spec.maximum_items) +
+                       "expected " + DescribeExpected(spec) + " with at most " + std::to_string(spec.maximum_items) +
                            " fields, found " + Found(node));
       return Discarded();
     }

@@ -60,7 +60,7 @@ std::string PlaceProblem(const FieldSpec& field, const std::string& text) {
 std::string Expected(const FieldSpec& field, const YamlNode& node) {
   FieldSpec one = field;
   one.is_list = false;
-  return "expected " + ExpectationOf(one) + ", found " + Found(node);
+  return "expected " + DescribeExpected(one) + ", found " + Found(node);
 }
 
 std::optional<Json> CheckInteger(const FieldSpec& field, const YamlNode& node) {

@@ -75,7 +75,7 @@ class RelationChecker {
     const bool ranks = metric == Metric::kMrr || metric == Metric::kHitsAtK;
     if (error_metric != regression || ranks) {
       Add("spec.training.evaluation.metric",
-          std::string(NameOf(metric)) + " does not measure " + NameOf(training.task.type) + ": choose " +
+          std::string(ToString(metric)) + " does not measure " + ToString(training.task.type) + ": choose " +
               (regression ? "MeanSquaredError | MeanAbsoluteError" : "Accuracy | MacroF1 | MicroF1 | ROCAUC"));
     }
   }
@@ -85,7 +85,7 @@ class RelationChecker {
     const Training& training = job.training;
     const Task& task = training.task;
     if (!LabelsEdges(task.type)) return;
-    const std::string name = NameOf(task.type);
+    const std::string name = ToString(task.type);
     if (!task.node_type.empty()) Add("spec.training.task.nodeType", name + " is of edges: name edgeType");
     if (task.label == "node-label") Add("spec.training.task.label", "name the edge column with the labels");
     const bool has_reverse = !task.reverse_edge_type.empty() || task.reverse_edges_added;
@@ -127,7 +127,7 @@ class RelationChecker {
                           evaluation.metric == Metric::kRocAuc;
     if (!measures) {
       Add("spec.training.evaluation.metric",
-          std::string(NameOf(evaluation.metric)) + " does not measure LinkPrediction: choose MRR | HitsAtK | ROCAUC");
+          std::string(ToString(evaluation.metric)) + " does not measure LinkPrediction: choose MRR | HitsAtK | ROCAUC");
     }
     if (evaluation.metric != Metric::kHitsAtK) {
       RefuseFields("spec.training.evaluation", {"k"}, "only for the metric HitsAtK");
@@ -141,7 +141,7 @@ class RelationChecker {
     const bool pairs = task.scorer == Scorer::kComplEx || task.scorer == Scorer::kRotatE;
     if (pairs && training.model.hidden_size % 2 != 0) {
       Add("spec.training.model.hiddenSize",
-          std::string(NameOf(task.scorer)) + " needs an even size: its numbers are complex");
+          std::string(ToString(task.scorer)) + " needs an even size: its numbers are complex");
     }
     if (task.negatives == sampler::NegativeKind::kInBatch && task.num_negatives >= training.batch_size) {
       Add("spec.training.task.negatives.count", "InBatch takes them from the batch: choose a number below batchSize (" +
@@ -284,7 +284,7 @@ class RelationChecker {
   void CheckSamplingMethod(const DistTraining& job) {
     const Sampling& sampling = job.training.sampling;
     const std::string path = "spec.training.sampling";
-    const std::string method = NameOf(sampling.draw.method);
+    const std::string method = ToString(sampling.draw.method);
     if (sampling.draw.replace && sampling.draw.method != sampler::DrawMethod::kNeighbor) {
       Add(path + ".replace", method + " draws without replacement only");
     }
@@ -309,7 +309,7 @@ class RelationChecker {
     }
     for (const OutputKind kind : job.output_save) {
       if (kind == OutputKind::kModel || kind == OutputKind::kTorchScript) continue;
-      Add("spec.output.save", std::string(NameOf(kind)) + " are computed from full neighbourhoods, later edges " +
+      Add("spec.output.save", std::string(ToString(kind)) + " are computed from full neighbourhoods, later edges " +
                                   "included: leave them out with " + path + ".seedTime");
     }
   }
@@ -424,7 +424,7 @@ std::vector<std::pair<std::string, std::string>> ConflictsWithAlgorithm(const Pa
   const bool can_balance = algorithm == PartitionAlgorithm::kMetis || algorithm == PartitionAlgorithm::kStreaming;
   if (!partitions.balance.empty() && !can_balance) {
     conflicts.emplace_back("balance",
-                           std::string(NameOf(algorithm)) + " cannot balance anything but nodes: leave it out");
+                           std::string(ToString(algorithm)) + " cannot balance anything but nodes: leave it out");
   }
   return conflicts;
 }

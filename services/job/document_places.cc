@@ -2,7 +2,7 @@
 
 namespace espalier::job {
 
-Position PositionOf(const FieldPositions& positions, std::string path) {
+Position FindPosition(const FieldPositions& positions, std::string path) {
   while (!positions.contains(path)) {
     const size_t cut = path.find_last_of(".[");
     if (cut == std::string::npos) return {0, 1, 1};
@@ -19,7 +19,7 @@ std::string PlaceText(const std::vector<std::string>& source_names, Position at)
 }
 
 std::string DocumentPlaces::Of(const std::string& path) const {
-  return source_names_.empty() ? "" : PlaceText(source_names_, PositionOf(positions_, path));
+  return source_names_.empty() ? "" : PlaceText(source_names_, FindPosition(positions_, path));
 }
 
 }  // namespace espalier::job

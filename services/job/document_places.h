@@ -13,7 +13,7 @@ namespace espalier::job {
 using FieldPositions = std::map<std::string, Position>;  // "spec.training.inputs[0].features" -> where it stands
 
 // Of the field, or of the nearest object around it that was written; else the document's start.
-Position PositionOf(const FieldPositions& positions, std::string path);
+Position FindPosition(const FieldPositions& positions, std::string path);
 
 // "job.yaml:12:5: " or "--set training.seed: ". source_names[i] is the name of source i; "" where that is empty.
 std::string PlaceText(const std::vector<std::string>& source_names, Position at);

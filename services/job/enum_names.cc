@@ -112,8 +112,8 @@ bool ParseIn(const Table& table, const std::string& name, E* value) {
 
 }  // namespace
 
-#define ESPALIER_ENUM_NAMES(Enum, table)                          \
-  const char* NameOf(Enum value) { return NameIn(table, value); } \
+#define ESPALIER_ENUM_NAMES(Enum, table)                            \
+  const char* ToString(Enum value) { return NameIn(table, value); } \
   bool ParseName(const std::string& name, Enum* value) { return ParseIn(table, name, value); }
 
 ESPALIER_ENUM_NAMES(GraphFormat, kGraphFormats)

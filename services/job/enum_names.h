@@ -7,29 +7,29 @@
 
 namespace espalier::job {
 
-const char* NameOf(GraphFormat value);
-const char* NameOf(RowNormalization value);
-const char* NameOf(PartitionAlgorithm value);
-const char* NameOf(PartitionObjective value);
-const char* NameOf(PartitionBalance value);
-const char* NameOf(PartitionReuse value);
-const char* NameOf(TaskType value);
-const char* NameOf(ExcludeEdges value);
-const char* NameOf(Scorer value);
-const char* NameOf(LinkLoss value);
-const char* NameOf(ModelType value);
-const char* NameOf(Aggregator value);
-const char* NameOf(LayerNormalization value);
-const char* NameOf(OptimizerType value);
-const char* NameOf(RowDType value);
-const char* NameOf(RowInitializerType value);
-const char* NameOf(SparseOptimizerType value);
-const char* NameOf(DuplicateGradients value);
-const char* NameOf(ScheduleType value);
-const char* NameOf(Metric value);
-const char* NameOf(EvaluationNeighborhood value);
-const char* NameOf(OutputKind value);
-const char* NameOf(TlsMode value);
+const char* ToString(GraphFormat value);
+const char* ToString(RowNormalization value);
+const char* ToString(PartitionAlgorithm value);
+const char* ToString(PartitionObjective value);
+const char* ToString(PartitionBalance value);
+const char* ToString(PartitionReuse value);
+const char* ToString(TaskType value);
+const char* ToString(ExcludeEdges value);
+const char* ToString(Scorer value);
+const char* ToString(LinkLoss value);
+const char* ToString(ModelType value);
+const char* ToString(Aggregator value);
+const char* ToString(LayerNormalization value);
+const char* ToString(OptimizerType value);
+const char* ToString(RowDType value);
+const char* ToString(RowInitializerType value);
+const char* ToString(SparseOptimizerType value);
+const char* ToString(DuplicateGradients value);
+const char* ToString(ScheduleType value);
+const char* ToString(Metric value);
+const char* ToString(EvaluationNeighborhood value);
+const char* ToString(OutputKind value);
+const char* ToString(TlsMode value);
 
 // False, and *value unchanged, for a name that is none.
 bool ParseName(const std::string& name, GraphFormat* value);

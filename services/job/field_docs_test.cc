@@ -27,7 +27,7 @@ std::string DefaultOf(const FieldSpec& field) {
   return field.default_json.empty() ? "" : "`" + field.default_json + "`";
 }
 
-std::string TypeOf(const FieldSpec& field) { return ExpectationOf(field); }
+std::string TypeOf(const FieldSpec& field) { return DescribeExpected(field); }
 
 std::string MeaningOf(const FieldSpec& field) {
   return field.availability == Availability::kClusterOnly ? field.meaning + " (cluster only)" : field.meaning;

@@ -310,7 +310,7 @@ std::string NumberText(double value) {
   return text.str();
 }
 
-std::string OneOf(const std::vector<std::string>& values) {
+std::string FormatChoices(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : " | ") + value;
   return text;
@@ -332,7 +332,7 @@ std::string ExpectedOne(const FieldSpec& field) {
     case kUri: return "a path, a file: URI or s3://bucket/prefix";
     case kEndpoint: return "http://host[:port][/path] or https://host[:port][/path]";
     case kObjectName: return "a name of lower-case letters, digits, '-' and '.' (at most 253)";
-    case kEnum: return OneOf(field.values);
+    case kEnum: return FormatChoices(field.values);
     case kInteger:
       return "an integer from " + std::to_string(field.minimum_integer) + " to " +
              std::to_string(field.maximum_integer);
@@ -352,7 +352,7 @@ const std::vector<FieldSpec>& FieldTable() {
   return *table;
 }
 
-std::string ExpectationOf(const FieldSpec& field) {
+std::string DescribeExpected(const FieldSpec& field) {
   if (!field.is_list) return ExpectedOne(field);
   return "a list of " + std::to_string(field.minimum_items) + " to " + std::to_string(field.maximum_items) +
          " items, each " + ExpectedOne(field);

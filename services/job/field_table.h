@@ -65,7 +65,7 @@ struct FieldSpec {
 const std::vector<FieldSpec>& FieldTable();
 
 // "integer from 0 to 100000", "OGB | NPY | Triples", "list of names": for messages and the docs.
-std::string ExpectationOf(const FieldSpec& field);
+std::string DescribeExpected(const FieldSpec& field);
 
 std::vector<FieldSpec> TrainingFields();   // spec.training (field_table_training.cc)
 std::vector<FieldSpec> EmbeddingFields();  // spec.training.inputs[].embedding (field_table_embedding.cc)

@@ -173,7 +173,7 @@ FieldSpec FieldFor(const std::string& unset) {
 
 template <sampler::Spelled E>
 FieldSpec FieldFor(E unset) {
-  FieldSpec field{.type = kEnum, .default_json = std::string("\"") + NameOf(unset) + "\""};
+  FieldSpec field{.type = kEnum, .default_json = std::string("\"") + ToString(unset) + "\""};
   for (const auto& [value, name] : sampler::Spelling<E>::kNames) field.values.emplace_back(name);
   return field;
 }

@@ -30,8 +30,8 @@ void CheckDistribution(const RowInitializer& initializer, const std::string& pat
   }
 }
 
-void CheckPluginOf(const RowInitializer& initializer, const std::vector<ServerPlugin>& plugins, const std::string& path,
-                   PlacedViolations* violations) {
+void CheckPlugin(const RowInitializer& initializer, const std::vector<ServerPlugin>& plugins, const std::string& path,
+                 PlacedViolations* violations) {
   const std::string& entry = initializer.plugin;
   if (initializer.type != RowInitializerType::kPlugin) {
     if (!entry.empty()) violations->Add(path + ".plugin", "only for the type Plugin");
@@ -72,7 +72,7 @@ void CheckInputs(const std::vector<Input>& inputs, const std::vector<ServerPlugi
     const Embedding& embedding = *inputs[i].embedding;
     CheckSparseOptimizer(embedding.optimizer, path + ".embedding.optimizer", violations);
     CheckDistribution(embedding.initializer, path + ".embedding.initializer", violations);
-    CheckPluginOf(embedding.initializer, plugins, path + ".embedding.initializer", violations);
+    CheckPlugin(embedding.initializer, plugins, path + ".embedding.initializer", violations);
     CheckSchedule(embedding.schedule, path + ".embedding.learningRateSchedule", violations);
   }
 }

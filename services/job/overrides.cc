@@ -26,7 +26,7 @@ bool ReadIndices(std::string_view text, std::vector<Step>* steps) {
 }
 
 // Empty for a path that is none.
-std::vector<Step> StepsOf(std::string_view path) {
+std::vector<Step> ParseSteps(std::string_view path) {
   std::vector<Step> steps;
   while (true) {
     const size_t dot = path.find('.');
@@ -45,7 +45,7 @@ bool NeedsSpec(const Step& first) {
   return name != "apiVersion" && name != "kind" && name != "metadata" && name != "spec";
 }
 
-YamlNode* FieldOf(YamlNode* node, const std::string& name, Position at) {
+YamlNode* FindField(YamlNode* node, const std::string& name, Position at) {
   if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kMap, .at = at};
   if (node->kind != YamlKind::kMap) return nullptr;
   for (YamlEntry& entry : node->entries) {
@@ -55,7 +55,7 @@ YamlNode* FieldOf(YamlNode* node, const std::string& name, Position at) {
   return &node->entries.back().value;
 }
 
-YamlNode* ItemOf(YamlNode* node, size_t index, Position at) {
+YamlNode* FindItem(YamlNode* node, size_t index, Position at) {
   if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kList, .at = at};
   if (node->kind != YamlKind::kList || index > node->items.size()) return nullptr;
   if (index == node->items.size()) node->items.push_back({.at = at});
@@ -65,7 +65,7 @@ YamlNode* ItemOf(YamlNode* node, size_t index, Position at) {
 }  // namespace
 
 void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Violations* violations) {
-  std::vector<Step> steps = StepsOf(path);
+  std::vector<Step> steps = ParseSteps(path);
   if (steps.empty()) {
     violations->Add(value.at, "", "not a path such as spec.training.epochs or training.inputs[0].features");
     return;
@@ -74,7 +74,7 @@ void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Viol
   YamlNode* node = root;
   for (const Step& step : steps) {
     const auto* name = std::get_if<std::string>(&step);
-    node = name != nullptr ? FieldOf(node, *name, value.at) : ItemOf(node, std::get<size_t>(step), value.at);
+    node = name != nullptr ? FindField(node, *name, value.at) : FindItem(node, std::get<size_t>(step), value.at);
     if (node != nullptr) continue;
     violations->Add(value.at, "",
                     name != nullptr ? "there is no object that could hold '" + *name + "'"

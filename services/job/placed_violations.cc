@@ -7,7 +7,7 @@
 namespace espalier::job {
 
 void PlacedViolations::Add(const std::string& path, const std::string& message) {
-  violations_->Add(PositionOf(document_.positions, path), path, message);
+  violations_->Add(FindPosition(document_.positions, path), path, message);
 }
 
 void PlacedViolations::RefuseFields(const std::string& object_path, const std::vector<const char*>& names,

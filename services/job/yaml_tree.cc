@@ -24,13 +24,13 @@ struct TreeSize {
   size_t text_bytes = 0;
 };
 
-void AddSizeOf(const YamlNode& node, TreeSize* size) {
+void AddSize(const YamlNode& node, TreeSize* size) {
   ++size->nodes;
   size->text_bytes += node.text.size();
-  for (const YamlNode& item : node.items) AddSizeOf(item, size);
+  for (const YamlNode& item : node.items) AddSize(item, size);
   for (const YamlEntry& entry : node.entries) {
     size->text_bytes += entry.key.size();
-    AddSizeOf(entry.value, size);
+    AddSize(entry.value, size);
   }
 }
 
@@ -52,12 +52,12 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) Stop(At(mark), "an alias inside of what it names");
     TreeSize copied;
-    AddSizeOf(found->second, &copied);
+    AddSize(found->second, &copied);
     node_count_ += copied.nodes - 1;
     aliased_bytes_ += copied.text_bytes;
     if (aliased_bytes_ > limits_.text_bytes) Stop(At(mark), "aliases expand to more text than a document may have");
     YamlNode copy = found->second;
-    if (static_cast<int>(open_.size()) + DepthOf(copy) > limits_.depth) StopForDepth(At(mark));
+    if (static_cast<int>(open_.size()) + ComputeDepth(copy) > limits_.depth) StopForDepth(At(mark));
     Add(std::move(copy), 0);
   }
 
@@ -103,10 +103,10 @@ class TreeBuilder : public YAML::EventHandler {
     errors_->push_back({At(mark), "the tag " + tag + " is not accepted: write the value without it"});
   }
 
-  static int DepthOf(const YamlNode& node) {
+  static int ComputeDepth(const YamlNode& node) {
     int depth = 0;
-    for (const YamlNode& item : node.items) depth = std::max(depth, DepthOf(item));
-    for (const YamlEntry& entry : node.entries) depth = std::max(depth, DepthOf(entry.value));
+    for (const YamlNode& item : node.items) depth = std::max(depth, ComputeDepth(item));
+    for (const YamlEntry& entry : node.entries) depth = std::max(depth, ComputeDepth(entry.value));
     return depth + 1;
   }
 

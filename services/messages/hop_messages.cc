@@ -18,7 +18,7 @@ bool HasWalks(const sampler::PartitionHopQuery& query) {
 }
 
 template <class T>
-Tensor SliceOf(const std::vector<T>& values, const SampleSpan& span) {
+Tensor Slice(const std::vector<T>& values, const SampleSpan& span) {
   const auto first = values.begin() + static_cast<std::ptrdiff_t>(span.begin);
   return Tensor::FromVector(std::vector<T>(first, first + static_cast<std::ptrdiff_t>(span.end - span.begin)));
 }
@@ -35,8 +35,8 @@ Status CheckSample(const sampler::PartitionRelationSample& sample, EdgeTypeId ty
   return CheckIds(sample.edge_ids, want_edge_ids ? drawn : 0, book.num_edges(type), "edge ids");
 }
 
-Result<sampler::PartitionRelationQuery> RelationOf(uint32_t edge_type, int32_t fanout, const Tensor& destinations,
-                                                   const ServiceLimits& limits) {
+Result<sampler::PartitionRelationQuery> DecodeRelation(uint32_t edge_type, int32_t fanout, const Tensor& destinations,
+                                                       const ServiceLimits& limits) {
   sampler::PartitionRelationQuery relation;
   ASSIGN_OR_RETURN(relation.edge_type, DecodeEdgeType(edge_type));
   if (fanout != sampler::kFullNeighborhood && fanout <= 0) {
@@ -77,12 +77,12 @@ Status CheckRelationCount(int count, const ServiceLimits& limits) {
 
 // [k] of T, one for each destination.
 template <class T>
-Result<std::vector<T>> ValuesOf(const Tensor& tensor, size_t num_destinations, const char* what) {
+Result<std::vector<T>> ReadValues(const Tensor& tensor, size_t num_destinations, const char* what) {
   const bool fits = tensor.dtype() == DTypeOf<T>::value && tensor.shape().size() == 1 &&
                     static_cast<size_t>(tensor.num_elements()) == num_destinations;
   if (!fits) {
-    return InvalidArgument(std::string(what) + " are " + tensor.ToString() + ", expected " + NameOf(DTypeOf<T>::value) +
-                           " [" + std::to_string(num_destinations) + "]");
+    return InvalidArgument(std::string(what) + " are " + tensor.ToString() + ", expected " +
+                           ToString(DTypeOf<T>::value) + " [" + std::to_string(num_destinations) + "]");
   }
   return std::vector<T>(tensor.values<T>().begin(), tensor.values<T>().end());
 }
@@ -114,8 +114,8 @@ grpc::ByteBuffer EncodeHopRequest(const sampler::PartitionHopQuery& query, const
     asked->set_fanout(relation.fanout);
     const std::span<const LocalNodeId> nodes(relation.destinations);
     tensors.push_back(LocalIdTensor(nodes.subspan(span.begin, span.end - span.begin)));
-    if (!query.draw.time_column.empty()) tensors.push_back(SliceOf(relation.times, span));
-    if (request.has_walks()) tensors.push_back(SliceOf(relation.walks, span));
+    if (!query.draw.time_column.empty()) tensors.push_back(Slice(relation.times, span));
+    if (request.has_walks()) tensors.push_back(Slice(relation.walks, span));
     if (!request.has_exclusions()) continue;
     tensors.push_back(LocalIdTensor(std::span<const LocalNodeId>(relation.excluded_destinations)));
     tensors.push_back(WideIdTensor(std::span<const GlobalNodeId>(relation.excluded_sources)));
@@ -137,13 +137,13 @@ Result<sampler::PartitionHopQuery> DecodeHopRequest(const rpc::Frame<graph::v1::
   for (int r = 0; r < request.relations_size(); ++r) {
     const graph::v1::RelationQuery& asked = request.relations(r);
     ASSIGN_OR_RETURN(sampler::PartitionRelationQuery relation,
-                     RelationOf(asked.edge_type(), asked.fanout(), *next++, limits));
+                     DecodeRelation(asked.edge_type(), asked.fanout(), *next++, limits));
     const size_t count = relation.destinations.size();
     if (has_times) {
-      ASSIGN_OR_RETURN(relation.times, ValuesOf<int64_t>(*next++, count, "times"));
+      ASSIGN_OR_RETURN(relation.times, ReadValues<int64_t>(*next++, count, "times"));
     }
     if (request.has_walks()) {
-      ASSIGN_OR_RETURN(relation.walks, ValuesOf<uint64_t>(*next++, count, "walks"));
+      ASSIGN_OR_RETURN(relation.walks, ReadValues<uint64_t>(*next++, count, "walks"));
     }
     if (request.has_exclusions()) {
       ASSIGN_OR_RETURN(const std::span<const LocalNodeId> destinations, LocalIds(*next++, limits));
@@ -166,9 +166,9 @@ Result<sampler::PartitionHopQuery> DecodeHopRequest(const rpc::Frame<graph::v1::
   RETURN_IF_ERROR(CheckRelationCount(request.edge_types_size(), limits));
   sampler::PartitionHopQuery query;
   for (int r = 0; r < request.edge_types_size(); ++r) {
-    ASSIGN_OR_RETURN(
-        sampler::PartitionRelationQuery relation,
-        RelationOf(request.edge_types(r), sampler::kFullNeighborhood, frame.tensors[static_cast<size_t>(r)], limits));
+    ASSIGN_OR_RETURN(sampler::PartitionRelationQuery relation,
+                     DecodeRelation(request.edge_types(r), sampler::kFullNeighborhood,
+                                    frame.tensors[static_cast<size_t>(r)], limits));
     query.relations.push_back(std::move(relation));
   }
   query.want_edge_ids = request.want_edge_ids();

@@ -36,7 +36,7 @@ Result<sampler::NegativeKind> DecodeNegatives(minibatch::v1::Negatives negatives
 }
 
 // Exactly `count` numbers below `limit`.
-Result<std::vector<uint32_t>> NumbersOf(const Tensor& tensor, uint64_t count, uint64_t limit, const std::string& what) {
+Result<std::vector<uint32_t>> ToNumbers(const Tensor& tensor, uint64_t count, uint64_t limit, const std::string& what) {
   RETURN_IF_ERROR(CheckIds(tensor, count, limit, what));
   if (count == 0) return std::vector<uint32_t>();
   if (tensor.dtype() != DType::kU32) return InvalidArgument(what + " are not U32");
@@ -44,15 +44,15 @@ Result<std::vector<uint32_t>> NumbersOf(const Tensor& tensor, uint64_t count, ui
   return std::vector<uint32_t>(numbers.begin(), numbers.end());
 }
 
-uint64_t CountOf(const Tensor& tensor) { return static_cast<uint64_t>(tensor.num_elements()); }
+uint64_t Count(const Tensor& tensor) { return static_cast<uint64_t>(tensor.num_elements()); }
 
 // Each once: their rows come by name.
-std::set<std::string> ColumnsOf(const sampler::LinkPlan& plan) {
+std::set<std::string> ListColumns(const sampler::LinkPlan& plan) {
   return {plan.edge_columns.begin(), plan.edge_columns.end()};
 }
 
 Status CheckColumns(const minibatch::v1::LinkSeeds& header, const sampler::LinkPlan& plan) {
-  const std::set<std::string> asked = ColumnsOf(plan);
+  const std::set<std::string> asked = ListColumns(plan);
   if (std::equal(asked.begin(), asked.end(), header.edge_columns().begin(), header.edge_columns().end())) return {};
   return Unimplemented("the sampler sends rows of " + std::to_string(header.edge_columns_size()) +
                        " edge columns, asked for were those of " + std::to_string(asked.size()) +
@@ -100,7 +100,7 @@ minibatch::v1::LinkPlan EncodeLinkPlan(const sampler::LinkPlan& links) {
   message.set_negatives(EncodeNegatives(links.negatives.kind));
   message.set_negatives_per_edge(links.negatives.count);
   message.set_draw_batch(!links.exclude_batch);
-  for (const std::string& column : ColumnsOf(links)) message.add_edge_columns(column);
+  for (const std::string& column : ListColumns(links)) message.add_edge_columns(column);
   message.set_want_pair_ids(links.want_pair_ids);
   return message;
 }
@@ -168,26 +168,26 @@ Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& heade
   }
   const uint64_t num_seeds = bounds.num_seeds, num_types = plan.types.size();
   // Tensors are no longer than their message, so products of their sizes with 32 bits cannot overflow.
-  const uint64_t k = header.negatives_per_edge(), pairs = CountOf(tensors[0]), sets = CountOf(tensors[3]);
+  const uint64_t k = header.negatives_per_edge(), pairs = Count(tensors[0]), sets = Count(tensors[3]);
   if (k != plan.negatives.count) {
     return InvalidArgument("edges with " + std::to_string(k) + " negatives each, expected " +
                            std::to_string(plan.negatives.count));
   }
   sampler::LinkSeeds links{.negatives_per_pair = header.negatives_per_edge()};
-  ASSIGN_OR_RETURN(links.sources, NumbersOf(tensors[0], pairs, num_seeds, "sources of edges"));
-  ASSIGN_OR_RETURN(links.destinations, NumbersOf(tensors[1], pairs, num_seeds, "destinations of edges"));
-  ASSIGN_OR_RETURN(links.relations, NumbersOf(tensors[2], pairs, num_types, "types of edges"));
-  ASSIGN_OR_RETURN(links.set_ends, NumbersOf(tensors[3], sets, pairs + 1, "ends of sets"));
+  ASSIGN_OR_RETURN(links.sources, ToNumbers(tensors[0], pairs, num_seeds, "sources of edges"));
+  ASSIGN_OR_RETURN(links.destinations, ToNumbers(tensors[1], pairs, num_seeds, "destinations of edges"));
+  ASSIGN_OR_RETURN(links.relations, ToNumbers(tensors[2], pairs, num_types, "types of edges"));
+  ASSIGN_OR_RETURN(links.set_ends, ToNumbers(tensors[3], sets, pairs + 1, "ends of sets"));
   const bool ascend =
       std::adjacent_find(links.set_ends.begin(), links.set_ends.end(), std::greater_equal<>()) == links.set_ends.end();
   const bool are_sets =
       links.set_ends.empty() ? pairs == 0 : links.set_ends.front() > 0 && links.set_ends.back() == pairs;
   if (!ascend || !are_sets) return InvalidArgument("sets of edges do not ascend to the number of edges");
-  ASSIGN_OR_RETURN(links.negative_destinations, NumbersOf(tensors[4], sets * k, num_seeds, "negatives' destinations"));
-  const uint64_t own_sources = CountOf(tensors[5]) == 0 ? 0 : pairs * k;
+  ASSIGN_OR_RETURN(links.negative_destinations, ToNumbers(tensors[4], sets * k, num_seeds, "negatives' destinations"));
+  const uint64_t own_sources = Count(tensors[5]) == 0 ? 0 : pairs * k;
   if (own_sources > 0 && sets != pairs) return InvalidArgument("negatives with sources of their own are shared");
-  ASSIGN_OR_RETURN(links.negative_sources, NumbersOf(tensors[5], own_sources, num_seeds, "negatives' sources"));
-  if (CountOf(tensors[6]) != pairs * k || (pairs > 0 && tensors[6].dtype() != DType::kU8)) {
+  ASSIGN_OR_RETURN(links.negative_sources, ToNumbers(tensors[5], own_sources, num_seeds, "negatives' sources"));
+  if (Count(tensors[6]) != pairs * k || (pairs > 0 && tensors[6].dtype() != DType::kU8)) {
     return InvalidArgument("the weights of negatives are " + tensors[6].ToString());
   }
   if (pairs > 0) {

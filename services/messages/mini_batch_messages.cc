@@ -15,7 +15,7 @@ namespace espalier::messages {
 namespace {
 
 template <class Id>
-std::vector<Id> IdsOf(const Tensor& tensor) {
+std::vector<Id> ToIds(const Tensor& tensor) {
   std::vector<Id> ids;
   ids.reserve(static_cast<size_t>(tensor.num_elements()));
   if (tensor.empty()) return ids;
@@ -27,8 +27,8 @@ std::vector<Id> IdsOf(const Tensor& tensor) {
   return ids;
 }
 
-Result<sampler::Block> BlockOf(EdgeTypeId type, std::span<const Tensor> tensors, const sampler::BatchLayer& layer,
-                               const graph::PartitionBook& book) {
+Result<sampler::Block> DecodeBlock(EdgeTypeId type, std::span<const Tensor> tensors, const sampler::BatchLayer& layer,
+                                   const graph::PartitionBook& book) {
   const graph::GraphSchema& schema = book.schema();
   const uint32_t rows_read = layer.num_inputs[schema.SourceOf(type).value];
   const uint32_t rows_written = layer.num_outputs[schema.DestinationOf(type).value];
@@ -48,7 +48,7 @@ Result<sampler::Block> BlockOf(EdgeTypeId type, std::span<const Tensor> tensors,
   RETURN_IF_ERROR(CheckIds(tensors[1], block.indices.size(), rows_read, "rows of a block"));
   if (!tensors[2].empty()) {
     RETURN_IF_ERROR(CheckIds(tensors[2], block.indices.size(), book.num_edges(type), "edge ids"));
-    block.edge_ids = IdsOf<GlobalEdgeId>(tensors[2]);
+    block.edge_ids = ToIds<GlobalEdgeId>(tensors[2]);
   }
   return block;
 }
@@ -96,7 +96,7 @@ Result<std::vector<uint32_t>> TakeLayers(const minibatch::v1::MiniBatch& header,
     for (const uint32_t number : layer.edge_types()) {
       if (number >= book.schema().num_edge_types()) return InvalidArgument("edge type " + std::to_string(number));
       const EdgeTypeId type(static_cast<uint16_t>(number));
-      ASSIGN_OR_RETURN(sampler::Block block, BlockOf(type, tensors.first(3), out, book));
+      ASSIGN_OR_RETURN(sampler::Block block, DecodeBlock(type, tensors.first(3), out, book));
       out.blocks.push_back(std::move(block));
       tensors = tensors.subspan(3);
     }
@@ -116,12 +116,12 @@ const char* WordFor(SeedKind kind) {
   return "nodes";
 }
 
-SeedKind KindOf(const sampler::EpochPlan& plan) {
+SeedKind ToSeedKind(const sampler::EpochPlan& plan) {
   if (plan.links() != nullptr) return SeedKind::kLinks;
   return plan.edges() != nullptr ? SeedKind::kEdges : SeedKind::kNodes;
 }
 
-size_t NumTensorsOf(SeedKind kind, const minibatch::v1::MiniBatch& header) {
+size_t CountTensors(SeedKind kind, const minibatch::v1::MiniBatch& header) {
   switch (kind) {
     case SeedKind::kNodes: return 0;
     case SeedKind::kLinks: return NumLinkTensors(header.links());
@@ -182,7 +182,7 @@ Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
 // The seeds of a plan of links or edges, from the last tensors.
 Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor> tensors,
                  const sampler::EpochPlan& plan, const graph::PartitionBook& book, sampler::MiniBatch& batch) {
-  const SeedKind kind = KindOf(plan);
+  const SeedKind kind = ToSeedKind(plan);
   if (kind == SeedKind::kNodes) return Status();
   if (kind == SeedKind::kLinks) {
     const LinkBounds bounds{.num_seeds = batch.num_seeds,
@@ -248,10 +248,10 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
                    rpc::DecodeFrame<minibatch::v1::MiniBatch>(message));
   const minibatch::v1::MiniBatch& header = frame.header;
   const size_t num_types = book.schema().num_node_types();
-  const SeedKind kind = KindOf(plan);
+  const SeedKind kind = ToSeedKind(plan);
   RETURN_IF_ERROR(CheckDrawnAsAsked(header, spec.draw));
   RETURN_IF_ERROR(CheckKind(header, kind));
-  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + NumTensorsOf(kind, header);
+  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + CountTensors(kind, header);
   for (const minibatch::v1::Layer& layer : header.layers()) {
     num_tensors += 3 * static_cast<size_t>(layer.edge_types_size());
   }
@@ -270,7 +270,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
     const Tensor& nodes = frame.tensors[type];
     const uint64_t limit = book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
     RETURN_IF_ERROR(CheckIds(nodes, static_cast<uint64_t>(nodes.num_elements()), limit, "nodes of a batch"));
-    batch.nodes.push_back(IdsOf<GlobalNodeId>(nodes));
+    batch.nodes.push_back(ToIds<GlobalNodeId>(nodes));
   }
   std::span<const Tensor> tensors = std::span(frame.tensors).subspan(num_types);
   ASSIGN_OR_RETURN(const std::vector<uint32_t> written, TakeLayers(header, spec, book, tensors, batch));

@@ -67,7 +67,7 @@ std::vector<uint32_t> InDegrees(const graph::SourceGraph& graph, int threads) {
     VisitIds(edges.destinations, [&](auto destinations) {
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-          std::atomic_ref<uint32_t>(degrees[first + IdOf(destinations[edge])]).fetch_add(1, std::memory_order_relaxed);
+          std::atomic_ref<uint32_t>(degrees[first + ToId(destinations[edge])]).fetch_add(1, std::memory_order_relaxed);
         }
       });
     });

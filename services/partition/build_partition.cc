@@ -71,14 +71,14 @@ graph::OwnedNodes BuildNodes(const graph::SourceGraph& graph, const PartitionLay
 }
 
 graph::DirectorySlice BuildDirectory(const PartitionLayout& layout, PartitionId partition, NodeTypeId type) {
-  const DirectoryRange range = DirectoryRangeOf(layout.book.num_nodes(type), layout.book.num_partitions(), partition);
+  const DirectoryRange range = DirectoryRangeFor(layout.book.num_nodes(type), layout.book.num_partitions(), partition);
   const auto map = std::make_shared<Tensor>(layout.global_ids[type.value]);  // keeps the bytes alive
   return {.first = range.first,
           .global_ids = Tensor::Wrap(map->dtype(), {static_cast<int64_t>(range.last - range.first)},
-                                     map->bytes() + range.first * SizeOf(map->dtype()), map)};
+                                     map->bytes() + range.first * ItemSize(map->dtype()), map)};
 }
 
-uint64_t GlobalIdOf(const Tensor& global_of, uint64_t original) {
+uint64_t ToGlobalId(const Tensor& global_of, uint64_t original) {
   return global_of.dtype() == DType::kU32 ? global_of.values<uint32_t>()[original]
                                           : global_of.values<uint64_t>()[original];
 }
@@ -91,7 +91,7 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
   std::vector<uint32_t> local_ids;
   std::vector<uint64_t> ordinals;
   for (size_t ordinal = 0; ordinal < members.size(); ++ordinal) {
-    const uint64_t global = GlobalIdOf(global_of, members[ordinal]);
+    const uint64_t global = ToGlobalId(global_of, members[ordinal]);
     if (global - first >= count) continue;
     local_ids.push_back(static_cast<uint32_t>(global - first));
     ordinals.push_back(ordinal);
@@ -113,9 +113,9 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
   std::vector<uint64_t> sources, ordinals, edge_ids;
   std::vector<uint32_t> destinations;
   for (size_t ordinal = 0; ordinal < pair_destinations.size(); ++ordinal) {
-    const uint64_t destination = GlobalIdOf(layout.global_ids[destination_type.value], pair_destinations[ordinal]);
+    const uint64_t destination = ToGlobalId(layout.global_ids[destination_type.value], pair_destinations[ordinal]);
     if (destination - first >= count) continue;
-    sources.push_back(GlobalIdOf(layout.global_ids[source_type.value], pair_sources[ordinal]));
+    sources.push_back(ToGlobalId(layout.global_ids[source_type.value], pair_sources[ordinal]));
     destinations.push_back(static_cast<uint32_t>(destination - first));
     ordinals.push_back(ordinal);
     if (!pair_edge_ids.empty()) edge_ids.push_back(pair_edge_ids[ordinal]);

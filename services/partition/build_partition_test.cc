@@ -359,10 +359,10 @@ TEST(OutDegreeColumnNameTest, IsAlwaysAValidNameAndNeverAmbiguous) {
 
 TEST(DirectoryRangeTest, CoversEverythingWithoutOverflow) {
   const uint64_t huge = (uint64_t{1} << 62) + 7;
-  EXPECT_EQ(DirectoryRangeOf(huge, 1000, PartitionId(0)).first, 0u);
-  EXPECT_EQ(DirectoryRangeOf(huge, 1000, PartitionId(999)).last, huge);
-  EXPECT_EQ(DirectoryRangeOf(10, 3, PartitionId(1)).first, 3u);
-  EXPECT_EQ(DirectoryRangeOf(10, 3, PartitionId(1)).last, 6u);
+  EXPECT_EQ(DirectoryRangeFor(huge, 1000, PartitionId(0)).first, 0u);
+  EXPECT_EQ(DirectoryRangeFor(huge, 1000, PartitionId(999)).last, huge);
+  EXPECT_EQ(DirectoryRangeFor(10, 3, PartitionId(1)).first, 3u);
+  EXPECT_EQ(DirectoryRangeFor(10, 3, PartitionId(1)).last, 6u);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 bool IsInteger(DType dtype) { return !IsFloating(dtype) && dtype != DType::kBool; }
 
-Result<std::vector<uint32_t>> PartitionsOf(const Tensor& given, uint64_t num_nodes, uint32_t num_partitions) {
+Result<std::vector<uint32_t>> ReadPartitions(const Tensor& given, uint64_t num_nodes, uint32_t num_partitions) {
   if (!IsInteger(given.dtype()) || given.shape().size() != 1 || static_cast<uint64_t>(given.num_rows()) != num_nodes) {
     return InvalidArgument("expected one integer per node: [" + std::to_string(num_nodes) + "], found " +
                            given.ToString());
@@ -40,7 +40,7 @@ class ExternalPartitioner final : public Partitioner {
     Assignment assignment(given_.size());
     for (size_t type = 0; type < given_.size(); ++type) {
       ASSIGN_OR_RETURN(assignment[type],
-                       PartitionsOf(given_[type], graph.nodes[type].count, options.num_partitions)
+                       ReadPartitions(given_[type], graph.nodes[type].count, options.num_partitions)
                            .While("external assignment of node type '" + graph.schema.node_types()[type] + "'"));
     }
     return assignment;

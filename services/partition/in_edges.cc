@@ -49,7 +49,7 @@ template <class S, class G, class Body>
 void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destination, int threads, const Body& body) {
   ParallelFor(threads, static_cast<int64_t>(view.destinations.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-      const uint64_t local = global_of_destination[IdOf(view.destinations[edge])] - view.first_owned;
+      const uint64_t local = global_of_destination[ToId(view.destinations[edge])] - view.first_owned;
       if (local < view.num_owned) body(edge, local);
     }
   });
@@ -66,7 +66,7 @@ void SortRow(const EdgeView<S>& view, std::span<R> row, std::vector<SortKey>* sc
   scratch->clear();
   for (const R edge : row) {
     scratch->push_back({.time = view.times == nullptr ? 0 : TimeKey(*view.times, static_cast<int64_t>(edge)),
-                        .source = IdOf(view.sources[edge]),
+                        .source = ToId(view.sources[edge]),
                         .original_edge_id = view.original_ids.empty() ? edge : view.original_ids[edge],
                         .row = edge});
   }
@@ -102,7 +102,7 @@ void FillIndices(std::span<I> indices, std::span<const R> rows, std::span<const 
                  std::span<const G> global_of_source, int threads) {
   ParallelFor(threads, static_cast<int64_t>(rows.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
-      indices[k] = static_cast<I>(global_of_source[IdOf(sources[rows[k]])]);
+      indices[k] = static_cast<I>(global_of_source[ToId(sources[rows[k]])]);
     }
   });
 }

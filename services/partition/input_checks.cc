@@ -42,7 +42,7 @@ uint64_t FirstBadEdge(const graph::EdgeSet& edges, uint64_t num_sources, uint64_
     const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
     ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
       for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
-        if (IdOf(sources[edge]) < num_sources && IdOf(destinations[edge]) < num_destinations) continue;
+        if (ToId(sources[edge]) < num_sources && ToId(destinations[edge]) < num_destinations) continue;
         uint64_t seen = first_bad.load();
         while (edge < seen && !first_bad.compare_exchange_weak(seen, edge)) {
         }

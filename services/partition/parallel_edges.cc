@@ -11,7 +11,7 @@ namespace espalier::partition {
 namespace {
 
 // Element i of U32 or U64 ids.
-auto ReaderOf(const Tensor& ids) {
+auto MakeReader(const Tensor& ids) {
   const bool is_narrow = ids.dtype() == DType::kU32;
   const auto narrow = is_narrow ? ids.values<uint32_t>() : std::span<const uint32_t>();
   const auto wide = is_narrow ? std::span<const uint64_t>() : ids.values<uint64_t>();
@@ -27,7 +27,8 @@ Tensor NarrowedWhereAllFit(std::vector<uint64_t> positions, uint64_t num_edges) 
 }  // namespace
 
 Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const MeantEdges& pairs) {
-  const auto indptr = ReaderOf(in_edges.indptr), indices = ReaderOf(in_edges.indices), ids = ReaderOf(original_ids);
+  const auto indptr = MakeReader(in_edges.indptr), indices = MakeReader(in_edges.indices),
+             ids = MakeReader(original_ids);
   const auto not_said = static_cast<uint64_t>(in_edges.indices.num_rows());
   const auto source_of = [&](size_t pair) { return pairs.sources[pair]; };
   const auto destination_of = [&](size_t pair) { return pairs.destinations[pair]; };

@@ -51,8 +51,8 @@ void CountEdgesAs(const graph::EdgeSet& edges, const std::vector<uint32_t>& owne
     std::vector<uint64_t> of_partition(options.num_partitions, 0);
     uint64_t max_original_id = 0;
     for (uint64_t edge = begin; edge < end; ++edge) {
-      ++of_partition[owner_of_destination[IdOf(destinations[edge])]];
-      std::atomic_ref<D>(out_degree[IdOf(sources[edge])]).fetch_add(1, std::memory_order_relaxed);
+      ++of_partition[owner_of_destination[ToId(destinations[edge])]];
+      std::atomic_ref<D>(out_degree[ToId(sources[edge])]).fetch_add(1, std::memory_order_relaxed);
       const uint64_t original_id = original_ids.empty() ? options.first_row + edge : original_ids[edge];
       max_original_id = std::max(max_original_id, original_id);
     }
@@ -138,7 +138,7 @@ Status CheckAssignment(const graph::SourceGraph& graph, const Assignment& assign
   return Status();
 }
 
-DirectoryRange DirectoryRangeOf(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition) {
+DirectoryRange DirectoryRangeFor(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition) {
   // floor(n * p / P) without the product, which could overflow.
   const auto start = [&](uint64_t p) {
     return num_nodes / num_partitions * p + num_nodes % num_partitions * p / num_partitions;
@@ -146,8 +146,8 @@ DirectoryRange DirectoryRangeOf(uint64_t num_nodes, uint32_t num_partitions, Par
   return {start(partition.value), start(uint64_t{partition.value} + 1)};
 }
 
-Result<PartitionLayout> LayoutOf(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions,
-                                 std::vector<EdgeCounts> counts) {
+Result<PartitionLayout> MakeLayout(const graph::SourceGraph& graph, const Assignment& assignment,
+                                   uint32_t num_partitions, std::vector<EdgeCounts> counts) {
   RETURN_IF_ERROR(CheckAssignment(graph, assignment, num_partitions));
   PartitionLayout layout;
   std::vector<std::vector<uint64_t>> node_first(graph.nodes.size()), edge_first;
@@ -182,7 +182,7 @@ Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, con
                                  .out_degree = OutDegreeDType(edges.num_edges()),
                                  .threads = threads}));
   }
-  return LayoutOf(graph, assignment, num_partitions, std::move(counts));
+  return MakeLayout(graph, assignment, num_partitions, std::move(counts));
 }
 
 }  // namespace espalier::partition

@@ -47,8 +47,8 @@ EdgeCounts CountEdges(const graph::EdgeSet& edges, const std::vector<uint32_t>& 
 
 // The layout of a graph whose edges have been counted, by EdgeTypeId: only nodes and schema of `graph` are looked at.
 // InvalidArgument where the assignment does not fit them or num_partitions.
-Result<PartitionLayout> LayoutOf(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions,
-                                 std::vector<EdgeCounts> counts);
+Result<PartitionLayout> MakeLayout(const graph::SourceGraph& graph, const Assignment& assignment,
+                                   uint32_t num_partitions, std::vector<EdgeCounts> counts);
 
 // InvalidArgument for columns under names that partitions use themselves, or that have not one row a node.
 Status CheckNodeColumns(const graph::SourceGraph& graph);
@@ -69,6 +69,6 @@ struct DirectoryRange {
   uint64_t first = 0;
   uint64_t last = 0;
 };
-DirectoryRange DirectoryRangeOf(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition);
+DirectoryRange DirectoryRangeFor(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition);
 
 }  // namespace espalier::partition

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using testing::TypedGraph;
 
 Quality QualityWith(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions) {
-  return *QualityOf(graph, assignment, {.num_partitions = num_partitions});
+  return *MeasureQuality(graph, assignment, {.num_partitions = num_partitions});
 }
 
 using ChoosesNode = bool (*)(uint64_t node);

@@ -27,8 +27,8 @@ void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, 
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-          const uint64_t source = IdOf(sources[edge]);
-          const uint32_t from = owner_of_source[source], to = owner_of_destination[IdOf(destinations[edge])];
+          const uint64_t source = ToId(sources[edge]);
+          const uint32_t from = owner_of_source[source], to = owner_of_destination[ToId(destinations[edge])];
           if (from != to) body(vertex_first[source_type.value] + source, to);
         }
       });
@@ -138,8 +138,8 @@ Result<Quality> QualityFrom(const graph::SourceGraph& graph, const Assignment& a
 
 }  // namespace
 
-InEdgeQuality InEdgeQualityOf(const graph::SourceGraph& in_edges, const Assignment& assignment, PartitionId partition,
-                              int threads) {
+InEdgeQuality MeasureInEdgeQuality(const graph::SourceGraph& in_edges, const Assignment& assignment,
+                                   PartitionId partition, int threads) {
   std::vector<uint64_t> seen((VertexFirst(in_edges).back() + 63) / 64, 0);
   std::atomic<uint64_t> cut_edges{0};
   ForCutEdges(in_edges, assignment, threads, [&](uint64_t source, uint32_t to) {
@@ -155,8 +155,8 @@ InEdgeQuality InEdgeQualityOf(const graph::SourceGraph& in_edges, const Assignme
   return quality;
 }
 
-Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment,
-                          const std::vector<InEdgeQuality>& of_partition, const std::string& train_split) {
+Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
+                               const std::vector<InEdgeQuality>& of_partition, const std::string& train_split) {
   RETURN_IF_ERROR(CheckAssignment(graph, assignment, static_cast<uint32_t>(of_partition.size())));
   Totals totals;
   for (const InEdgeQuality& part : of_partition) {
@@ -167,8 +167,8 @@ Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& ass
   return QualityFrom(graph, assignment, totals, train_split);
 }
 
-Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment,
-                          const QualityOptions& options) {
+Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
+                               const QualityOptions& options) {
   RETURN_IF_ERROR(CheckAssignment(graph, assignment, options.num_partitions));
   RETURN_IF_ERROR(CheckEdges(graph, options.threads));
   const Totals totals{.edges_of = InEdgesByPartition(graph, assignment, options),

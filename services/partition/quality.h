@@ -36,14 +36,15 @@ struct InEdgeQuality {
 
 // Of a partition, where `in_edges` holds its in-edges and no others, which must have passed CheckEdges. Memory: a bit a
 // node.
-InEdgeQuality InEdgeQualityOf(const graph::SourceGraph& in_edges, const Assignment& assignment, PartitionId partition,
-                              int threads);
+InEdgeQuality MeasureInEdgeQuality(const graph::SourceGraph& in_edges, const Assignment& assignment,
+                                   PartitionId partition, int threads);
 
 // The quality of a graph whose edges have been counted, by PartitionId: only its nodes and splits are looked at.
-Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment,
-                          const std::vector<InEdgeQuality>& of_partition, const std::string& train_split);
+Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
+                               const std::vector<InEdgeQuality>& of_partition, const std::string& train_split);
 
 // InvalidArgument where the assignment does not fit the graph or num_partitions, OutOfRange for bad edges.
-Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options);
+Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
+                               const QualityOptions& options);
 
 }  // namespace espalier::partition

@@ -18,7 +18,7 @@ using testing::TypedGraph;
 TEST(QualityTest, CountsWhatCrosses) {
   graph::SourceGraph graph = GraphOf(4, {{0, 2}, {1, 2}, {0, 3}, {2, 3}});
   graph.splits["public"][0].train = {0, 1, 2};
-  const Quality quality = *QualityOf(graph, {{0, 0, 1, 1}}, {.num_partitions = 2});
+  const Quality quality = *MeasureQuality(graph, {{0, 0, 1, 1}}, {.num_partitions = 2});
   EXPECT_EQ(quality.cut_edges, 3u);
   EXPECT_DOUBLE_EQ(quality.cut_ratio, 0.75);
   EXPECT_DOUBLE_EQ(quality.replication, 1.5);  // partition 1 also reads 0 and 1
@@ -49,7 +49,7 @@ TEST(QualityTest, CountsNeighborsAsSetsDo) {
   for (const uint64_t bitmap_bytes : {uint64_t{1} << 20, uint64_t{1}, uint64_t{300}}) {
     for (const int threads : {1, 3}) {
       const Quality quality =
-          *QualityOf(graph, assignment, {.num_partitions = 7, .threads = threads, .bitmap_bytes = bitmap_bytes});
+          *MeasureQuality(graph, assignment, {.num_partitions = 7, .threads = threads, .bitmap_bytes = bitmap_bytes});
       EXPECT_EQ(quality.cut_edges, cut);
       EXPECT_DOUBLE_EQ(quality.cut_ratio, static_cast<double>(cut) / static_cast<double>(edges));
       EXPECT_DOUBLE_EQ(quality.replication, (800.0 + static_cast<double>(read.size())) / 800.0);
@@ -61,18 +61,19 @@ TEST(QualityTest, CountsATrainingNodeOfTwoSplitsOnce) {
   graph::SourceGraph graph = GraphOf(2, {});
   graph.splits["a"][0].train = {0};
   graph.splits["b"][0].train = {0, 1};
-  EXPECT_DOUBLE_EQ(QualityOf(graph, {{0, 1}}, {.num_partitions = 2})->balance.at("train-nodes"), 1.0);
-  EXPECT_DOUBLE_EQ(QualityOf(graph, {{0, 1}}, {.num_partitions = 2, .train_split = "a"})->balance.at("train-nodes"),
-                   2.0);
+  EXPECT_DOUBLE_EQ(MeasureQuality(graph, {{0, 1}}, {.num_partitions = 2})->balance.at("train-nodes"), 1.0);
+  EXPECT_DOUBLE_EQ(
+      MeasureQuality(graph, {{0, 1}}, {.num_partitions = 2, .train_split = "a"})->balance.at("train-nodes"), 2.0);
 }
 
 TEST(QualityTest, IsZeroWhereThereIsNothing) {
-  const Quality quality = *QualityOf(GraphOf(0, {}), {{}}, {.num_partitions = 3});
+  const Quality quality = *MeasureQuality(GraphOf(0, {}), {{}}, {.num_partitions = 3});
   EXPECT_EQ(quality, Quality());
 }
 
 TEST(QualityTest, RefusesAnAssignmentOfAnotherGraph) {
-  EXPECT_THAT(QualityOf(GraphOf(2, {}), {{0, 0, 0}}, {.num_partitions = 1}).status().message(), HasSubstr("3 rows"));
+  EXPECT_THAT(MeasureQuality(GraphOf(2, {}), {{0, 0, 0}}, {.num_partitions = 1}).status().message(),
+              HasSubstr("3 rows"));
 }
 
 }  // namespace

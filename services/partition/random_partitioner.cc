@@ -27,7 +27,7 @@ class RandomPartitioner final : public Partitioner {
       partition_of.resize(count);
       ParallelFor(options.threads, static_cast<int64_t>(count), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto node = static_cast<uint64_t>(begin); node < static_cast<uint64_t>(end); ++node) {
-          partition_of[node] = static_cast<uint32_t>(order.PositionOf(node) % options.num_partitions);
+          partition_of[node] = static_cast<uint32_t>(order.Position(node) % options.num_partitions);
         }
       });
     }

@@ -35,14 +35,14 @@ void Restream::StartPass() { std::fill(loads_.begin(), loads_.end(), 0); }
 void Restream::PutAt(uint64_t vertex, uint32_t partition) {
   partition_of_[vertex] = partition;
   for (size_t c = 0; c < num_constraints_; ++c) {
-    loads_[partition * num_constraints_ + c] += static_cast<uint64_t>(WeightOf(vertex, c));
+    loads_[partition * num_constraints_ + c] += static_cast<uint64_t>(VertexWeight(vertex, c));
   }
 }
 
 double Restream::Fullest(uint64_t vertex, uint32_t partition, int times) const {
   double fullest = 0;
   for (size_t c = 0; c < num_constraints_; ++c) {
-    const int32_t weight = WeightOf(vertex, c);
+    const int32_t weight = VertexWeight(vertex, c);
     if (weight == 0) continue;
     const double load = static_cast<double>(loads_[partition * num_constraints_ + c]) + times * weight;
     fullest = std::max(fullest, load / capacities_[c]);

@@ -34,7 +34,7 @@ class Restream {
   // The same where another process has chosen.
   void PutAt(uint64_t vertex, uint32_t partition);
 
-  uint32_t PartitionOf(uint64_t vertex) const { return partition_of_[vertex]; }
+  uint32_t PartitionFor(uint64_t vertex) const { return partition_of_[vertex]; }
   std::vector<uint32_t> TakeResult() { return std::move(partition_of_); }
 
  private:
@@ -44,7 +44,7 @@ class Restream {
   double Before(uint64_t vertex, uint32_t partition) const { return Fullest(vertex, partition, 0); }
   double After(uint64_t vertex, uint32_t partition) const { return Fullest(vertex, partition, 1); }
   double Fullest(uint64_t vertex, uint32_t partition, int times) const;
-  int32_t WeightOf(uint64_t vertex, size_t c) const { return weights_.weights[vertex * num_constraints_ + c]; }
+  int32_t VertexWeight(uint64_t vertex, size_t c) const { return weights_.weights[vertex * num_constraints_ + c]; }
 
   const VertexWeights& weights_;  // outlives this
   const size_t num_constraints_;

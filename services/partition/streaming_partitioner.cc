@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kBytesOfNeighbor = sizeof(uint32_t);
 constexpr uint64_t kMeteredVertices = 1 << 12;  // between two words to the meter
 
-WeightedNeighbors NeighborsOf(const UndirectedGraph& graph, uint64_t vertex) {
+WeightedNeighbors CollectNeighbors(const UndirectedGraph& graph, uint64_t vertex) {
   const uint64_t begin = graph.offsets[vertex], count = graph.offsets[vertex + 1] - begin;
   return {
       .neighbors = std::span(graph.neighbors).subspan(begin, count),
@@ -50,7 +50,7 @@ class StreamingPartitioner final : public Partitioner {
         uint64_t passed = 0;
         for (const uint64_t end = std::min(num_vertices, i + kMeteredVertices); i < end; ++i) {
           const uint64_t vertex = order.At(i);
-          const WeightedNeighbors adjacent = NeighborsOf(undirected, vertex);
+          const WeightedNeighbors adjacent = CollectNeighbors(undirected, vertex);
           stream.Place(vertex, adjacent);
           passed += adjacent.neighbors.size();
         }

@@ -22,7 +22,7 @@ decltype(auto) VisitIds(const Tensor& ids, Body&& body) {
 // One id for comparisons with unsigned bounds: a negative number becomes a very large one, so that a single
 // `< count` refuses both.
 template <class T>
-constexpr uint64_t IdOf(T stored) {
+constexpr uint64_t ToId(T stored) {
   return static_cast<uint64_t>(static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(stored));
 }
 

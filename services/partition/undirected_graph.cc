@@ -25,7 +25,7 @@ void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vert
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kVisitGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-          const uint64_t u = first_source + IdOf(sources[edge]), v = first_destination + IdOf(destinations[edge]);
+          const uint64_t u = first_source + ToId(sources[edge]), v = first_destination + ToId(destinations[edge]);
           if (u != v) body(u, v);
         }
       });

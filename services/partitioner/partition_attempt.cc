@@ -79,18 +79,18 @@ Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
 
 ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
                            const storage::StoreOpener& open_store) {
-  const ExitCode of_data = ExitCodeOf(failure.code());
+  const ExitCode of_data = ToExitCode(failure.code());
   if (of_data != ExitCode::kBadInput) return of_data;
   const Result<storage::StoreLocation> source = open_store(source_uri);
   const Status place = source.ok() ? CheckPlace(*source, "the graph") : source.status();
   // Other errors, such as a missing permission to look, do not say that the URI is wrong.
-  return ExitCodeOfPlace(place.code()) == ExitCode::kBadDocument ? ExitCode::kBadDocument : of_data;
+  return ToExitCodeOfPlace(place.code()) == ExitCode::kBadDocument ? ExitCode::kBadDocument : of_data;
 }
 
 std::string NewAttemptName() {
   // Names of tries are no results: this is the one place where true randomness is wanted.
   std::random_device random;
-  return "attempt-" + HexOf((uint64_t{random()} << 32) | random());
+  return "attempt-" + ToHex((uint64_t{random()} << 32) | random());
 }
 
 AttemptFiles::AttemptFiles(storage::ObjectStore& store, std::string prefix, std::string attempt)

@@ -10,11 +10,11 @@
 namespace espalier::partitioner {
 namespace {
 
-nlohmann::json PreprocessingOf(const job::Preprocess& preprocess, const PartitionContext& context) {
+nlohmann::json DescribePreprocessing(const job::Preprocess& preprocess, const PartitionContext& context) {
   nlohmann::json json = {{"addReverseEdges", preprocess.add_reverse_edges},
                          {"dropSelfLoops", preprocess.drop_self_loops},
                          {"dropDuplicateEdges", preprocess.drop_duplicate_edges},
-                         {"normalizeFeatures", job::NameOf(preprocess.normalize_features)}};
+                         {"normalizeFeatures", job::ToString(preprocess.normalize_features)}};
   if (preprocess.normalize_features != job::RowNormalization::kNone) {
     json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
   }
@@ -26,9 +26,9 @@ nlohmann::json PreprocessingOf(const job::Preprocess& preprocess, const Partitio
   return json;
 }
 
-nlohmann::json AlgorithmOf(const job::Partitions& partitions, const PartitionContext& context,
-                           const PartitionKeyInput& input) {
-  nlohmann::json json = {{"name", job::NameOf(partitions.algorithm)},
+nlohmann::json DescribeAlgorithm(const job::Partitions& partitions, const PartitionContext& context,
+                                 const PartitionKeyInput& input) {
+  nlohmann::json json = {{"name", job::ToString(partitions.algorithm)},
                          {"version", input.algorithm_version},
                          {"partitions", partitions.count}};
   if (partitions.algorithm == job::PartitionAlgorithm::kExternal) {
@@ -43,7 +43,7 @@ nlohmann::json AlgorithmOf(const job::Partitions& partitions, const PartitionCon
   }
   json["trainSplit"] = options.train_split;
   if (partitions.algorithm == job::PartitionAlgorithm::kMetis) {
-    json["objective"] = job::NameOf(partitions.objective);
+    json["objective"] = job::ToString(partitions.objective);
   }
   return json;
 }
@@ -52,9 +52,9 @@ nlohmann::json AlgorithmOf(const job::Partitions& partitions, const PartitionCon
 
 std::string PartitionKey(const job::Graph& graph, const PartitionContext& context, const PartitionKeyInput& input) {
   // Keys of JSON objects are sorted, so the text is the same whoever writes it.
-  nlohmann::json json = {{"source", {{"digest", input.source_digest}, {"format", job::NameOf(graph.source.format)}}},
-                         {"preprocess", PreprocessingOf(graph.preprocess, context)},
-                         {"algorithm", AlgorithmOf(graph.partitions, context, input)},
+  nlohmann::json json = {{"source", {{"digest", input.source_digest}, {"format", job::ToString(graph.source.format)}}},
+                         {"preprocess", DescribePreprocessing(graph.preprocess, context)},
+                         {"algorithm", DescribeAlgorithm(graph.partitions, context, input)},
                          {"timeColumn", graph.time_column},
                          {"nonce", input.nonce},
                          {"formatVersion", format::kPartitionFormatVersion}};

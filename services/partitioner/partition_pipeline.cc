@@ -81,7 +81,7 @@ class Pipeline {
         .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
     const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
       warnings_ = standing.warnings;
-      const GraphNames names = NamesOf(standing);
+      const GraphNames names = CollectNames(standing);
       RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
       if (options_.check_recorded_values) RETURN_IF_ERROR(options_.check_recorded_values(names));
       DeleteUnused(*output.store, prefix, standing);
@@ -126,7 +126,7 @@ class Pipeline {
   }
 
   format::SourceReadOptions SourceOptions() const {
-    return {.format = SourceFormatOf(graph_.source.format),
+    return {.format = ToSourceFormat(graph_.source.format),
             .path = "",
             .threads = options_.threads,
             .triples = options_.triples,
@@ -165,7 +165,7 @@ class Pipeline {
     }
     // A nonce makes a place of its own, so that nothing anybody may be reading is replaced.
     if (graph_.partitions.reuse == job::PartitionReuse::kNever) {
-      input.nonce = options_.group ? AttemptOf(*options_.group) : NewAttemptName();
+      input.nonce = options_.group ? AttemptName(*options_.group) : NewAttemptName();
     }
     input.algorithm_version = PartitionerFor(graph_.partitions.algorithm, {})->version();
     EndPhase();
@@ -200,11 +200,11 @@ class Pipeline {
   }
   // `reads_values`: this process checks them for all, and learns which columns lack some.
   Status CheckSource(const graph::SourceGraph& source, bool reads_values) {
-    ASSIGN_OR_RETURN(const GraphNames headers, NamesOf(source, graph_));
+    ASSIGN_OR_RETURN(const GraphNames headers, CollectNames(source, graph_));
     RETURN_IF_ERROR(WithWarnings(CheckNames(headers)));
     if (!reads_values) return Status();
     const graph::LabelColumns labels = Labels();
-    ASSIGN_OR_RETURN(source_names_, NamesOf(source, graph_, &labels));
+    ASSIGN_OR_RETURN(source_names_, CollectNames(source, graph_, &labels));
     const bool lacks_values =
         source_names_.node_columns != headers.node_columns || source_names_.edge_columns != headers.edge_columns;
     if (lacks_values && options_.check_recorded_values) {
@@ -266,10 +266,10 @@ class Pipeline {
   Result<format::Quality> Measure(const graph::SourceGraph& source, const partition::Assignment& assignment) {
     RETURN_IF_ERROR(StartPhase("measuring"));
     const partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
-    ASSIGN_OR_RETURN(partition::Quality quality, partition::QualityOf(source, assignment,
-                                                                      {.num_partitions = options.num_partitions,
-                                                                       .train_split = options.train_split,
-                                                                       .threads = options_.threads}));
+    ASSIGN_OR_RETURN(partition::Quality quality, partition::MeasureQuality(source, assignment,
+                                                                           {.num_partitions = options.num_partitions,
+                                                                            .train_split = options.train_split,
+                                                                            .threads = options_.threads}));
     return format::Quality{.cut_edges = quality.cut_edges,
                            .cut_ratio = quality.cut_ratio,
                            .replication = quality.replication,
@@ -322,7 +322,7 @@ class Pipeline {
   }
 
   Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
-    const GroupPlace place{.folder = storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/group",
+    const GroupPlace place{.folder = storage::JoinKey(prefix, AttemptName(*options_.group)) + "/group",
                            .outcome = storage::JoinKey(prefix, "manifest.json")};
     ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
                      ProcessGroup::Join(store, place, *options_.group, options_.stop_requested));
@@ -342,7 +342,7 @@ class Pipeline {
     // Headers cost nothing: every process reports its own. One process reads all values for the group.
     RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/group.rank() == 0));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
-    const std::string attempt = AttemptOf(*options_.group);
+    const std::string attempt = AttemptName(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
     graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
     if (preprocess.held_out && !options_.needs_split &&
@@ -414,8 +414,8 @@ class Pipeline {
 
   // Where another process's manifest stands: what its group could not delete before it ended, and what this one's left.
   void DeleteUnused(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& standing) const {
-    if (options_.group && AttemptOf(*options_.group) != standing.attempt) {
-      DeleteLeftovers(store, storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/");
+    if (options_.group && AttemptName(*options_.group) != standing.attempt) {
+      DeleteLeftovers(store, storage::JoinKey(prefix, AttemptName(*options_.group)) + "/");
     }
     const bool is_first = !options_.group || options_.group->rank == 0;
     if (is_first && IsOfGroup(standing.attempt)) DeleteExchange(store, prefix, standing.attempt);
@@ -423,7 +423,7 @@ class Pipeline {
 
   void SayHowMade(const std::string& key, format::Manifest* manifest) const {
     manifest->partition_key = key;
-    manifest->algorithm = job::NameOf(graph_.partitions.algorithm);
+    manifest->algorithm = job::ToString(graph_.partitions.algorithm);
     manifest->seed = context_.seed;
     manifest->partition_seconds = timer_.Seconds();
     manifest->warnings = warnings_;

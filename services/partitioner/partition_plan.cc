@@ -6,7 +6,7 @@
 namespace espalier::partitioner {
 namespace {
 
-partition::Objective ObjectiveOf(job::PartitionObjective objective) {
+partition::Objective ToObjective(job::PartitionObjective objective) {
   switch (objective) {
     case job::PartitionObjective::kEdgeCut: return partition::Objective::kEdgeCut;
     case job::PartitionObjective::kCommunicationVolume: return partition::Objective::kCommunicationVolume;
@@ -14,7 +14,7 @@ partition::Objective ObjectiveOf(job::PartitionObjective objective) {
   return partition::Objective::kEdgeCut;
 }
 
-partition::BalanceConstraint ConstraintOf(job::PartitionBalance balance) {
+partition::BalanceConstraint ToConstraint(job::PartitionBalance balance) {
   switch (balance) {
     case job::PartitionBalance::kNodeTypes: return partition::BalanceConstraint::kNodeTypes;
     case job::PartitionBalance::kTrainNodes: return partition::BalanceConstraint::kTrainNodes;
@@ -25,7 +25,7 @@ partition::BalanceConstraint ConstraintOf(job::PartitionBalance balance) {
 
 }  // namespace
 
-format::SourceFormat SourceFormatOf(job::GraphFormat format) {
+format::SourceFormat ToSourceFormat(job::GraphFormat format) {
   switch (format) {
     case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
     case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
@@ -68,8 +68,8 @@ std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task) {
 partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context) {
   partition::PartitionOptions options;
   options.num_partitions = partitions.count;
-  options.objective = ObjectiveOf(partitions.objective);
-  for (const job::PartitionBalance balance : partitions.balance) options.balance.push_back(ConstraintOf(balance));
+  options.objective = ToObjective(partitions.objective);
+  for (const job::PartitionBalance balance : partitions.balance) options.balance.push_back(ToConstraint(balance));
   std::sort(options.balance.begin(), options.balance.end());
   options.balance.erase(std::unique(options.balance.begin(), options.balance.end()), options.balance.end());
   if (std::count(options.balance.begin(), options.balance.end(), partition::BalanceConstraint::kTrainNodes) > 0) {

@@ -22,7 +22,7 @@ struct PartitionContext {
   std::optional<graph::HeldOutEdges> held_out = {};  // validation and test edges of a task on edges
 };
 
-format::SourceFormat SourceFormatOf(job::GraphFormat format);
+format::SourceFormat ToSourceFormat(job::GraphFormat format);
 
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
 

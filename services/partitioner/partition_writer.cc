@@ -7,7 +7,7 @@
 namespace espalier::partitioner {
 namespace {
 
-std::vector<format::ColumnEntry> ColumnsOf(const std::map<std::string, Tensor>& columns) {
+std::vector<format::ColumnEntry> MakeColumnEntries(const std::map<std::string, Tensor>& columns) {
   std::vector<format::ColumnEntry> entries;
   for (const auto& [name, column] : columns) {
     entries.push_back({.name = name,
@@ -17,7 +17,7 @@ std::vector<format::ColumnEntry> ColumnsOf(const std::map<std::string, Tensor>& 
   return entries;
 }
 
-std::vector<format::SplitEntry> SplitsOf(const graph::SourceGraph& graph) {
+std::vector<format::SplitEntry> MakeSplitEntries(const graph::SourceGraph& graph) {
   std::vector<format::SplitEntry> entries;
   for (const auto& [name, split_of_type] : graph.splits) {
     for (const auto& [type, split] : split_of_type) {
@@ -31,7 +31,7 @@ std::vector<format::SplitEntry> SplitsOf(const graph::SourceGraph& graph) {
   return entries;
 }
 
-std::vector<format::EdgeSplitEntry> EdgeSplitsOf(const graph::SourceGraph& graph) {
+std::vector<format::EdgeSplitEntry> MakeEdgeSplitEntries(const graph::SourceGraph& graph) {
   std::vector<format::EdgeSplitEntry> entries;
   for (const auto& [name, split_of_type] : graph.edge_splits) {
     for (const auto& [type, split] : split_of_type) {
@@ -46,8 +46,8 @@ std::vector<format::EdgeSplitEntry> EdgeSplitsOf(const graph::SourceGraph& graph
 }
 
 // The edge type that has held-out edges the other way round, among the types that there are in the end.
-std::optional<uint16_t> ReverseOf(const graph::HeldOutEdges& held_out, EdgeTypeId type, bool add_reverse_edges,
-                                  const graph::GraphSchema& schema) {
+std::optional<uint16_t> FindReverse(const graph::HeldOutEdges& held_out, EdgeTypeId type, bool add_reverse_edges,
+                                    const graph::GraphSchema& schema) {
   if (held_out.reverse_edge_type.empty() && !add_reverse_edges) return std::nullopt;
   if (add_reverse_edges && schema.is_homogeneous()) return type.value;
   const graph::CanonicalEdgeType& forward = schema.EdgeType(type);
@@ -69,7 +69,7 @@ void DescribeHeldOut(const graph::HeldOutEdges& held_out, bool add_reverse_edges
                             return name == schema.EdgeType(type).Name() || name == schema.EdgeType(type).relation;
                           });
     if (split.name != held_out.split || !is_meant) continue;
-    split.held_out = format::HeldOut{.reverse = ReverseOf(held_out, type, add_reverse_edges, schema)};
+    split.held_out = format::HeldOut{.reverse = FindReverse(held_out, type, add_reverse_edges, schema)};
   }
 }
 
@@ -81,14 +81,15 @@ format::Manifest DescribeGraph(const graph::SourceGraph& graph, const graph::Par
   manifest.in_edge_order = build.time_column.empty() ? "source,edge" : "time:" + build.time_column + ",source,edge";
   manifest.source_columns = build.source_columns;
   manifest.book = book;
-  manifest.splits = SplitsOf(graph);
-  manifest.edge_splits = EdgeSplitsOf(graph);
+  manifest.splits = MakeSplitEntries(graph);
+  manifest.edge_splits = MakeEdgeSplitEntries(graph);
   return manifest;
 }
 
 void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest) {
-  for (const graph::OwnedNodes& nodes : partition.nodes) manifest->node_columns.push_back(ColumnsOf(nodes.columns));
-  for (const auto& columns : partition.edge_columns) manifest->edge_columns.push_back(ColumnsOf(columns));
+  for (const graph::OwnedNodes& nodes : partition.nodes)
+    manifest->node_columns.push_back(MakeColumnEntries(nodes.columns));
+  for (const auto& columns : partition.edge_columns) manifest->edge_columns.push_back(MakeColumnEntries(columns));
 }
 
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,

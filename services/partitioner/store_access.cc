@@ -9,7 +9,7 @@ namespace espalier::partitioner {
 
 CLI::Validator LocalPath() {
   const auto change = [](std::string& value) -> std::string {
-    Result<std::string> path = storage::LocalPathOf(value);
+    Result<std::string> path = storage::ToLocalPath(value);
     if (!path.ok()) return path.status().message();
     value = *std::move(path);
     return "";
@@ -27,9 +27,9 @@ void AddCacheFlags(CLI::App* app, CacheFlags* flags) {
       ->capture_default_str();
 }
 
-Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags,
-                                      std::shared_ptr<storage::RequestMetrics> metrics) {
-  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(environment));
+Result<format::SourceAccess> MakeSourceAccess(const EnvironmentMap& environment, const CacheFlags& flags,
+                                              std::shared_ptr<storage::RequestMetrics> metrics) {
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(environment));
   settings.s3.metrics = std::move(metrics);
   format::SourceAccess access;
   access.open_store = storage::OpenerWith(std::move(settings));

@@ -24,8 +24,8 @@ CLI::Validator LocalPath();
 void AddCacheFlags(CLI::App* app, CacheFlags* flags);
 
 // InvalidArgument names the environment's variable that is wrong. `metrics` counts requests to S3; null: nobody does.
-Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags,
-                                      std::shared_ptr<storage::RequestMetrics> metrics = nullptr);
+Result<format::SourceAccess> MakeSourceAccess(const EnvironmentMap& environment, const CacheFlags& flags,
+                                              std::shared_ptr<storage::RequestMetrics> metrics = nullptr);
 
 // Options to load partitions with; everything else at its default.
 format::LoadOptions LoadOptionsFor(const format::SourceAccess& access);

@@ -49,7 +49,7 @@ Status CheckCertificateFiles(const std::string& ca_file, const std::string& cert
     RETURN_IF_ERROR(CheckChain(chain, authorities, purpose).While(certificate_file + " against " + ca_file));
   }
   const PeerRole role = identity.role;
-  return CheckPeer(UriNamesOf(chain[0].get()), identity.job, {&role, 1}).status().While(certificate_file);
+  return CheckPeer(ListUriNames(chain[0].get()), identity.job, {&role, 1}).status().While(certificate_file);
 }
 
 }  // namespace espalier::pki

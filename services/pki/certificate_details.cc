@@ -7,7 +7,7 @@
 namespace espalier::pki {
 namespace {
 
-Result<CertificateHandle> FirstOf(const std::string& pem) {
+Result<CertificateHandle> ParseFirst(const std::string& pem) {
   std::vector<CertificateHandle> certificates = ReadCertificates(pem);
   if (certificates.empty()) return InvalidArgument("expected certificates in PEM");
   return std::move(certificates.front());
@@ -15,22 +15,22 @@ Result<CertificateHandle> FirstOf(const std::string& pem) {
 
 Result<CertificateDetails> Details(X509* certificate) {
   CertificateDetails details;
-  ASSIGN_OR_RETURN(details.expires_at, ExpiryOf(certificate));
-  ASSIGN_OR_RETURN(details.fingerprint, FingerprintOf(certificate));
-  details.uri_names = UriNamesOf(certificate);
+  ASSIGN_OR_RETURN(details.expires_at, GetExpiry(certificate));
+  ASSIGN_OR_RETURN(details.fingerprint, ComputeFingerprint(certificate));
+  details.uri_names = ListUriNames(certificate);
   details.is_authority = X509_check_ca(certificate) == 1;
   return details;
 }
 
 }  // namespace
 
-Result<CertificateDetails> DetailsOf(const std::string& certificate_pem) {
-  ASSIGN_OR_RETURN(const CertificateHandle certificate, FirstOf(certificate_pem));
+Result<CertificateDetails> ParseDetails(const std::string& certificate_pem) {
+  ASSIGN_OR_RETURN(const CertificateHandle certificate, ParseFirst(certificate_pem));
   return Details(certificate.get());
 }
 
-Result<CertificateDetails> DetailsOf(const KeyAndCertificate& pair) {
-  ASSIGN_OR_RETURN(const CertificateHandle certificate, FirstOf(pair.certificate_pem));
+Result<CertificateDetails> ParseDetails(const KeyAndCertificate& pair) {
+  ASSIGN_OR_RETURN(const CertificateHandle certificate, ParseFirst(pair.certificate_pem));
   const KeyHandle key = ReadKey(pair.key_pem.Reveal());
   if (key == nullptr) return InvalidArgument("expected a private key in PEM without a passphrase");
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
@@ -41,8 +41,8 @@ Result<CertificateDetails> DetailsOf(const KeyAndCertificate& pair) {
 }
 
 Status CheckSignedBy(const std::string& certificate_pem, const std::string& authority_pem) {
-  ASSIGN_OR_RETURN(const CertificateHandle certificate, FirstOf(certificate_pem));
-  ASSIGN_OR_RETURN(const CertificateHandle authority, FirstOf(authority_pem));
+  ASSIGN_OR_RETURN(const CertificateHandle certificate, ParseFirst(certificate_pem));
+  ASSIGN_OR_RETURN(const CertificateHandle authority, ParseFirst(authority_pem));
   EVP_PKEY* const key = X509_get0_pubkey(authority.get());
   const bool is_signed = key != nullptr && X509_verify(certificate.get(), key) == 1;
   ERR_clear_error();

@@ -19,9 +19,9 @@ struct CertificateDetails {
 
 // Of the first certificate, which must be that of the key. InvalidArgument for text that is no PEM, and for a key of
 // another certificate. Dates are not compared with any clock.
-Result<CertificateDetails> DetailsOf(const KeyAndCertificate& pair);
+Result<CertificateDetails> ParseDetails(const KeyAndCertificate& pair);
 // The same of a certificate whose key is elsewhere.
-Result<CertificateDetails> DetailsOf(const std::string& certificate_pem);
+Result<CertificateDetails> ParseDetails(const std::string& certificate_pem);
 
 // Unauthenticated unless the first certificate of `authority_pem` has signed the first one of `certificate_pem`.
 Status CheckSignedBy(const std::string& certificate_pem, const std::string& authority_pem);

@@ -22,21 +22,21 @@ TEST(CertificateDetailsTest, AreThoseThatTheCertificateWasMadeWith) {
   const KeyAndCertificate leaf = LeafOf(authority, hours(5));
   const auto after = std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now());
 
-  const auto details = DetailsOf(leaf);
+  const auto details = ParseDetails(leaf);
 
   ASSERT_TRUE(details.ok()) << details.status().ToString();
   EXPECT_GE(details->expires_at, before + hours(5));
   EXPECT_LE(details->expires_at, after + hours(5));
   EXPECT_EQ(details->uri_names, std::vector<std::string>{"spiffe://espalier/default/0a1b2c/server"});
   EXPECT_FALSE(details->is_authority);
-  EXPECT_TRUE(DetailsOf(authority)->is_authority);
+  EXPECT_TRUE(ParseDetails(authority)->is_authority);
 }
 
 TEST(CertificateDetailsTest, TheFingerprintIsOfTheCertificateAlone) {
   const KeyAndCertificate authority = Authority();
-  EXPECT_EQ(DetailsOf(authority)->fingerprint.size(), 64u);
-  EXPECT_EQ(DetailsOf(authority)->fingerprint, DetailsOf(authority.certificate_pem)->fingerprint);
-  EXPECT_NE(DetailsOf(LeafOf(authority))->fingerprint, DetailsOf(LeafOf(authority))->fingerprint);
+  EXPECT_EQ(ParseDetails(authority)->fingerprint.size(), 64u);
+  EXPECT_EQ(ParseDetails(authority)->fingerprint, ParseDetails(authority.certificate_pem)->fingerprint);
+  EXPECT_NE(ParseDetails(LeafOf(authority))->fingerprint, ParseDetails(LeafOf(authority))->fingerprint);
 }
 
 TEST(CertificateDetailsTest, RefuseWhatIsNoPair) {
@@ -46,7 +46,7 @@ TEST(CertificateDetailsTest, RefuseWhatIsNoPair) {
        {KeyAndCertificate{authority.key_pem, leaf.certificate_pem}, KeyAndCertificate{telemetry::Secret(""), "x"},
         KeyAndCertificate{telemetry::Secret("x"), leaf.certificate_pem},
         KeyAndCertificate{leaf.key_pem, leaf.certificate_pem.substr(0, 200)}}) {
-    EXPECT_EQ(DetailsOf(broken).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(ParseDetails(broken).status().code(), StatusCode::kInvalidArgument);
   }
 }
 

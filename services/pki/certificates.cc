@@ -14,7 +14,7 @@ namespace {
 
 Status CannotSign(const std::string& doing) { return OpenSslError(StatusCode::kInternal, doing); }
 
-Result<std::string> TextOf(BIO* bio) {
+Result<std::string> ToText(BIO* bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
   if (size <= 0) return CannotSign("writing PEM");
@@ -28,8 +28,8 @@ Result<KeyAndCertificate> ToPem(EVP_PKEY* key, X509* certificate) {
       PEM_write_bio_X509(certificate_bio.get(), certificate) != 1) {
     return CannotSign("writing PEM");
   }
-  ASSIGN_OR_RETURN(std::string key_pem, TextOf(key_bio.get()));
-  ASSIGN_OR_RETURN(std::string certificate_pem, TextOf(certificate_bio.get()));
+  ASSIGN_OR_RETURN(std::string key_pem, ToText(key_bio.get()));
+  ASSIGN_OR_RETURN(std::string certificate_pem, ToText(certificate_bio.get()));
   return KeyAndCertificate{telemetry::Secret(std::move(key_pem)), std::move(certificate_pem)};
 }
 
@@ -74,7 +74,7 @@ CertificateHandle Blank(EVP_PKEY* key, const std::string& common_name, std::chro
 
 // "URI:spiffe://...,DNS:a,IP:127.0.0.1". The list is OpenSSL's little language, in which a comma is not for names.
 Result<std::string> AlternativeNames(const LeafOptions& options) {
-  std::string list = "URI:" + SpiffeUriOf(options.identity);
+  std::string list = "URI:" + ToSpiffeUri(options.identity);
   const auto add = [&](const char* kind, const std::string& name) {
     const bool fits = !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '.' || c == '-' || c == ':' || c == '*';
@@ -125,8 +125,8 @@ Result<LeafIssuer> LeafIssuer::Of(const KeyAndCertificate& authority) {
     return InvalidArgument("the authority's certificate and key are not PEM, or not a pair");
   }
   auto state = std::make_unique<State>();
-  ASSIGN_OR_RETURN(state->fingerprint, FingerprintOf(certificates[0].get()));
-  ASSIGN_OR_RETURN(state->expires_at, ExpiryOf(certificates[0].get()));
+  ASSIGN_OR_RETURN(state->fingerprint, ComputeFingerprint(certificates[0].get()));
+  ASSIGN_OR_RETURN(state->expires_at, GetExpiry(certificates[0].get()));
   state->certificate = std::move(certificates[0]);
   state->key = std::move(key);
   state->certificate_pem = authority.certificate_pem;
@@ -143,7 +143,7 @@ Result<IssuedLeaf> LeafIssuer::Issue(const LeafOptions& options) const {
   const KeyHandle key(EVP_EC_gen("P-256"));
   if (key == nullptr) return CannotSign("making a key");
   const CertificateHandle leaf =
-      Blank(key.get(), NameOf(options.identity.role), options.valid_since, options.valid_for);
+      Blank(key.get(), ToString(options.identity.role), options.valid_since, options.valid_for);
   const bool made = leaf != nullptr && X509_set_issuer_name(leaf.get(), X509_get_subject_name(issuer)) == 1 &&
                     AddExtension(leaf.get(), issuer, NID_basic_constraints, "critical,CA:FALSE") &&
                     AddExtension(leaf.get(), issuer, NID_key_usage, "critical,digitalSignature") &&
@@ -152,10 +152,10 @@ Result<IssuedLeaf> LeafIssuer::Issue(const LeafOptions& options) const {
                     AddExtension(leaf.get(), issuer, NID_authority_key_identifier, "keyid") &&
                     AddExtension(leaf.get(), issuer, NID_subject_alt_name, names) &&
                     X509_sign(leaf.get(), state_->key.get(), EVP_sha256()) > 0;
-  if (!made) return CannotSign("making a certificate of " + SpiffeUriOf(options.identity));
+  if (!made) return CannotSign("making a certificate of " + ToSpiffeUri(options.identity));
   IssuedLeaf issued;
   ASSIGN_OR_RETURN(issued.pair, ToPem(key.get(), leaf.get()));
-  ASSIGN_OR_RETURN(issued.expires_at, ExpiryOf(leaf.get()));
+  ASSIGN_OR_RETURN(issued.expires_at, GetExpiry(leaf.get()));
   return issued;
 }
 

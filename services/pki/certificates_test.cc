@@ -23,9 +23,9 @@ Status CheckOf(const CertificateFolder& folder, PeerRole role) {
 
 TEST(PeerIdentityTest, StandsInAUri) {
   const PeerIdentity identity{{"team-a", "5d1e"}, PeerRole::kSampler};
-  EXPECT_EQ(SpiffeUriOf(identity), "spiffe://espalier/team-a/5d1e/sampler");
+  EXPECT_EQ(ToSpiffeUri(identity), "spiffe://espalier/team-a/5d1e/sampler");
   for (const PeerRole role : kPeerRoles) {
-    const auto parsed = ParseSpiffeUri(SpiffeUriOf({kTestJob, role}));
+    const auto parsed = ParseSpiffeUri(ToSpiffeUri({kTestJob, role}));
     ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
     EXPECT_EQ(*parsed, (PeerIdentity{kTestJob, role}));
   }

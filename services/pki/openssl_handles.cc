@@ -9,7 +9,7 @@
 namespace espalier::pki {
 namespace {
 
-BioHandle BioOf(const std::string& text) {
+BioHandle MakeBio(const std::string& text) {
   return BioHandle(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
@@ -19,7 +19,7 @@ int NoPassphrase(char*, int, int, void*) { return -1; }
 }  // namespace
 
 std::vector<CertificateHandle> ReadCertificates(const std::string& pem) {
-  const BioHandle bio = BioOf(pem);
+  const BioHandle bio = MakeBio(pem);
   std::vector<CertificateHandle> certificates;
   while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)) {
     certificates.emplace_back(certificate);
@@ -31,13 +31,13 @@ std::vector<CertificateHandle> ReadCertificates(const std::string& pem) {
 }
 
 KeyHandle ReadKey(const std::string& pem) {
-  const BioHandle bio = BioOf(pem);
+  const BioHandle bio = MakeBio(pem);
   KeyHandle key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr));
   ERR_clear_error();
   return key;
 }
 
-Result<std::string> FingerprintOf(X509* certificate) {
+Result<std::string> ComputeFingerprint(X509* certificate) {
   unsigned char* der = nullptr;
   const int size = i2d_X509(certificate, &der);
   if (size <= 0) return OpenSslError(StatusCode::kInternal, "encoding a certificate");
@@ -46,7 +46,7 @@ Result<std::string> FingerprintOf(X509* certificate) {
   return fingerprint;
 }
 
-Result<std::chrono::sys_seconds> ExpiryOf(X509* certificate) {
+Result<std::chrono::sys_seconds> GetExpiry(X509* certificate) {
   tm utc{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &utc) != 1) {
     return OpenSslError(StatusCode::kInvalidArgument, "reading a certificate's last day");
@@ -54,7 +54,7 @@ Result<std::chrono::sys_seconds> ExpiryOf(X509* certificate) {
   return std::chrono::sys_seconds(std::chrono::seconds(timegm(&utc)));
 }
 
-std::vector<std::string> UriNamesOf(X509* certificate) {
+std::vector<std::string> ListUriNames(X509* certificate) {
   std::vector<std::string> names;
   auto* all = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
   const std::unique_ptr<GENERAL_NAMES, OpenSslFree<&GENERAL_NAMES_free>> owner(all);

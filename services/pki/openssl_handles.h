@@ -41,10 +41,10 @@ inline Status OpenSslError(StatusCode code, const std::string& doing) {
 std::vector<CertificateHandle> ReadCertificates(const std::string& pem);
 KeyHandle ReadKey(const std::string& pem);  // null where there is none
 // SHA-256 of the certificate (DER), 64 hexadecimal digits.
-Result<std::string> FingerprintOf(X509* certificate);
+Result<std::string> ComputeFingerprint(X509* certificate);
 // The last second of its life.
-Result<std::chrono::sys_seconds> ExpiryOf(X509* certificate);
+Result<std::chrono::sys_seconds> GetExpiry(X509* certificate);
 // The URI names among the subject alternative names.
-std::vector<std::string> UriNamesOf(X509* certificate);
+std::vector<std::string> ListUriNames(X509* certificate);
 
 }  // namespace espalier::pki

@@ -24,18 +24,18 @@ std::string Shown(const std::string& text) {
 }
 
 std::string WithArticle(PeerRole role) {
-  return (role == PeerRole::kOperator ? "an " : "a ") + std::string(NameOf(role));
+  return (role == PeerRole::kOperator ? "an " : "a ") + std::string(ToString(role));
 }
 
-std::string NamesOf(std::span<const PeerRole> roles) {
+std::string JoinNames(std::span<const PeerRole> roles) {
   std::string names;
-  for (const PeerRole role : roles) names += names.empty() ? WithArticle(role) : " or " + std::string(NameOf(role));
+  for (const PeerRole role : roles) names += names.empty() ? WithArticle(role) : " or " + std::string(ToString(role));
   return names.empty() ? "nobody" : names;
 }
 
 }  // namespace
 
-const char* NameOf(PeerRole role) {
+const char* ToString(PeerRole role) {
   switch (role) {
     case PeerRole::kPartitioner: return "partitioner";
     case PeerRole::kServer: return "server";
@@ -57,8 +57,8 @@ Result<JobIdentity> ParseJobIdentity(const std::string& text) {
 
 std::string ToString(const JobIdentity& job) { return job.name_space + "/" + job.job_uid; }
 
-std::string SpiffeUriOf(const PeerIdentity& identity) {
-  return std::string(kPrefix) + ToString(identity.job) + "/" + NameOf(identity.role);
+std::string ToSpiffeUri(const PeerIdentity& identity) {
+  return std::string(kPrefix) + ToString(identity.job) + "/" + ToString(identity.role);
 }
 
 Result<PeerIdentity> ParseSpiffeUri(const std::string& uri) {
@@ -66,7 +66,7 @@ Result<PeerIdentity> ParseSpiffeUri(const std::string& uri) {
   if (uri.starts_with(kPrefix) && last > kPrefix.size()) {
     Result<JobIdentity> job = ParseJobIdentity(uri.substr(kPrefix.size(), last - kPrefix.size()));
     for (const PeerRole role : kPeerRoles) {
-      if (job.ok() && uri.substr(last + 1) == NameOf(role)) return PeerIdentity{*std::move(job), role};
+      if (job.ok() && uri.substr(last + 1) == ToString(role)) return PeerIdentity{*std::move(job), role};
     }
   }
   return InvalidArgument(Shown(uri) + " is no identity of a job's process: expected " + std::string(kPrefix) +
@@ -86,7 +86,8 @@ Result<PeerIdentity> CheckPeer(std::span<const std::string> uri_names, const Job
                   WithArticle(peer->role) + " of job " + ToString(peer->job) + ", this is job " + ToString(job));
   }
   if (std::find(roles.begin(), roles.end(), peer->role) == roles.end()) {
-    return Status(StatusCode::kPermissionDenied, WithArticle(peer->role) + " where " + NamesOf(roles) + " is expected");
+    return Status(StatusCode::kPermissionDenied,
+                  WithArticle(peer->role) + " where " + JoinNames(roles) + " is expected");
   }
   return peer;
 }

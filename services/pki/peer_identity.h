@@ -16,7 +16,7 @@ namespace espalier::pki {
 enum class PeerRole { kPartitioner, kServer, kSampler, kTrainer, kOperator };
 inline constexpr PeerRole kPeerRoles[] = {PeerRole::kPartitioner, PeerRole::kServer, PeerRole::kSampler,
                                           PeerRole::kTrainer, PeerRole::kOperator};
-const char* NameOf(PeerRole role);  // "partitioner", "server", "sampler", "trainer", "operator"
+const char* ToString(PeerRole role);  // "partitioner", "server", "sampler", "trainer", "operator"
 
 // Which job, of all that a cluster has ever run.
 struct JobIdentity {
@@ -35,7 +35,7 @@ struct PeerIdentity {
 Result<JobIdentity> ParseJobIdentity(const std::string& text);
 std::string ToString(const JobIdentity& job);
 
-std::string SpiffeUriOf(const PeerIdentity& identity);
+std::string ToSpiffeUri(const PeerIdentity& identity);
 Result<PeerIdentity> ParseSpiffeUri(const std::string& uri);
 
 // The identity among a certificate's URI names, which must be the only one, if it is of `job` and of one of `roles`.

@@ -15,7 +15,7 @@
 namespace espalier::process {
 namespace {
 
-int CopyOf(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
+int Duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 
 }  // namespace
 
@@ -47,14 +47,14 @@ ExitCode ExitState::Class() const {
 
 Result<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
   const std::string doing = "starting " + spec.name + " (" + spec.program + ")";
-  const Descriptor input(spec.input >= 0 ? CopyOf(spec.input) : open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Descriptor input(spec.input >= 0 ? Duplicate(spec.input) : open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (input.get() < 0) return FromErrno(errno, doing + ": its standard input");
-  const Descriptor log(spec.error >= 0 ? CopyOf(spec.error)
+  const Descriptor log(spec.error >= 0 ? Duplicate(spec.error)
                                        : open(spec.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (log.get() < 0) return FromErrno(errno, doing + ": opening " + spec.log_path);
-  const Descriptor output(spec.output >= 0 ? CopyOf(spec.output)
+  const Descriptor output(spec.output >= 0 ? Duplicate(spec.output)
                           : spec.output_path.empty()
-                              ? CopyOf(log.get())
+                              ? Duplicate(log.get())
                               : open(spec.output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (output.get() < 0) return FromErrno(errno, doing + ": opening " + spec.output_path);
   std::vector<std::string> arguments = {spec.program};

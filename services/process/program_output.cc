@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kStopCheckInterval{100};  // at most so long
 // The path to run, or "" where there is none. Empty entries of PATH, which mean the working folder, are passed over.
 std::string FindProgram(const ProgramCall& call) {
   if (call.command.find('/') != std::string::npos) return call.command;
-  std::istringstream folders(ValueOf(call.environment, "PATH"));
+  std::istringstream folders(FindValue(call.environment, "PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     const std::string path = folder + "/" + call.command;
     if (!folder.empty() && !call.command.empty() && access(path.c_str(), X_OK) == 0) return path;

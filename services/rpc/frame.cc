@@ -36,7 +36,7 @@ grpc::Slice ToSlice(const Tensor& tensor) {
       [](void* held) { delete static_cast<Tensor*>(held); }, owner);
 }
 
-const std::byte* BytesOf(const grpc::Slice& slice) { return reinterpret_cast<const std::byte*>(slice.begin()); }
+const std::byte* ToBytes(const grpc::Slice& slice) { return reinterpret_cast<const std::byte*>(slice.begin()); }
 
 // Memory for tensors that arrive in several slices. Never destroyed: threads may read messages until the process exits.
 BufferPool& MessageBuffers() {
@@ -121,7 +121,7 @@ std::span<const std::byte> FrameReader::TakePiece(size_t most_bytes) {
   if (wanted_bytes == 0) return {};
   SkipFinishedSlices();
   const grpc::Slice& slice = slices_[slice_];
-  const std::span<const std::byte> piece(BytesOf(slice) + offset_bytes_,
+  const std::span<const std::byte> piece(ToBytes(slice) + offset_bytes_,
                                          std::min(wanted_bytes, slice.size() - offset_bytes_));
   offset_bytes_ += piece.size();
   remaining_bytes_ -= piece.size();
@@ -144,9 +144,9 @@ Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
   }
   const DType dtype = static_cast<DType>(header.dtype());
   std::vector<int64_t> shape(header.shape().begin(), header.shape().end());
-  const Result<int64_t> count = CheckedElementCount(shape, SizeOf(dtype));
+  const Result<int64_t> count = CheckedElementCount(shape, ItemSize(dtype));
   if (!count.ok()) return InvalidArgument(count.status().message());
-  const size_t size_bytes = static_cast<size_t>(*count) * SizeOf(dtype);
+  const size_t size_bytes = static_cast<size_t>(*count) * ItemSize(dtype);
   if (size_bytes > remaining_bytes_) {
     return InvalidArgument("tensor of " + std::to_string(size_bytes) + " bytes, but the message has only " +
                            std::to_string(remaining_bytes_) + " bytes left");
@@ -154,13 +154,13 @@ Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
   if (size_bytes == 0) return Tensor::Zeros(dtype, std::move(shape));
 
   SkipFinishedSlices();
-  const std::byte* data = BytesOf(slices_[slice_]) + offset_bytes_;
+  const std::byte* data = ToBytes(slices_[slice_]) + offset_bytes_;
   const bool is_contiguous = size_bytes <= slices_[slice_].size() - offset_bytes_;
-  if (is_contiguous && reinterpret_cast<uintptr_t>(data) % SizeOf(dtype) == 0) {
+  if (is_contiguous && reinterpret_cast<uintptr_t>(data) % ItemSize(dtype) == 0) {
     // Short slices store their bytes inline: the view must refer to the bytes of the copied slice.
     auto owner = std::make_shared<grpc::Slice>(slices_[slice_]);
-    const std::byte* kept = BytesOf(*owner) + offset_bytes_;
-    if (reinterpret_cast<uintptr_t>(kept) % SizeOf(dtype) == 0) {
+    const std::byte* kept = ToBytes(*owner) + offset_bytes_;
+    if (reinterpret_cast<uintptr_t>(kept) % ItemSize(dtype) == 0) {
       offset_bytes_ += size_bytes;
       remaining_bytes_ -= size_bytes;
       return Tensor::Wrap(dtype, std::move(shape), kept, std::move(owner));

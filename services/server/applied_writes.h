@@ -66,8 +66,8 @@ class AppliedWrites {
   };
 
   // Null where there is no room for one more.
-  Client* ClientOf(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static Claim ClaimOf(Client& client, const Number& change);
+  Client* FindClient(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static Claim ClaimFor(Client& client, const Number& change);
   void End(const Number& change, State state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const size_t max_clients_;

@@ -5,13 +5,13 @@
 
 namespace espalier::server {
 
-AppliedWrites::Number NumberOf(const tensor::v1::Change& change) {
+AppliedWrites::Number ToNumber(const tensor::v1::Change& change) {
   return {change.client_id(), change.sequence(), change.lowest_under_way()};
 }
 
 Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadline deadline,
                  const std::function<void(sampler::DoneStatus)>& apply, sampler::DoneStatus answer) {
-  const AppliedWrites::Number number = NumberOf(change);
+  const AppliedWrites::Number number = ToNumber(change);
   if (number.sequence == 0) {
     apply(std::move(answer));
     return Status();

@@ -9,7 +9,7 @@
 
 namespace espalier::server {
 
-AppliedWrites::Number NumberOf(const tensor::v1::Change& change);
+AppliedWrites::Number ToNumber(const tensor::v1::Change& change);
 
 // Calls apply(done) unless the change was applied before; then answer(status), at once or when apply is done. One
 // without a number is applied. An error is that of a change that cannot be taken now (Unavailable), or never (Aborted):

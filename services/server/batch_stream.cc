@@ -77,7 +77,7 @@ Result<uint64_t> BatchStream::CountSeeds() const {
     return service_.seeds_.CountOfEdges(plan.edges()->edge_type, plan.split, graph::SplitPartName::kTrain);
   }
   RETURN_IF_ERROR(schema.CheckNodeType(plan.seed_type));
-  return service_.seeds_.CountOf(plan.seed_type, plan.split, graph::SplitPartName::kTrain);
+  return service_.seeds_.Count(plan.seed_type, plan.split, graph::SplitPartName::kTrain);
 }
 
 void BatchStream::MakeMore() {

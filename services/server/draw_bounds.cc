@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the products below cannot overflow
 
 // Of one rank: nodes, or the ends of its edges and, with links, of their negatives.
-uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
+uint64_t MaxSeeds(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
   const uint64_t share = std::min(kMost, plan.batch_size / plan.num_trainers + 1);
   if (plan.links() == nullptr && plan.edges() == nullptr) return share;
   const uint64_t ends = 2 + (plan.links() != nullptr ? 2 * uint64_t{plan.links()->negatives.count} : 0);
@@ -19,9 +19,9 @@ uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook&
 
 }  // namespace
 
-uint64_t MostDrawsOf(const messages::StreamPlan& stream, const graph::PartitionBook& book) {
+uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book) {
   const bool expands_once = stream.spec.draw.expand == sampler::Expand::kOnce;
-  uint64_t nodes = MostSeedsOf(stream.plan, book);
+  uint64_t nodes = MaxSeeds(stream.plan, book);
   uint64_t new_nodes = nodes;                                      // found by the hop before
   std::vector<uint64_t> drawn(book.schema().num_edge_types(), 0);  // by edge type, in all hops so far
   uint64_t draws = 0;
@@ -49,7 +49,7 @@ uint64_t MostDrawsOf(const messages::StreamPlan& stream, const graph::PartitionB
 }
 
 Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits) {
-  const uint64_t draws = MostDrawsOf(stream, book);
+  const uint64_t draws = MaxDraws(stream, book);
   if (draws <= limits.max_draws_per_batch) return Status();
   return ResourceExhausted("a mini-batch that may draw " + std::to_string(draws) + " edges, the limit is " +
                            std::to_string(limits.max_draws_per_batch));

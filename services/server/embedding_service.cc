@@ -11,15 +11,15 @@ namespace {
 
 using EmbeddingCall = std::shared_ptr<FramedCall>;
 
-Result<sampler::EmbeddingSpec> EmbeddingSpecOf(const tensor::v1::CreateEmbeddingRequest& request) {
+Result<sampler::EmbeddingSpec> ParseEmbeddingSpec(const tensor::v1::CreateEmbeddingRequest& request) {
   sampler::EmbeddingSpec spec;
-  ASSIGN_OR_RETURN(spec.id, TensorIdOf(request.embedding(), request.identity()));
+  ASSIGN_OR_RETURN(spec.id, ParseTensorId(request.embedding(), request.identity()));
   if (request.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(request.dtype()))) {
     return InvalidArgument("dtype number " + std::to_string(request.dtype()) + " does not exist");
   }
   spec.dtype = static_cast<DType>(request.dtype());
   spec.width = request.width();
-  ASSIGN_OR_RETURN(spec.initializer, InitializerOf(request.initializer()));
+  ASSIGN_OR_RETURN(spec.initializer, ParseInitializer(request.initializer()));
   const tensor::v1::SparseOptimizer& optimizer = request.optimizer();
   if (optimizer.type() > 0xff || optimizer.duplicates() > 0xff) {
     return InvalidArgument("sparse optimiser " + std::to_string(optimizer.type()) + " with rule " +
@@ -56,7 +56,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Create(grpc::CallbackServerContext* 
   return HandleFramed<Request>(
       context_, "CreateEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::EmbeddingSpec spec, EmbeddingSpecOf(frame.header));
+        ASSIGN_OR_RETURN(const sampler::EmbeddingSpec spec, ParseEmbeddingSpec(frame.header));
         const auto create = [this, call, spec] {
           embeddings().Create(spec, call->deadline(), Acknowledge<tensor::v1::CreateEmbeddingResponse>(call));
           return Status();
@@ -74,7 +74,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
       context_, "ReadEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.embedding(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
         embeddings().Read(id, frame.header.version(), asked, rows->sink(), call->deadline().AtMost(kLongestWait),
@@ -90,7 +90,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* co
       context_, "PushGradients", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 2));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.embedding(), frame.header.identity()));
         sampler::GradientPiece piece{.step = frame.header.step(),
                                      .rank = Rank(frame.header.rank()),
                                      .piece = frame.header.piece(),
@@ -110,7 +110,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Drop(grpc::CallbackServerContext* co
   return HandleFramed<Request>(
       context_, "DropEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.embedding(), frame.header.identity()));
         embeddings().Drop(id, call->deadline(), Acknowledge<tensor::v1::DropEmbeddingResponse>(call));
         return Status();
       });

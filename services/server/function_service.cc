@@ -15,7 +15,7 @@ using SharedCall = std::shared_ptr<FramedCall>;
 // Of a reply besides the function's response: more than a frame of one tensor has.
 constexpr uint64_t kReplyFrameBytes = 1024;
 
-Result<Tensor> RequestOf(const rpc::Frame<function::v1::CallFunctionRequest>& frame, const ServiceLimits& limits) {
+Result<Tensor> ReadRequest(const rpc::Frame<function::v1::CallFunctionRequest>& frame, const ServiceLimits& limits) {
   RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
   const Tensor& request = frame.tensors[0];
   if (request.dtype() != DType::kU8 || request.shape().size() != 1) {
@@ -100,7 +100,7 @@ Result<Tensor> FunctionService::Run(const PluginLibrary::Function& function,
 Status FunctionService::ChangeOnce(const PluginLibrary::Function& function,
                                    const function::v1::CallFunctionRequest& header, const Tensor& request,
                                    const SharedCall& call) {
-  const AppliedWrites::Number number = NumberOf(header.change());
+  const AppliedWrites::Number number = ToNumber(header.change());
   std::optional<Tensor> response;
   return ApplyOnce(
       applied_, header.change(), call->deadline(),
@@ -126,7 +126,7 @@ grpc::ServerUnaryReactor* FunctionService::CallFunction(grpc::CallbackServerCont
   using Request = function::v1::CallFunctionRequest;
   return HandleFramed<Request>(
       context_of_calls_, "CallFunction", context, request, reply, [this](SharedCall call, rpc::Frame<Request>&& frame) {
-        ASSIGN_OR_RETURN(const Tensor bytes, RequestOf(frame, call->limits()));
+        ASSIGN_OR_RETURN(const Tensor bytes, ReadRequest(frame, call->limits()));
         ASSIGN_OR_RETURN(const PluginLibrary::Function* const function, functions_->Find(frame.header.function()));
         RETURN_IF_ERROR(CheckSaysWhatItDoes(*function, frame.header));
         if (function->kind == FunctionKind::kChanging) {

@@ -58,7 +58,7 @@ grpc::ServerUnaryReactor* GraphService::Describe(grpc::CallbackServerContext* co
                                                  const graph::v1::DescribeRequest* request,
                                                  graph::v1::DescribeResponse* response) {
   *response = description_;
-  response->set_incarnation(context_.gate->NewestIncarnationOf(request->job()));
+  response->set_incarnation(context_.gate->NewestIncarnation(request->job()));
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;

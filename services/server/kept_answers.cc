@@ -3,7 +3,7 @@
 namespace espalier::server {
 
 KeptAnswers::Answers::iterator KeptAnswers::Erase(Answers::iterator kept) {
-  size_bytes_ -= BytesOf(kept->second.answer);
+  size_bytes_ -= SizeBytes(kept->second.answer);
   oldest_first_.erase(kept->second.place);
   return answers_.erase(kept);
 }
@@ -16,7 +16,7 @@ void KeptAnswers::Keep(const AppliedWrites::Number& change, Tensor answer) {
   }
   const Key key(change.client_id, change.sequence);
   if (const auto earlier = answers_.find(key); earlier != answers_.end()) Erase(earlier);
-  size_bytes_ += BytesOf(answer);
+  size_bytes_ += SizeBytes(answer);
   answers_.emplace(key, Kept{std::move(answer), oldest_first_.insert(oldest_first_.end(), key)});
   while (size_bytes_ > max_bytes_) Erase(answers_.find(oldest_first_.front()));
 }

@@ -33,7 +33,7 @@ class KeptAnswers {
   };
   using Answers = std::map<Key, Kept>;
 
-  static size_t BytesOf(const Tensor& answer) { return kBytesOfAnAnswer + answer.size_bytes(); }
+  static size_t SizeBytes(const Tensor& answer) { return kBytesOfAnAnswer + answer.size_bytes(); }
   Answers::iterator Erase(Answers::iterator kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;

@@ -7,14 +7,14 @@ namespace espalier::server {
 namespace {
 
 // Of `size` bytes, each `letter`.
-Tensor AnswerOf(size_t size, uint8_t letter) { return Tensor::FromVector(std::vector<uint8_t>(size, letter)); }
+Tensor MakeAnswer(size_t size, uint8_t letter) { return Tensor::FromVector(std::vector<uint8_t>(size, letter)); }
 
 size_t SizeOfAnswers(size_t count, size_t size) { return count * (KeptAnswers::kBytesOfAnAnswer + size); }
 
 TEST(KeptAnswersTest, AreFoundByClientAndNumber) {
   KeptAnswers answers(1 << 20);
-  answers.Keep({1, 7, 7}, AnswerOf(3, 'a'));
-  answers.Keep({2, 7, 7}, AnswerOf(3, 'b'));
+  answers.Keep({1, 7, 7}, MakeAnswer(3, 'a'));
+  answers.Keep({2, 7, 7}, MakeAnswer(3, 'b'));
   ASSERT_TRUE(answers.Find({1, 7, 7}).has_value());
   EXPECT_EQ(answers.Find({1, 7, 7})->values<uint8_t>()[0], 'a');
   EXPECT_EQ(answers.Find({2, 7, 7})->values<uint8_t>()[2], 'b');
@@ -24,10 +24,10 @@ TEST(KeptAnswersTest, AreFoundByClientAndNumber) {
 
 TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
   KeptAnswers answers(1 << 20);
-  answers.Keep({1, 7, 5}, AnswerOf(3, 'a'));
-  answers.Keep({1, 8, 5}, AnswerOf(3, 'b'));
-  answers.Keep({2, 6, 6}, AnswerOf(3, 'c'));
-  answers.Keep({1, 9, 8}, AnswerOf(3, 'd'));  // what is below 8 is over
+  answers.Keep({1, 7, 5}, MakeAnswer(3, 'a'));
+  answers.Keep({1, 8, 5}, MakeAnswer(3, 'b'));
+  answers.Keep({2, 6, 6}, MakeAnswer(3, 'c'));
+  answers.Keep({1, 9, 8}, MakeAnswer(3, 'd'));  // what is below 8 is over
   EXPECT_FALSE(answers.Find({1, 7, 5}).has_value());
   EXPECT_TRUE(answers.Find({1, 8, 5}).has_value());
   EXPECT_TRUE(answers.Find({1, 9, 8}).has_value());
@@ -37,21 +37,21 @@ TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
 
 TEST(KeptAnswersTest, TheOldestMakeRoom) {
   KeptAnswers answers(SizeOfAnswers(2, 100));
-  answers.Keep({1, 1, 1}, AnswerOf(100, 'a'));
-  answers.Keep({2, 1, 1}, AnswerOf(100, 'b'));
-  answers.Keep({3, 1, 1}, AnswerOf(100, 'c'));
+  answers.Keep({1, 1, 1}, MakeAnswer(100, 'a'));
+  answers.Keep({2, 1, 1}, MakeAnswer(100, 'b'));
+  answers.Keep({3, 1, 1}, MakeAnswer(100, 'c'));
   EXPECT_FALSE(answers.Find({1, 1, 1}).has_value());
   EXPECT_TRUE(answers.Find({2, 1, 1}).has_value());
   EXPECT_TRUE(answers.Find({3, 1, 1}).has_value());
-  answers.Keep({4, 1, 1}, AnswerOf(10'000, 'd'));  // more than there is room for at all
+  answers.Keep({4, 1, 1}, MakeAnswer(10'000, 'd'));  // more than there is room for at all
   EXPECT_FALSE(answers.Find({4, 1, 1}).has_value());
   EXPECT_EQ(answers.SizeBytes(), 0u);
 }
 
 TEST(KeptAnswersTest, ANumberHasOneAnswer) {
   KeptAnswers answers(1 << 20);
-  answers.Keep({1, 1, 1}, AnswerOf(5, 'a'));
-  answers.Keep({1, 1, 1}, AnswerOf(3, 'b'));
+  answers.Keep({1, 1, 1}, MakeAnswer(5, 'a'));
+  answers.Keep({1, 1, 1}, MakeAnswer(3, 'b'));
   EXPECT_EQ(answers.Find({1, 1, 1})->values<uint8_t>()[0], 'b');
   EXPECT_EQ(answers.SizeBytes(), SizeOfAnswers(1, 3));
 }

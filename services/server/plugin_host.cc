@@ -20,7 +20,7 @@ static_assert(IsNumbered(DType::kBool, ESPALIER_BOOL) && IsNumbered(DType::kU8, 
               IsNumbered(DType::kU16, ESPALIER_U16) && IsNumbered(DType::kU32, ESPALIER_U32) &&
               IsNumbered(DType::kU64, ESPALIER_U64));
 
-EspalierArray ViewOf(const Tensor& tensor) {
+EspalierArray MakeView(const Tensor& tensor) {
   return {tensor.bytes(), tensor.shape().data(), static_cast<uint32_t>(tensor.shape().size()),
           static_cast<uint32_t>(tensor.dtype())};
 }
@@ -34,7 +34,7 @@ int32_t PutColumn(const std::map<std::string, Tensor>& columns, const char* name
   if (name == nullptr) return ESPALIER_NOT_FOUND;
   const auto found = columns.find(name);
   if (found == columns.end()) return ESPALIER_NOT_FOUND;
-  *out = ViewOf(found->second);
+  *out = MakeView(found->second);
   return ESPALIER_OK;
 }
 
@@ -67,7 +67,7 @@ int32_t HostNodes(const EspalierCall* call, uint32_t type, EspalierNodes* out) {
   const NodeTypeId id(static_cast<uint16_t>(type));
   const graph::PartitionBook& book = call->book;
   *out = {book.NumOwnedNodes(call->data.id, id), book.NodeFirst(id)[call->data.id.value], book.num_nodes(id),
-          ViewOf(call->data.nodes[type].original_ids)};
+          MakeView(call->data.nodes[type].original_ids)};
   return ESPALIER_OK;
 }
 
@@ -84,9 +84,9 @@ int32_t HostInEdges(const EspalierCall* call, uint32_t type, EspalierInEdges* ou
   *out = {count,
           book.EdgeFirst(id)[data.id.value],
           book.num_edges(id),
-          ViewOf(data.in_edges[type].indptr),
-          ViewOf(data.in_edges[type].indices),
-          has_original_ids ? ViewOf(*original_ids) : kNoArray};
+          MakeView(data.in_edges[type].indptr),
+          MakeView(data.in_edges[type].indices),
+          has_original_ids ? MakeView(*original_ids) : kNoArray};
   return ESPALIER_OK;
 }
 
@@ -94,7 +94,7 @@ int32_t HostNodeColumn(const EspalierCall* call, uint32_t type, const char* name
   if (!IsNodeType(call, type) || name == nullptr) return ESPALIER_NOT_FOUND;
   const graph::OwnedNodes& nodes = call->data.nodes[type];
   if (std::strcmp(name, graph::kOriginalIdColumn) == 0) {
-    *out = ViewOf(nodes.original_ids);
+    *out = MakeView(nodes.original_ids);
     return ESPALIER_OK;
   }
   return PutColumn(nodes.columns, name, out);

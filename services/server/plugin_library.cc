@@ -101,28 +101,29 @@ Status CheckEntry(const std::string& what, const std::string& name, bool has_cod
   return Status();
 }
 
-Result<FunctionKind> KindOf(const EspalierFunctionEntry& entry, uint32_t version) {
+Result<FunctionKind> ParseKind(const EspalierFunctionEntry& entry, uint32_t version) {
   if (version < 3) return entry.kind != 0 ? FunctionKind::kIdempotent : FunctionKind::kCalledOnce;
   if (entry.kind >= ESPALIER_CALLED_ONCE && entry.kind <= ESPALIER_CHANGING) return FunctionKind(entry.kind);
   return FailedPrecondition("its function '" + std::string(entry.name) + "' is of kind " + std::to_string(entry.kind) +
                             ", expected 0, 1 or 2");
 }
 
-Result<std::vector<PluginLibrary::Function>> FunctionsOf(const std::string& plugin_name, const EspalierPlugin& plugin) {
+Result<std::vector<PluginLibrary::Function>> ReadFunctions(const std::string& plugin_name,
+                                                           const EspalierPlugin& plugin) {
   std::set<std::string> names;
   std::vector<PluginLibrary::Function> functions;
   for (uint32_t i = 0; i < plugin.num_functions; ++i) {
     const EspalierFunctionEntry& entry = plugin.functions[i];
     const std::string name = entry.name != nullptr ? entry.name : "";
     RETURN_IF_ERROR(CheckEntry("function", name, entry.function != nullptr, &names));
-    ASSIGN_OR_RETURN(const FunctionKind kind, KindOf(entry, plugin.interface_version));
+    ASSIGN_OR_RETURN(const FunctionKind kind, ParseKind(entry, plugin.interface_version));
     functions.push_back({plugin_name + "/" + name, entry.function, kind});
   }
   return functions;
 }
 
-Result<std::vector<PluginLibrary::Initializer>> InitializersOf(const std::string& plugin_name,
-                                                               const EspalierPlugin& plugin) {
+Result<std::vector<PluginLibrary::Initializer>> ReadInitializers(const std::string& plugin_name,
+                                                                 const EspalierPlugin& plugin) {
   std::set<std::string> names;
   std::vector<PluginLibrary::Initializer> initializers;
   for (uint32_t i = 0; i < plugin.num_initializers; ++i) {
@@ -157,8 +158,8 @@ Result<PluginLibrary> PluginLibrary::Load(const PluginFile& file) {
   PluginLibrary library;
   library.name_ = file.name;
   library.version_ = plugin.version != nullptr ? plugin.version : "";
-  ASSIGN_OR_RETURN(library.functions_, FunctionsOf(file.name, plugin).While(what));
-  ASSIGN_OR_RETURN(library.initializers_, InitializersOf(file.name, plugin).While(what));
+  ASSIGN_OR_RETURN(library.functions_, ReadFunctions(file.name, plugin).While(what));
+  ASSIGN_OR_RETURN(library.initializers_, ReadInitializers(file.name, plugin).While(what));
   return library;
 }
 

@@ -40,7 +40,7 @@ Status StatusOfAnswer(Ask ask) {
   return answer->get_future().get();
 }
 
-Result<sampler::RowSpace> RowSpaceOf(uint32_t rows_of, uint32_t type) {
+Result<sampler::RowSpace> ParseRowSpace(uint32_t rows_of, uint32_t type) {
   if (rows_of > ESPALIER_ROWS_OF_OWN) {
     return InvalidArgument("rows of kind " + std::to_string(rows_of) + " do not exist");
   }
@@ -58,7 +58,7 @@ PluginTensors::PluginTensors(sampler::PartitionTensors& tensors, const graph::Pa
                              PartitionId partition, Caller caller, TensorUse use, const ServiceLimits& limits)
     : tensors_(tensors), book_(book), partition_(partition), caller_(std::move(caller)), use_(use), limits_(limits) {}
 
-EspalierTensor PluginTensors::ViewOf(uint32_t number, const Known& known) {
+EspalierTensor PluginTensors::MakeView(uint32_t number, const Known& known) {
   return {.number = number,
           .dtype = static_cast<uint32_t>(known.description.dtype),
           .row_shape = known.description.row_shape.data(),
@@ -91,7 +91,7 @@ Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, Es
     return InvalidArgument("find_tensor was given null for its name or its answer");
   }
   sampler::TensorId id;
-  ASSIGN_OR_RETURN(id.rows, RowSpaceOf(rows_of, type));
+  ASSIGN_OR_RETURN(id.rows, ParseRowSpace(rows_of, type));
   id.name.assign(name, strnlen(name, kMostNameBytes + 1));
   RETURN_IF_ERROR(graph::CheckName("tensor", id.name));
   id.job = caller_.job;
@@ -100,12 +100,12 @@ Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, Es
     const sampler::TensorId& known = known_[number].id;
     const bool is_meant = known.rows.of == id.rows.of && known.rows.type == id.rows.type && known.name == id.name;
     if (!is_meant) continue;
-    *out = ViewOf(number, known_[number]);
+    *out = MakeView(number, known_[number]);
     return Status();
   }
   ASSIGN_OR_RETURN(Known found, Described(id));
   known_.push_back(std::move(found));
-  *out = ViewOf(static_cast<uint32_t>(known_.size() - 1), known_.back());
+  *out = MakeView(static_cast<uint32_t>(known_.size() - 1), known_.back());
   return Status();
 }
 
@@ -120,7 +120,7 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
   const DType dtype = known.description.dtype;
   if (rows.dtype != static_cast<uint32_t>(dtype)) {
     return InvalidArgument(what + " has elements of dtype " + std::to_string(static_cast<uint32_t>(dtype)) + " (" +
-                           NameOf(dtype) + "), not " + std::to_string(rows.dtype));
+                           ToString(dtype) + "), not " + std::to_string(rows.dtype));
   }
   if (rows.count > limits_.max_rows) {
     return ResourceExhausted(what + ": " + std::to_string(rows.count) + " rows at once, the limit is " +

@@ -55,7 +55,7 @@ class PluginTensors {
     Tensor values;
   };
 
-  static EspalierTensor ViewOf(uint32_t number, const Known& known);
+  static EspalierTensor MakeView(uint32_t number, const Known& known);
   Result<Known> Described(const sampler::TensorId& id);
   Result<Known*> Numbered(uint32_t tensor);
   // The rows, which exist; values and dtype fit the tensor.

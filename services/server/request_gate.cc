@@ -33,7 +33,7 @@ Status RequestGate::Admit(const tensor::v1::RequestIdentity& identity) {
   return Status();
 }
 
-uint64_t RequestGate::NewestIncarnationOf(const std::string& job) {
+uint64_t RequestGate::NewestIncarnation(const std::string& job) {
   if (job == job_) return newest_incarnation();
   MutexLock lock(&mutex_);
   const auto known = other_jobs_.find(job);

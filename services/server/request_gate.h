@@ -30,7 +30,7 @@ class RequestGate {
   // Of the job that the server was started for.
   uint64_t newest_incarnation() const { return newest_incarnation_.load(); }
   // 0 for a job that has not been seen.
-  uint64_t NewestIncarnationOf(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t NewestIncarnation(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct OtherJob {

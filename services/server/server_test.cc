@@ -42,9 +42,9 @@ TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
   EXPECT_EQ(code_of("nightly", 2), StatusCode::kOk);
   EXPECT_EQ(code_of("nightly", 1), StatusCode::kAborted);
   EXPECT_EQ(code_of("weekly", 1), StatusCode::kOk);
-  EXPECT_EQ(gate.NewestIncarnationOf("nightly"), 2u);
-  EXPECT_EQ(gate.NewestIncarnationOf("unseen"), 0u);
-  EXPECT_EQ(gate.NewestIncarnationOf(""), 5u);
+  EXPECT_EQ(gate.NewestIncarnation("nightly"), 2u);
+  EXPECT_EQ(gate.NewestIncarnation("unseen"), 0u);
+  EXPECT_EQ(gate.NewestIncarnation(""), 5u);
   EXPECT_EQ(code_of("", 4), StatusCode::kAborted);
   EXPECT_EQ(code_of("a/b", 9), StatusCode::kInvalidArgument);
   EXPECT_EQ(gate.newest_incarnation(), 5u);
@@ -64,8 +64,8 @@ TEST(RequestGateTest, TheJobThatItIsStartedForHasAName) {
   const Status refused = gate.Admit(identity);
   EXPECT_EQ(refused.code(), StatusCode::kAborted);
   EXPECT_THAT(refused.message(), HasSubstr("incarnation 4 of job 'nightly', which is now in incarnation 5"));
-  EXPECT_EQ(gate.NewestIncarnationOf("nightly"), 5u);
-  EXPECT_EQ(gate.NewestIncarnationOf(""), 4u);
+  EXPECT_EQ(gate.NewestIncarnation("nightly"), 5u);
+  EXPECT_EQ(gate.NewestIncarnation(""), 4u);
   EXPECT_EQ(gate.newest_incarnation(), 5u);
 }
 
@@ -94,7 +94,7 @@ tensor::v1::CreateRequest ValidCreate() {
 }
 
 TEST(TensorSpecOfTest, ReadsEveryField) {
-  const auto spec = TensorSpecOf(ValidCreate());
+  const auto spec = ParseTensorSpec(ValidCreate());
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_EQ(spec->id.rows, sampler::RowSpace::Edges(EdgeTypeId(2)));
   EXPECT_EQ(spec->id.name, "scores");
@@ -113,7 +113,7 @@ TEST(TensorSpecOfTest, ReadsAnInitialiserOfAPlugin) {
   tensor::v1::CreateRequest request = ValidCreate();
   request.mutable_initializer()->mutable_plugin()->set_name("rows/ids");
   request.mutable_initializer()->mutable_plugin()->set_arguments(std::string("a\0b", 3));
-  const auto spec = TensorSpecOf(request);
+  const auto spec = ParseTensorSpec(request);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_EQ(spec->initializer.kind, sampler::Initializer::Kind::kPlugin);
   EXPECT_EQ(spec->initializer.plugin, "rows/ids");
@@ -122,17 +122,17 @@ TEST(TensorSpecOfTest, ReadsAnInitialiserOfAPlugin) {
   EXPECT_EQ(spec->initializer.stream, "rows");
   for (const char* wrong : {"", "rows", "/ids", "rows/", "rows/a/b", "rows/../ids"}) {
     request.mutable_initializer()->mutable_plugin()->set_name(wrong);
-    EXPECT_EQ(TensorSpecOf(request).status().code(), StatusCode::kInvalidArgument) << wrong;
+    EXPECT_EQ(ParseTensorSpec(request).status().code(), StatusCode::kInvalidArgument) << wrong;
   }
   request.mutable_initializer()->mutable_plugin()->set_name("rows/ids");
   request.mutable_initializer()->mutable_plugin()->set_arguments(std::string((1 << 20) + 1, 'x'));
-  EXPECT_EQ(TensorSpecOf(request).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(ParseTensorSpec(request).status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST(TensorSpecOfTest, ZerosHaveNoKindAndKindsOfTheFutureAreNoZeros) {
   tensor::v1::CreateRequest request = ValidCreate();
   request.mutable_initializer()->clear_kind();
-  const auto spec = TensorSpecOf(request);
+  const auto spec = ParseTensorSpec(request);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_EQ(spec->initializer.kind, sampler::Initializer::Kind::kZeros);
 
@@ -140,7 +140,7 @@ TEST(TensorSpecOfTest, ZerosHaveNoKindAndKindsOfTheFutureAreNoZeros) {
   tensor::v1::Initializer newer;
   newer.GetReflection()->MutableUnknownFields(&newer)->AddLengthDelimited(kKindOfTheFuture, "");
   ASSERT_TRUE(request.mutable_initializer()->ParseFromString(newer.SerializeAsString()));
-  const Status refused = TensorSpecOf(request).status();
+  const Status refused = ParseTensorSpec(request).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("kind of the initialiser"));
 }
@@ -167,7 +167,7 @@ TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
   for (const auto& [code, damage] : wrong) {
     Request request = ValidCreate();
     damage(request);
-    EXPECT_EQ(TensorSpecOf(request).status().code(), code) << request.DebugString();
+    EXPECT_EQ(ParseTensorSpec(request).status().code(), code) << request.DebugString();
   }
 }
 
@@ -179,24 +179,24 @@ TEST(DrawBoundsTest, FanOutsTimesBatch) {
   stream.plan.batch_size = 20;
   stream.plan.num_trainers = 2;
   stream.spec.layers = {{{3}}, {{10}}};  // 11 nodes draw 110 edges, 121 nodes draw 363
-  EXPECT_EQ(MostDrawsOf(stream, *book), 473u);
+  EXPECT_EQ(MaxDraws(stream, *book), 473u);
   stream.spec.draw.expand = sampler::Expand::kOnce;  // 11 nodes draw 110 edges, 110 new ones 330 beside them
-  EXPECT_EQ(MostDrawsOf(stream, *book), 550u);
+  EXPECT_EQ(MaxDraws(stream, *book), 550u);
   stream.spec.draw.expand = sampler::Expand::kAlways;
   stream.plan.seeds = sampler::EdgePlan();  // 22 ends draw 220 edges, 242 nodes draw 726
-  EXPECT_EQ(MostDrawsOf(stream, *book), 946u);
+  EXPECT_EQ(MaxDraws(stream, *book), 946u);
   stream.plan.seeds = sampler::NodePlan();
   stream.spec.layers = {{{100}}, {{100}}};  // 1100 edges, then all 5000 of the graph
-  EXPECT_EQ(MostDrawsOf(stream, *book), 6100u);
+  EXPECT_EQ(MaxDraws(stream, *book), 6100u);
   stream.spec.draw.replace = true;
-  EXPECT_EQ(MostDrawsOf(stream, *book), 1100u + 1111u * 100);
+  EXPECT_EQ(MaxDraws(stream, *book), 1100u + 1111u * 100);
   EXPECT_TRUE(CheckDraws(stream, *book, {}).ok());
   EXPECT_EQ(CheckDraws(stream, *book, {.max_draws_per_batch = 1000}).code(), StatusCode::kResourceExhausted);
   stream.plan.batch_size = ~uint64_t{0};
   for (int i = 0; i < 60; ++i) stream.spec.layers.push_back({{1 << 20}});
   EXPECT_EQ(CheckDraws(stream, *book, {}).code(), StatusCode::kResourceExhausted);
   stream.spec.layers = {{{-1}}, {{0}}};  // the graph bounds it
-  EXPECT_EQ(MostDrawsOf(stream, *book), 0u);
+  EXPECT_EQ(MaxDraws(stream, *book), 0u);
 }
 
 TEST(RpcMetricsTest, CountsCallsByMethodAndCode) {

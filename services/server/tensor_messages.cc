@@ -12,7 +12,8 @@ static_assert(static_cast<int>(sampler::RowsOf::kOwn) == tensor::v1::ROWS_OF_OWN
 static_assert(static_cast<int>(sampler::RowWrite::kOr) == tensor::v1::ROW_WRITE_OR);
 static_assert(static_cast<int>(sampler::Reduction::kMax) == tensor::v1::REDUCTION_MAX);
 
-Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const tensor::v1::RequestIdentity& identity) {
+Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
+                                        const tensor::v1::RequestIdentity& identity) {
   if (!tensor::v1::RowsOf_IsValid(tensor.rows_of())) {
     return InvalidArgument("rows of kind " + std::to_string(tensor.rows_of()) + " do not exist");
   }
@@ -35,7 +36,7 @@ Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const t
   return id;
 }
 
-Result<sampler::Initializer> InitializerOf(const tensor::v1::Initializer& asked) {
+Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& asked) {
   using sampler::Initializer;
   Initializer initializer;
   switch (asked.kind_case()) {
@@ -61,9 +62,9 @@ Result<sampler::Initializer> InitializerOf(const tensor::v1::Initializer& asked)
   return initializer;
 }
 
-Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& request) {
+Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& request) {
   sampler::TensorSpec spec;
-  ASSIGN_OR_RETURN(spec.id, TensorIdOf(request.tensor(), request.identity()));
+  ASSIGN_OR_RETURN(spec.id, ParseTensorId(request.tensor(), request.identity()));
   if (request.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(request.dtype()))) {
     return InvalidArgument("dtype number " + std::to_string(request.dtype()) + " does not exist");
   }
@@ -71,18 +72,18 @@ Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& reques
   spec.maker = request.maker();
   spec.dtype = static_cast<DType>(request.dtype());
   spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());
-  ASSIGN_OR_RETURN(spec.initializer, InitializerOf(request.initializer()));
+  ASSIGN_OR_RETURN(spec.initializer, ParseInitializer(request.initializer()));
   RETURN_IF_ERROR(CheckSpec(spec));
   RETURN_IF_ERROR(sampler::CheckIsNoState(spec.id.name));
   return spec;
 }
 
-Result<sampler::RowWrite> RowWriteOf(tensor::v1::RowWrite write) {
+Result<sampler::RowWrite> ParseRowWrite(tensor::v1::RowWrite write) {
   if (tensor::v1::RowWrite_IsValid(write)) return static_cast<sampler::RowWrite>(write);
   return InvalidArgument("there is no write of kind " + std::to_string(write));
 }
 
-Result<sampler::Reduction> ReductionOf(tensor::v1::Reduction reduction) {
+Result<sampler::Reduction> ParseReduction(tensor::v1::Reduction reduction) {
   const bool known = tensor::v1::Reduction_IsValid(reduction) && reduction != tensor::v1::REDUCTION_UNSPECIFIED;
   if (known) return static_cast<sampler::Reduction>(reduction);
   return InvalidArgument("there is no reduction of kind " + std::to_string(reduction));

@@ -10,13 +10,14 @@
 namespace espalier::server {
 
 // A tensor of the request's job.
-Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const tensor::v1::RequestIdentity& identity);
-Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& request);
+Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
+                                        const tensor::v1::RequestIdentity& identity);
+Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& request);
 // Zeros where no kind is said; InvalidArgument where one is that this program does not know. Otherwise not checked:
 // CheckSpec is the caller's.
-Result<sampler::Initializer> InitializerOf(const tensor::v1::Initializer& asked);
-Result<sampler::RowWrite> RowWriteOf(tensor::v1::RowWrite write);
-Result<sampler::Reduction> ReductionOf(tensor::v1::Reduction reduction);
+Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& asked);
+Result<sampler::RowWrite> ParseRowWrite(tensor::v1::RowWrite write);
+Result<sampler::Reduction> ParseReduction(tensor::v1::Reduction reduction);
 
 // U32 [k], k within the limit: local rows, viewed in place.
 Result<std::span<const LocalRowId>> LocalRows(const Tensor& tensor, const ServiceLimits& limits);

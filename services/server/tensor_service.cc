@@ -33,7 +33,7 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
   return HandleFramed<Request>(
       context_, "Create", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::TensorSpec spec, TensorSpecOf(frame.header));
+        ASSIGN_OR_RETURN(const sampler::TensorSpec spec, ParseTensorSpec(frame.header));
         if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) return CreateNow(call, spec, frame.header);
         GoOnWithPlugins(context_, call,
                         [this, call, spec, header = frame.header] { return CreateNow(call, spec, header); });
@@ -67,7 +67,7 @@ grpc::ServerUnaryReactor* TensorService::Complete(grpc::CallbackServerContext* c
   return HandleFramed<Request>(
       context_, "Complete", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
         if (id.creation == 0) return InvalidArgument("a tensor is completed by its creation's number");
         tensors().Complete(id, call->deadline(), Acknowledge<tensor::v1::CompleteResponse>(call));
         return Status();
@@ -80,7 +80,7 @@ grpc::ServerUnaryReactor* TensorService::Describe(grpc::CallbackServerContext* c
   return HandleFramed<Request>(
       context_, "DescribeTensor", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
         tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::DescribeTensorResponse>(call));
         return Status();
       });
@@ -93,7 +93,7 @@ grpc::ServerUnaryReactor* TensorService::Read(grpc::CallbackServerContext* conte
       context_, "Read", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
         tensors().Read(id, asked, rows->sink(), call->deadline(), AnswerRows<tensor::v1::ReadResponse>(call, rows));
@@ -108,8 +108,8 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
       Request>(context_, "Write", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
     RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 2));
     ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
-    ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
-    ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
+    ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
+    ASSIGN_OR_RETURN(const sampler::RowWrite write, ParseRowWrite(frame.header.write()));
     return ApplyOnce(
         applied_, frame.header.change(), call->deadline(),
         [&](sampler::DoneStatus done) {
@@ -125,8 +125,8 @@ grpc::ServerUnaryReactor* TensorService::Combine(grpc::CallbackServerContext* co
   return HandleFramed<Request>(
       context_, "Combine", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
-        ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::RowWrite write, ParseRowWrite(frame.header.write()));
         RETURN_IF_ERROR(graph::CheckName("tensor", frame.header.from()));
         sampler::TensorId from = id;
         from.name = frame.header.from();
@@ -144,8 +144,8 @@ grpc::ServerUnaryReactor* TensorService::Reduce(grpc::CallbackServerContext* con
   return HandleFramed<Request>(
       context_, "Reduce", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
-        ASSIGN_OR_RETURN(const sampler::Reduction reduction, ReductionOf(frame.header.reduction()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::Reduction reduction, ParseReduction(frame.header.reduction()));
         tensors().Reduce(id, reduction, call->deadline(), [call](const Result<Tensor>& part) {
           if (!part.ok()) return call->Finish(part.status());
           call->FinishWith(tensor::v1::ReduceResponse(), {*part});
@@ -160,7 +160,7 @@ grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* conte
   return HandleFramed<Request>(
       context_, "Drop", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
         return ApplyOnce(
             applied_, frame.header.change(), call->deadline(),
             [&](sampler::DoneStatus done) {

@@ -93,7 +93,7 @@ Status CheckSplits(const graph::PartitionBook& book, const graph::Partition& par
         return Bad(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
       }
       for (size_t part = 0; part < parts.size(); ++part) {
-        const std::string part_name = NameOf(static_cast<graph::SplitPartName>(part));
+        const std::string part_name = ToString(static_cast<graph::SplitPartName>(part));
         RETURN_IF_ERROR(CheckSplitPart(part_name + " of " + name, parts[part], partition.nodes[type].count));
       }
     }
@@ -148,7 +148,7 @@ Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition&
       }
       const EdgeTypeId type(number);
       for (size_t part = 0; part < parts.size(); ++part) {
-        const std::string part_name = NameOf(static_cast<graph::SplitPartName>(part));
+        const std::string part_name = ToString(static_cast<graph::SplitPartName>(part));
         RETURN_IF_ERROR(CheckEdgeSplitPart(part_name + " of " + name, parts[part],
                                            book.num_nodes(book.schema().SourceOf(type)),
                                            book.NumOwnedNodes(partition.id, book.schema().DestinationOf(type))));

@@ -193,7 +193,7 @@ TEST_F(DrawMethodsTest, LaborMeetsFewerNodes) {
 TEST_F(DrawMethodsTest, LaborDrawsEachSourceOfANodeEquallyOften) {
   const std::vector<GlobalNodeId> destination = {GlobalNodeId(0)};
   std::map<GlobalNodeId, double> parallel;  // edges from one source share its luck
-  for (const auto& edge : reference.InEdgesOf(EdgeTypeId(0), 0)) parallel[GlobalNodeId(edge.source)] += 1;
+  for (const auto& edge : reference.FindInEdges(EdgeTypeId(0), 0)) parallel[GlobalNodeId(edge.source)] += 1;
   std::map<GlobalNodeId, double> count;
   constexpr int kSteps = 4000;
   for (uint32_t step = 0; step < kSteps; ++step) {
@@ -222,7 +222,8 @@ TEST_F(DrawMethodsTest, AMaskOfNodesDecidesWhatMayBeDrawn) {
     ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
     for (size_t i = 0; i < all.size(); ++i) {
       uint64_t allowed = 0;
-      for (const auto& edge : reference.InEdgesOf(EdgeTypeId(0), all[i].value)) allowed += edge.source % 3 != 0 ? 1 : 0;
+      for (const auto& edge : reference.FindInEdges(EdgeTypeId(0), all[i].value))
+        allowed += edge.source % 3 != 0 ? 1 : 0;
       EXPECT_EQ(drawn->relations[0].offsets[i + 1] - drawn->relations[0].offsets[i], std::min<uint64_t>(allowed, 3));
     }
     for (const GlobalNodeId source : drawn->relations[0].sources) EXPECT_NE(source.value % 3, 0u);
@@ -284,7 +285,7 @@ TEST_F(DrawMethodsTest, RefuseWhatMakesNoSense) {
 
 // Exclusion reads whole rows, of those destinations alone that lose edges.
 TEST_F(DrawMethodsTest, ExclusionsWorkIsBounded) {
-  const uint64_t degree = reference.InEdgesOf(EdgeTypeId(0), 1).size();
+  const uint64_t degree = reference.FindInEdges(EdgeTypeId(0), 1).size();
   ASSERT_GT(degree, 10u);
   const auto status_with = [&](uint64_t limit) {
     graph::PartitionBook book;
@@ -312,7 +313,7 @@ TEST_F(DrawMethodsTest, ExclusionsWorkIsBounded) {
 TEST_F(DrawMethodsTest, LaborsWorkIsBounded) {
   uint64_t long_rows = 0, all_rows = 0;
   for (const GlobalNodeId node : all) {
-    const uint64_t degree = reference.InEdgesOf(EdgeTypeId(0), node.value).size();
+    const uint64_t degree = reference.FindInEdges(EdgeTypeId(0), node.value).size();
     all_rows += degree;
     if (degree > 20) long_rows += degree;
   }

@@ -26,7 +26,9 @@ constexpr uint64_t kRatedPerStep = 24;
 constexpr uint64_t kRatingSeed = 31;
 using Ends = std::pair<uint64_t, uint64_t>;
 
-int64_t RatingOf(uint64_t source, uint64_t destination) { return static_cast<int64_t>(source * 3 + destination) % 7; }
+int64_t ComputeRating(uint64_t source, uint64_t destination) {
+  return static_cast<int64_t>(source * 3 + destination) % 7;
+}
 
 // A generated graph, parallel edges and all, whose edges' labels are a function of their ends. The split "rated": 90
 // edges to train, one of them twice, 10 to validate.
@@ -42,7 +44,7 @@ graph::SourceGraph RatedGraph() {
   graph::EdgeSplit& split = source.edge_splits["rated"][kRated.value];
   const auto end = [](const Tensor& ids, int64_t i) { return static_cast<uint64_t>(ids.ValueAsInt(i)); };
   for (int64_t i = 0; i < static_cast<int64_t>(edges.num_edges()); ++i) {
-    const int64_t rating = RatingOf(end(edges.sources, i), end(edges.destinations, i));
+    const int64_t rating = ComputeRating(end(edges.sources, i), end(edges.destinations, i));
     ratings.push_back(rating);
     scores.insert(scores.end(), {static_cast<float>(rating), -0.5F});
   }
@@ -93,7 +95,7 @@ TEST(EdgeRowsTest, AreThoseOfTheStepsEdgesForAnyPartitioning) {
       ASSERT_TRUE(wide.ok()) << wide.status().ToString();
       ASSERT_EQ(wide->rows.shape(), (std::vector<int64_t>{static_cast<int64_t>(edges.size()), 2}));
       for (size_t i = 0; i < edges.size(); ++i) {
-        const int64_t rating = RatingOf(edges[i].first, edges[i].second);
+        const int64_t rating = ComputeRating(edges[i].first, edges[i].second);
         EXPECT_EQ(batch->rows.values<int64_t>()[i], rating);
         EXPECT_EQ(wide->rows.values<float>()[2 * i], static_cast<float>(rating));
         EXPECT_EQ(wide->rows.values<float>()[2 * i + 1], -0.5F);
@@ -185,8 +187,8 @@ class CountedRows final : public sampler::SeedSource {
   explicit CountedRows(sampler::SeedSource& seeds) : seeds_(seeds) {}
   int64_t num_rows() const { return num_rows_; }
 
-  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override {
-    return seeds_.CountOf(type, split, part);
+  Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override {
+    return seeds_.Count(type, split, part);
   }
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override {
     return seeds_.CountOfEdges(type, split, part);
@@ -229,7 +231,7 @@ TEST(EdgeRowsTest, ATrainerOfSeveralReadsThoseOfItsShareAlone) {
         ASSERT_EQ(ratings.shape(), std::vector<int64_t>{static_cast<int64_t>(links.sources.size())});
         ASSERT_EQ(links.rows.at("scores").num_rows(), ratings.num_rows());
         for (size_t i = 0; i < links.sources.size(); ++i) {
-          EXPECT_EQ(ratings.values<int64_t>()[i], RatingOf(nodes[links.sources[i]], nodes[links.destinations[i]]));
+          EXPECT_EQ(ratings.values<int64_t>()[i], ComputeRating(nodes[links.sources[i]], nodes[links.destinations[i]]));
         }
       }
       EXPECT_EQ(seeds.num_rows(), static_cast<int64_t>(2 * kRatedPerStep)) << num_trainers;
@@ -272,7 +274,7 @@ TEST(EdgeBatchTest, SharesAreTheStepsEdgesWithTheirLabels) {
             ASSERT_LT(edges.sources[i], batch.num_seeds);
             ASSERT_LT(edges.destinations[i], batch.num_seeds);
             const Ends ends(nodes[edges.sources[i]], nodes[edges.destinations[i]]);
-            EXPECT_EQ(edges.labels.values<int64_t>()[i], RatingOf(ends.first, ends.second));
+            EXPECT_EQ(edges.labels.values<int64_t>()[i], ComputeRating(ends.first, ends.second));
             taken.insert(ends);
           }
         }

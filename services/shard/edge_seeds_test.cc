@@ -88,7 +88,7 @@ TEST(EdgeSeedsTest, CountsAndRefusals) {
   twice.edge_types = {kLinkType, kLinkType};
   EXPECT_THAT(test.graph->SeedsOfStep(twice, Soon()).status().message(), HasSubstr("is named twice"));
   // A split of edges is none of nodes.
-  EXPECT_EQ(test.graph->CountOf(NodeTypeId(0), "links", graph::SplitPartName::kTrain).status().code(),
+  EXPECT_EQ(test.graph->Count(NodeTypeId(0), "links", graph::SplitPartName::kTrain).status().code(),
             StatusCode::kNotFound);
 }
 

@@ -165,7 +165,7 @@ Tensor SumsOfColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_colu
 
 void WriteElements(RowWrite write, DType dtype, std::byte* into, const std::byte* from, uint64_t num_elements) {
   if (write == RowWrite::kAssign) {
-    std::memcpy(into, from, num_elements * SizeOf(dtype));
+    std::memcpy(into, from, num_elements * ItemSize(dtype));
     return;
   }
   VisitElements(dtype, [&]<class Elements>(Elements) {

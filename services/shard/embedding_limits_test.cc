@@ -14,8 +14,8 @@ namespace {
 
 using testing::Descent;
 using testing::FiftyNodes;
-using testing::GradientsOf;
 using ::testing::HasSubstr;
+using testing::MakeGradients;
 
 TEST(EmbeddingLimitsTest, AJobHasALimitOfThem) {
   graph::PartitionBook book;
@@ -102,7 +102,7 @@ TEST(EmbeddingLimitsTest, RowsWhoseTensorsAreDroppedAreNotFound) {
   const std::weak_ptr<TensorRows> rows = *tensors.Find(Descent(1).id);
   tensors.Drop(Descent(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
   EXPECT_TRUE(rows.expired());
-  embeddings.Push(Descent(1).id, GradientsOf(0, 0, {LocalRowId(1)}, 1), Soon(),
+  embeddings.Push(Descent(1).id, MakeGradients(0, 0, {LocalRowId(1)}, 1), Soon(),
                   [](const Status& pushed) { EXPECT_EQ(pushed.code(), StatusCode::kNotFound); });
   const std::vector<LocalRowId> asked = {LocalRowId(1)};
   const std::vector<uint32_t> positions = {0};
@@ -121,7 +121,7 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveALimit) {
   Status refused;
   uint32_t taken = 0;
   for (; refused.ok() && taken < 100; ++taken) {
-    sampler::GradientPiece piece = GradientsOf(0, 0, {}, 0);
+    sampler::GradientPiece piece = MakeGradients(0, 0, {}, 0);
     piece.piece = taken;
     piece.num_pieces = 100;
     limited.Push(Descent(2).id, std::move(piece), Soon(), [&](Status status) { refused = std::move(status); });
@@ -144,7 +144,7 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
   }
   const auto push = [&](const sampler::EmbeddingSpec& spec, uint64_t step, uint32_t rank) {
     std::optional<Status> pushed;
-    limited.Push(spec.id, GradientsOf(step, rank, std::vector<LocalRowId>(250, LocalRowId(1)), 1), Soon(),
+    limited.Push(spec.id, MakeGradients(step, rank, std::vector<LocalRowId>(250, LocalRowId(1)), 1), Soon(),
                  [&](Status status) { pushed = std::move(status); });
     return *pushed;
   };
@@ -152,7 +152,7 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
   EXPECT_EQ(push(other, 0, 0).code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(push(Descent(2), 0, 0).ToString(), "OK") << "it was there";
   std::optional<Status> marker;
-  limited.Push(Descent(2).id, GradientsOf(0, 1, {}, 0), Soon(), [&](Status status) { marker = std::move(status); });
+  limited.Push(Descent(2).id, MakeGradients(0, 1, {}, 0), Soon(), [&](Status status) { marker = std::move(status); });
   ASSERT_TRUE(marker->ok()) << "the step is applied";
   EXPECT_EQ(push(other, 0, 0).ToString(), "OK");
 }
@@ -172,7 +172,7 @@ TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
   }
   const auto push = [&](const sampler::EmbeddingSpec& spec, uint64_t step, uint32_t rank, size_t count) {
     std::optional<Status> pushed;
-    limited.Push(spec.id, GradientsOf(step, rank, std::vector<LocalRowId>(count, LocalRowId(1)), 1), Soon(),
+    limited.Push(spec.id, MakeGradients(step, rank, std::vector<LocalRowId>(count, LocalRowId(1)), 1), Soon(),
                  [&](Status status) { pushed = std::move(status); });
     return *pushed;
   };
@@ -194,7 +194,7 @@ TEST(EmbeddingLimitsTest, RatesThatDifferInTheLastBitAreRankZeros) {
   for (const uint32_t first : {0u, 1u}) {
     StepGradients step(2, std::make_shared<ByteBudget>(1 << 20));
     for (const uint32_t rank : {first, 1 - first}) {
-      sampler::GradientPiece piece = GradientsOf(0, rank, {}, 0);
+      sampler::GradientPiece piece = MakeGradients(0, rank, {}, 0);
       piece.learning_rate = rank == 0 ? rate : other;
       ASSERT_TRUE(step.Add(std::move(piece)).ok());
     }
@@ -202,8 +202,8 @@ TEST(EmbeddingLimitsTest, RatesThatDifferInTheLastBitAreRankZeros) {
     EXPECT_EQ(step.learning_rate(), rate);
   }
   StepGradients step(2, std::make_shared<ByteBudget>(1 << 20));
-  ASSERT_TRUE(step.Add(GradientsOf(0, 0, {}, 0)).ok());
-  sampler::GradientPiece piece = GradientsOf(0, 1, {}, 0);
+  ASSERT_TRUE(step.Add(MakeGradients(0, 0, {}, 0)).ok());
+  sampler::GradientPiece piece = MakeGradients(0, 1, {}, 0);
   piece.learning_rate = 0.5 + 1e-9;
   EXPECT_THAT(step.Add(std::move(piece)).message(), HasSubstr("0.50000000"));
 }

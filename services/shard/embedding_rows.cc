@@ -97,7 +97,7 @@ Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) 
   StepGradients& step = is_current ? *current_ : *next_;
   RETURN_IF_ERROR(step.Add(std::move(piece)).While("gradients of '" + spec_.id.name + "'"));
   if (!step.IsComplete()) {
-    return is_current || !step.HasAllOf(rank) ? StepIs::kIncompleteOrApplied : StepIs::kAwaitsOthers;
+    return is_current || !step.HasAllPieces(rank) ? StepIs::kIncompleteOrApplied : StepIs::kAwaitsOthers;
   }
   if (is_applying_ || !current_->IsComplete()) return StepIs::kComplete;
   is_applying_ = true;
@@ -116,7 +116,7 @@ void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sample
   }
 }
 
-LearnableTable EmbeddingRows::TableOf(std::byte* rows, std::byte* state) const {
+LearnableTable EmbeddingRows::MakeTable(std::byte* rows, std::byte* state) const {
   const size_t width = spec_.width, state_row_width = sampler::StateRowWidth(spec_);
   auto* const floats = reinterpret_cast<float*>(rows);
   auto* const state_floats = reinterpret_cast<float*>(state);
@@ -162,8 +162,8 @@ bool EmbeddingRows::ApplyStep() {
     if (has_state_) state.emplace(*tensors->state);
     const DefaultFloats floats;
     const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), number);
-    step_.Apply(update, spec_.optimizer.duplicates, TableOf(rows.bytes(), state.has_value() ? state->bytes() : nullptr),
-                parts);
+    step_.Apply(update, spec_.optimizer.duplicates,
+                MakeTable(rows.bytes(), state.has_value() ? state->bytes() : nullptr), parts);
   }
   std::unique_ptr<StepGradients> applied;  // freed without the lock
   bool more = false;

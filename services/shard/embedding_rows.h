@@ -63,7 +63,7 @@ class EmbeddingRows {
     std::shared_ptr<TensorRows> rows, state;
   };
   Result<Tensors> Hold() const;
-  LearnableTable TableOf(std::byte* rows, std::byte* state) const;
+  LearnableTable MakeTable(std::byte* rows, std::byte* state) const;
 
   const sampler::EmbeddingSpec spec_;
   const StepBudgets budgets_;

@@ -9,7 +9,7 @@ namespace {
 
 // An epsilon that is absent is torch's: as such it comes over the network.
 sampler::SparseOptimizer WithEpsilon(sampler::SparseOptimizer optimizer) {
-  optimizer.epsilon = sampler::EpsilonOf(optimizer);
+  optimizer.epsilon = sampler::EpsilonFor(optimizer);
   return optimizer;
 }
 
@@ -30,7 +30,7 @@ Embeddings::Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits)
 
 Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId& embedding) const {
   MutexLock lock(&mutex_);
-  const auto found = rows_.find(KeyOf(embedding));
+  const auto found = rows_.find(ToKey(embedding));
   if (found == rows_.end()) return NotFound("there are no learnable rows '" + embedding.name + "'");
   if (found->second->spec().id.creation == embedding.creation) return found->second;
   return Aborted("learnable rows '" + embedding.name + "' are those of another run over these servers");
@@ -38,7 +38,7 @@ Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId&
 
 void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) {
   if (const Status valid = sampler::CheckEmbedding(spec); !valid.ok()) return done(valid);
-  const bool is_taken_on = InTurn(KeyOf(spec.id), [this, spec, deadline, done] { done(CreateAlone(spec, deadline)); });
+  const bool is_taken_on = InTurn(ToKey(spec.id), [this, spec, deadline, done] { done(CreateAlone(spec, deadline)); });
   if (!is_taken_on) done(TooManyWait(spec.id));
 }
 
@@ -70,7 +70,7 @@ Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec, Deadline dead
   std::shared_ptr<EmbeddingRows> other_run;
   {
     MutexLock lock(&mutex_);
-    const auto found = rows_.find(KeyOf(spec.id));
+    const auto found = rows_.find(ToKey(spec.id));
     if (found != rows_.end() && found->second->spec().incarnation == spec.incarnation) {
       const sampler::EmbeddingSpec& known = found->second->spec();
       const bool of_runs = known.id.creation != 0 && spec.id.creation != 0;
@@ -105,7 +105,7 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
 Status Embeddings::CheckRoomFor(const sampler::EmbeddingSpec& spec) const {
   MutexLock lock(&mutex_);
   const auto of_job = std::count_if(rows_.begin(), rows_.end(), [&](const auto& entry) {
-    return std::get<0>(entry.first) == spec.id.job && entry.first != KeyOf(spec.id);
+    return std::get<0>(entry.first) == spec.id.job && entry.first != ToKey(spec.id);
   });
   if (static_cast<size_t>(of_job) < limits_.max_embeddings_per_job) return Status();
   return ResourceExhausted("learnable rows '" + spec.id.name + "' would be one of more than " +
@@ -136,7 +136,7 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadli
     auto embedding = EmbeddingRows::Make(spec, std::move(rows), state, waits_, budgets_);
     made = embedding.status();
     MutexLock lock(&mutex_);
-    if (embedding.ok()) rows_[KeyOf(spec.id)] = *std::move(embedding);
+    if (embedding.ok()) rows_[ToKey(spec.id)] = *std::move(embedding);
   }
   if (!made.ok()) {
     DropTensor(id);
@@ -177,7 +177,7 @@ void Embeddings::Push(const sampler::TensorId& embedding, sampler::GradientPiece
 }
 
 void Embeddings::Drop(const sampler::TensorId& embedding, Deadline, sampler::DoneStatus done) {
-  const bool is_taken_on = InTurn(KeyOf(embedding), [this, embedding, done] {
+  const bool is_taken_on = InTurn(ToKey(embedding), [this, embedding, done] {
     DropAlone(embedding);
     done(Status());
   });
@@ -188,7 +188,7 @@ void Embeddings::DropAlone(const sampler::TensorId& embedding) {
   std::shared_ptr<EmbeddingRows> dropped;  // let go without the lock: its waiting reads are answered
   {
     MutexLock lock(&mutex_);
-    const auto found = rows_.find(KeyOf(embedding));
+    const auto found = rows_.find(ToKey(embedding));
     if (found == rows_.end() || found->second->spec().id.creation != embedding.creation) return;
     dropped = std::move(found->second);
     rows_.erase(found);

@@ -44,7 +44,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
 
  private:
   using Key = std::tuple<std::string, sampler::RowSpace, std::string>;
-  static Key KeyOf(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
+  static Key ToKey(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
 
   // Rows of one name are made and dropped one after the other; those of others meanwhile. `work` is done before this
   // returns, or by the thread whose turn it is. False, and nothing is done: too many wait.

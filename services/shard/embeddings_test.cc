@@ -23,8 +23,8 @@ using sampler::SparseOptimizerType;
 using testing::Descent;
 using ::testing::ElementsAre;
 using testing::FiftyNodes;
-using testing::GradientsOf;
 using ::testing::HasSubstr;
+using testing::MakeGradients;
 
 class EmbeddingsTest : public ::testing::Test {
  protected:
@@ -73,9 +73,9 @@ TEST_F(EmbeddingsTest, TheLastTrainerOfAStepMakesTheNextVersion) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   EXPECT_THAT(ValuesAt(0, {LocalRowId(3)}), ElementsAre(1, 1));
 
-  ASSERT_TRUE(Push(GradientsOf(0, 1, {LocalRowId(3), LocalRowId(4)}, 1)).ok());
+  ASSERT_TRUE(Push(MakeGradients(0, 1, {LocalRowId(3), LocalRowId(4)}, 1)).ok());
   EXPECT_THAT(ValuesAt(0, {LocalRowId(3)}), ElementsAre(1, 1)) << "trainer 0 may still read version 0";
-  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(3)}, 0.5f)).ok());
+  ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(3)}, 0.5f)).ok());
 
   EXPECT_THAT(ValuesAt(1, {LocalRowId(3), LocalRowId(4), LocalRowId(5)}), ElementsAre(0.25f, 0.25f, 0.5f, 0.5f, 1, 1));
 }
@@ -85,12 +85,12 @@ TEST_F(EmbeddingsTest, AReadWaitsForItsVersion) {
   const auto first = StartRead(1, {LocalRowId(7)}), second = StartRead(2, {LocalRowId(7)});
   EXPECT_EQ(first->status.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
 
-  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(7)}, 1)).ok());
+  ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(7)}, 1)).ok());
   ASSERT_TRUE(first->status.get().ok());
   EXPECT_THAT(first->values, ElementsAre(0.5f, 0.5f));
   EXPECT_EQ(second->status.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
 
-  ASSERT_TRUE(Push(GradientsOf(1, 0, {}, 0)).ok()) << "an empty marker";
+  ASSERT_TRUE(Push(MakeGradients(1, 0, {}, 0)).ok()) << "an empty marker";
   ASSERT_TRUE(second->status.get().ok());
   EXPECT_THAT(second->values, ElementsAre(0.5f, 0.5f));
 }
@@ -111,10 +111,10 @@ TEST_F(EmbeddingsTest, AWaitEndsAtItsDeadlineAndWhenTheRowsAreDropped) {
 
 TEST_F(EmbeddingsTest, RepeatedPiecesAreTakenOnce) {
   ASSERT_TRUE(Create(Descent(2)).ok());
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(1)}, 1)).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(1)}, 1)).ok());
   EXPECT_THAT(ValuesAt(0, {LocalRowId(1)}), ElementsAre(1, 1));
-  ASSERT_TRUE(Push(GradientsOf(0, 1, {}, 0)).ok());
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(1)}, 1)).ok()) << "after its step";
+  ASSERT_TRUE(Push(MakeGradients(0, 1, {}, 0)).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(1)}, 1)).ok()) << "after its step";
   EXPECT_THAT(ValuesAt(1, {LocalRowId(1)}), ElementsAre(0.5f, 0.5f));
 }
 
@@ -127,7 +127,7 @@ TEST_F(EmbeddingsTest, RowsDoNotDependOnWhoComesFirst) {
     ASSERT_TRUE(Create(Descent(2)).ok());
     for (const int which : order) {
       GradientPiece piece =
-          GradientsOf(0, static_cast<uint32_t>(which / 2), {LocalRowId(9)}, numbers[static_cast<size_t>(which)]);
+          MakeGradients(0, static_cast<uint32_t>(which / 2), {LocalRowId(9)}, numbers[static_cast<size_t>(which)]);
       piece.piece = static_cast<uint32_t>(which % 2);
       piece.num_pieces = 2;
       ASSERT_TRUE(Push(std::move(piece)).ok());
@@ -141,30 +141,30 @@ TEST_F(EmbeddingsTest, RowsDoNotDependOnWhoComesFirst) {
 
 TEST_F(EmbeddingsTest, ATrainerMayBeOneStepAhead) {
   ASSERT_TRUE(Create(Descent(2)).ok());
-  ASSERT_TRUE(Push(GradientsOf(0, 1, {}, 0)).ok());
-  GradientPiece piece = GradientsOf(1, 1, {LocalRowId(2)}, 0.5f);
+  ASSERT_TRUE(Push(MakeGradients(0, 1, {}, 0)).ok());
+  GradientPiece piece = MakeGradients(1, 1, {LocalRowId(2)}, 0.5f);
   piece.num_pieces = 2;
   ASSERT_TRUE(Push(piece).ok()) << "not its last";
   piece.piece = 1;
   std::future<Status> ahead = StartPush(piece), repeated = StartPush(piece);
   EXPECT_EQ(ahead.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   EXPECT_EQ(repeated.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
-  const Status too_far = Push(GradientsOf(2, 1, {}, 0));
+  const Status too_far = Push(MakeGradients(2, 1, {}, 0));
   EXPECT_EQ(too_far.code(), StatusCode::kFailedPrecondition) << "it has not waited";
   EXPECT_THAT(too_far.message(), HasSubstr("step 2"));
-  ASSERT_TRUE(Push(GradientsOf(0, 0, {}, 0)).ok());
+  ASSERT_TRUE(Push(MakeGradients(0, 0, {}, 0)).ok());
   EXPECT_EQ(ahead.get(), Status());
   EXPECT_EQ(repeated.get(), Status());
   EXPECT_THAT(ValuesAt(1, {LocalRowId(2)}), ElementsAre(1, 1));
-  ASSERT_TRUE(Push(GradientsOf(1, 0, {}, 0)).ok());
+  ASSERT_TRUE(Push(MakeGradients(1, 0, {}, 0)).ok());
   EXPECT_THAT(ValuesAt(2, {LocalRowId(2)}), ElementsAre(0.5f, 0.5f));
   EXPECT_EQ(StartRead(1, {LocalRowId(2)})->status.get().code(), StatusCode::kFailedPrecondition) << "it is gone";
 }
 
 TEST_F(EmbeddingsTest, ATrainerThatIsAheadWaitsUntilItsDeadlineAndWhileThereAreRows) {
   ASSERT_TRUE(Create(Descent(2)).ok());
-  ASSERT_TRUE(Push(GradientsOf(0, 1, {}, 0)).ok());
-  const GradientPiece next = GradientsOf(1, 1, {LocalRowId(2)}, 1);
+  ASSERT_TRUE(Push(MakeGradients(0, 1, {}, 0)).ok());
+  const GradientPiece next = MakeGradients(1, 1, {LocalRowId(2)}, 1);
   const Status late = StartPush(next, Deadline::After(std::chrono::milliseconds(1))).get();
   EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(late.message(), HasSubstr("not all trainers"));
@@ -187,7 +187,7 @@ TEST_F(EmbeddingsTest, TrainersThatMeetNowhereAreNeverTooFarAhead) {
     for (uint32_t rank = 0; rank < kTrainers; ++rank) {
       trainers.emplace_back([&, rank] {
         for (uint64_t step = 0; step < kSteps && errors[rank].ok(); ++step) {
-          errors[rank] = Push(GradientsOf(step, rank, rows, 0.25f));
+          errors[rank] = Push(MakeGradients(step, rank, rows, 0.25f));
         }
       });
     }
@@ -212,8 +212,8 @@ TEST_F(EmbeddingsTest, RowsGoOnAtTheVersionThatTheyAreMadeAt) {
   ASSERT_TRUE(Create(spec).ok());
   EXPECT_EQ(StartRead(4, {LocalRowId(2)})->status.get().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(ValuesAt(5, {LocalRowId(2)}), ElementsAre(1, 1));
-  ASSERT_TRUE(Push(GradientsOf(4, 0, {LocalRowId(2)}, 1)).ok()) << "in the values already";
-  ASSERT_TRUE(Push(GradientsOf(5, 0, {LocalRowId(2)}, 1)).ok());
+  ASSERT_TRUE(Push(MakeGradients(4, 0, {LocalRowId(2)}, 1)).ok()) << "in the values already";
+  ASSERT_TRUE(Push(MakeGradients(5, 0, {LocalRowId(2)}, 1)).ok());
   EXPECT_THAT(ValuesAt(6, {LocalRowId(2)}), ElementsAre(0.5f, 0.5f));
   spec.first_version = 6;
   EXPECT_EQ(Create(spec).code(), StatusCode::kAlreadyExists);
@@ -248,14 +248,14 @@ TEST_F(EmbeddingsTest, AnotherRunOfTheSameIncarnationBeginsAnew) {
     return pushed.value_or(Unavailable("no answer"));
   };
   ASSERT_TRUE(Create(of_run(1)).ok());
-  ASSERT_TRUE(push(1, GradientsOf(0, 1, {LocalRowId(3)}, 100)).ok()) << "what trainer 1 of the dead run has sent";
+  ASSERT_TRUE(push(1, MakeGradients(0, 1, {LocalRowId(3)}, 100)).ok()) << "what trainer 1 of the dead run has sent";
 
   ASSERT_EQ(Create(of_run(2)).ToString(), "OK");
   EXPECT_TRUE(Create(of_run(2)).ok()) << "the other trainer";
-  EXPECT_EQ(push(1, GradientsOf(0, 0, {}, 0)).code(), StatusCode::kAborted) << "a late message of the dead run";
+  EXPECT_EQ(push(1, MakeGradients(0, 0, {}, 0)).code(), StatusCode::kAborted) << "a late message of the dead run";
   embeddings().Drop(of_run(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
-  ASSERT_TRUE(push(2, GradientsOf(0, 0, {LocalRowId(3)}, 1)).ok());
-  ASSERT_TRUE(push(2, GradientsOf(0, 1, {}, 0)).ok());
+  ASSERT_TRUE(push(2, MakeGradients(0, 0, {LocalRowId(3)}, 1)).ok());
+  ASSERT_TRUE(push(2, MakeGradients(0, 1, {}, 0)).ok());
   std::vector<float> values(2);
   const std::vector<LocalRowId> rows = {LocalRowId(3)};
   const std::vector<uint32_t> positions = {0};
@@ -310,13 +310,13 @@ TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   EXPECT_TRUE(Create(Descent(2)).ok()) << "the same again";
   EXPECT_EQ(Create(Descent(3)).code(), StatusCode::kAlreadyExists);
-  EXPECT_EQ(Push(GradientsOf(0, 2, {}, 0)).code(), StatusCode::kInvalidArgument) << "there is no trainer 2";
-  EXPECT_EQ(Push(GradientsOf(0, 0, {LocalRowId(50)}, 1)).code(), StatusCode::kInvalidArgument);
-  GradientPiece wide = GradientsOf(0, 0, {LocalRowId(1)}, 1);
+  EXPECT_EQ(Push(MakeGradients(0, 2, {}, 0)).code(), StatusCode::kInvalidArgument) << "there is no trainer 2";
+  EXPECT_EQ(Push(MakeGradients(0, 0, {LocalRowId(50)}, 1)).code(), StatusCode::kInvalidArgument);
+  GradientPiece wide = MakeGradients(0, 0, {LocalRowId(1)}, 1);
   wide.gradients = Tensor::Zeros(DType::kF32, {1, 3});
   EXPECT_THAT(Push(std::move(wide)).message(), HasSubstr("F32 [1, 2]"));
-  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(1)}, 1)).ok());
-  GradientPiece faster = GradientsOf(0, 1, {}, 0);
+  ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(1)}, 1)).ok());
+  GradientPiece faster = MakeGradients(0, 1, {}, 0);
   faster.learning_rate = 1;
   EXPECT_THAT(Push(std::move(faster)).message(), HasSubstr("learning rate"));
   EXPECT_EQ(StartRead(0, {LocalRowId(50)})->status.get().code(), StatusCode::kInvalidArgument);
@@ -342,9 +342,9 @@ TEST_F(EmbeddingsTest, TheLastPieceIsAcknowledgedWhenItsStepHasBeenApplied) {
       version = rows->version();
     };
   };
-  embeddings.Push(Descent(2).id, GradientsOf(0, 0, {LocalRowId(1)}, 1), Soon(), acknowledged(first_version));
+  embeddings.Push(Descent(2).id, MakeGradients(0, 0, {LocalRowId(1)}, 1), Soon(), acknowledged(first_version));
   EXPECT_EQ(first_version, 0u);
-  embeddings.Push(Descent(2).id, GradientsOf(0, 1, {LocalRowId(1)}, 1), Soon(), acknowledged(last_version));
+  embeddings.Push(Descent(2).id, MakeGradients(0, 1, {LocalRowId(1)}, 1), Soon(), acknowledged(last_version));
   EXPECT_EQ(last_version, 1u);
 }
 
@@ -368,7 +368,7 @@ TEST_F(EmbeddingsTest, AStepIsTheSameOnAThreadThatFlushesSubnormalsToZero) {
     ASSERT_TRUE(Create(spec).ok());
     std::jthread([&] {
       if (flushes) FlushSubnormalsToZero();
-      EXPECT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(3)}, 1e-37f)).ok());
+      EXPECT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(3)}, 1e-37f)).ok());
       EXPECT_EQ(IsFlushingSubnormals(), flushes) << "the thread's own mode again";
     }).join();
     values.push_back(ValuesAt(1, {LocalRowId(3)}));
@@ -385,7 +385,7 @@ TEST_F(EmbeddingsTest, HalfRowsFollowTheirMaster) {
   spec.optimizer.type = SparseOptimizerType::kAdagrad;
   ASSERT_TRUE(Create(spec).ok());
   // Adagrad's first step is the rate, whatever the gradient: 1 - 0.5.
-  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(6)}, 3)).ok());
+  ASSERT_TRUE(Push(MakeGradients(0, 0, {LocalRowId(6)}, 3)).ok());
   std::vector<uint16_t> values(2);
   const std::vector<LocalRowId> rows = {LocalRowId(6)};
   const std::vector<uint32_t> positions = {0};

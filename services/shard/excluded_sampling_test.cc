@@ -70,8 +70,8 @@ ReferenceEdges Without(const ReferenceEdges& edges, const std::vector<EdgeEnds>&
   return rest;
 }
 
-HopQuery QueryOf(const std::vector<GlobalNodeId>& nodes, const std::vector<EdgeEnds>& excluded, int32_t fanout,
-                 bool replace, const std::string& weights) {
+HopQuery MakeQuery(const std::vector<GlobalNodeId>& nodes, const std::vector<EdgeEnds>& excluded, int32_t fanout,
+                   bool replace, const std::string& weights) {
   return {.relations = {{.edge_type = EdgeTypeId(0), .fanout = fanout, .destinations = nodes, .excluded = excluded}},
           .seed = 5,
           .at = {.epoch = 1, .step = 2, .hop = 0},
@@ -114,8 +114,8 @@ TEST(ExcludedSamplingTest, DrawsAreThoseOfTheGraphWithoutTheEdges) {
     for (const int32_t fanout : {1, 5, 20, kFullNeighborhood}) {
       for (const bool replace : {false, true}) {
         for (const char* weights : {"", "w"}) {
-          const auto drawn = whole.graph->SampleInEdges(QueryOf(globals, ends, fanout, replace, weights), Soon());
-          const auto expected = smaller.graph->SampleInEdges(QueryOf(globals, {}, fanout, replace, weights), Soon());
+          const auto drawn = whole.graph->SampleInEdges(MakeQuery(globals, ends, fanout, replace, weights), Soon());
+          const auto expected = smaller.graph->SampleInEdges(MakeQuery(globals, {}, fanout, replace, weights), Soon());
           ASSERT_TRUE(drawn.ok() && expected.ok()) << drawn.status().ToString();
           const std::string name = std::to_string(num_partitions) + " partitions, fan-out " + std::to_string(fanout) +
                                    (replace ? ", replace " : " ") + weights;
@@ -135,7 +135,7 @@ TEST(ExcludedSamplingTest, EdgeIdsAreThoseOfTheWholeGraph) {
   std::vector<GlobalNodeId> nodes;
   for (uint32_t v = 0; v < kExcludedNodes; ++v) nodes.push_back(GlobalNodeId(v));
   for (const char* weights : {"", "w"}) {
-    const HopQuery query = QueryOf(nodes, excluded, 6, false, weights);
+    const HopQuery query = MakeQuery(nodes, excluded, 6, false, weights);
     const Result<HopSample> drawn = test.graph->SampleInEdges(query, Soon());
     const Result<HopSample> expected = reference.SampleInEdges(query, Soon());
     ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
@@ -148,7 +148,7 @@ TEST(ExcludedSamplingTest, ExclusionsThatCannotBeAreRefused) {
   const TestGraph test = testing::MakeTestGraph(SourceWith(ManyEdges()), 2, 0);
   const std::vector<GlobalNodeId> nodes = {GlobalNodeId(1)};
   const auto refusal = [&](const std::vector<EdgeEnds>& excluded) {
-    return test.graph->SampleInEdges(QueryOf(nodes, excluded, 1, false, ""), Soon()).status().message();
+    return test.graph->SampleInEdges(MakeQuery(nodes, excluded, 1, false, ""), Soon()).status().message();
   };
   EXPECT_THAT(refusal({{GlobalNodeId(1), GlobalNodeId(kExcludedNodes)}}),
               HasSubstr("200 -> 1: expected nodes that exist"));

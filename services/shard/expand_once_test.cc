@@ -79,7 +79,7 @@ MiniBatch BatchOfMarket(const TestGraph& test, const sampler::SamplingSpec& spec
 }
 
 // By node type: the batch's seeds in original ids.
-std::vector<std::vector<uint64_t>> SeedsOf(const PortableBatch& batch) {
+std::vector<std::vector<uint64_t>> ListSeeds(const PortableBatch& batch) {
   std::vector<std::vector<uint64_t>> seeds = batch.nodes;
   for (size_t type = 0; type < seeds.size(); ++type) seeds[type].resize(batch.layer_counts.back()[type]);
   return seeds;
@@ -182,7 +182,7 @@ void Hide(const Ends& edge, const sampler::LinkType& type, EdgeExclusions* hidde
 // The original ids of seeds, whose rows count through the types.
 std::vector<uint64_t> SeedIds(const PortableBatch& batch) {
   std::vector<uint64_t> ids;
-  for (const std::vector<uint64_t>& of_type : SeedsOf(batch)) ids.insert(ids.end(), of_type.begin(), of_type.end());
+  for (const std::vector<uint64_t>& of_type : ListSeeds(batch)) ids.insert(ids.end(), of_type.begin(), of_type.end());
   return ids;
 }
 
@@ -202,16 +202,16 @@ void ExpectEachExpandedOnce(const graph::SourceGraph& source, sampler::EpochPlan
       const MiniBatch batch = BatchOfMarket(test, once, plan, step), anew = BatchOfMarket(test, always, plan, step);
       const PortableBatch made = testing::ToPortable(*test.graph, batch);
       const PortableBatch made_anew = testing::ToPortable(*test.graph, anew);
-      EXPECT_EQ(SeedsOf(made), SeedsOf(made_anew)) << "seeds do not depend on what hops expand";
+      EXPECT_EQ(ListSeeds(made), ListSeeds(made_anew)) << "seeds do not depend on what hops expand";
       if (num_trainers == 1) hidden = hidden_of(batch, SeedIds(made));
       for (std::vector<sampler::EdgeEnds>& of_type : hidden) std::sort(of_type.begin(), of_type.end());
       const std::string where = std::to_string(num_partitions) + " partitions, " + std::to_string(num_trainers) +
                                 " trainers, step " + std::to_string(step);
-      EXPECT_EQ(made, ExpandEachOnce(source, once, SeedsOf(made), step, hidden)) << where;
+      EXPECT_EQ(made, ExpandEachOnce(source, once, ListSeeds(made), step, hidden)) << where;
       if (num_trainers == 1) of_one_trainer.push_back(made);
       // What these batches would not show otherwise.
       EXPECT_NE(made, made_anew);
-      EXPECT_NE(made, ExpandEachOnce(source, once, SeedsOf(made), step, EdgeExclusions(hidden.size()))) << where;
+      EXPECT_NE(made, ExpandEachOnce(source, once, ListSeeds(made), step, EdgeExclusions(hidden.size()))) << where;
     }
   }
   EXPECT_EQ(of_one_trainer[0], of_one_trainer[1]);
@@ -243,7 +243,7 @@ TEST_P(OnceLinksTest, LinksAndTheirNegativesAreExpandedOnceWithoutTheStepsEdges)
 INSTANTIATE_TEST_SUITE_P(Negatives, OnceLinksTest,
                          ::testing::Values(NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
                                            NegativeKind::kInDegree, NegativeKind::kGlobalUniform),
-                         [](const auto& test) { return std::string(NameOf(test.param)); });
+                         [](const auto& test) { return std::string(ToString(test.param)); });
 
 // Pairs, negatives and their weights are rows among the seeds, which come before anything is expanded.
 TEST_P(OnceLinksTest, PairsAndNegativesAreThoseOfExpandAlways) {

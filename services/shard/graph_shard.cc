@@ -89,7 +89,7 @@ struct GraphShard::State {
   }
 
   // The random key of one relation's draws.
-  uint64_t KeyOf(const sampler::PartitionHopQuery& query, const sampler::PartitionRelationQuery& relation) const {
+  uint64_t ToKey(const sampler::PartitionHopQuery& query, const sampler::PartitionRelationQuery& relation) const {
     const size_t type = relation.edge_type.value;
     if (query.draw.method == sampler::DrawMethod::kLabor) {
       return sampler::LaborKey(query.seed, query.at, query.draw.layer_dependency, source_type_hashes[type]);
@@ -97,7 +97,7 @@ struct GraphShard::State {
     if (!relation.walks.empty()) return sampler::WalkKey(query.seed, query.at, relation_hashes[type]);
     return sampler::NeighborKey(query.seed, query.at, relation_hashes[type]);
   }
-  Result<const Tensor*> SourceIdsOf(EdgeTypeId type) const;
+  Result<const Tensor*> FindSourceIds(EdgeTypeId type) const;
   Result<sampler::PartitionHopSample> SampleInEdges(const sampler::PartitionHopQuery& query);
   Result<sampler::PartitionRelationSample> SampleOne(const sampler::PartitionHopQuery& query,
                                                      const sampler::PartitionRelationQuery& relation,
@@ -112,12 +112,12 @@ struct GraphShard::State {
   Result<Tensor> IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
   Result<Tensor> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
-  Result<std::vector<uint64_t>> PositionsOf(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
+  Result<std::vector<uint64_t>> FindPositions(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges) const;
 };
 
-Result<const Tensor*> GraphShard::State::SourceIdsOf(EdgeTypeId type) const {
+Result<const Tensor*> GraphShard::State::FindSourceIds(EdgeTypeId type) const {
   const std::string name = graph::SourceColumnName(sampler::kOriginalIdColumn);
   if (type.value < partition.edge_columns.size()) {
     const auto column = partition.edge_columns[type.value].find(name);
@@ -153,9 +153,9 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
   }
   const Tensor* source_ids = nullptr;
   if (query.draw.method == sampler::DrawMethod::kLabor) {
-    ASSIGN_OR_RETURN(source_ids, SourceIdsOf(type));
+    ASSIGN_OR_RETURN(source_ids, FindSourceIds(type));
   }
-  const HopOptions options{.key = KeyOf(query, relation),
+  const HopOptions options{.key = ToKey(query, relation),
                            .fanout = relation.fanout,
                            .replace = query.draw.replace,
                            .method = query.draw.method,
@@ -377,8 +377,8 @@ Result<Tensor> GraphShard::State::InDegrees(EdgeTypeId type, std::span<const Loc
 }
 
 // Of the edges, in the type's InEdges::indices.
-Result<std::vector<uint64_t>> GraphShard::State::PositionsOf(EdgeTypeId type,
-                                                             std::span<const GlobalEdgeId> edges) const {
+Result<std::vector<uint64_t>> GraphShard::State::FindPositions(EdgeTypeId type,
+                                                               std::span<const GlobalEdgeId> edges) const {
   RETURN_IF_ERROR(CheckEdgeType(type));
   RETURN_IF_ERROR(CheckCount(edges.size()));
   const uint64_t num_edges = IdArray(partition.in_edges[type.value].indices).size();
@@ -396,7 +396,7 @@ Result<std::vector<uint64_t>> GraphShard::State::PositionsOf(EdgeTypeId type,
 }
 
 Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const {
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, PositionsOf(type, edges));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, FindPositions(type, edges));
   const IdArray indptr(partition.in_edges[type.value].indptr), indices(partition.in_edges[type.value].indices);
   const uint64_t first_node = book.NodeFirst(book.schema().DestinationOf(type))[partition.id.value];
   std::vector<int64_t> ends(2 * edges.size());
@@ -417,7 +417,7 @@ Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const Glo
 
 Result<Tensor> GraphShard::State::GatherEdgeRows(EdgeTypeId type, const std::string& column,
                                                  std::span<const GlobalEdgeId> edges) const {
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, PositionsOf(type, edges));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, FindPositions(type, edges));
   ASSIGN_OR_RETURN(const Tensor* const found, FindEdgeColumn(type, column, edges.size()));
   return sampler::RowsAt<uint64_t>(*found, positions);
 }

@@ -95,7 +95,7 @@ class Drawer {
         excluded_(options.excluded_destinations, options.excluded_sources),
         sources_(indices),
         indices_(indices.bytes()),
-        index_bytes_(SizeOf(indices.dtype())),
+        index_bytes_(ItemSize(indices.dtype())),
         labor_(options.key) {
     if (options.fanout != kFullNeighborhood) blocks_ = sampler::DrawBlocks(static_cast<uint32_t>(options.fanout));
   }
@@ -123,8 +123,8 @@ class Drawer {
   }
 
  private:
-  bool DrawsAllOf(const Row& row) const { return sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
-  bool ReadsWords(const Row& row) const { return options_.method == DrawMethod::kNeighbor && !DrawsAllOf(row); }
+  bool TakesAllEdges(const Row& row) const { return sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
+  bool ReadsWords(const Row& row) const { return options_.method == DrawMethod::kNeighbor && !TakesAllEdges(row); }
 
   // The rows of a chunk as exclusion leaves them. No more than a chunk's are held at once: a hub may be asked for
   // often.
@@ -136,7 +136,7 @@ class Drawer {
       if (row.excluded.size() == 0) continue;
       KeptEdges& kept = kept_[num_kept];
       const std::span<const uint32_t> sums =
-          options_.weight_sums == nullptr ? std::span<const uint32_t>() : SumsOf(row);
+          options_.weight_sums == nullptr ? std::span<const uint32_t>() : SelectSums(row);
       FindKept(sources_, row.begin, row.degree, excluded_.SourcesIn(row.excluded), sums, kept);
       if (kept.positions.size() == row.degree) continue;
       row.degree = static_cast<uint32_t>(kept.positions.size());
@@ -150,7 +150,7 @@ class Drawer {
     return row.kept == 0 ? position : kept_[row.kept - 1].positions[position];
   }
 
-  std::span<const uint32_t> SumsOf(const Row& row) const {
+  std::span<const uint32_t> SelectSums(const Row& row) const {
     if (row.kept != 0) return kept_[row.kept - 1].weight_sums;
     return {options_.weight_sums + row.begin, row.degree};
   }
@@ -159,8 +159,8 @@ class Drawer {
     streams_.clear();
     for (const Row& row : rows) {
       if (options_.weight_sums != nullptr && row.degree > 0) {
-        __builtin_prefetch(&SumsOf(row).back());
-        if (DrawsAllOf(row)) __builtin_prefetch(SumsOf(row).data());
+        __builtin_prefetch(&SelectSums(row).back());
+        if (TakesAllEdges(row)) __builtin_prefetch(SelectSums(row).data());
       }
       if (ReadsWords(row)) streams_.push_back(row.stream);
     }
@@ -173,11 +173,11 @@ class Drawer {
     const uint32_t* words = words_.data();
     for (const Row& row : rows) {
       if (!ReadsWords(row)) continue;
-      const uint32_t total = SumsOf(row).back();
+      const uint32_t total = SelectSums(row).back();
       const float scale = sampler::PositionsPerWeight(row.degree, total);
       for (int32_t k = 0; k < options_.fanout && total > 0; ++k) {
         const auto guess = static_cast<uint32_t>(static_cast<float>(BoundedDraw(words[k], total)) * scale);
-        const uint32_t* const middle = SumsOf(row).data() + guess;
+        const uint32_t* const middle = SelectSums(row).data() + guess;
         __builtin_prefetch(middle - sampler::kSearchWindow / 2);
         __builtin_prefetch(middle + sampler::kSearchWindow / 2 - 1);
       }
@@ -190,10 +190,10 @@ class Drawer {
     const uint32_t max_count = sampler::NumDrawn(row.degree, options_.fanout, options_.replace);
     if (row_positions_.size() < max_count) row_positions_.resize(max_count);
     uint32_t* const positions = row_positions_.data();
-    if (options_.method == DrawMethod::kLabor && !DrawsAllOf(row)) return DrawLaborRow(row, max_count);
-    if (options_.method == DrawMethod::kLast && !DrawsAllOf(row)) return DrawLastOfRow(row, max_count);
+    if (options_.method == DrawMethod::kLabor && !TakesAllEdges(row)) return DrawLaborRow(row, max_count);
+    if (options_.method == DrawMethod::kLast && !TakesAllEdges(row)) return DrawLastOfRow(row, max_count);
     if (options_.weight_sums != nullptr) return DrawWeightedRow(row, words, max_count);
-    if (DrawsAllOf(row)) {
+    if (TakesAllEdges(row)) {
       for (uint32_t k = 0; k < max_count; ++k) positions[k] = k;
     } else if (options_.replace) {
       sampler::DrawWithReplacement(words, row.degree, max_count, positions);
@@ -205,13 +205,13 @@ class Drawer {
 
   uint32_t DrawWeightedRow(const Row& row, const uint32_t* words, uint32_t max_count) {
     uint32_t* const positions = row_positions_.data();
-    if (DrawsAllOf(row)) return sampler::AllOfPositiveWeight(SumsOf(row), positions);
+    if (TakesAllEdges(row)) return sampler::AllOfPositiveWeight(SelectSums(row), positions);
     if (!options_.replace) {
-      return sampler::DrawWeightedWithoutReplacement(options_.key, row.stream, words, SumsOf(row), max_count,
+      return sampler::DrawWeightedWithoutReplacement(options_.key, row.stream, words, SelectSums(row), max_count,
                                                      positions);
     }
-    if (SumsOf(row).back() == 0) return 0;
-    sampler::DrawWeightedWithReplacement(words, SumsOf(row), max_count, positions);
+    if (SelectSums(row).back() == 0) return 0;
+    sampler::DrawWeightedWithReplacement(words, SelectSums(row), max_count, positions);
     return max_count;
   }
 
@@ -220,7 +220,8 @@ class Drawer {
     const auto fill = [&](uint32_t first, std::span<uint64_t> some) {
       for (uint32_t k = 0; k < some.size(); ++k) some[k] = ids[row.begin + StoredPosition(row, first + k)];
     };
-    const std::span<const uint32_t> sums = options_.weight_sums == nullptr ? std::span<const uint32_t>() : SumsOf(row);
+    const std::span<const uint32_t> sums =
+        options_.weight_sums == nullptr ? std::span<const uint32_t>() : SelectSums(row);
     return labor_.Draw(row.degree, fill, sums, max_count, row_positions_.data());
   }
 
@@ -233,7 +234,7 @@ class Drawer {
     }
     // A sum is first reached at a position of positive weight: from there on backwards, over those without weight at
     // once, however many.
-    const std::span<const uint32_t> sums = SumsOf(row);
+    const std::span<const uint32_t> sums = SelectSums(row);
     uint32_t count = 0;
     for (uint32_t reached = sums.back(); reached > 0 && count < max_count;) {
       const auto position = static_cast<uint32_t>(std::lower_bound(sums.begin(), sums.end(), reached) - sums.begin());

@@ -45,7 +45,7 @@ graph::SourceGraph Symmetric() {
   return *graph::Preprocess(std::move(source), {.add_reverse_edges = true}, 1);
 }
 
-EpochPlan PlanOf(NegativeKind kind, uint32_t count) {
+EpochPlan MakePlan(NegativeKind kind, uint32_t count) {
   EpochPlan plan{.seed_type = kNode, .split = "links", .batch_size = kEdgesPerStep};
   plan.seeds = sampler::LinkPlan{.types = {{kLink, kLink}}, .negatives = {kind, count}};
   return plan;
@@ -53,7 +53,7 @@ EpochPlan PlanOf(NegativeKind kind, uint32_t count) {
 
 sampler::SamplingSpec TwoLayers() { return {.layers = {{{4}}, {{-1}}}, .seed = kBatchSeed}; }
 
-MiniBatch BatchOf(const TestGraph& test, EpochPlan plan, uint32_t step, uint32_t num_trainers, uint32_t rank) {
+MiniBatch MakeBatch(const TestGraph& test, EpochPlan plan, uint32_t step, uint32_t num_trainers, uint32_t rank) {
   plan.num_trainers = num_trainers;
   plan.rank = Rank(rank);
   auto sampler = sampler::FanoutSampler::Make(*test.graph, TwoLayers());
@@ -73,7 +73,7 @@ struct Scored {
 };
 
 // A batch's pairs and negatives in original ids.
-std::vector<Scored> ScoredOf(const TestGraph& test, const MiniBatch& batch) {
+std::vector<Scored> ListScored(const TestGraph& test, const MiniBatch& batch) {
   const std::vector<uint64_t> originals = testing::OriginalIds(*test.graph, kNode, batch.nodes[0]);
   const sampler::LinkSeeds& links = *batch.links;
   std::vector<Scored> scored;
@@ -167,14 +167,14 @@ TEST_P(LinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
     const TestGraph test = testing::MakeTestGraph(source, num_partitions, 3);
     for (uint32_t step = 0; step < 4; ++step) {  // the last has 4 edges
       std::vector<Scored> expected = ScoredByHand(source, GetParam(), 3, step);
-      EXPECT_EQ(ScoredOf(test, BatchOf(test, PlanOf(GetParam(), 3), step, 1, 0)), expected) << "step " << step;
+      EXPECT_EQ(ListScored(test, MakeBatch(test, MakePlan(GetParam(), 3), step, 1, 0)), expected) << "step " << step;
       std::sort(expected.begin(), expected.end());
       for (const uint32_t num_trainers : {2u, 3u}) {
         std::vector<Scored> together;
         for (uint32_t rank = 0; rank < num_trainers; ++rank) {
-          const MiniBatch share = BatchOf(test, PlanOf(GetParam(), 3), step, num_trainers, rank);
+          const MiniBatch share = MakeBatch(test, MakePlan(GetParam(), 3), step, num_trainers, rank);
           EXPECT_EQ(share.global_num_seeds, expected.size());
-          for (Scored& one : ScoredOf(test, share)) together.push_back(std::move(one));
+          for (Scored& one : ListScored(test, share)) together.push_back(std::move(one));
         }
         std::sort(together.begin(), together.end());
         EXPECT_EQ(together, expected) << num_trainers << " trainers, step " << step;
@@ -239,7 +239,7 @@ TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainer
                                                     step, /*want_edge_ids=*/false, Soon());
           ASSERT_TRUE(batch.ok()) << batch.status().ToString();
           EXPECT_EQ(batch->nodes[0].size(), batch->num_seeds);  // no neighbours
-          for (Scored& one : ScoredOf(test, *batch)) together.push_back(std::move(one));
+          for (Scored& one : ListScored(test, *batch)) together.push_back(std::move(one));
         }
         if (num_trainers > 1) std::sort(expected.begin(), expected.end()), std::sort(together.begin(), together.end());
         EXPECT_EQ(together, expected) << num_partitions << " partitions, " << num_trainers << " trainers, step "
@@ -269,9 +269,9 @@ TEST(LinkBatchPartTest, InDegreeNeedsTrainingEdges) {
   graph::EdgeSplit& split = source.edge_splits.at("links").at(0);
   split.validation = std::exchange(split.train, {});
   const TestGraph test = testing::MakeTestGraph(source, 2, 3);
-  EpochPlan plan = PlanOf(NegativeKind::kUniform, 2);
+  EpochPlan plan = MakePlan(NegativeKind::kUniform, 2);
   plan.part = graph::SplitPartName::kValidation;
-  EXPECT_EQ(BatchOf(test, plan, 0, 1, 0).links->sources.size(), kEdgesPerStep);
+  EXPECT_EQ(MakeBatch(test, plan, 0, 1, 0).links->sources.size(), kEdgesPerStep);
   plan.links()->negatives.kind = NegativeKind::kInDegree;
   auto sampler = sampler::FanoutSampler::Make(*test.graph, TwoLayers());
   ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
@@ -295,7 +295,7 @@ TEST(LinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesAndNotLessThanItMay) {
   }
   const TestGraph one = testing::MakeTestGraph(source, 1, 3);
   Drawn of_one;
-  AddDrawn(one, BatchOf(one, PlanOf(NegativeKind::kUniform, 3), 0, 1, 0), of_one);
+  AddDrawn(one, MakeBatch(one, MakePlan(NegativeKind::kUniform, 3), 0, 1, 0), of_one);
   ASSERT_FALSE(of_one.empty());
   size_t num_drawn = 0;
   for (const auto& [at, sources] : of_one) {
@@ -311,7 +311,7 @@ TEST(LinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesAndNotLessThanItMay) {
   const TestGraph three = testing::MakeTestGraph(source, 3, 3);
   Drawn of_trainers;
   for (uint32_t rank = 0; rank < 2; ++rank) {
-    AddDrawn(three, BatchOf(three, PlanOf(NegativeKind::kUniform, 3), 0, 2, rank), of_trainers);
+    AddDrawn(three, MakeBatch(three, MakePlan(NegativeKind::kUniform, 3), 0, 2, rank), of_trainers);
   }
   EXPECT_EQ(of_trainers, of_one);
 }

@@ -5,18 +5,18 @@
 namespace espalier::shard {
 namespace {
 
-std::vector<int64_t> RowShapeOf(const Tensor& column) {
+std::vector<int64_t> RowShape(const Tensor& column) {
   const std::vector<int64_t>& shape = column.shape();
   return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
 }
 
-std::vector<sampler::ColumnDescription> ColumnsOf(const graph::Partition& partition) {
+std::vector<sampler::ColumnDescription> DescribeColumns(const graph::Partition& partition) {
   std::vector<sampler::ColumnDescription> columns;
   for (uint16_t type = 0; type < partition.nodes.size(); ++type) {
     const size_t first_of_type = columns.size();
     columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});
     for (const auto& [name, tensor] : partition.nodes[type].columns) {
-      columns.push_back({NodeTypeId(type), name, tensor.dtype(), RowShapeOf(tensor)});
+      columns.push_back({NodeTypeId(type), name, tensor.dtype(), RowShape(tensor)});
     }
     std::sort(columns.begin() + static_cast<std::ptrdiff_t>(first_of_type), columns.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -24,11 +24,11 @@ std::vector<sampler::ColumnDescription> ColumnsOf(const graph::Partition& partit
   return columns;
 }
 
-std::vector<sampler::EdgeColumnDescription> EdgeColumnsOf(const graph::Partition& partition) {
+std::vector<sampler::EdgeColumnDescription> DescribeEdgeColumns(const graph::Partition& partition) {
   std::vector<sampler::EdgeColumnDescription> columns;
   for (uint16_t type = 0; type < partition.edge_columns.size(); ++type) {
     for (const auto& [name, tensor] : partition.edge_columns[type]) {
-      columns.push_back({EdgeTypeId(type), name, tensor.dtype(), RowShapeOf(tensor)});
+      columns.push_back({EdgeTypeId(type), name, tensor.dtype(), RowShape(tensor)});
     }
   }
   return columns;
@@ -40,7 +40,7 @@ bool SameColumns(const std::vector<sampler::ColumnDescription>& a, const std::ve
   });
 }
 
-std::vector<sampler::GraphDescription::SplitCount> SplitsOf(const graph::Partition& partition) {
+std::vector<sampler::GraphDescription::SplitCount> CountSplits(const graph::Partition& partition) {
   std::vector<sampler::GraphDescription::SplitCount> counts;
   for (const auto& [split, by_type] : partition.splits) {
     for (const auto& [type, parts] : by_type) {
@@ -59,7 +59,7 @@ bool SameSplits(const std::vector<sampler::GraphDescription::SplitCount>& a,
   });
 }
 
-std::vector<sampler::GraphDescription::EdgeSplitCount> EdgeSplitsOf(const graph::Partition& partition) {
+std::vector<sampler::GraphDescription::EdgeSplitCount> CountEdgeSplits(const graph::Partition& partition) {
   std::vector<sampler::GraphDescription::EdgeSplitCount> counts;
   for (const auto& [split, by_type] : partition.edge_splits) {
     for (const auto& [type, parts] : by_type) {
@@ -87,16 +87,16 @@ Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook&
                            std::to_string(book.num_partitions()));
   }
   sampler::GraphDescription description{
-      .book = book, .columns = ColumnsOf(partitions[0]), .splits = SplitsOf(partitions[0])};
-  description.edge_splits = EdgeSplitsOf(partitions[0]);
-  description.edge_columns = EdgeColumnsOf(partitions[0]);
+      .book = book, .columns = DescribeColumns(partitions[0]), .splits = CountSplits(partitions[0])};
+  description.edge_splits = CountEdgeSplits(partitions[0]);
+  description.edge_columns = DescribeEdgeColumns(partitions[0]);
   for (size_t p = 1; p < partitions.size(); ++p) {
-    if (!SameColumns(description.columns, ColumnsOf(partitions[p])) ||
-        description.edge_columns != EdgeColumnsOf(partitions[p])) {
+    if (!SameColumns(description.columns, DescribeColumns(partitions[p])) ||
+        description.edge_columns != DescribeEdgeColumns(partitions[p])) {
       return DataLoss("partition " + std::to_string(p) + " has other columns than partition 0");
     }
-    if (!SameSplits(description.splits, SplitsOf(partitions[p])) ||
-        !SameEdgeSplits(description.edge_splits, EdgeSplitsOf(partitions[p]))) {
+    if (!SameSplits(description.splits, CountSplits(partitions[p])) ||
+        !SameEdgeSplits(description.edge_splits, CountEdgeSplits(partitions[p]))) {
       return DataLoss("partition " + std::to_string(p) + " has other splits than partition 0");
     }
   }

@@ -36,7 +36,7 @@ MutableTensors::MutableTensors(const graph::PartitionBook& book, const graph::Pa
 
 Status MutableTensors::CheckNoColumnHasTheName(const sampler::TensorId& tensor) const {
   const auto refuse = [&] {
-    return AlreadyExists("'" + tensor.name + "' is an immutable column of " + NameOf(tensor.rows, book_));
+    return AlreadyExists("'" + tensor.name + "' is an immutable column of " + ToString(tensor.rows, book_));
   };
   switch (tensor.rows.of) {
     case sampler::RowsOf::kNodes:
@@ -134,7 +134,7 @@ Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName
                                                                                  uint64_t creation, Freed& freed) {
   const std::string what = "tensor '" + spec.id.name + "'";
   if (dropped_.contains(creation)) return Aborted(what + " was dropped while it was being made");
-  const auto found = entries_.find(KeyOf(spec.id));
+  const auto found = entries_.find(ToKey(spec.id));
   if (found == entries_.end()) return std::optional<sampler::TensorDescription>();
   const Entry& entry = found->second;
   if (creation == 0 && !entry.is_complete && entry.maker != spec.maker) {
@@ -230,7 +230,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     if (!made.ok()) return std::move(made).status().While(what);
     rows = *std::move(made);
     if (creation == 0) creation = NextCreation();
-    entries_.emplace(KeyOf(spec.id), Entry{.rows = rows,
+    entries_.emplace(ToKey(spec.id), Entry{.rows = rows,
                                            .num_own_rows = spec.id.rows.num_own_rows,
                                            .creation = creation,
                                            .maker = spec.maker,
@@ -243,7 +243,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   // Without the lock: whoever asks for the tensor meanwhile is told that it is being filled.
   Status filled = FillNew(spec, original_ids, deadline, *rows);
   MutexLock lock(&mutex_);
-  const auto entry = entries_.find(KeyOf(spec.id));
+  const auto entry = entries_.find(ToKey(spec.id));
   if (entry == entries_.end() || entry->second.rows != rows) return Aborted(what + " was dropped while it was filled");
   if (!filled.ok()) {
     Erase(entry, freed);
@@ -268,7 +268,7 @@ void MutableTensors::Complete(const sampler::TensorId& tensor, Deadline, sampler
   Status completed = CheckRowSpace(tensor.rows, book_);
   if (completed.ok()) {
     MutexLock lock(&mutex_);
-    const auto found = entries_.find(KeyOf(tensor));
+    const auto found = entries_.find(ToKey(tensor));
     completed = found == entries_.end() ? NoTensor(tensor) : CheckIsMeant(tensor, found->second);
     if (completed.ok()) found->second.is_complete = true;
   }
@@ -281,7 +281,7 @@ void MutableTensors::Drop(const sampler::TensorId& tensor, Deadline, sampler::Do
   {
     MutexLock lock(&mutex_);
     RememberDropped(tensor.creation);
-    const auto found = entries_.find(KeyOf(tensor));
+    const auto found = entries_.find(ToKey(tensor));
     if (found != entries_.end() && CheckIsMeant(tensor, found->second).ok()) Erase(found, freed);
   }
   freed.clear();
@@ -293,7 +293,7 @@ void MutableTensors::Abandon(const sampler::TensorId& tensor, uint64_t maker, De
   Freed freed;
   if (abandoned.ok()) {
     MutexLock lock(&mutex_);
-    const auto found = entries_.find(KeyOf(tensor));
+    const auto found = entries_.find(ToKey(tensor));
     const bool is_there =
         found != entries_.end() && found->second.maker == maker && found->second.incarnation == tensor.incarnation;
     if (is_there && found->second.is_complete) {
@@ -323,14 +323,14 @@ Result<std::shared_ptr<TensorRows>> MutableTensors::Find(const sampler::TensorId
 Result<MutableTensors::Entry> MutableTensors::FindEntry(const sampler::TensorId& tensor) const {
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
   MutexLock lock(&mutex_);
-  const auto found = entries_.find(KeyOf(tensor));
+  const auto found = entries_.find(ToKey(tensor));
   if (found == entries_.end() || found->second.incarnation != tensor.incarnation) return NoTensor(tensor);
   RETURN_IF_ERROR(CheckIsMeant(tensor, found->second));
   return found->second;
 }
 
 Status MutableTensors::CheckIsMeant(const sampler::TensorId& tensor, const Entry& entry) const {
-  const std::string what = "tensor '" + tensor.name + "' of " + NameOf(tensor.rows, book_);
+  const std::string what = "tensor '" + tensor.name + "' of " + ToString(tensor.rows, book_);
   if (entry.incarnation != tensor.incarnation) return NotFound(what + " is of another incarnation of the job");
   if (tensor.rows.num_own_rows != 0 && tensor.rows.num_own_rows != entry.num_own_rows) {
     return NotFound(what + " has " + std::to_string(entry.num_own_rows) + " rows, not " +
@@ -351,7 +351,7 @@ Status MutableTensors::NoTensor(const sampler::TensorId& tensor) const {
     if (++count <= kNamesInMessage) others += (others.empty() ? "'" : ", '") + name + "'";
   }
   if (count > kNamesInMessage) others += " and " + std::to_string(count - kNamesInMessage) + " more";
-  return NotFound("there is no tensor '" + tensor.name.substr(0, 128) + "' of " + NameOf(tensor.rows, book_) +
+  return NotFound("there is no tensor '" + tensor.name.substr(0, 128) + "' of " + ToString(tensor.rows, book_) +
                   "; there are " + (others.empty() ? "none" : others));
 }
 

@@ -75,7 +75,7 @@ class MutableTensors final : public sampler::PartitionTensors {
   };
   using Key = std::tuple<std::string, sampler::RowsOf, uint16_t, std::string>;  // job, row space, type, name
   using Freed = std::vector<std::shared_ptr<TensorRows>>;  // memory that is given back when no lock is held
-  static Key KeyOf(const sampler::TensorId& tensor) {
+  static Key ToKey(const sampler::TensorId& tensor) {
     return {tensor.job, tensor.rows.of, tensor.rows.type, tensor.name};
   }
 

@@ -48,21 +48,21 @@ class MutableTensorsTest : public ::testing::Test {
     }
   }
   template <class Ask>
-  static Status StatusOf(Ask ask) {
+  static Status CaptureStatus(Ask ask) {
     Status answer;
     ask([&](Status status) { answer = std::move(status); });
     return answer;
   }
   static Status Drop(MutableTensors& tensors, sampler::TensorId id, uint64_t creation) {
     id.creation = creation;
-    return StatusOf([&](auto done) { tensors.Drop(id, Soon(), done); });
+    return CaptureStatus([&](auto done) { tensors.Drop(id, Soon(), done); });
   }
   static Status Complete(MutableTensors& tensors, sampler::TensorId id, uint64_t creation) {
     id.creation = creation;
-    return StatusOf([&](auto done) { tensors.Complete(id, Soon(), done); });
+    return CaptureStatus([&](auto done) { tensors.Complete(id, Soon(), done); });
   }
   static Status Abandon(MutableTensors& tensors, const sampler::TensorId& id, uint64_t maker) {
-    return StatusOf([&](auto done) { tensors.Abandon(id, maker, Soon(), done); });
+    return CaptureStatus([&](auto done) { tensors.Abandon(id, maker, Soon(), done); });
   }
   static TensorSpec MadeBy(uint64_t maker, TensorSpec spec) {
     spec.maker = maker;

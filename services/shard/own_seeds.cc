@@ -50,7 +50,7 @@ std::vector<OwnSeed> SeedsByEntry(const sampler::SeedOrder& order, std::span<con
   for (uint32_t list = 0; list < lists.size(); ++list) {
     const IdArray ordinals(*lists[list].ordinals);
     for (uint64_t entry = 0; entry < ordinals.size(); ++entry) {
-      const uint64_t position = order.PositionOf(lists[list].first + ordinals[entry]);
+      const uint64_t position = order.Position(lists[list].first + ordinals[entry]);
       if (range.first <= position && position < range.last) seeds.push_back({position, list, entry});
     }
   }

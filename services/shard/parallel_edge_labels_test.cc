@@ -18,7 +18,7 @@ constexpr uint64_t kAccounts = 10, kTransfers = 120, kTrained = 80;
 constexpr uint32_t kPayeeSteps[] = {1, 9, 3};  // of each forty edges
 
 // Four of forty edges in a row have the same ends; this is the first of those that `edge` is one of.
-uint64_t FirstParallelOf(uint64_t edge) { return edge / 40 * 40 + edge % 10; }
+uint64_t FindFirstParallel(uint64_t edge) { return edge / 40 * 40 + edge % 10; }
 
 // Transfers between accounts, from each to the next, to the one before and to another, or from accounts to shops. The
 // amount of edge i is i. The split has every edge once, in an order of its own.
@@ -53,8 +53,8 @@ graph::SourceGraph Transfers(bool to_shops) {
 }
 
 // The labels of a whole part in its order, or of a step.
-Result<std::vector<int64_t>> AmountsOf(const TestGraph& test, EdgeTypeId type, graph::SplitPartName part,
-                                       bool shuffle = false) {
+Result<std::vector<int64_t>> ReadAmounts(const TestGraph& test, EdgeTypeId type, graph::SplitPartName part,
+                                         bool shuffle = false) {
   sampler::SeedQuery query{.split = kPayments, .part = part, .shuffle = shuffle, .seed = 5, .batch_size = kTransfers};
   query.edge_types = {type};
   query.edge_column = "amount";
@@ -74,12 +74,12 @@ TEST(ParallelEdgeLabelsTest, AreThoseOfTheEdgesThatTheSplitNames) {
   for (const uint32_t num_partitions : {1u, 4u}) {
     for (const std::string time_column : {"", "when"}) {  // which orders parallel edges the other way round
       const TestGraph test = testing::MakeTestGraph(source, num_partitions, 7, {.time_column = time_column});
-      const auto train = AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTrain);
+      const auto train = ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain);
       ASSERT_TRUE(train.ok()) << train.status().ToString();
       EXPECT_THAT(*train, ElementsAreArray(ExpectedAmounts(0, kTrained)));
-      EXPECT_THAT(*AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTest),
+      EXPECT_THAT(*ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTest),
                   ElementsAreArray(ExpectedAmounts(kTrained, kTransfers)));
-      const auto shuffled = AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTrain, /*shuffle=*/true);
+      const auto shuffled = ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain, /*shuffle=*/true);
       ASSERT_TRUE(shuffled.ok());
       const sampler::SeedOrder order({.seed = 5}, kTrained);
       for (uint64_t i = 0; i < kTrained; ++i) {
@@ -92,13 +92,13 @@ TEST(ParallelEdgeLabelsTest, AreThoseOfTheEdgesThatTheSplitNames) {
 TEST(ParallelEdgeLabelsTest, OutliveAddedReverses) {
   const graph::SourceGraph both_ways = *graph::Preprocess(Transfers(false), {.add_reverse_edges = true}, 1);
   const TestGraph test = testing::MakeTestGraph(both_ways, 3, 7);  // reverses of the first forty beside the second
-  EXPECT_THAT(*AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTrain),
+  EXPECT_THAT(*ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain),
               ElementsAreArray(ExpectedAmounts(0, kTrained)));
 
   const graph::SourceGraph typed = *graph::Preprocess(Transfers(true), {.add_reverse_edges = true}, 1);
   const TestGraph of_shops = testing::MakeTestGraph(typed, 3, 7);
   for (const char* const relation : {"pays", "rev_pays"}) {
-    EXPECT_THAT(*AmountsOf(of_shops, *typed.schema.FindEdgeType(relation), graph::SplitPartName::kTrain),
+    EXPECT_THAT(*ReadAmounts(of_shops, *typed.schema.FindEdgeType(relation), graph::SplitPartName::kTrain),
                 ElementsAreArray(ExpectedAmounts(0, kTrained)))
         << relation;
   }
@@ -110,19 +110,19 @@ TEST(ParallelEdgeLabelsTest, AreTheFirstOnesWhereDuplicatesAreDropped) {
   const TestGraph test = testing::MakeTestGraph(single, 3, 7);
   std::vector<int64_t> expected;
   for (const int64_t edge : ExpectedAmounts(0, kTrained)) {
-    expected.push_back(static_cast<int64_t>(FirstParallelOf(static_cast<uint64_t>(edge))));
+    expected.push_back(static_cast<int64_t>(FindFirstParallel(static_cast<uint64_t>(edge))));
   }
-  EXPECT_THAT(*AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTrain), ElementsAreArray(expected));
+  EXPECT_THAT(*ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain), ElementsAreArray(expected));
 }
 
 TEST(ParallelEdgeLabelsTest, AreRefusedWhereOnlyEndsAreNamed) {
   graph::SourceGraph source = Transfers(false);
   source.edge_splits[kPayments][0].train.edge_ids = {};
   const TestGraph test = testing::MakeTestGraph(source, 3, 7);
-  const Status refused = AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTrain).status();
+  const Status refused = ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTrain).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("name the split's edges by their numbers"));
-  EXPECT_TRUE(AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTest).ok());
+  EXPECT_TRUE(ReadAmounts(test, EdgeTypeId(0), graph::SplitPartName::kTest).ok());
 }
 
 }  // namespace

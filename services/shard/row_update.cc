@@ -30,7 +30,7 @@ RowUpdate::RowUpdate(const sampler::SparseOptimizer& optimizer, size_t width, do
   const bool decoupled = type_ == SparseOptimizerType::kAdamW;
   decay_ = static_cast<float>(decoupled ? 0.0 : optimizer.weight_decay);
   shrink_ = static_cast<float>(decoupled ? 1.0 - learning_rate * optimizer.weight_decay : 1.0);
-  epsilon_ = static_cast<float>(sampler::EpsilonOf(optimizer));
+  epsilon_ = static_cast<float>(sampler::EpsilonFor(optimizer));
   rate_ = static_cast<float>(learning_rate);
   if (!IsAdam(type_)) return;
   const auto steps = static_cast<double>(step);

@@ -64,8 +64,8 @@ struct Run {
 };
 
 // The rest of an epoch from a step on, as one trainer gets it.
-std::vector<PortableBatch> BatchesOf(const graph::SourceGraph& source, const sampler::SamplingSpec& spec,
-                                     const Run& run, uint64_t batch_size = 64) {
+std::vector<PortableBatch> CollectBatches(const graph::SourceGraph& source, const sampler::SamplingSpec& spec,
+                                          const Run& run, uint64_t batch_size = 64) {
   partition::BuildOptions build;
   if (spec.draw.method == sampler::DrawMethod::kLabor) build.source_columns = {sampler::kOriginalIdColumn};
   if (spec.draw.weight_column == graph::SourceColumnName(kMask)) build.source_columns.push_back(kMask);
@@ -132,18 +132,18 @@ TEST_P(SameBatchesTest, ForAnyNumberOfPartitionsThreadsAndAnyPointOfRestart) {
   if (c.weighted) spec.draw.weight_column = graph::kEdgeWeightColumn;
   if (c.masked) spec.draw.weight_column = graph::SourceColumnName(kMask);
 
-  const std::vector<PortableBatch> expected = BatchesOf(source, spec, {});
+  const std::vector<PortableBatch> expected = CollectBatches(source, spec, {});
 
   ASSERT_GT(expected.size(), 2u);
   ASSERT_GT(expected[0].edges[1].size(), 64u) << "the batch has hardly any edges";
-  EXPECT_EQ(BatchesOf(source, spec, {}), expected);
-  EXPECT_EQ(BatchesOf(source, spec, {.num_partitions = 2}), expected);
-  EXPECT_EQ(BatchesOf(source, spec, {.num_partitions = 4, .threads = 3, .depth = 4}), expected);
-  EXPECT_EQ(BatchesOf(source, spec, {.num_partitions = 3, .first_step = 2}),
+  EXPECT_EQ(CollectBatches(source, spec, {}), expected);
+  EXPECT_EQ(CollectBatches(source, spec, {.num_partitions = 2}), expected);
+  EXPECT_EQ(CollectBatches(source, spec, {.num_partitions = 4, .threads = 3, .depth = 4}), expected);
+  EXPECT_EQ(CollectBatches(source, spec, {.num_partitions = 3, .first_step = 2}),
             std::vector<PortableBatch>(expected.begin() + 2, expected.end()));
-  EXPECT_NE(BatchesOf(source, spec, {.epoch = 2}), expected);
+  EXPECT_NE(CollectBatches(source, spec, {.epoch = 2}), expected);
   spec.seed = 18;
-  EXPECT_NE(BatchesOf(source, spec, {.num_partitions = 2}), expected);
+  EXPECT_NE(CollectBatches(source, spec, {.num_partitions = 2}), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -186,7 +186,7 @@ TEST(TemporalBatchesTest, RowsAreNodesAtTheTimeOfTheirSeed) {
   const Result<sampler::MiniBatch> batch = sampler->Sample({.seeds = seeds, .want_edge_ids = true}, Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
 
-  const Result<std::vector<int64_t>> seed_times = test.graph->TimesOf(NodeTypeId(0), kTimes, seeds, Soon());
+  const Result<std::vector<int64_t>> seed_times = test.graph->ReadTimes(NodeTypeId(0), kTimes, seeds, Soon());
   ASSERT_TRUE(seed_times.ok()) << seed_times.status().ToString();
   ASSERT_EQ(batch->times[0].size(), batch->nodes[0].size());
   std::vector<std::optional<int64_t>> time_of_row(batch->nodes[0].size());
@@ -245,7 +245,7 @@ TEST(TemporalBatchesTest, RefusesTimesThatDoNotCount) {
   build.time_column = kTimes;
   const testing::TestGraph test = testing::MakeTestGraph(source, 2, 5, build);
   const std::vector<GlobalNodeId> seeds = {GlobalNodeId(1)};
-  EXPECT_THAT(test.graph->TimesOf(NodeTypeId(0), "until", seeds, Soon()).status().message(),
+  EXPECT_THAT(test.graph->ReadTimes(NodeTypeId(0), "until", seeds, Soon()).status().message(),
               ::testing::HasSubstr("'until' of node type"));
 
   Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(*test.graph, Spec(source, {6}));

@@ -85,7 +85,7 @@ TEST_F(ShardSamplingTest, DrawsWhatThePlainAlgorithmDraws) {
 
 // Floats are scaled before they are summed, so their draws are other ones; the proportions are the same.
 TEST_F(ShardSamplingTest, FloatWeightsDrawInProportion) {
-  const ReferenceEdges row = reference.InEdgesOf(EdgeTypeId(0), 0);
+  const ReferenceEdges row = reference.FindInEdges(EdgeTypeId(0), 0);
   ASSERT_GT(row.size(), 50u);
   const std::vector<GlobalNodeId> destination = {GlobalNodeId(0)};
   std::vector<double> count(row.size());
@@ -143,7 +143,7 @@ TEST_F(ShardSamplingTest, FindsTheEndsAndDegreesOfWhatItDrew) {
   ASSERT_TRUE(ends.ok() && degrees.ok());
   const auto values = ends->values<int64_t>();
   for (size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ(degrees->values<uint32_t>()[i], reference.InEdgesOf(EdgeTypeId(0), all[i].value).size());
+    EXPECT_EQ(degrees->values<uint32_t>()[i], reference.FindInEdges(EdgeTypeId(0), all[i].value).size());
     for (uint64_t k = sample.offsets[i]; k < sample.offsets[i + 1]; ++k) {
       EXPECT_EQ(values[k], static_cast<int64_t>(sample.sources[k].value));
       EXPECT_EQ(values[sample.sources.size() + k], static_cast<int64_t>(all[i].value));

@@ -57,7 +57,7 @@ void SparseStep::OrderByRow(uint64_t num_rows, std::span<const RowGradients> gra
   }
 }
 
-const float* SparseStep::GradientOf(uint32_t number, std::span<const RowGradients> gradients, size_t width) const {
+const float* SparseStep::FindGradient(uint32_t number, std::span<const RowGradients> gradients, size_t width) const {
   size_t part = 0;
   if (first_number_.size() > 1) {
     // The last part that begins at or before the number (empty parts begin where the next one does).
@@ -70,11 +70,11 @@ const float* SparseStep::GradientOf(uint32_t number, std::span<const RowGradient
 const float* SparseStep::Combined(size_t begin, size_t end, sampler::DuplicateGradients duplicates,
                                   std::span<const RowGradients> gradients) {
   const size_t width = sum_.size();
-  const float* first = GradientOf(order_[begin].number, gradients, width);
+  const float* first = FindGradient(order_[begin].number, gradients, width);
   if (end - begin == 1) return first;
   std::copy_n(first, width, sum_.data());
   for (size_t i = begin + 1; i < end; ++i) {
-    const float* __restrict next = GradientOf(order_[i].number, gradients, width);
+    const float* __restrict next = FindGradient(order_[i].number, gradients, width);
     float* __restrict sum = sum_.data();
     for (size_t j = 0; j < width; ++j) sum[j] += next[j];
   }
@@ -92,7 +92,7 @@ uint64_t SparseStep::Apply(const RowUpdate& update, sampler::DuplicateGradients 
   const auto prefetch = [&](size_t i) {
     PrefetchFloats(table.weights.row(order_[i].row), table.width, /*for_writing=*/true);
     PrefetchFloats(table.state.row(order_[i].row), table.state_width, /*for_writing=*/true);
-    PrefetchFloats(GradientOf(order_[i].number, gradients, table.width), table.width, /*for_writing=*/false);
+    PrefetchFloats(FindGradient(order_[i].number, gradients, table.width), table.width, /*for_writing=*/false);
   };
   for (size_t i = 0; i < std::min(kRowsAhead, order_.size()); ++i) prefetch(i);
   uint64_t num_changed = 0;

@@ -56,7 +56,7 @@ class SparseStep {
   };
 
   void OrderByRow(uint64_t num_rows, std::span<const RowGradients> gradients);
-  const float* GradientOf(uint32_t number, std::span<const RowGradients> gradients, size_t width) const;
+  const float* FindGradient(uint32_t number, std::span<const RowGradients> gradients, size_t width) const;
   const float* Combined(size_t begin, size_t end, sampler::DuplicateGradients duplicates,
                         std::span<const RowGradients> gradients);
 

@@ -69,7 +69,7 @@ class ModelOfRows {
   struct Row {
     std::vector<double> w, s, v;
   };
-  Row& RowOf(uint32_t row) {
+  Row& FindOrAddRow(uint32_t row) {
     auto [entry, is_new] = rows_.try_emplace(row);
     if (is_new) {
       for (size_t i = 0; i < width_; ++i) entry->second.w.push_back(0.01f * static_cast<float>(row + i));
@@ -94,7 +94,7 @@ class ModelOfRows {
     }
     for (auto& [row, sum] : sums) {
       for (double& g : sum) g /= o_.duplicates == DuplicateGradients::kMean ? counts[row] : 1;
-      Update(RowOf(row), sum, rate);
+      Update(FindOrAddRow(row), sum, rate);
     }
   }
 
@@ -111,11 +111,11 @@ class ModelOfRows {
         case SparseOptimizerType::kSgd: row.w[i] -= rate * g[i]; break;
         case SparseOptimizerType::kAdagrad:
           row.s[i] += g[i] * g[i];
-          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + EpsilonOf(o_));
+          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + EpsilonFor(o_));
           break;
         case SparseOptimizerType::kRowWiseAdagrad:
           row.s[i] += mean_square;  // each element keeps its own copy of the row's sum
-          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + EpsilonOf(o_));
+          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + EpsilonFor(o_));
           break;
         case SparseOptimizerType::kAdam:
         case SparseOptimizerType::kAdamW: {
@@ -123,7 +123,7 @@ class ModelOfRows {
           row.s[i] = o_.beta1 * row.s[i] + (1 - o_.beta1) * g[i];
           row.v[i] = o_.beta2 * row.v[i] + (1 - o_.beta2) * g[i] * g[i];
           const double m = row.s[i] / (1 - std::pow(o_.beta1, step_)), v = row.v[i] / (1 - std::pow(o_.beta2, step_));
-          row.w[i] -= rate * m / (std::sqrt(v) + EpsilonOf(o_));
+          row.w[i] -= rate * m / (std::sqrt(v) + EpsilonFor(o_));
         }
       }
     }
@@ -151,7 +151,7 @@ void ExpectFollowsTheModel(const SparseOptimizer& optimizer, size_t width) {
   }
   for (uint32_t row = 0; row < kRows; ++row) {
     for (size_t i = 0; i < width; ++i) {
-      ASSERT_NEAR(table.rows.weights.row(row)[i], model.RowOf(row).w[i], 2e-5)
+      ASSERT_NEAR(table.rows.weights.row(row)[i], model.FindOrAddRow(row).w[i], 2e-5)
           << "type " << static_cast<int>(optimizer.type) << ", row " << row << ", column " << i;
     }
   }

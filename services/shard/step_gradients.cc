@@ -9,7 +9,7 @@ namespace espalier::shard {
 namespace {
 
 // What a piece comes to while it waits, an empty one too.
-uint64_t SizeBytesOf(const sampler::GradientPiece& piece) {
+uint64_t SizeBytes(const sampler::GradientPiece& piece) {
   constexpr uint64_t kOverheadBytes = 192;  // of a node of each of the two maps
   return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
 }
@@ -46,7 +46,7 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   if (num_gradients_ + piece.rows.size() > UINT32_MAX) {
     return ResourceExhausted("step " + std::to_string(piece.step) + " has 2^32 gradients or more");
   }
-  const uint64_t size_bytes = SizeBytesOf(piece);
+  const uint64_t size_bytes = SizeBytes(piece);
   if (!budget_->Take(size_bytes)) {
     return ResourceExhausted("gradients that wait for a step come to " + std::to_string(budget_->taken()) +
                              " bytes, the limit is " + std::to_string(budget_->limit()));
@@ -62,7 +62,7 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   return Status();
 }
 
-bool StepGradients::HasAllOf(Rank rank) const {
+bool StepGradients::HasAllPieces(Rank rank) const {
   const auto known = ranks_.find(rank.value);
   return known != ranks_.end() && known->second.pieces.size() == known->second.num_pieces;
 }

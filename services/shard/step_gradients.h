@@ -28,7 +28,7 @@ class StepGradients {
   Status Add(sampler::GradientPiece piece);
 
   bool IsComplete() const { return num_complete_ == num_trainers_; }
-  bool HasAllOf(Rank rank) const;
+  bool HasAllPieces(Rank rank) const;
   // Of the lowest rank, whoever came first.
   double learning_rate() const { return learning_rate_; }
   // In the order of ranks, and of each rank's pieces. Points into this object.

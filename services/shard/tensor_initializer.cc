@@ -44,7 +44,7 @@ double XavierBound(const sampler::TensorSpec& spec, uint64_t num_rows, double ga
   return fan_in + fan_out > 0 ? gain * std::sqrt(6.0 / (fan_in + fan_out)) : 0.0;
 }
 
-uint64_t KeyOf(const sampler::TensorSpec& spec, const graph::PartitionBook& book) {
+uint64_t ToKey(const sampler::TensorSpec& spec, const graph::PartitionBook& book) {
   const std::string& stream = spec.initializer.stream.empty() ? spec.id.name : spec.initializer.stream;
   const uint64_t rows = Hash64(RowsName(spec.id.rows, book));
   return RandomKey(spec.initializer.seed, RandomPurpose::kTensorRows, HashCombine(rows, Hash64(stream)));
@@ -55,7 +55,7 @@ void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::functi
                 uint64_t num_rows, std::byte* rows, Values values_of) {
   const uint64_t num_columns = sampler::RowElements(spec.row_shape);
   if (num_columns == 0) return;  // however many rows of nothing there are
-  const size_t element_bytes = SizeOf(spec.dtype);
+  const size_t element_bytes = ItemSize(spec.dtype);
   for (uint64_t row = 0; row < num_rows; ++row) {
     const uint64_t original = original_id(row);
     for (uint64_t column = 0; column < num_columns; column += 4) {
@@ -77,7 +77,7 @@ void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows) {
   const Initializer& initializer = spec.initializer;
   ESPALIER_CHECK(initializer.kind != Initializer::Kind::kPlugin) << "first values of a plugin are asked of it";
-  const uint64_t key = KeyOf(spec, book);
+  const uint64_t key = ToKey(spec, book);
   const auto uniform = [&](double low, double high) {
     FillRandom(spec, key, original_id, num_rows, rows,
                [=](const std::array<uint32_t, 4>& words) { return UniformValues(words, low, high); });
@@ -85,7 +85,7 @@ void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
   switch (initializer.kind) {
     case Initializer::Kind::kZeros: return;
     case Initializer::Kind::kConstant: {
-      const size_t element_bytes = SizeOf(spec.dtype);
+      const size_t element_bytes = ItemSize(spec.dtype);
       const uint64_t num_elements = num_rows * sampler::RowElements(spec.row_shape);
       for (uint64_t i = 0; i < num_elements; ++i) StoreElement(spec.dtype, initializer.value, rows + i * element_bytes);
       return;

@@ -29,7 +29,7 @@ Status TensorRows::Write(sampler::RowWrite write, std::span<const LocalRowId> ro
   expected.insert(expected.end(), row_shape_.begin(), row_shape_.end());
   if (values.dtype() != dtype_ || values.shape() != expected) {
     return InvalidArgument("tensor '" + name + "' cannot take " + values.ToString() + " for " +
-                           std::to_string(rows.size()) + " rows of " + NameOf(dtype_) + " with " +
+                           std::to_string(rows.size()) + " rows of " + ToString(dtype_) + " with " +
                            std::to_string(row_bytes_) + " bytes each");
   }
   RETURN_IF_ERROR(sampler::CheckWrite(write, dtype_));
@@ -40,7 +40,7 @@ Status TensorRows::Write(sampler::RowWrite write, std::span<const LocalRowId> ro
     }
   }
   if (row_bytes_ == 0) return {};
-  const uint64_t row_elements = row_bytes_ / SizeOf(dtype_);
+  const uint64_t row_elements = row_bytes_ / ItemSize(dtype_);
   const std::unique_lock lock(mutex_);
   for (size_t i = 0; i < rows.size(); ++i) {
     WriteElements(write, dtype_, memory_.get() + rows[i].value * row_bytes_, values.bytes() + i * row_bytes_,
@@ -54,7 +54,7 @@ Status TensorRows::Combine(sampler::RowWrite write, TensorRows& from, const std:
     return InvalidArgument("tensor '" + name + "' cannot be combined with one of another dtype or shape");
   }
   RETURN_IF_ERROR(sampler::CheckWrite(write, dtype_));
-  const uint64_t num_elements = num_rows_ * (row_bytes_ / SizeOf(dtype_));
+  const uint64_t num_elements = num_rows_ * (row_bytes_ / ItemSize(dtype_));
   if (this == &from) {
     if (write == sampler::RowWrite::kAssign) return {};
     const std::unique_lock lock(mutex_);
@@ -75,7 +75,7 @@ Status TensorRows::Gather(std::span<const LocalRowId> rows, const sampler::RowSi
 }
 
 Result<Tensor> TensorRows::Reduce(sampler::Reduction reduction) {
-  const uint64_t num_columns = row_bytes_ / SizeOf(dtype_);
+  const uint64_t num_columns = row_bytes_ / ItemSize(dtype_);
   if (num_columns > sampler::TensorLimits::kMaxReducedColumns) {
     return ResourceExhausted("a reduction over rows of " + std::to_string(num_columns) + " elements, the limit is " +
                              std::to_string(sampler::TensorLimits::kMaxReducedColumns));

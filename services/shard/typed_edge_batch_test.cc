@@ -25,7 +25,7 @@ constexpr char kReviewed[] = "reviewed";
 // (source, destination, label) in original ids.
 using Review = std::tuple<uint64_t, uint64_t, int64_t>;
 
-int64_t StarsOf(uint64_t reader, uint64_t book) { return static_cast<int64_t>((reader * 5 + book * 3) % 7); }
+int64_t ComputeStars(uint64_t reader, uint64_t book) { return static_cast<int64_t>((reader * 5 + book * 3) % 7); }
 
 // Each reader reviews three books, and books cite books, with the reverse relations of both; of four reviews three are
 // trained on.
@@ -43,7 +43,7 @@ graph::SourceGraph Reviews() {
     for (uint32_t i = 0; i < (reviews ? 3 * kReaders : kBooks); ++i) {
       from.push_back(reviews ? i % kReaders : i);
       to.push_back((reviews ? 7 * i + i / kReaders : 11 * i + 5) % kBooks);
-      stars.push_back(StarsOf(from.back(), to.back()));
+      stars.push_back(ComputeStars(from.back(), to.back()));
       if (!reviews) continue;
       graph::EdgeSplit& split = source.edge_splits[kReviewed][type];
       graph::EdgePairs& part = i % 4 == 3 ? split.validation : split.train;
@@ -90,13 +90,13 @@ std::vector<Review> ReviewsOfStep(const graph::SourceGraph& source, EdgeTypeId t
   std::vector<Review> reviews;
   for (uint64_t position = range.first; position < range.last; ++position) {
     const uint64_t u = train.sources[order.OrdinalAt(position)], v = train.destinations[order.OrdinalAt(position)];
-    reviews.emplace_back(u, v, forward ? StarsOf(u, v) : StarsOf(v, u));
+    reviews.emplace_back(u, v, forward ? ComputeStars(u, v) : ComputeStars(v, u));
   }
   return reviews;
 }
 
 // A batch's edges in original ids; every end is of the type that the edge type asks for.
-std::vector<Review> ReviewsOf(const TestGraph& test, EdgeTypeId type, const sampler::MiniBatch& batch) {
+std::vector<Review> ListReviews(const TestGraph& test, EdgeTypeId type, const sampler::MiniBatch& batch) {
   std::vector<std::pair<NodeTypeId, uint64_t>> seeds;
   for (uint16_t node_type = 0; node_type < batch.nodes.size(); ++node_type) {
     const auto originals = testing::OriginalIds(*test.graph, NodeTypeId(node_type), batch.nodes[node_type]);
@@ -134,7 +134,7 @@ TEST(TypedEdgeBatchTest, SharesAreTheStepsEdgesWithEndsOfBothTypes) {
           for (uint32_t rank = 0; rank < num_trainers; ++rank) {
             const sampler::MiniBatch batch = BatchOfReviews(test, PlanOfReviews(type, {}), step, num_trainers, rank);
             EXPECT_EQ(batch.global_num_seeds, expected.size());
-            for (const Review& review : ReviewsOf(test, type, batch)) taken.insert(review);
+            for (const Review& review : ListReviews(test, type, batch)) taken.insert(review);
           }
           EXPECT_EQ(taken, std::multiset<Review>(expected.begin(), expected.end()))
               << relation << " " << num_partitions << " " << num_trainers;
@@ -154,13 +154,13 @@ TEST(TypedEdgeBatchTest, AreTheSameForAnyPartitions) {
     EXPECT_EQ(testing::ToPortable(*one.graph, a), testing::ToPortable(*five.graph, b));
     EXPECT_EQ(a.edges->sources, b.edges->sources);
     EXPECT_EQ(a.edges->destinations, b.edges->destinations);
-    EXPECT_EQ(ReviewsOf(one, type, a), ReviewsOfStep(source, type, step));
+    EXPECT_EQ(ListReviews(one, type, a), ReviewsOfStep(source, type, step));
   }
 }
 
 // Drawn in-edges of one relation: (source, destination) in original ids.
-std::set<std::pair<uint64_t, uint64_t>> DrawnOf(const TestGraph& test, EdgeTypeId type,
-                                                const sampler::MiniBatch& batch) {
+std::set<std::pair<uint64_t, uint64_t>> CollectDrawnEdges(const TestGraph& test, EdgeTypeId type,
+                                                          const sampler::MiniBatch& batch) {
   const graph::GraphSchema& schema = test.book.schema();
   const NodeTypeId from = schema.SourceOf(type), to = schema.DestinationOf(type);
   const auto sources = testing::OriginalIds(*test.graph, from, batch.nodes[from.value]);
@@ -183,8 +183,8 @@ TEST(TypedEdgeBatchTest, DrawNeitherTheStepsEdgesNorTheirReversesWhereThePlanExc
   const TestGraph test = testing::MakeTestGraph(source, 3, 7);
   const sampler::MiniBatch open = BatchOfReviews(test, PlanOfReviews(there, {}), 0);
   const sampler::MiniBatch hidden = BatchOfReviews(test, PlanOfReviews(there, back), 0);
-  const auto seen = DrawnOf(test, there, open), seen_back = DrawnOf(test, back, open);
-  const auto left = DrawnOf(test, there, hidden), left_back = DrawnOf(test, back, hidden);
+  const auto seen = CollectDrawnEdges(test, there, open), seen_back = CollectDrawnEdges(test, back, open);
+  const auto left = CollectDrawnEdges(test, there, hidden), left_back = CollectDrawnEdges(test, back, hidden);
   for (const auto& [reader, book, stars] : ReviewsOfStep(source, there, 0)) {
     EXPECT_TRUE(seen.contains({reader, book}));
     EXPECT_TRUE(seen_back.contains({book, reader}));

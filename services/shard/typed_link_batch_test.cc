@@ -49,7 +49,7 @@ graph::SourceGraph Shop() {
 }
 
 // What both ends of sales and one kind of similarity are predicted by.
-std::vector<sampler::LinkType> LinkTypesOf(const graph::GraphSchema& schema) {
+std::vector<sampler::LinkType> MakeLinkTypes(const graph::GraphSchema& schema) {
   const EdgeTypeId buys = *schema.FindEdgeType("buys"), bought = *schema.FindEdgeType("rev_buys");
   return {{buys, bought}, {bought, buys}, {*schema.FindEdgeType("similar"), *schema.FindEdgeType("rev_similar")}};
 }
@@ -57,7 +57,7 @@ std::vector<sampler::LinkType> LinkTypesOf(const graph::GraphSchema& schema) {
 MiniBatch BatchOfShop(const TestGraph& test, NegativeKind kind, uint32_t step, uint32_t num_trainers, uint32_t rank) {
   const graph::GraphSchema& schema = test.book.schema();
   sampler::EpochPlan plan{.split = "links", .batch_size = kShopBatch};
-  plan.seeds = sampler::LinkPlan{.types = LinkTypesOf(schema), .negatives = {kind, kNegativesOfSale}};
+  plan.seeds = sampler::LinkPlan{.types = MakeLinkTypes(schema), .negatives = {kind, kNegativesOfSale}};
   plan.num_trainers = num_trainers;
   plan.rank = Rank(rank);
   ESPALIER_CHECK(sampler::CheckLinkPlan(plan, schema).ok());
@@ -78,7 +78,7 @@ struct Sale {
   friend auto operator<=>(const Sale&, const Sale&) = default;
 };
 
-std::vector<std::vector<uint64_t>> OriginalsOf(const TestGraph& test, const MiniBatch& batch) {
+std::vector<std::vector<uint64_t>> ListOriginalIds(const TestGraph& test, const MiniBatch& batch) {
   std::vector<std::vector<uint64_t>> originals;
   for (uint16_t type = 0; type < batch.nodes.size(); ++type) {
     originals.push_back(testing::OriginalIds(*test.graph, NodeTypeId(type), batch.nodes[type]));
@@ -88,9 +88,9 @@ std::vector<std::vector<uint64_t>> OriginalsOf(const TestGraph& test, const Mini
 
 // A batch's pairs and negatives in original ids, in ascending order; every row is of the type that its edge type asks
 // for.
-std::vector<Sale> SalesOf(const TestGraph& test, const MiniBatch& batch) {
+std::vector<Sale> ListSales(const TestGraph& test, const MiniBatch& batch) {
   const graph::GraphSchema& schema = test.book.schema();
-  const std::vector<std::vector<uint64_t>> originals = OriginalsOf(test, batch);
+  const std::vector<std::vector<uint64_t>> originals = ListOriginalIds(test, batch);
   std::vector<std::pair<NodeTypeId, uint64_t>> seeds;
   for (uint16_t type = 0; type < originals.size(); ++type) {
     for (uint32_t row = 0; row < batch.layers.back().num_outputs[type]; ++row) {
@@ -98,7 +98,7 @@ std::vector<Sale> SalesOf(const TestGraph& test, const MiniBatch& batch) {
     }
   }
   EXPECT_EQ(seeds.size(), batch.num_seeds);
-  const std::vector<sampler::LinkType> types = LinkTypesOf(schema);
+  const std::vector<sampler::LinkType> types = MakeLinkTypes(schema);
   const auto at = [&](uint32_t row, NodeTypeId expected) {
     EXPECT_EQ(seeds.at(row).first, expected);
     return seeds.at(row).second;
@@ -135,7 +135,7 @@ struct TypedEdge {
 // All of them, type after type.
 std::vector<TypedEdge> TrainingEdges(const graph::SourceGraph& source) {
   std::vector<TypedEdge> edges;
-  const std::vector<sampler::LinkType> types = LinkTypesOf(source.schema);
+  const std::vector<sampler::LinkType> types = MakeLinkTypes(source.schema);
   for (uint32_t relation = 0; relation < types.size(); ++relation) {
     const EdgeTypeId type = types[relation].edge_type;
     const graph::EdgePairs& train = source.edge_splits.at("links").at(type.value).train;
@@ -227,7 +227,7 @@ TEST_P(TypedLinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
         for (uint32_t rank = 0; rank < num_trainers; ++rank) {
           const MiniBatch share = BatchOfShop(test, GetParam(), step, num_trainers, rank);
           EXPECT_EQ(share.global_num_seeds, expected.size());
-          for (Sale& sale : SalesOf(test, share)) together.push_back(std::move(sale));
+          for (Sale& sale : ListSales(test, share)) together.push_back(std::move(sale));
         }
         std::sort(together.begin(), together.end());
         EXPECT_EQ(together, expected) << num_partitions << " partitions, " << num_trainers << " trainers, step "
@@ -241,16 +241,16 @@ TEST(TypedLinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesInEitherDirection) {
   const graph::SourceGraph source = Shop();
   const TestGraph test = testing::MakeTestGraph(source, 3, 3);
   const graph::GraphSchema& schema = test.book.schema();
-  const std::vector<sampler::LinkType> types = LinkTypesOf(schema);
+  const std::vector<sampler::LinkType> types = MakeLinkTypes(schema);
   for (uint32_t step = 0; step < 5; ++step) {
     const MiniBatch batch = BatchOfShop(test, NegativeKind::kUniform, step, 1, 0);
     std::set<std::pair<EdgeTypeId, Ends>> asked;
-    for (const Sale& sale : SalesOf(test, batch)) {
+    for (const Sale& sale : ListSales(test, batch)) {
       const auto& [type, reverse] = types[sale.relation];
       asked.insert({type, sale.ends});
       asked.insert({*reverse, {sale.ends.second, sale.ends.first}});
     }
-    const std::vector<std::vector<uint64_t>> originals = OriginalsOf(test, batch);
+    const std::vector<std::vector<uint64_t>> originals = ListOriginalIds(test, batch);
     size_t num_drawn = 0;
     for (const sampler::Block& block : batch.layers.front().blocks) {
       const auto& from = originals[schema.SourceOf(block.edge_type).value];

@@ -117,7 +117,7 @@ class Downloader {
     failed_ = true;
   }
 
-  ByteRange RangeOf(uint64_t block) const {
+  ByteRange BlockRange(uint64_t block) const {
     const uint64_t offset = block * download_.block_bytes;
     return {.offset = offset, .length = std::min(download_.block_bytes, download_.size_bytes - offset)};
   }
@@ -141,7 +141,7 @@ class Downloader {
   }
 
   Status TakeBlock(uint64_t block) {
-    const ByteRange range = RangeOf(block);
+    const ByteRange range = BlockRange(block);
     const std::span<std::byte> bytes = file_.subspan(range.offset, range.length);
     if (IsPresent(block, bytes)) {
       kept_bytes_ += range.length;
@@ -173,8 +173,8 @@ class Downloader {
       if (hash == download_.block_hashes[block]) return Status();
       if (fetch >= options_.max_fetches_per_block) {
         return DataLoss(Where() + ": block " + std::to_string(block) + " (" + std::to_string(range.length) +
-                        " bytes at offset " + std::to_string(range.offset) + ") has checksum " + HexOf(hash) +
-                        ", expected " + HexOf(download_.block_hashes[block]) + ", fetched " + std::to_string(fetch) +
+                        " bytes at offset " + std::to_string(range.offset) + ") has checksum " + ToHex(hash) +
+                        ", expected " + ToHex(download_.block_hashes[block]) + ", fetched " + std::to_string(fetch) +
                         " times");
       }
     }

@@ -37,8 +37,8 @@ bool IsEarlier(const Entry& a, const Entry& b) {
 }
 
 // The nearest folder with a pin; end() for files of no entry.
-std::map<fs::path, Entry>::iterator EntryOf(std::map<fs::path, Entry>& entries, fs::path folder,
-                                            const fs::path& cache_folder) {
+std::map<fs::path, Entry>::iterator FindOrAddEntry(std::map<fs::path, Entry>& entries, fs::path folder,
+                                                   const fs::path& cache_folder) {
   while (folder != cache_folder && folder.has_relative_path()) {
     if (const auto found = entries.find(folder); found != entries.end()) return found;
     folder = folder.parent_path();
@@ -47,7 +47,7 @@ std::map<fs::path, Entry>::iterator EntryOf(std::map<fs::path, Entry>& entries, 
 }
 
 // Other processes make and remove files meanwhile: what vanishes is not there.
-Result<Content> ContentOf(const fs::path& cache_folder) {
+Result<Content> ReadContent(const fs::path& cache_folder) {
   std::error_code error;
   std::vector<std::pair<fs::path, uint64_t>> files;
   std::map<fs::path, Entry> entries;
@@ -67,7 +67,7 @@ Result<Content> ContentOf(const fs::path& cache_folder) {
   Content content;
   for (auto& [file, size_bytes] : files) {
     content.size_bytes += size_bytes;
-    const auto entry = EntryOf(entries, file.parent_path(), cache_folder);
+    const auto entry = FindOrAddEntry(entries, file.parent_path(), cache_folder);
     if (entry == entries.end()) continue;
     entry->second.size_bytes += size_bytes;
     entry->second.files.push_back(std::move(file));
@@ -139,12 +139,12 @@ Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descrip
   // Without a limit the disk decides; nothing needs to be known of the rest until it is full.
   Content content;
   if (max_bytes > 0 && missing_bytes > 0) {
-    ASSIGN_OR_RETURN(content, ContentOf(cache_folder));
+    ASSIGN_OR_RETURN(content, ReadContent(cache_folder));
     RETURN_IF_ERROR(KeepLimit(cache_folder, max_bytes, missing_bytes, path, &content));
   }
   int error = AllocateBlocks(descriptor, size_bytes);
   if (MeansFull(error)) {
-    ASSIGN_OR_RETURN(content, ContentOf(cache_folder));
+    ASSIGN_OR_RETURN(content, ReadContent(cache_folder));
     while (MeansFull(error) && EvictNext(cache_folder, &content)) error = AllocateBlocks(descriptor, size_bytes);
   }
   if (MeansFull(error)) {

@@ -78,40 +78,40 @@ class OpenFile {
 
 }  // namespace
 
-Result<fs::path> FileStore::PathOf(const std::string& key) const {
+Result<fs::path> FileStore::PathTo(const std::string& key) const {
   RETURN_IF_ERROR(CheckKey(key));
   return root_ / key;
 }
 
 Result<ObjectInfo> FileStore::Head(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
   RETURN_IF_ERROR(Failpoint("store.head"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return ObjectInfo{key, file.size_bytes()};
 }
 
 Result<std::string> FileStore::Get(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
   RETURN_IF_ERROR(Failpoint("store.get"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return file.Read({0, file.size_bytes()});
 }
 
 Result<std::string> FileStore::GetRange(const std::string& key, ByteRange range) {
-  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
   RETURN_IF_ERROR(Failpoint("store.get"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return file.Read(range);
 }
 
 Result<std::unique_ptr<ObjectWriter>> FileStore::Put(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
   ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFile> file, TemporaryFile::Beside(path));
   return std::unique_ptr<ObjectWriter>(std::make_unique<FileWriter>(std::move(file)));
 }
 
 Status FileStore::PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) {
-  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
   RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
   ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFile> file, TemporaryFile::Beside(path));
   RETURN_IF_ERROR(file->Write(bytes));
@@ -152,7 +152,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
 }
 
 Status FileStore::Delete(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
   RETURN_IF_ERROR(Failpoint("store.delete"));
   if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR && errno != EISDIR)
     return FromErrno(errno, "deleting " + path.string());

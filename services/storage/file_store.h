@@ -26,7 +26,7 @@ class FileStore final : public ObjectStore {
   std::optional<std::string> LocalPath(const std::string& key) override;
 
  private:
-  Result<std::filesystem::path> PathOf(const std::string& key) const;
+  Result<std::filesystem::path> PathTo(const std::string& key) const;
   void RemoveEmptyFolders(std::filesystem::path folder) const;
 
   const std::filesystem::path root_;

@@ -6,7 +6,7 @@ namespace espalier::storage {
 
 bool IsLocalUri(const std::string& uri) { return uri.starts_with("file:") || uri.find("://") == std::string::npos; }
 
-Result<std::string> LocalPathOf(const std::string& uri) {
+Result<std::string> ToLocalPath(const std::string& uri) {
   std::string path = CanonicalUri(uri);
   if (const std::string problem = SchemeProblem(path); !problem.empty()) {
     return InvalidArgument("'" + uri + "': " + problem);

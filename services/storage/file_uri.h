@@ -12,6 +12,6 @@ bool IsLocalUri(const std::string& uri);
 
 // "file:///a/b" and "file:/a/b" -> "/a/b"; "file:a/b" and "a/b" -> "a/b". InvalidArgument for other schemes (the
 // message lists those that exist), for a host, and for an empty path.
-Result<std::string> LocalPathOf(const std::string& uri);
+Result<std::string> ToLocalPath(const std::string& uri);
 
 }  // namespace espalier::storage

@@ -9,19 +9,19 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(LocalPathOfTest, TakesFileUrisAndPaths) {
-  EXPECT_EQ(*LocalPathOf("file:///a/b"), "/a/b");
-  EXPECT_EQ(*LocalPathOf("file:/a/b"), "/a/b");
-  EXPECT_EQ(*LocalPathOf("file:a/b"), "a/b");
-  EXPECT_EQ(*LocalPathOf("a/b"), "a/b");
+  EXPECT_EQ(*ToLocalPath("file:///a/b"), "/a/b");
+  EXPECT_EQ(*ToLocalPath("file:/a/b"), "/a/b");
+  EXPECT_EQ(*ToLocalPath("file:a/b"), "a/b");
+  EXPECT_EQ(*ToLocalPath("a/b"), "a/b");
 }
 
 TEST(LocalPathOfTest, RefusesOtherSchemesHostsAndNothing) {
-  EXPECT_THAT(LocalPathOf("s3://bucket/a").status().message(), HasSubstr("in object storage: expected a local path"));
-  EXPECT_THAT(LocalPathOf("s3a://bucket/a").status().message(), HasSubstr("in object storage: expected a local path"));
-  EXPECT_THAT(LocalPathOf("gs://bucket/a").status().message(), HasSubstr("no driver for gs://: expected a path"));
-  EXPECT_THAT(LocalPathOf("file://host/a").status().message(), HasSubstr("three slashes"));
-  EXPECT_EQ(LocalPathOf("").status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(LocalPathOf("file://").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(ToLocalPath("s3://bucket/a").status().message(), HasSubstr("in object storage: expected a local path"));
+  EXPECT_THAT(ToLocalPath("s3a://bucket/a").status().message(), HasSubstr("in object storage: expected a local path"));
+  EXPECT_THAT(ToLocalPath("gs://bucket/a").status().message(), HasSubstr("no driver for gs://: expected a path"));
+  EXPECT_THAT(ToLocalPath("file://host/a").status().message(), HasSubstr("three slashes"));
+  EXPECT_EQ(ToLocalPath("").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ToLocalPath("file://").status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(IsLocalUriTest, KnowsFilesFromStores) {

@@ -49,9 +49,9 @@ std::chrono::milliseconds LongestLook(const CachedFileRequest& request) {
 }  // namespace
 
 std::string DefaultCacheFolder(const EnvironmentMap& environment) {
-  const std::string cache = ValueOf(environment, "XDG_CACHE_HOME");
+  const std::string cache = FindValue(environment, "XDG_CACHE_HOME");
   if (cache.starts_with('/')) return cache + "/espalier";
-  const std::string home = ValueOf(environment, "HOME");
+  const std::string home = FindValue(environment, "HOME");
   return home.starts_with('/') ? home + "/.cache/espalier" : "";
 }
 

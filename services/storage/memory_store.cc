@@ -44,7 +44,7 @@ class MemoryStore::Writer final : public ObjectWriter {
 Result<ObjectInfo> MemoryStore::Head(const std::string& key) {
   RETURN_IF_ERROR(Failpoint("store.head"));
   ASSIGN_OR_RETURN(const std::string content, Get(key));
-  return ObjectInfo{key, content.size(), HexOf(Hash64(content))};
+  return ObjectInfo{key, content.size(), ToHex(Hash64(content))};
 }
 
 Result<std::string> MemoryStore::Get(const std::string& key) {
@@ -84,7 +84,7 @@ Result<std::vector<ObjectInfo>> MemoryStore::List(const std::string& prefix) {
   MutexLock lock(&mutex_);
   std::vector<ObjectInfo> found;
   for (auto it = objects_.lower_bound(prefix); it != objects_.end() && it->first.starts_with(prefix); ++it) {
-    found.push_back({it->first, it->second.size(), HexOf(Hash64(it->second))});
+    found.push_back({it->first, it->second.size(), ToHex(Hash64(it->second))});
   }
   return found;
 }

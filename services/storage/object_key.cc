@@ -6,7 +6,7 @@ namespace espalier::storage {
 namespace {
 
 // What is wrong with a part of a key; null where nothing is.
-const char* FaultOf(std::string_view part) {
+const char* FindFault(std::string_view part) {
   if (part.empty() || part == "." || part == "..") return "has an empty, '.' or '..' part";
   if (part.starts_with(kTemporaryPrefix)) return "has a part that starts with '.espalier-', which is reserved";
   return nullptr;
@@ -20,7 +20,7 @@ const char* FaultOfKey(std::string_view key) {
   }
   for (size_t begin = 0; begin <= key.size();) {
     const size_t end = std::min(key.find('/', begin), key.size());
-    if (const char* fault = FaultOf(key.substr(begin, end - begin)); fault != nullptr) return fault;
+    if (const char* fault = FindFault(key.substr(begin, end - begin)); fault != nullptr) return fault;
     begin = end + 1;
   }
   return nullptr;

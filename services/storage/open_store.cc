@@ -16,7 +16,7 @@ Result<StoreLocation> OpenStore(const std::string& place, const StoreSettings& s
     ASSIGN_OR_RETURN(std::shared_ptr<ObjectStore> store, OpenS3Store(uri, settings.s3));
     return StoreLocation{std::move(store), ""};
   }
-  ASSIGN_OR_RETURN(const std::string path, LocalPathOf(uri));
+  ASSIGN_OR_RETURN(const std::string path, ToLocalPath(uri));
   std::error_code error;
   const std::filesystem::path root = std::filesystem::absolute(path, error).lexically_normal();
   if (error) return FromErrno(error.value(), "resolving '" + path + "'");

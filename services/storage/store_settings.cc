@@ -10,14 +10,14 @@ namespace {
 using telemetry::Secret;
 
 // The first of the two that is set.
-std::string FirstOf(const EnvironmentMap& environment, const char* name, const char* other) {
-  const std::string value = ValueOf(environment, name);
-  return value.empty() ? ValueOf(environment, other) : value;
+std::string FirstSet(const EnvironmentMap& environment, const char* name, const char* other) {
+  const std::string value = FindValue(environment, name);
+  return value.empty() ? FindValue(environment, other) : value;
 }
 
 // The value goes into an HTTP header, a host name or a path: no control characters.
 Status CheckPrintable(const EnvironmentMap& environment, const char* name) {
-  for (const char c : ValueOf(environment, name)) {
+  for (const char c : FindValue(environment, name)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) {
       return InvalidArgument(std::string(name) + " has a line break or another control character");
@@ -28,14 +28,14 @@ Status CheckPrintable(const EnvironmentMap& environment, const char* name) {
 
 // Two variables that make sense only together.
 Status CheckBoth(const EnvironmentMap& environment, const char* name, const char* other) {
-  if (ValueOf(environment, name).empty() == ValueOf(environment, other).empty()) return Status();
-  const bool first_is_missing = ValueOf(environment, name).empty();
+  if (FindValue(environment, name).empty() == FindValue(environment, other).empty()) return Status();
+  const bool first_is_missing = FindValue(environment, name).empty();
   return InvalidArgument(std::string(first_is_missing ? other : name) + " is set, but " +
                          (first_is_missing ? name : other) + " is not: expected both or neither");
 }
 
-Result<S3Addressing> AddressingOf(const EnvironmentMap& environment) {
-  const std::string value = ValueOf(environment, "ESPALIER_S3_ADDRESSING");
+Result<S3Addressing> ParseAddressing(const EnvironmentMap& environment) {
+  const std::string value = FindValue(environment, "ESPALIER_S3_ADDRESSING");
   if (value.empty() || value == "path") return S3Addressing::kPath;
   if (value == "virtual-host") return S3Addressing::kVirtualHost;
   return InvalidArgument("ESPALIER_S3_ADDRESSING is '" + value + "'; expected path or virtual-host");
@@ -43,22 +43,22 @@ Result<S3Addressing> AddressingOf(const EnvironmentMap& environment) {
 
 // AWS's tools accept any case.
 Result<S3Checksums> ParseChecksums(const EnvironmentMap& environment, const char* name) {
-  const std::string given = ValueOf(environment, name);
+  const std::string given = FindValue(environment, name);
   const std::string value = ToLowerAscii(given);
   if (value.empty() || value == "when_supported") return S3Checksums::kWhenSupported;
   if (value == "when_required") return S3Checksums::kWhenRequired;
   return InvalidArgument(std::string(name) + " is '" + given + "'; expected when_supported or when_required");
 }
 
-Result<bool> InstanceMetadataOf(const EnvironmentMap& environment) {
-  const std::string value = ValueOf(environment, "ESPALIER_S3_INSTANCE_METADATA");
+Result<bool> ParseInstanceMetadata(const EnvironmentMap& environment) {
+  const std::string value = FindValue(environment, "ESPALIER_S3_INSTANCE_METADATA");
   if (value.empty() || value == "false") return false;
   if (value == "true") return true;
   return InvalidArgument("ESPALIER_S3_INSTANCE_METADATA is '" + value + "'; expected true or false");
 }
 
-Result<std::chrono::seconds> PatienceOf(const EnvironmentMap& environment, std::chrono::seconds otherwise) {
-  const std::string value = ValueOf(environment, "ESPALIER_S3_PATIENCE_SECONDS");
+Result<std::chrono::seconds> ParsePatience(const EnvironmentMap& environment, std::chrono::seconds otherwise) {
+  const std::string value = FindValue(environment, "ESPALIER_S3_PATIENCE_SECONDS");
   if (value.empty()) return otherwise;
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -68,38 +68,38 @@ Result<std::chrono::seconds> PatienceOf(const EnvironmentMap& environment, std::
   return InvalidArgument("ESPALIER_S3_PATIENCE_SECONDS is '" + value + "'; expected a whole number from 1 to 3600");
 }
 
-std::string ContainerUriOf(const EnvironmentMap& environment) {
+std::string ContainerUri(const EnvironmentMap& environment) {
   // Relative ones are ECS's: its agent has this fixed address.
-  const std::string relative = ValueOf(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const std::string relative = FindValue(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (!relative.empty()) return "http://169.254.170.2" + relative;
-  return ValueOf(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  return FindValue(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
 }
 
-S3CredentialSettings CredentialSettingsOf(const EnvironmentMap& environment) {
+S3CredentialSettings ParseCredentialSettings(const EnvironmentMap& environment) {
   S3CredentialSettings settings;
-  settings.access_key_id = ValueOf(environment, "AWS_ACCESS_KEY_ID");
-  settings.secret_access_key = Secret(ValueOf(environment, "AWS_SECRET_ACCESS_KEY"));
-  settings.session_token = Secret(ValueOf(environment, "AWS_SESSION_TOKEN"));
-  settings.shared_file = ValueOf(environment, "AWS_SHARED_CREDENTIALS_FILE");
-  if (const std::string home = ValueOf(environment, "HOME"); !home.empty()) {
+  settings.access_key_id = FindValue(environment, "AWS_ACCESS_KEY_ID");
+  settings.secret_access_key = Secret(FindValue(environment, "AWS_SECRET_ACCESS_KEY"));
+  settings.session_token = Secret(FindValue(environment, "AWS_SESSION_TOKEN"));
+  settings.shared_file = FindValue(environment, "AWS_SHARED_CREDENTIALS_FILE");
+  if (const std::string home = FindValue(environment, "HOME"); !home.empty()) {
     settings.default_shared_file = home + "/.aws/credentials";
     settings.config_file = home + "/.aws/config";
   }
-  if (const std::string file = ValueOf(environment, "AWS_CONFIG_FILE"); !file.empty()) settings.config_file = file;
-  if (const std::string profile = ValueOf(environment, "AWS_PROFILE"); !profile.empty()) settings.profile = profile;
-  settings.web_identity_token_file = ValueOf(environment, "AWS_WEB_IDENTITY_TOKEN_FILE");
-  settings.role_arn = ValueOf(environment, "AWS_ROLE_ARN");
-  settings.role_session_name = ValueOf(environment, "AWS_ROLE_SESSION_NAME");
-  settings.sts_endpoint = ValueOf(environment, "AWS_ENDPOINT_URL_STS");
-  settings.container_uri = ContainerUriOf(environment);
-  settings.container_token_file = ValueOf(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-  settings.container_token = Secret(ValueOf(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN"));
+  if (const std::string file = FindValue(environment, "AWS_CONFIG_FILE"); !file.empty()) settings.config_file = file;
+  if (const std::string profile = FindValue(environment, "AWS_PROFILE"); !profile.empty()) settings.profile = profile;
+  settings.web_identity_token_file = FindValue(environment, "AWS_WEB_IDENTITY_TOKEN_FILE");
+  settings.role_arn = FindValue(environment, "AWS_ROLE_ARN");
+  settings.role_session_name = FindValue(environment, "AWS_ROLE_SESSION_NAME");
+  settings.sts_endpoint = FindValue(environment, "AWS_ENDPOINT_URL_STS");
+  settings.container_uri = ContainerUri(environment);
+  settings.container_token_file = FindValue(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+  settings.container_token = Secret(FindValue(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN"));
   return settings;
 }
 
 }  // namespace
 
-Result<StoreSettings> StoreSettingsOf(const EnvironmentMap& environment) {
+Result<StoreSettings> ParseStoreSettings(const EnvironmentMap& environment) {
   for (const char* name : {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS", "AWS_REGION",
                            "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
                            "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN"}) {
@@ -108,17 +108,17 @@ Result<StoreSettings> StoreSettingsOf(const EnvironmentMap& environment) {
   RETURN_IF_ERROR(CheckBoth(environment, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"));
   StoreSettings settings;
   S3Settings& s3 = settings.s3;
-  s3.endpoint = FirstOf(environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
-  if (const std::string region = FirstOf(environment, "AWS_REGION", "AWS_DEFAULT_REGION"); !region.empty()) {
+  s3.endpoint = FirstSet(environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
+  if (const std::string region = FirstSet(environment, "AWS_REGION", "AWS_DEFAULT_REGION"); !region.empty()) {
     s3.region = region;
   }
-  s3.ca_file = ValueOf(environment, "AWS_CA_BUNDLE");
-  ASSIGN_OR_RETURN(s3.addressing, AddressingOf(environment));
+  s3.ca_file = FindValue(environment, "AWS_CA_BUNDLE");
+  ASSIGN_OR_RETURN(s3.addressing, ParseAddressing(environment));
   ASSIGN_OR_RETURN(s3.request_checksums, ParseChecksums(environment, "AWS_REQUEST_CHECKSUM_CALCULATION"));
   ASSIGN_OR_RETURN(s3.response_checksums, ParseChecksums(environment, "AWS_RESPONSE_CHECKSUM_VALIDATION"));
-  s3.credentials = CredentialSettingsOf(environment);
-  ASSIGN_OR_RETURN(s3.credentials.instance_metadata, InstanceMetadataOf(environment));
-  ASSIGN_OR_RETURN(s3.patience, PatienceOf(environment, s3.patience));
+  s3.credentials = ParseCredentialSettings(environment);
+  ASSIGN_OR_RETURN(s3.credentials.instance_metadata, ParseInstanceMetadata(environment));
+  ASSIGN_OR_RETURN(s3.patience, ParsePatience(environment, s3.patience));
   return settings;
 }
 

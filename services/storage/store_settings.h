@@ -60,6 +60,6 @@ struct StoreSettings {
 // AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE,
 // and HOME; and ours: ESPALIER_S3_ADDRESSING (path, virtual-host), _INSTANCE_METADATA (true, false), _PATIENCE_SECONDS
 // (1 - 3600). InvalidArgument names the variable. Empty: absent.
-Result<StoreSettings> StoreSettingsOf(const EnvironmentMap& environment);
+Result<StoreSettings> ParseStoreSettings(const EnvironmentMap& environment);
 
 }  // namespace espalier::storage

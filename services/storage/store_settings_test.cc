@@ -12,21 +12,21 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(StoreSettingsTest, ReadsTheNamesOfAwsTools) {
-  const Result<StoreSettings> settings = StoreSettingsOf({{"AWS_ENDPOINT_URL_S3", "https://s3.test"},
-                                                          {"AWS_ENDPOINT_URL", "https://other.test"},
-                                                          {"AWS_DEFAULT_REGION", "eu-west-1"},
-                                                          {"AWS_CA_BUNDLE", "/ca.pem"},
-                                                          {"AWS_ACCESS_KEY_ID", "id"},
-                                                          {"AWS_SECRET_ACCESS_KEY", "secret"},
-                                                          {"AWS_SESSION_TOKEN", "token"},
-                                                          {"AWS_PROFILE", "cora"},
-                                                          {"HOME", "/home/me"},
-                                                          {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x"},
-                                                          {"AWS_REQUEST_CHECKSUM_CALCULATION", "WHEN_REQUIRED"},
-                                                          {"AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required"},
-                                                          {"ESPALIER_S3_ADDRESSING", "virtual-host"},
-                                                          {"ESPALIER_S3_INSTANCE_METADATA", "true"},
-                                                          {"ESPALIER_S3_PATIENCE_SECONDS", "7"}});
+  const Result<StoreSettings> settings = ParseStoreSettings({{"AWS_ENDPOINT_URL_S3", "https://s3.test"},
+                                                             {"AWS_ENDPOINT_URL", "https://other.test"},
+                                                             {"AWS_DEFAULT_REGION", "eu-west-1"},
+                                                             {"AWS_CA_BUNDLE", "/ca.pem"},
+                                                             {"AWS_ACCESS_KEY_ID", "id"},
+                                                             {"AWS_SECRET_ACCESS_KEY", "secret"},
+                                                             {"AWS_SESSION_TOKEN", "token"},
+                                                             {"AWS_PROFILE", "cora"},
+                                                             {"HOME", "/home/me"},
+                                                             {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x"},
+                                                             {"AWS_REQUEST_CHECKSUM_CALCULATION", "WHEN_REQUIRED"},
+                                                             {"AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required"},
+                                                             {"ESPALIER_S3_ADDRESSING", "virtual-host"},
+                                                             {"ESPALIER_S3_INSTANCE_METADATA", "true"},
+                                                             {"ESPALIER_S3_PATIENCE_SECONDS", "7"}});
   ASSERT_TRUE(settings.ok()) << settings.status().ToString();
   const S3Settings& s3 = settings->s3;
   EXPECT_EQ(s3.endpoint, "https://s3.test");
@@ -47,7 +47,7 @@ TEST(StoreSettingsTest, ReadsTheNamesOfAwsTools) {
 }
 
 TEST(StoreSettingsTest, HasDefaults) {
-  const Result<StoreSettings> settings = StoreSettingsOf({{"AWS_REGION", ""}});
+  const Result<StoreSettings> settings = ParseStoreSettings({{"AWS_REGION", ""}});
   ASSERT_TRUE(settings.ok());
   EXPECT_EQ(settings->s3.region, "us-east-1");
   EXPECT_EQ(settings->s3.endpoint, "");
@@ -60,7 +60,7 @@ TEST(StoreSettingsTest, HasDefaults) {
 
 TEST(StoreSettingsTest, NamesTheVariableThatIsWrong) {
   const auto message = [](const std::map<std::string, std::string>& environment) {
-    const Status status = StoreSettingsOf(environment).status();
+    const Status status = ParseStoreSettings(environment).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), Not(HasSubstr("hush")));
     return status.message();

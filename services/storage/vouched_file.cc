@@ -15,7 +15,7 @@ std::string SecondsText(const timespec& time) {
   return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
 }
 
-Result<std::string> MarkOf(const std::string& path) {
+Result<std::string> MakeMark(const std::string& path) {
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
   const std::filesystem::path file(path);
@@ -28,7 +28,7 @@ Result<std::string> MarkOf(const std::string& path) {
 }  // namespace
 
 Result<std::optional<Voucher>> TakeWord(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string mark, MarkOf(path));
+  ASSIGN_OR_RETURN(const std::string mark, MakeMark(path));
   {
     const Result<FileLock> alone = FileLock::TryAcquire(mark, LockMode::kExclusive);
     if (alone.ok()) return std::optional<Voucher>();
@@ -40,7 +40,7 @@ Result<std::optional<Voucher>> TakeWord(const std::string& path) {
 }
 
 Result<Voucher> Vouch(const std::string& path, Deadline deadline, const std::function<bool()>& stop_requested) {
-  ASSIGN_OR_RETURN(const std::string mark, MarkOf(path));
+  ASSIGN_OR_RETURN(const std::string mark, MakeMark(path));
   return FileLock::Acquire(mark, LockMode::kShared, deadline, stop_requested);
 }
 

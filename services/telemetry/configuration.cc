@@ -10,7 +10,7 @@
 namespace espalier::telemetry {
 namespace {
 
-std::string ValueOf(const CLI::Option& option) {
+std::string ToValue(const CLI::Option& option) {
   if (option.count() == 0) {
     const bool is_flag = option.get_expected_min() == 0;
     return option.get_default_str().empty() && is_flag ? "false" : option.get_default_str();
@@ -20,7 +20,7 @@ std::string ValueOf(const CLI::Option& option) {
   return joined;
 }
 
-std::string KeyOf(const CLI::Option& option) {
+std::string ToKey(const CLI::Option& option) {
   std::string key = option.get_lnames().front();
   std::replace(key.begin(), key.end(), '-', '_');
   return key;
@@ -28,15 +28,15 @@ std::string KeyOf(const CLI::Option& option) {
 
 }  // namespace
 
-std::vector<Field> FieldsOf(const CLI::App& app, std::vector<Field> known) {
+std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> known) {
   const auto is_known = [&](const std::string& key) {
     return std::any_of(known.begin(), known.end(), [&](const Field& field) { return field.key == key; });
   };
   std::vector<Field> fields;
   for (const CLI::Option* const option : app.get_options()) {
     const bool is_question = option == app.get_help_ptr() || option == app.get_version_ptr();
-    if (is_question || option->get_lnames().empty() || is_known(KeyOf(*option))) continue;
-    fields.push_back({KeyOf(*option), ValueOf(*option)});
+    if (is_question || option->get_lnames().empty() || is_known(ToKey(*option))) continue;
+    fields.push_back({ToKey(*option), ToValue(*option)});
   }
   std::move(known.begin(), known.end(), std::back_inserter(fields));
   return fields;
@@ -48,7 +48,7 @@ std::string OneLine(const std::string& json) {
 }
 
 void LogConfiguration(const CLI::App& app, std::vector<Field> known) {
-  Log(Level::kInfo, "configuration", FieldsOf(app, std::move(known)));
+  Log(Level::kInfo, "configuration", ToFields(app, std::move(known)));
 }
 
 }  // namespace espalier::telemetry

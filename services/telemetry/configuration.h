@@ -16,7 +16,7 @@ namespace espalier::telemetry {
 // line or a variable, else the default that --help shows; of a flag "true" or "false", of several values the list with
 // commas. `known` is what the process knows better ("threads" that were 0, an address with the port that was picked) or
 // besides; it comes last, and in place of an option of that name. No option of ours holds a secret: they name files.
-std::vector<Field> FieldsOf(const CLI::App& app, std::vector<Field> known = {});
+std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> known = {});
 
 // A job document, which is JSON of several lines, as one line; what is no JSON stays.
 std::string OneLine(const std::string& json);

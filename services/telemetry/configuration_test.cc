@@ -28,7 +28,7 @@ class FieldsOfTest : public ::testing::Test {
   std::map<std::string, std::string> After(const std::string& command_line, std::vector<Field> known = {}) {
     app_.parse(command_line, false);
     std::map<std::string, std::string> texts;
-    for (const Field& field : FieldsOf(app_, std::move(known))) {
+    for (const Field& field : ToFields(app_, std::move(known))) {
       EXPECT_TRUE(texts.emplace(field.key, std::get<std::string>(field.value.variant())).second) << field.key;
     }
     return texts;

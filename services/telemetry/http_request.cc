@@ -5,7 +5,7 @@
 namespace espalier::telemetry {
 namespace {
 
-const char* ReasonOf(int status) {
+const char* ReasonPhrase(int status) {
   switch (status) {
     case 200: return "OK";
     case 400: return "Bad Request";
@@ -45,7 +45,7 @@ std::optional<HttpRequest> ParseRequest(std::string_view head) {
 }
 
 std::string SerializeResponse(const HttpResponse& response, bool with_body) {
-  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " + ReasonOf(response.status) + "\r\n";
+  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " + ReasonPhrase(response.status) + "\r\n";
   text += "Content-Type: " + response.content_type + "\r\n";
   text += "Content-Length: " + std::to_string(response.body.size()) + "\r\n";
   text += "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";

@@ -66,7 +66,7 @@ void LogSpan(Level level, const char* message, std::span<const Field> fields) {
 
 }  // namespace
 
-const char* NameOf(Level level) {
+const char* ToString(Level level) {
   switch (level) {
     case Level::kDebug: return "debug";
     case Level::kInfo: return "info";

@@ -21,7 +21,7 @@
 namespace espalier::telemetry {
 
 enum class Level { kDebug, kInfo, kWarning, kError };
-const char* NameOf(Level level);  // "debug", "info", "warning", "error"
+const char* ToString(Level level);  // "debug", "info", "warning", "error"
 
 // Passwords, tokens, keys. Prints as ***; Reveal is the only way to the text.
 class Secret {

@@ -107,7 +107,7 @@ std::string FormatJson(const LogRecord& record) {
   std::snprintf(millisecond.data(), millisecond.size(), ".%03dZ", time.millisecond);
   nlohmann::ordered_json line;
   line["time"] = TimeText(time, "%Y-%m-%dT%H:%M:%S") + millisecond.data();
-  line["level"] = NameOf(record.level);
+  line["level"] = ToString(record.level);
   for (const Field& field : record.process_fields) line[field.key] = ToJson(field.value);
   line["message"] = record.message;
   for (const Field& field : record.fields) line[field.key] = ToJson(field.value);

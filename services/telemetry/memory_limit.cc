@@ -12,7 +12,7 @@ constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
 // A line of /proc/self/cgroup is id:controllers:group; version 2's is "0::/kubepods/pod7", version 1's
 // "4:memory:/kubepods/pod7". Within a container's own name space the group is "/".
-std::string GroupOf(const std::string& membership_path, const std::string& marker) {
+std::string ParseGroup(const std::string& membership_path, const std::string& marker) {
   std::ifstream membership(membership_path);
   for (std::string line; std::getline(membership, line);) {
     const size_t at = line.find(marker);
@@ -47,8 +47,8 @@ std::optional<uint64_t> SmallestLimit(const std::filesystem::path& root, const s
 
 std::optional<uint64_t> MemoryLimitBytes(const ControlGroupFiles& files) {
   const std::filesystem::path root(files.root);
-  std::optional<uint64_t> smallest = SmallestLimit(root, GroupOf(files.membership, "0::"), "memory.max");
-  TakeSmaller(SmallestLimit(root / "memory", GroupOf(files.membership, ":memory:"), "memory.limit_in_bytes"),
+  std::optional<uint64_t> smallest = SmallestLimit(root, ParseGroup(files.membership, "0::"), "memory.max");
+  TakeSmaller(SmallestLimit(root / "memory", ParseGroup(files.membership, ":memory:"), "memory.limit_in_bytes"),
               &smallest);
   return smallest;
 }

@@ -24,7 +24,7 @@ std::string Dumped(const Json& document) {
   return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-Json DocumentOf(const TerminationMessage& message) {
+Json ToDocument(const TerminationMessage& message) {
   Json document = {{"reason", TerminationReason(message.code)}, {"exitCode", static_cast<int>(message.code)}};
   document["message"] = message.message;
   if (message.partition.has_value()) {
@@ -78,7 +78,7 @@ const char* TerminationReason(ExitCode code) {
 }
 
 std::string TerminationJson(const TerminationMessage& message) {
-  Json document = DocumentOf(message);
+  Json document = ToDocument(message);
   std::string text = Dumped(document);
   // Escapes make a character up to six bytes long, hence the halving.
   for (size_t bytes = 3072; text.size() > kMaxTerminationBytes && bytes >= 48; bytes /= 2) {
@@ -104,7 +104,7 @@ void WriteTermination(const Status& status, ExitCode code) {
 int EndOfProgram(const Status& status) {
   if (status.ok()) return static_cast<int>(ExitCode::kDone);
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  const ExitCode code = ExitCodeOf(status.code());
+  const ExitCode code = ToExitCode(status.code());
   WriteTermination(status, code);
   return static_cast<int>(code);
 }

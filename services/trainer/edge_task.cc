@@ -6,16 +6,17 @@
 
 namespace espalier::trainer {
 
-Result<std::optional<EdgeTask>> EdgeTaskOf(const job::Training& training, const std::optional<ModelFile>& file,
-                                           const GraphAccess& graph, int64_t width, collective::Collective& collective,
-                                           const Timeouts& timeouts) {
+Result<std::optional<EdgeTask>> MakeEdgeTask(const job::Training& training, const std::optional<ModelFile>& file,
+                                             const GraphAccess& graph, int64_t width,
+                                             collective::Collective& collective, const Timeouts& timeouts) {
   if (!job::LabelsEdges(training.task.type)) return std::optional<EdgeTask>();
   std::optional<int64_t> num_outputs;
   if (file.has_value()) {
-    ASSIGN_OR_RETURN(num_outputs, NumEdgeOutputsOf(*file));
+    ASSIGN_OR_RETURN(num_outputs, ReadNumEdgeOutputs(*file));
   }
   EdgeTask task;
-  ASSIGN_OR_RETURN(task.target, EdgeTargetOf(training, graph, num_outputs, collective, timeouts, &task.label_warnings));
+  ASSIGN_OR_RETURN(task.target,
+                   MakeEdgeTarget(training, graph, num_outputs, collective, timeouts, &task.label_warnings));
   task.head = std::make_shared<EdgeHead>(width, task.target.num_outputs, training.seed);
   return std::optional<EdgeTask>(std::move(task));
 }
@@ -26,7 +27,7 @@ BatchLoss LossOfEdges(const EdgeTask& task) {
     const sampler::EdgeSeeds& edges = *batch.batch.edges;
     // The backward pass must run all the same: batch normalisation's talks to other ranks.
     if (edges.sources.empty()) return embeddings.sum() * 0.0;
-    Result<torch::Tensor> labels = LabelsOf(task.target, edges.labels);
+    Result<torch::Tensor> labels = ReadLabels(task.target, edges.labels);
     if (!labels.ok()) throw ModelError(std::move(labels).status());
     const torch::Tensor outputs =
         task.head->Outputs(RowsAt(embeddings, edges.sources), RowsAt(embeddings, edges.destinations));

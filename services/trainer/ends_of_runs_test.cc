@@ -37,8 +37,8 @@ Result<TrainOutcome> RunAndStop(const job::DistTraining& job, sampler::Partition
                                 sampler::EmbeddingStore& embeddings, collective::Collective& collective,
                                 TrainOptions options, Observing* observer) {
   const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, collective.size(), collective.rank()));
   sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
   std::atomic<bool> stop = false;
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
@@ -167,9 +167,9 @@ Status RunOneEpoch(const std::shared_ptr<storage::ObjectStore>& store, uint64_t 
   return RunAsThreads(2,
                       [&](collective::Collective& collective) -> Result<TrainOutcome> {
                         ASSIGN_OR_RETURN(sampler::SamplingSpec spec,
-                                         SamplingSpecOf(job.training.sampling, graph.book.schema(), 1));
+                                         MakeSamplingSpec(job.training.sampling, graph.book.schema(), 1));
                         ASSIGN_OR_RETURN(sampler::EpochPlan plan,
-                                         EpochPlanOf(job.training, graph.book.schema(), 2, collective.rank()));
+                                         MakeEpochPlan(job.training, graph.book.schema(), 2, collective.rank()));
                         sampler::LocalMiniBatchSource source(*graph.graph, *graph.graph, spec, plan, {});
                         bool is_over = false;
                         TrainOptions options;
@@ -224,7 +224,7 @@ TEST(EndsOfRunsTest, ARankThatCannotBeginLeavesTheOthers) {
     threads.emplace_back([&, rank] {
       job::DistTraining job = CommunityJob();
       if (rank == 1) job.training.inputs = {{"", {"missing"}}};
-      ends[rank] = RunAndStop(job, *graph.graph, graph.graph->embeddings(), *ranks[rank], {}).status();
+      ends[rank] = RunAndStop(job, *graph.graph, graph.graph->embeddings(), *ranks[rank], {}, nullptr).status();
     });
   }
   threads.clear();  // joins

@@ -7,11 +7,11 @@
 
 namespace espalier::trainer {
 
-Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
-                                       uint32_t num_trainers, Rank rank) {
+Result<sampler::EpochPlan> MakeEpochPlan(const job::Training& training, const graph::GraphSchema& schema,
+                                         uint32_t num_trainers, Rank rank) {
   sampler::EpochPlan plan;
-  ASSIGN_OR_RETURN(std::optional<sampler::LinkPlan> links, job::LinkPlanOf(training.task, schema));
-  ASSIGN_OR_RETURN(std::optional<sampler::EdgePlan> edges, job::EdgePlanOf(training.task, schema));
+  ASSIGN_OR_RETURN(std::optional<sampler::LinkPlan> links, job::MakeLinkPlan(training.task, schema));
+  ASSIGN_OR_RETURN(std::optional<sampler::EdgePlan> edges, job::MakeEdgePlan(training.task, schema));
   if (edges.has_value()) {
     plan.seed_type = schema.DestinationOf(edges->edge_type);
     plan.seeds = *std::move(edges);
@@ -19,7 +19,7 @@ Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const grap
     plan.seed_type = schema.DestinationOf(links->types.front().edge_type);
     plan.seeds = *std::move(links);
   } else {
-    ASSIGN_OR_RETURN(plan.seed_type, NodeTypeOf(training.task.node_type, schema, "spec.training.task.nodeType"));
+    ASSIGN_OR_RETURN(plan.seed_type, FindNodeType(training.task.node_type, schema, "spec.training.task.nodeType"));
   }
   plan.split = training.task.split;
   plan.batch_size = static_cast<uint64_t>(training.batch_size);
@@ -33,7 +33,7 @@ Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& da
                    job::LabelsEdges(training.task.type) ? CountLabelledEdges(training, graph)
                    : PredictsLinks(training)
                        ? CountTrainingEdges(training, graph)
-                       : graph.seeds.CountOf(data.seed_type(), training.task.split, graph::SplitPartName::kTrain));
+                       : graph.seeds.Count(data.seed_type(), training.task.split, graph::SplitPartName::kTrain));
   if (count == 0 && !OnlyInfers(training)) {
     return InvalidArgument("split '" + training.task.split + "' has no training " +
                            (job::IsOfEdges(training.task.type) ? "edges" : "nodes"));

@@ -10,8 +10,8 @@
 namespace espalier::trainer {
 
 // What a trainer's mini-batches are; for whoever makes the MiniBatchSource.
-Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
-                                       uint32_t num_trainers, Rank rank);
+Result<sampler::EpochPlan> MakeEpochPlan(const job::Training& training, const graph::GraphSchema& schema,
+                                         uint32_t num_trainers, Rank rank);
 
 // How many steps take every training node, or edge, of the task's split once. NotFound where there is no such split;
 // InvalidArgument where it has none and the job trains.

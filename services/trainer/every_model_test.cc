@@ -68,7 +68,7 @@ TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
   job::DistTraining job = JobOfModel(GetParam());
   const bool is_module = GetParam() == job::ModelType::kTorchScript;
   job.output_save = {job::OutputKind::kModel};
-  const std::string folder = FolderOfThisProcess() + "/every-model-" + job::NameOf(GetParam());
+  const std::string folder = FolderOfThisProcess() + "/every-model-" + job::ToString(GetParam());
   const TrainOutcome trained = TrainSmall(CommunityGraph(), job, {.output = folder});
   job.training.epochs = 0;
   job.training.model.uri = folder + "/results/000001/model/best." + (is_module ? "pt" : "safetensors");
@@ -80,7 +80,7 @@ TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
 INSTANTIATE_TEST_SUITE_P(Models, EveryModelTest,
                          testing::Values(job::ModelType::kGraphSage, job::ModelType::kRgcn, job::ModelType::kGcn,
                                          job::ModelType::kGat, job::ModelType::kGatv2, job::ModelType::kTorchScript),
-                         [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
+                         [](const auto& instance) { return std::string(job::ToString(instance.param)); });
 
 // A module knows the width of what it reads.
 TEST(ModuleJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {

@@ -176,7 +176,7 @@ TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
 
 TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {
   const graph::SourceGraph source = Triples(/*known=*/false);
-  const auto plan = job::LinkPlanOf(TripleJob().training.task, source.schema);
+  const auto plan = job::MakeLinkPlan(TripleJob().training.task, source.schema);
   ASSERT_TRUE(plan.ok() && plan->has_value()) << plan.status().ToString();
   ASSERT_EQ((*plan)->types.size(), 6u);
   for (const sampler::LinkType& type : (*plan)->types) {
@@ -298,13 +298,13 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       sampler::PartitionedGraph& graph = *opened.graph;
       const GraphAccess access{graph, graph, graph, graph};
       const NodeData data = *NodeData::Make(training, source.schema, graph);
-      const sampler::SamplingSpec spec = *SamplingSpecOf(training.sampling, source.schema, 1);
+      const sampler::SamplingSpec spec = *MakeSamplingSpec(training.sampling, source.schema, 1);
       ModelOptions model_options{.model = training.model,
                                  .num_layers = 1,
                                  .schema = source.schema,
                                  .input_widths = data.input_widths(),
                                  .num_outputs = data.num_outputs(),
-                                 .relations = RelationsOf(spec),
+                                 .relations = ListRelations(spec),
                                  .seed_type = data.seed_type(),
                                  .seed = 1};
       const std::shared_ptr<Model> model = *MakeModel(model_options);
@@ -314,23 +314,24 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       FullInference inference = *FullInference::Make(access, data, spec, self, {16, timeouts});
       LinkEvaluationOptions options;
       options.split = kTriples;
-      options.types = (*job::LinkPlanOf(training.task, source.schema))->types;
+      options.types = (*job::MakeLinkPlan(training.task, source.schema))->types;
       options.filtered = filtered;
       options.seed = 9;
       options.chunk_nodes = 16;  // three blocks of nodes
       options.timeouts = timeouts;
       LinkEvaluation evaluation(access, data, self, options, scorer);
       ASSERT_TRUE(inference.ComputeHidden(*model, "by-hand").ok());
-      const auto metric = evaluation.MetricOf(*model, inference, graph::SplitPartName::kTest, "by-hand-embeddings");
+      const auto metric =
+          evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "by-hand-embeddings");
       ASSERT_TRUE(metric.ok() && metric->value.has_value()) << metric.status().ToString();
 
       // Another part on the same embeddings; then a part that ROCAUC could not hold.
-      EXPECT_TRUE(evaluation.MetricOf(*model, inference, graph::SplitPartName::kValidation, "unused").ok());
+      EXPECT_TRUE(evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kValidation, "unused").ok());
       EXPECT_TRUE(evaluation.Drop().ok());
       options.metric = job::Metric::kRocAuc;
       options.num_candidates = 1u << 22;
       LinkEvaluation area(access, data, self, options, scorer);
-      EXPECT_EQ(area.MetricOf(*model, inference, graph::SplitPartName::kTest, "area").status().code(),
+      EXPECT_EQ(area.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "area").status().code(),
                 StatusCode::kResourceExhausted);
 
       const torch::NoGradGuard no_gradients;
@@ -345,7 +346,8 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       const auto measured = [&](job::Metric drawn_metric) {
         options.metric = drawn_metric;
         LinkEvaluation among_drawn(access, data, self, options, scorer);
-        const auto value = among_drawn.MetricOf(*model, inference, graph::SplitPartName::kTest, "drawn-embeddings");
+        const auto value =
+            among_drawn.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "drawn-embeddings");
         EXPECT_TRUE(value.ok() && value->value.has_value()) << value.status().ToString();
         EXPECT_TRUE(among_drawn.Drop().ok());
         return value.ok() ? value->value.value_or(0) : 0;

@@ -29,7 +29,7 @@ class WhatOwnersAreTold final : public sampler::EmbeddingStore {
 
   Status CheckRows(const sampler::EmbeddingSpec&, std::span<const GlobalRowId>) const override { return Status(); }
   Status CreateEmbedding(const sampler::EmbeddingSpec& spec, Deadline) override {
-    specs[TypeOf(spec)] = spec;
+    specs[ToNodeType(spec)] = spec;
     return Status();
   }
   Result<Tensor> ReadEmbedding(const sampler::EmbeddingSpec&, uint64_t, std::span<const GlobalRowId>,
@@ -38,7 +38,7 @@ class WhatOwnersAreTold final : public sampler::EmbeddingStore {
   }
   void PushGradients(const sampler::EmbeddingSpec& spec, const sampler::StepOfTrainer& step,
                      std::span<const GlobalRowId>, const Tensor&, Deadline, sampler::DoneStatus done) override {
-    steps[TypeOf(spec)].push_back(step);
+    steps[ToNodeType(spec)].push_back(step);
     done(Status());
   }
   Status DropEmbedding(const sampler::TensorId&, Deadline) override { return Status(); }
@@ -51,14 +51,14 @@ class WhatOwnersAreTold final : public sampler::EmbeddingStore {
   }
 
  private:
-  static NodeTypeId TypeOf(const sampler::EmbeddingSpec& spec) { return NodeTypeId(spec.id.rows.type); }
+  static NodeTypeId ToNodeType(const sampler::EmbeddingSpec& spec) { return NodeTypeId(spec.id.rows.type); }
 };
 
 // Nodes whose global ids are their original ones, turned by so many places.
 class TurnedNodes final : public sampler::SeedSource {
  public:
   TurnedNodes(uint64_t num_nodes, uint64_t turn) : num_nodes_(num_nodes), turn_(turn) {}
-  Result<uint64_t> CountOf(NodeTypeId, const std::string&, graph::SplitPartName) override {
+  Result<uint64_t> Count(NodeTypeId, const std::string&, graph::SplitPartName) override {
     return Unimplemented("splits");
   }
   Result<uint64_t> CountOfEdges(EdgeTypeId, const std::string&, graph::SplitPartName) override {
@@ -137,7 +137,7 @@ class RowsInPiecesTest : public testing::Test {
     }
   }
 
-  LearnableRows RowsOf(sampler::EmbeddingStore& owner, sampler::SeedSource& nodes) {
+  LearnableRows MakeRows(sampler::EmbeddingStore& owner, sampler::SeedSource& nodes) {
     return LearnableRows(training_, book_, owner, nodes, Rank(0), 1, Timeouts());
   }
   std::vector<format::Safetensors> Saved() {
@@ -149,13 +149,13 @@ class RowsInPiecesTest : public testing::Test {
       pieces.push_back(piece);
       return true;
     };
-    EXPECT_EQ(RowsOf(owner_, nodes).Save(take, self_), Status());
+    EXPECT_EQ(MakeRows(owner_, nodes).Save(take, self_), Status());
     return pieces;
   }
   Status Restored(std::vector<format::Safetensors> pieces, OwnerInMemory& owner) {
     TurnedNodes nodes(kNodes, 0);
     size_t next = 0;
-    return RowsOf(owner, nodes)
+    return MakeRows(owner, nodes)
         .CreateAt(
             7,
             [&]() -> Result<std::optional<format::Safetensors>> {

@@ -8,14 +8,14 @@
 namespace espalier::trainer {
 
 Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::EdgeTypesOf(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::FindEdgeTypes(training.task, graph.schema()));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    sampler::FirstOrdinals(graph.seeds, types, training.task.split, graph::SplitPartName::kTrain));
   return first.back();
 }
 
-Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
-                                             int64_t width) {
+Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, const graph::GraphSchema& schema,
+                                               int64_t width) {
   const job::Model& model = training.model;
   if (model.type != job::ModelType::kTorchScript && width != model.hidden_size) {
     return InvalidArgument("spec.training.model.uri: the model has " + std::to_string(width) +
@@ -26,13 +26,13 @@ Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, cons
   const bool is_complex = scorer == job::Scorer::kComplEx || scorer == job::Scorer::kRotatE;
   if (is_complex && width % 2 != 0) {
     return InvalidArgument("spec.training.model.uri: the model's embeddings have " + std::to_string(width) +
-                           " numbers, and " + job::NameOf(scorer) + " needs an even width: its numbers are complex");
+                           " numbers, and " + job::ToString(scorer) + " needs an even width: its numbers are complex");
   }
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::EdgeTypesOf(training.task, schema));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::FindEdgeTypes(training.task, schema));
   return std::make_shared<LinkScorer>(scorer, static_cast<int64_t>(types.size()), width, training.seed);
 }
 
-Result<std::vector<std::string>> ScorerRelationsOf(const job::Training& training, const graph::GraphSchema& schema) {
+Result<std::vector<std::string>> ListScorerRelations(const job::Training& training, const graph::GraphSchema& schema) {
   if (training.task.scorer == job::Scorer::kDot) return std::vector<std::string>();
   return job::CanonicalNamesOfEdgeTypes(training.task, schema);
 }
@@ -57,13 +57,13 @@ BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::share
   };
 }
 
-Result<LinkMeasure> LinkMeasureOf(const job::Training& training, const graph::GraphSchema& schema,
-                                  std::shared_ptr<const LinkScorer> scorer) {
+Result<LinkMeasure> MakeLinkMeasure(const job::Training& training, const graph::GraphSchema& schema,
+                                    std::shared_ptr<const LinkScorer> scorer) {
   LinkMeasure measure;
   measure.scorer = std::move(scorer);
   measure.options.metric = training.evaluation.metric;
   measure.options.split = training.task.split;
-  ASSIGN_OR_RETURN(const std::optional<sampler::LinkPlan> plan, job::LinkPlanOf(training.task, schema));
+  ASSIGN_OR_RETURN(const std::optional<sampler::LinkPlan> plan, job::MakeLinkPlan(training.task, schema));
   measure.options.types = plan->types;
   measure.options.num_candidates = static_cast<uint32_t>(training.evaluation.candidates);
   measure.options.filtered = training.evaluation.filtered;

@@ -21,11 +21,11 @@ Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAc
 
 // The scorer of embeddings of this width, with a relation for each edge type. InvalidArgument where the width, a file's
 // or a module's, is not for it, or a file's outputs are no embeddings of the document's hiddenSize.
-Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
-                                             int64_t width);
+Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, const graph::GraphSchema& schema,
+                                               int64_t width);
 
 // The edge type of each row of `scorer.relation`, by its canonical name; none for Dot, which has no relations.
-Result<std::vector<std::string>> ScorerRelationsOf(const job::Training& training, const graph::GraphSchema& schema);
+Result<std::vector<std::string>> ListScorerRelations(const job::Training& training, const graph::GraphSchema& schema);
 
 // Whether a trainer's share of a step's negatives may have embeddings of this width: InvalidArgument names
 // spec.training.task.negatives.count.
@@ -35,7 +35,7 @@ Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num
 BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer);
 
 // How the document wants links measured; chunk size and timeouts are the caller's.
-Result<LinkMeasure> LinkMeasureOf(const job::Training& training, const graph::GraphSchema& schema,
-                                  std::shared_ptr<const LinkScorer> scorer);
+Result<LinkMeasure> MakeLinkMeasure(const job::Training& training, const graph::GraphSchema& schema,
+                                    std::shared_ptr<const LinkScorer> scorer);
 
 }  // namespace espalier::trainer

@@ -154,7 +154,7 @@ class WrittenRun {
   }
 
   // Of each edge's destination among all nodes.
-  std::vector<double> RanksOf(const graph::EdgePairs& edges) const {
+  std::vector<double> ComputeRanks(const graph::EdgePairs& edges) const {
     std::vector<double> ranks;
     for (size_t i = 0; i < edges.size(); ++i) {
       const double own = Score(edges.sources[i], edges.destinations[i]);
@@ -207,7 +207,7 @@ TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
   const graph::EdgePairs& test = Communities().edge_splits.at(kLinks).at(0).test;
   for (const auto scorer :
        {job::Scorer::kDot, job::Scorer::kDistMult, job::Scorer::kComplEx, job::Scorer::kTransE, job::Scorer::kRotatE}) {
-    const std::string name = job::NameOf(scorer);
+    const std::string name = job::ToString(scorer);
     job::DistTraining job = LinkJob();
     job.training.task.scorer = scorer;
     job.training.task.loss = job::LinkLoss::kCrossEntropy;
@@ -223,7 +223,7 @@ TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
           RunSmall(Communities(), job, {.partitions = 2, .trainers = 2, .output = output});
       ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
       EXPECT_LT(outcome->loop.epochs.back().loss, outcome->loop.epochs.front().loss) << name;
-      const std::vector<double> ranks = WrittenRun(output, job).RanksOf(test);
+      const std::vector<double> ranks = WrittenRun(output, job).ComputeRanks(test);
       ASSERT_EQ(ranks.size(), 150u);
       double expected = 0;
       for (const double rank : ranks) expected += metric == job::Metric::kMrr ? 1 / rank : rank <= 10 ? 1 : 0;
@@ -256,7 +256,7 @@ TEST(LinkTrainingTest, EmbeddingsAreAsWideAsAModuleMakesThem) {
     const Status refusal = RunSmall(Communities(), job).status();
     EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model's embeddings have 11 numbers, and " +
-                                             std::string(job::NameOf(scorer)) + " needs an even width"));
+                                             std::string(job::ToString(scorer)) + " needs an even width"));
   }
 }
 

@@ -21,20 +21,20 @@ double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::vector<std::string> KeysOf(const std::vector<storage::ObjectInfo>& objects) {
+std::vector<std::string> ListKeys(const std::vector<storage::ObjectInfo>& objects) {
   std::vector<std::string> keys;
   for (const storage::ObjectInfo& object : objects) keys.push_back(object.key);
   return keys;
 }
 
 // TensorBoard groups tags by what stands before the slash.
-Scalars ScalarsOf(const EpochReport& report, const RunFacts& facts) {
+Scalars ListScalars(const EpochReport& report, const RunFacts& facts) {
   Scalars scalars;
   scalars.wall_seconds = WallSeconds();
   scalars.global_step = (int64_t{report.epoch} + 1) * facts.steps_per_epoch;
   scalars.values = {{"train/loss", report.loss}, {"train/learning_rate", report.learning_rate}};
   if (report.validation.has_value()) {
-    scalars.values.emplace_back(std::string("validation/") + trainer::NameOf(facts.job.training.evaluation.metric),
+    scalars.values.emplace_back(std::string("validation/") + trainer::ToString(facts.job.training.evaluation.metric),
                                 *report.validation);
   }
   const SecondsSplit& seconds = report.seconds;
@@ -78,12 +78,12 @@ Status Outputs::MakeRoom() {
     RETURN_IF_ERROR(to_.store->Delete(JoinKey(to_.prefix, "result.json")));
   }
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> leftovers, to_.store->List(folder_ + "/"));
-  return leftovers.empty() ? Status() : to_.store->DeleteMany(KeysOf(leftovers));
+  return leftovers.empty() ? Status() : to_.store->DeleteMany(ListKeys(leftovers));
 }
 
 Status Outputs::AppendEpoch(const EpochReport& report) {
   const Status line = metrics_->Append(EpochJson(report, facts_.job.training.evaluation.metric) + "\n");
-  const Status scalars = events_->Append(ScalarsRecord(ScalarsOf(report, facts_)));
+  const Status scalars = events_->Append(ScalarsRecord(ListScalars(report, facts_)));
   return line.ok() ? scalars : line;
 }
 

@@ -37,7 +37,7 @@ struct RunFacts {
   int64_t num_outputs = 0;
   int64_t num_edge_outputs = 0;               // of a head for edges; 0: there is none
   std::string module_sha256;                  // of the user's module; empty: a model of ours
-  std::vector<std::string> scorer_relations;  // ScorerRelationsOf (link_task.h)
+  std::vector<std::string> scorer_relations;  // ListScorerRelations (link_task.h)
   std::string collective;                     // Collective::backend()
   uint64_t incarnation = 0;
 };

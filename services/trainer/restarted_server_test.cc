@@ -23,7 +23,7 @@ using graph::SplitPartName;
 
 constexpr uint64_t kChunkNodes = 128;
 
-job::Training TrainingOf(const graph::SourceGraph& source) {
+job::Training MakeTraining(const graph::SourceGraph& source) {
   job::Training training;
   training.task.label = graph::kLabelColumn;
   training.task.split = graph::kRandomSplit;
@@ -59,7 +59,7 @@ class RestartedServerTest : public ::testing::Test {
   Outcome RunPass(uint32_t num_ranks, sampler::TensorStore& tensors, const std::function<void()>& in_body = {}) {
     sampler::PartitionedGraph& graph = *session_.graph;
     const GraphAccess access = {graph, graph, graph, tensors};
-    const job::Training training = TrainingOf(source_);
+    const job::Training training = MakeTraining(source_);
     Outcome outcome;
     std::mutex mutex;
     auto ranks = collective::MakeInProcessGroup(num_ranks);
@@ -70,7 +70,7 @@ class RestartedServerTest : public ::testing::Test {
         ASSERT_TRUE(data.CountOutputs(training.task.split, graph, collective, std::chrono::seconds(60)).ok());
         EvaluationOptions options;
         options.split = training.task.split;
-        options.sampling = *SamplingSpecOf(training.sampling, source_.schema, 1);
+        options.sampling = *MakeSamplingSpec(training.sampling, source_.schema, 1);
         options.tensor_prefix = "pass" + std::to_string(num_passes_);
         options.inference = {kChunkNodes, {std::chrono::seconds(60), std::chrono::seconds(90)}};
         const auto model = *MakeModel({.model = training.model,
@@ -78,7 +78,7 @@ class RestartedServerTest : public ::testing::Test {
                                        .schema = source_.schema,
                                        .input_widths = data.input_widths(),
                                        .num_outputs = data.num_outputs(),
-                                       .relations = RelationsOf(options.sampling),
+                                       .relations = ListRelations(options.sampling),
                                        .seed_type = data.seed_type(),
                                        .seed = 1});
         auto evaluator = *Evaluator::Make(access, data, collective, options);
@@ -88,7 +88,8 @@ class RestartedServerTest : public ::testing::Test {
             ++outcome.bodies;
             outcome.outputs.clear();
           }
-          ASSIGN_OR_RETURN(const std::optional<double> metric, evaluator->MetricOf(*model, SplitPartName::kValidation));
+          ASSIGN_OR_RETURN(const std::optional<double> metric,
+                           evaluator->ComputeMetric(*model, SplitPartName::kValidation));
           if (collective.rank() == Rank(0)) {
             if (in_body) in_body();
             outcome.metric = metric;

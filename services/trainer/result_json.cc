@@ -24,7 +24,7 @@ ordered_json SecondsJson(const SecondsSplit& seconds) {
           {"evaluate", seconds.evaluate}};
 }
 
-const char* NameOf(LoopEnd end) {
+const char* ToString(LoopEnd end) {
   switch (end) {
     case LoopEnd::kAllEpochs: return "AllEpochs";
     case LoopEnd::kEarlyStopping: return "EarlyStopping";
@@ -34,7 +34,7 @@ const char* NameOf(LoopEnd end) {
 }
 
 // The texts of model files.
-const char* TextOf(job::Aggregator aggregator) {
+const char* ToText(job::Aggregator aggregator) {
   switch (aggregator) {
     case job::Aggregator::kMean: return "Mean";
     case job::Aggregator::kGcn: return "Gcn";
@@ -43,7 +43,7 @@ const char* TextOf(job::Aggregator aggregator) {
   return "";
 }
 
-const char* TextOf(job::LayerNormalization normalization) {
+const char* ToText(job::LayerNormalization normalization) {
   switch (normalization) {
     case job::LayerNormalization::kNone: return "None";
     case job::LayerNormalization::kLayer: return "Layer";
@@ -64,7 +64,7 @@ std::string ShortestText(double value) { return ordered_json(value).dump(); }
 }  // namespace
 
 std::string ResultKey(const std::string& part, job::Metric metric) {
-  std::string name = trainer::NameOf(metric);
+  std::string name = trainer::ToString(metric);
   name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   return part + name;
 }
@@ -83,11 +83,11 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
   }
   const job::Task& task = facts.job.training.task;
   std::map<std::string, std::string> metadata = {{"format", "espalier-model-1"},
-                                                 {"model", job::NameOf(model.type)},
-                                                 {"aggregator", TextOf(model.aggregator)},
+                                                 {"model", job::ToString(model.type)},
+                                                 {"aggregator", ToText(model.aggregator)},
                                                  {"hiddenSize", std::to_string(model.hidden_size)},
                                                  {"layers", std::to_string(facts.job.training.sampling.layers.size())},
-                                                 {"normalization", TextOf(model.normalization)},
+                                                 {"normalization", ToText(model.normalization)},
                                                  {"numBases", std::to_string(model.num_bases)},
                                                  {"outputs", std::to_string(facts.num_outputs)},
                                                  {"features", features},
@@ -108,7 +108,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
   }
   if (task.type == job::TaskType::kLinkPrediction) {
     metadata.erase("label");
-    metadata["scorer"] = job::NameOf(task.scorer);
+    metadata["scorer"] = job::ToString(task.scorer);
     metadata["edgeType"] = WithCommas(job::EdgeTypeNames(task));
     if (!facts.scorer_relations.empty()) metadata["scorerRelations"] = WithCommas(facts.scorer_relations);
   }
@@ -150,7 +150,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                          {"bestEpoch", outcome.loop.best_epoch},
                          {"modelEpoch", outcome.loop.model_epoch},
                          {"epochs", outcome.loop.epochs.size()},
-                         {"end", NameOf(outcome.loop.end)},
+                         {"end", ToString(outcome.loop.end)},
                          {"lossPerEpoch", losses},
                          {"lossPerStep", outcome.loop.first_epoch_losses},
                          {ResultKey("validation", metric) + "PerEpoch", history},

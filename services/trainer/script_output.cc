@@ -28,7 +28,7 @@ Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& 
     outputs.SayNotWritten(kFile, "the TorchScript of a model holds no " + part);
     return Status();
   }
-  const Result<std::string> script = TorchScriptOf(*parts.model, ModelOptionsOf(job.training, schema, parts));
+  const Result<std::string> script = MakeTorchScript(*parts.model, MakeModelOptions(job.training, schema, parts));
   if (script.ok()) return outputs.WriteTorchScript("best", *script);
   outputs.SayNotWritten(kFile, script.status().message());
   return Status();
@@ -37,7 +37,7 @@ Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& 
 void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs) {
   if (!Saves(job, job::OutputKind::kModel) || SavesTorchScript(job) || job::IsOfEdges(job.training.task.type)) return;
-  if (!CheckTorchScript(ModelOptionsOf(job.training, schema, parts)).ok()) return;
+  if (!CheckTorchScript(MakeModelOptions(job.training, schema, parts)).ok()) return;
   outputs.SayNotWritten(kFile,  // until the release after 0.1.0
                         "model/best.safetensors has the same parameters; add TorchScript to spec.output.save where a "
                         "program needs the file");

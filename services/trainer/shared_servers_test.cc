@@ -53,8 +53,8 @@ Result<TrainOutcome> RunBeside(const ServedGraph& served, const job::DistTrainin
   ASSIGN_OR_RETURN(const client::Session session, client::Connect(options));
   sampler::PartitionedGraph& graph = *session.graph;
   const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, 1, Rank(0)));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, 1, Rank(0)));
   sampler::LocalMiniBatchSource batches(graph, graph, spec, plan, {});
   collective::SelfCollective alone;
   TrainOptions training;

@@ -50,11 +50,12 @@ class TrainerRun {
     for (const std::string& warning : options_.warnings) Warn(warning);
     for (const std::string& warning : parts_.warnings) Warn(warning);
     if (parts_.unmeasurable.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
-    const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts, [this] { return GoOnEvaluating(); },
-                                        &phases_};
-    EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, inference, options_.incarnation);
+    const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts,
+                                        [this] { return CheckEvaluationMayContinue(); }, &phases_};
+    EvaluationOptions evaluation =
+        MakeEvaluationOptions(job_.training, parts_.sampling, inference, options_.incarnation);
     if (parts_.scorer != nullptr) {
-      ASSIGN_OR_RETURN(evaluation.links, LinkMeasureOf(job_.training, graph_.schema(), parts_.scorer));
+      ASSIGN_OR_RETURN(evaluation.links, MakeLinkMeasure(job_.training, graph_.schema(), parts_.scorer));
       evaluation.links->options.chunk_nodes = options_.scoring_chunk;
       evaluation.links->options.timeouts = options_.timeouts;
       evaluation.links->options.before_chunk = evaluation.inference.before_chunk;
@@ -92,7 +93,7 @@ class TrainerRun {
  private:
   // An evaluation between epochs ends where somebody is asked to stop: a checkpoint holds what came before. The last
   // one ends with the run, or when the process's clients give up.
-  Status GoOnEvaluating() {
+  Status CheckEvaluationMayContinue() {
     if (!is_training_) return Status();
     observer_.OnProgress();
     if (options_.stop_requested == nullptr || !options_.stop_requested->load()) return Status();
@@ -106,14 +107,14 @@ class TrainerRun {
   }
 
   // Rows of a part of the task's split.
-  Result<uint64_t> CountOf(SplitPartName part) const {
+  Result<uint64_t> Count(SplitPartName part) const {
     const job::Task& task = job_.training.task;
-    if (!job::IsOfEdges(task.type)) return graph_.seeds.CountOf(parts_.data.seed_type(), task.split, part);
+    if (!job::IsOfEdges(task.type)) return graph_.seeds.Count(parts_.data.seed_type(), task.split, part);
     std::vector<EdgeTypeId> types(1);
     if (parts_.edges.has_value()) {
       types.front() = parts_.edges->target.edge_type;
     } else {
-      ASSIGN_OR_RETURN(types, job::EdgeTypesOf(task, graph_.schema()));
+      ASSIGN_OR_RETURN(types, job::FindEdgeTypes(task, graph_.schema()));
     }
     uint64_t count = 0;
     for (const EdgeTypeId type : types) {
@@ -127,8 +128,8 @@ class TrainerRun {
 
   Status WarnOfEmptyParts() {
     const job::Metric metric = job_.training.evaluation.metric;
-    ASSIGN_OR_RETURN(const uint64_t num_validation, CountOf(SplitPartName::kValidation));
-    ASSIGN_OR_RETURN(const uint64_t num_test, CountOf(SplitPartName::kTest));
+    ASSIGN_OR_RETURN(const uint64_t num_validation, Count(SplitPartName::kValidation));
+    ASSIGN_OR_RETURN(const uint64_t num_test, Count(SplitPartName::kTest));
     if (num_validation > 0 && num_test > 0) return Status();
     std::string parts, keys;
     for (const auto& [count, part] : {std::pair(num_validation, "validation"), std::pair(num_test, "test")}) {
@@ -144,7 +145,7 @@ class TrainerRun {
 
   // Parts that are empty have been reported.
   void WarnOfMetric(SplitPartName part, const std::string& reason) {
-    const Result<uint64_t> count = CountOf(part);
+    const Result<uint64_t> count = Count(part);
     if (!count.ok() || *count == 0) return;
     const std::string word = part == SplitPartName::kTest ? "test" : "validation";
     const bool cannot_stop = part == SplitPartName::kValidation && job_.training.evaluation.patience > 0;
@@ -212,11 +213,11 @@ class TrainerRun {
       if (!chosen.ok()) return std::move(chosen).status().While("spec.output.nodesUri");
       chosen_nodes_ = *std::move(chosen);
     }
-    ASSIGN_OR_RETURN(outputs_, Outputs::Open(options_.output, FactsOf()));
+    ASSIGN_OR_RETURN(outputs_, Outputs::Open(options_.output, MakeFacts()));
     return Status();
   }
 
-  RunFacts FactsOf() const {
+  RunFacts MakeFacts() const {
     RunFacts facts;
     facts.job = job_;
     facts.graph_name = options_.graph_name;
@@ -235,7 +236,7 @@ class TrainerRun {
     return facts;
   }
 
-  CheckpointFacts CheckpointFactsOf() const {
+  CheckpointFacts MakeCheckpointFacts() const {
     const job::Training& training = job_.training;
     const graph::PartitionBook& book = graph_.neighbors.book();
     CheckpointFacts facts;
@@ -257,7 +258,7 @@ class TrainerRun {
     facts.num_trainers = collective_.size();
     facts.math = options_.math;
     facts.collective = collective_.backend();
-    facts.metric = job::NameOf(training.evaluation.metric);
+    facts.metric = job::ToString(training.evaluation.metric);
     facts.higher_is_better = HigherIsBetter(training.evaluation.metric);
     return facts;
   }
@@ -266,7 +267,7 @@ class TrainerRun {
   // replace them.
   Status PrepareCheckpoints() {
     if (OnlyInfers(job_.training)) return Status();
-    const CheckpointFacts facts = CheckpointFactsOf();
+    const CheckpointFacts facts = MakeCheckpointFacts();
     ASSIGN_OR_RETURN(
         start_, FindResumePoint({options_.checkpoints, options_.resume, options_.resume_from, facts, options_.timeouts},
                                 collective_));
@@ -317,7 +318,7 @@ class TrainerRun {
     loop.loss = parts_.edges.has_value() ? LossOfEdges(*parts_.edges)
                                          : LossOfBatches(job_.training, parts_.data.loss_kind(), parts_.scorer);
     loop.steps_per_epoch = parts_.steps_per_epoch;
-    loop.relations = RelationsOf(parts_.sampling);
+    loop.relations = ListRelations(parts_.sampling);
     loop.timeouts = options_.timeouts;
     loop.stop_requested = options_.stop_requested;
     loop.observer = &observer_;
@@ -354,7 +355,7 @@ class TrainerRun {
     const bool saves_model = Saves(job::OutputKind::kModel);
     phases_.Begin(RunPhase::kWriting, saves_model ? 2 : 0);  // last and best
     const auto write_as = [this](const std::string& name) {
-      return outputs_->WriteModel(name, StateOf(*parts_.model));
+      return outputs_->WriteModel(name, GetState(*parts_.model));
     };
     RETURN_IF_ERROR(WriteAside(saves_model, [&] { return write_as("last"); }));
     phases_.Add(1);
@@ -383,8 +384,8 @@ class TrainerRun {
                                    : PassWork{RunPhase::kEmbedding, CountHiddenRowsOfPass()};
     return evaluator_->RunPass(*parts_.model, work, [this, measures]() -> Status {
       if (measures) {
-        ASSIGN_OR_RETURN(outcome_.validation, evaluator_->MetricOf(*parts_.model, SplitPartName::kValidation));
-        ASSIGN_OR_RETURN(outcome_.test, evaluator_->MetricOf(*parts_.model, SplitPartName::kTest));
+        ASSIGN_OR_RETURN(outcome_.validation, evaluator_->ComputeMetric(*parts_.model, SplitPartName::kValidation));
+        ASSIGN_OR_RETURN(outcome_.test, evaluator_->ComputeMetric(*parts_.model, SplitPartName::kTest));
       }
       return WritesOutputs() ? WriteNodeResults() : Status();
     });
@@ -396,7 +397,7 @@ class TrainerRun {
 
   // May run more than once: the last time counts.
   Status WriteNodeResults() {
-    NodeResultsRequest request = NodeResultsOf(job_);
+    NodeResultsRequest request = MakeNodeResultsRequest(job_);
     const bool of_edges = parts_.edges.has_value() && Saves(job::OutputKind::kPredictions);
     if (!request.embeddings && !request.predictions && !of_edges) return Status();
     request.nodes = chosen_nodes_;
@@ -408,7 +409,7 @@ class TrainerRun {
                                parts_.data,
                                collective_,
                                options_.timeouts,
-                               NodeResultAttributes(FactsOf()),
+                               NodeResultAttributes(MakeFacts()),
                                /*store=*/nullptr,
                                {},
                                &phases_};

@@ -33,7 +33,7 @@ struct TrainOptions {
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
   std::vector<std::string> warnings;   // of the document and the partitioning; reported with the run's own
-  uint64_t inference_chunk_nodes = 0;  // evaluated at once, results depend on it; 0: ChunkNodesOf
+  uint64_t inference_chunk_nodes = 0;  // evaluated at once, results depend on it; 0: ChooseChunkNodes
   uint64_t scoring_chunk = 4096;       // edges, and candidates, scored at once; likewise
   Timeouts timeouts;
   MathSettings math;                                  // reported with the results

@@ -68,8 +68,8 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
                              collective::Collective& collective, const Trainers& trainers) {
   const uint32_t rank = collective.rank().value;
   const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, collective.size(), collective.rank()));
   sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
   BreakingSource breaking(source);
   TrainOptions options;

@@ -20,13 +20,13 @@ enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kSave = 3, kNumExtras =
 
 constexpr size_t kMostBytesOfBuffers = size_t{16} << 20;
 
-size_t NumBytesOf(const NamedTensors& tensors) {
+size_t CountBytes(const NamedTensors& tensors) {
   size_t bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
   return bytes;
 }
 
-Result<NamedTensors> CopyOf(const NamedTensors& tensors) {
+Result<NamedTensors> CopyTensors(const NamedTensors& tensors) {
   try {
     NamedTensors copy;
     for (const auto& [name, tensor] : tensors) copy.emplace_back(name, tensor.detach().clone());
@@ -69,24 +69,24 @@ class Loop {
         options_(options),
         observer_(*options.observer),
         run_length_{options.steps_per_epoch, options.training.epochs},
-        gradients_(ParametersOf(model), kNumExtras),
-        optimizer_(options.training.optimizer, ParametersOf(model)),
-        keeps_buffers_(NumBytesOf(BuffersOf(model)) <= kMostBytesOfBuffers) {}
+        gradients_(GetParameters(model), kNumExtras),
+        optimizer_(options.training.optimizer, GetParameters(model)),
+        keeps_buffers_(CountBytes(GetBuffers(model)) <= kMostBytesOfBuffers) {}
 
   Result<LoopResult> Run() {
-    if (options_.start != nullptr) RETURN_IF_ERROR(GoOnFrom(*options_.start));
+    if (options_.start != nullptr) RETURN_IF_ERROR(ResumeFrom(*options_.start));
     while (epoch_ < num_epochs() && result_.end == LoopEnd::kAllEpochs) RETURN_IF_ERROR(RunEpoch());
     if (options_.learnable != nullptr) RETURN_IF_ERROR(options_.learnable->AwaitPushes());
     const uint32_t last = result_.epochs.empty() ? 0 : result_.epochs.back().epoch;
     if (!result_.best_validation.has_value()) result_.best_epoch = last;
-    if (!result_.best_validation.has_value() || options_.learnable != nullptr) RETURN_IF_ERROR(TakeModelOf(last));
+    if (!result_.best_validation.has_value() || options_.learnable != nullptr) RETURN_IF_ERROR(KeepBestModel(last));
     return std::move(result_);
   }
 
  private:
   uint32_t num_epochs() const { return static_cast<uint32_t>(options_.training.epochs); }
 
-  Status GoOnFrom(const LoopSnapshot& start) {
+  Status ResumeFrom(const LoopSnapshot& start) {
     // The best state is looked at now, so that one that does not fit is known now.
     const bool has_best = start.best_validation.has_value() && options_.learnable == nullptr;
     if (has_best) RETURN_IF_ERROR(LoadState(model_, start.best).While("the best parameters"));
@@ -180,7 +180,7 @@ class Loop {
       save = save || wants_end;
       // There is no next step that would come before: the others wait here, however long the upload takes. (Learnable
       // rows' snapshot does so by itself.)
-      if (options_.learnable == nullptr) RETURN_IF_ERROR(AwaitRoom());
+      if (options_.learnable == nullptr) RETURN_IF_ERROR(WaitForSnapshotSlot());
     }
     if (save) Save();
     return Status();
@@ -220,7 +220,7 @@ class Loop {
 
   Status SaveLast() {
     // Before the copy, which with learnable rows waits until nothing older is being kept.
-    if (options_.snapshots != nullptr) options_.snapshots->Hurry();
+    if (options_.snapshots != nullptr) options_.snapshots->Expedite();
     ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
     observer_.OnStopped();
@@ -230,17 +230,18 @@ class Loop {
   }
 
   // Until rank 0 has written the checkpoint before, and keeps no older rows any more.
-  Status AwaitRoom() {
+  Status WaitForSnapshotSlot() {
     const auto wait = [this]() -> Result<bool> {
       observer_.OnProgress();
-      return options_.snapshots != nullptr && !options_.snapshots->AwaitRoom(Deadline::After(std::chrono::seconds(1)));
+      return options_.snapshots != nullptr &&
+             !options_.snapshots->WaitForSnapshotSlot(Deadline::After(std::chrono::seconds(1)));
     };
     return collective::WorkInSteps(Rank(0), wait, collective_, options_.timeouts.collective);
   }
 
   Result<LoopSnapshot> TakeSnapshot() {
     LoopSnapshot snapshot;
-    if (options_.learnable != nullptr) RETURN_IF_ERROR(AwaitRoom());
+    if (options_.learnable != nullptr) RETURN_IF_ERROR(WaitForSnapshotSlot());
     const Timer timer;
     if (options_.learnable != nullptr) {
       const auto take = [this](const format::Safetensors& piece) {
@@ -263,7 +264,7 @@ class Loop {
     snapshot.best_epoch = result_.best_epoch;
     snapshot.best_validation = result_.best_validation;
     snapshot.evaluations_since_best = evaluations_since_best_;
-    ASSIGN_OR_RETURN(snapshot.model, CopyOf(StateOf(model_)));
+    ASSIGN_OR_RETURN(snapshot.model, CopyTensors(GetState(model_)));
     snapshot.best = result_.best_state;  // shared: nobody writes to it
     ASSIGN_OR_RETURN(snapshot.optimizer, StateOfOptimizer());
     snapshot.seconds = timer.Seconds();
@@ -307,7 +308,7 @@ class Loop {
       // rank's is told: another's is found again by whoever goes on.)
       const bool can_step_back = keeps_buffers_ && options_.learnable == nullptr;
       is_given_up_ = failed.code() == StatusCode::kCancelled && IsStopping() && can_step_back;
-      return is_given_up_ ? TakeStepBack() : failed;
+      return is_given_up_ ? RollBackStep() : failed;
     }
     RETURN_IF_ERROR(Update(batch, epoch, step));
     return Failpoint("trainer.after_update");
@@ -315,13 +316,13 @@ class Loop {
 
   Status KeepBuffers() {
     if (!keeps_buffers_) return Status();
-    ASSIGN_OR_RETURN(buffers_before_, CopyOf(BuffersOf(model_)));
+    ASSIGN_OR_RETURN(buffers_before_, CopyTensors(GetBuffers(model_)));
     return Status();
   }
 
   // Parameters change in Update alone, running statistics on the way there.
-  Status TakeStepBack() {
-    NamedTensors state = ParametersOf(model_);
+  Status RollBackStep() {
+    NamedTensors state = GetParameters(model_);
     state.insert(state.end(), buffers_before_.begin(), buffers_before_.end());
     return LoadState(model_, state);
   }
@@ -414,7 +415,7 @@ class Loop {
     if (!report_.validation.has_value()) return Status();
     if (IsBetter(*report_.validation)) {
       // Learnable rows keep no earlier state: with them, the model is the last epoch's.
-      if (options_.learnable == nullptr) RETURN_IF_ERROR(TakeModelOf(report_.epoch));
+      if (options_.learnable == nullptr) RETURN_IF_ERROR(KeepBestModel(report_.epoch));
       result_.best_epoch = report_.epoch;
       result_.best_validation = report_.validation;
       evaluations_since_best_ = 0;
@@ -433,9 +434,9 @@ class Loop {
                                                                : value < *result_.best_validation;
   }
 
-  Status TakeModelOf(uint32_t epoch) {
+  Status KeepBestModel(uint32_t epoch) {
     result_.model_epoch = epoch;
-    ASSIGN_OR_RETURN(result_.best_state, CopyOf(StateOf(model_)));
+    ASSIGN_OR_RETURN(result_.best_state, CopyTensors(GetState(model_)));
     return Status();
   }
 

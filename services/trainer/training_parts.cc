@@ -95,20 +95,20 @@ std::vector<int64_t> WidthsRead(const Parts& parts) {
 
 uint64_t CountEdges(const sampler::SamplingSpec& sampling, const graph::PartitionBook& book) {
   uint64_t count = 0;
-  for (const std::vector<EdgeTypeId>& layer : RelationsOf(sampling)) {
+  for (const std::vector<EdgeTypeId>& layer : ListRelations(sampling)) {
     for (const EdgeTypeId type : layer) count += book.num_edges(type);
   }
   return count;
 }
 
-ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts) {
+ModelOptions MakeModelOptions(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts) {
   ModelOptions options;
   options.model = training.model;
   options.num_layers = static_cast<int>(parts.sampling.layers.size());
   options.schema = schema;
   options.input_widths = parts.data.input_widths();
   options.num_outputs = parts.data.num_outputs();
-  options.relations = RelationsOf(parts.sampling);
+  options.relations = ListRelations(parts.sampling);
   options.seed_type = parts.data.seed_type();
   options.seed_types = parts.data.seed_types();
   options.seed = training.seed;
@@ -132,18 +132,18 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     warnings = labels.Warnings();
   }
   if (file.has_value()) {
-    ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
+    ASSIGN_OR_RETURN(const int64_t num_outputs, ReadNumOutputs(*file));
     RETURN_IF_ERROR(data.SetOutputs(num_outputs));
   }
-  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling, SamplingSpecOf(training.sampling, graph.schema(), training.seed));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling, MakeSamplingSpec(training.sampling, graph.schema(), training.seed));
   Parts parts{std::move(data),    std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}, 0,
               std::move(warnings)};
   RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
-  ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
+  ASSIGN_OR_RETURN(parts.model, MakeModel(MakeModelOptions(training, graph.schema(), parts)));
   parts.chunk_nodes = options.inference_chunk_nodes;
   if (parts.chunk_nodes == 0) {
     parts.chunk_nodes =
-        ChunkNodesOf(parts.sampling, training.evaluation.neighborhood, graph.neighbors.book(), WidthsRead(parts));
+        ChooseChunkNodes(parts.sampling, training.evaluation.neighborhood, graph.neighbors.book(), WidthsRead(parts));
   }
   if (parts.module != nullptr) {
     RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, job::IsOfEdges(training.task.type), &parts.data));
@@ -151,16 +151,16 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
   }
   if (parts.model->needs_degrees()) {
-    parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, RelationsOf(parts.sampling)));
+    parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, ListRelations(parts.sampling)));
   }
   if (PredictsLinks(training)) {
-    ASSIGN_OR_RETURN(parts.scorer, ScorerOf(training, graph.schema(), parts.data.num_outputs()));
-    ASSIGN_OR_RETURN(parts.scorer_relations, ScorerRelationsOf(training, graph.schema()));
+    ASSIGN_OR_RETURN(parts.scorer, MakeScorer(training, graph.schema(), parts.data.num_outputs()));
+    ASSIGN_OR_RETURN(parts.scorer_relations, ListScorerRelations(training, graph.schema()));
     RETURN_IF_ERROR(CheckNegatives(training, parts.data.num_outputs(), collective.size()));
     parts.model->register_module("scorer", parts.scorer);
   }
   ASSIGN_OR_RETURN(parts.edges,
-                   EdgeTaskOf(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
+                   MakeEdgeTask(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
   if (parts.edges.has_value()) {
     parts.model->register_module("edge_head", parts.edges->head);
     parts.warnings = parts.edges->label_warnings;

@@ -33,7 +33,7 @@ struct Parts {
 // Edges of the relations that layers draw.
 uint64_t CountEdges(const sampler::SamplingSpec& sampling, const graph::PartitionBook& book);
 
-ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts);
+ModelOptions MakeModelOptions(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts);
 
 // Every rank calls it. With what the job begins with loaded into the model.
 Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,

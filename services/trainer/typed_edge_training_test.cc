@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr char kScored[] = "scored";
 constexpr uint64_t kViewers = 70, kFilms = 90, kViewsOfAViewer = 18, kGenres = 4;
 
-int64_t ScoreOf(uint64_t viewer, uint64_t film) {
+int64_t ComputeScore(uint64_t viewer, uint64_t film) {
   return static_cast<int64_t>((viewer % kGenres + 2 * (film % kGenres)) % 3);
 }
 
@@ -41,7 +41,7 @@ graph::SourceGraph Cinema() {
   for (uint64_t i = 0; i < kViewers * kViewsOfAViewer; ++i) {
     viewers.push_back(i / kViewsOfAViewer);
     films.push_back((31 * viewers.back() + 7 * (i % kViewsOfAViewer)) % kFilms);
-    scores.push_back(ScoreOf(viewers.back(), films.back()));
+    scores.push_back(ComputeScore(viewers.back(), films.back()));
     const uint64_t place = i * 7919 % 10;
     graph::EdgePairs& part = place < 7 ? split.train : place < 8 ? split.validation : split.test;
     part.sources.push_back(viewers.back());
@@ -142,7 +142,7 @@ TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
   for (size_t i = 0; i < test.size(); ++i) {
     ASSERT_EQ(sources.ValueAsInt(static_cast<int64_t>(i)), static_cast<int64_t>(test.sources[i]));
     ASSERT_EQ(destinations.ValueAsInt(static_cast<int64_t>(i)), static_cast<int64_t>(test.destinations[i]));
-    right += values.values<int64_t>()[i] == ScoreOf(test.sources[i], test.destinations[i]) ? 1 : 0;
+    right += values.values<int64_t>()[i] == ComputeScore(test.sources[i], test.destinations[i]) ? 1 : 0;
   }
   EXPECT_DOUBLE_EQ(*outcome.test, static_cast<double>(right) / static_cast<double>(test.size()));
   EXPECT_EQ(ReadResult(output, "embeddings/film/values.npy").num_rows(), static_cast<int64_t>(kFilms));

@@ -64,7 +64,7 @@ graph::SourceGraph Shop(bool known) {
   return *graph::Preprocess(std::move(source), options, 1);
 }
 
-job::Embedding RowsOf(int64_t size) {
+job::Embedding MakeEmbedding(int64_t size) {
   job::Embedding rows;
   rows.size = size;
   rows.initializer.low = -0.1;
@@ -135,7 +135,7 @@ TEST(TypedLinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsFor
 
 TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
   job::DistTraining job = ShopJob();
-  job.training.inputs = {{"item", {}, RowsOf(32)}, {"user", {}, RowsOf(32)}};
+  job.training.inputs = {{"item", {}, MakeEmbedding(32)}, {"user", {}, MakeEmbedding(32)}};
   job.training.model.type = job::ModelType::kEmbedding;
   job.training.model.hidden_size = 32;
   job.training.sampling.layers.clear();
@@ -162,7 +162,7 @@ TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
 TEST(TypedLinkTrainingTest, RgcnLearnsRowsOfTheTypeWithoutFeatures) {
   job::DistTraining job = ShopJob();
   job.training.model.type = job::ModelType::kRgcn;
-  job.training.inputs = {{"item", {"x"}}, {"user", {}, RowsOf(8)}};
+  job.training.inputs = {{"item", {"x"}}, {"user", {}, MakeEmbedding(8)}};
   const graph::SourceGraph source = Shop(/*known=*/false);
   ExpectTheSameForAnyPartitionsAndTrainers(source, job, 1e-3);
 
@@ -189,7 +189,7 @@ class WrittenShop {
     ESPALIER_CHECK(model.ok()) << model.status().ToString();
     const auto learned = model->content.tensors.at("scorer.relation").values<float>();
     relation_.assign(learned.begin(), learned.end());
-    types_ = (*job::LinkPlanOf(job.training.task, source.schema))->types;
+    types_ = (*job::MakeLinkPlan(job.training.task, source.schema))->types;
   }
 
   size_t num_relations() const { return relation_.size() / width_; }

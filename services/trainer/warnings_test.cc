@@ -24,7 +24,7 @@ using testing::StartsWith;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-graph::NodeSplit& SplitOf(graph::SourceGraph& source) { return source.splits.at(graph::kRandomSplit).at(0); }
+graph::NodeSplit& GetSplit(graph::SourceGraph& source) { return source.splits.at(graph::kRandomSplit).at(0); }
 
 // The community graph with other labels: label_of(node, its class).
 graph::SourceGraph Relabelled(const std::function<int64_t(uint64_t, int64_t)>& label_of) {
@@ -50,7 +50,7 @@ TEST(WarningsTest, AGoodRunHasNone) { EXPECT_THAT(TrainSmall(CommunityGraph(), J
 
 TEST(WarningsTest, ATrainingPartWithoutLabelsIsRefusedBeforeTheFirstStep) {
   graph::SourceGraph parts = CommunityGraph();
-  const std::vector<uint64_t> train = SplitOf(parts).train;
+  const std::vector<uint64_t> train = GetSplit(parts).train;
   const graph::SourceGraph source = Relabelled([&](uint64_t node, int64_t c) { return IsIn(train, node) ? -1 : c; });
   for (const uint32_t trainers : {1u, 2u}) {
     const Status refused = RunSmall(source, Job(), {.trainers = trainers}).status();
@@ -63,7 +63,7 @@ TEST(WarningsTest, ATrainingPartWithoutLabelsIsRefusedBeforeTheFirstStep) {
 TEST(WarningsTest, RegressionWithoutTargetsIsRefusedToo) {
   graph::SourceGraph source = CommunityGraph();
   std::vector<float> targets(source.nodes[0].count, 1);
-  for (const uint64_t node : SplitOf(source).train) targets[node] = kNan;
+  for (const uint64_t node : GetSplit(source).train) targets[node] = kNan;
   source.nodes[0].columns.at(graph::kLabelColumn) = Tensor::FromVector(std::move(targets));
   job::DistTraining job = Job();
   job.training.task.type = job::TaskType::kNodeRegression;
@@ -73,7 +73,7 @@ TEST(WarningsTest, RegressionWithoutTargetsIsRefusedToo) {
 
 TEST(WarningsTest, PartsWithoutSomeLabelsAreCountedOnce) {
   graph::SourceGraph parts = CommunityGraph();
-  const std::vector<uint64_t> train = SplitOf(parts).train, test = SplitOf(parts).test;
+  const std::vector<uint64_t> train = GetSplit(parts).train, test = GetSplit(parts).test;
   const graph::SourceGraph source = Relabelled([&](uint64_t node, int64_t c) {
     const bool is_unlabelled = std::count(train.begin(), train.begin() + 7, node) + (node == test.front() ? 1 : 0) > 0;
     return is_unlabelled ? -1 : c;
@@ -124,7 +124,7 @@ TEST(WarningsTest, TargetsThatAreAllTheSameAreNamed) {
 
 TEST(WarningsTest, ClassesOfSeveralWithoutAPositiveAreNamed) {
   graph::SourceGraph source = CommunityGraph();
-  const std::vector<uint64_t> test = SplitOf(source).test;
+  const std::vector<uint64_t> test = GetSplit(source).test;
   // Class 1 has no positive, class 2 only in the test part.
   std::vector<float> labels(4 * source.nodes[0].count, 0);
   for (size_t node = 0; node < source.nodes[0].count; ++node) {
@@ -176,7 +176,7 @@ TEST(WarningsTest, EdgesThatAreAllLaterThanTheirSeedsAreNamedOnce) {
 
 TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
   graph::SourceGraph parts = CommunityGraph();
-  const std::vector<uint64_t> test = SplitOf(parts).test;
+  const std::vector<uint64_t> test = GetSplit(parts).test;
   const graph::SourceGraph source =
       Relabelled([&](uint64_t node, int64_t c) { return node == test.front() ? int64_t{3} : c; });
   EXPECT_THAT(TrainSmall(source, Job()).warnings,
@@ -186,7 +186,7 @@ TEST(WarningsTest, ClassesThatOnlyMeasureAreNamed) {
 
 TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannotAct) {
   graph::SourceGraph parts = CommunityGraph();
-  const std::vector<uint64_t> validation = SplitOf(parts).validation;
+  const std::vector<uint64_t> validation = GetSplit(parts).validation;
   const graph::SourceGraph source =
       Relabelled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? 0 : c; });
   job::DistTraining job = Job();
@@ -213,8 +213,8 @@ TEST(WarningsTest, AnUndefinedMetricNamesPartAndReasonAndThatEarlyStoppingCannot
 
 TEST(WarningsTest, PartsThatAreEmptyAreNamedTogether) {
   graph::SourceGraph source = CommunityGraph();
-  SplitOf(source).validation.clear();
-  SplitOf(source).test.clear();
+  GetSplit(source).validation.clear();
+  GetSplit(source).test.clear();
   EXPECT_THAT(TrainSmall(source, Job()).warnings,
               ElementsAre("split 'random' has no validation nodes and no test nodes: null in the results: "
                           "validationAccuracy and testAccuracy; the best model is that of the last epoch"));

@@ -9,7 +9,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-int FamilyOf(const std::string& host) {
+int AddressFamily(const std::string& host) {
   unsigned char address[sizeof(in6_addr)];
   const std::string without_zone = host.substr(0, host.find('%'));
   if (inet_pton(AF_INET, host.c_str(), address) == 1) return AF_INET;
@@ -32,14 +32,14 @@ bool IsLoopback(const std::string& host) {
   return host == "localhost";
 }
 
-std::string Bracketed(const std::string& host) { return FamilyOf(host) == AF_INET6 ? "[" + host + "]" : host; }
+std::string Bracketed(const std::string& host) { return AddressFamily(host) == AF_INET6 ? "[" + host + "]" : host; }
 
 Status ParseProxy(const std::string& url, Endpoint& endpoint) {
   try {
     const web::uri proxy(url);
     std::string host = proxy.host();
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    endpoint.address_family = FamilyOf(host);
+    endpoint.address_family = AddressFamily(host);
     if (endpoint.address_family == AF_UNSPEC && !IsName(host)) return InvalidArgument("the proxy's URL has no host");
     if (proxy.scheme() != "http") return InvalidArgument("a proxy is reached by http:// only, not " + proxy.scheme());
     // Port and brackets: as in BaseUri; without a port the library would connect to port 0.
@@ -66,7 +66,7 @@ std::string BaseUri(const Connection& connection, bool has_proxy) {
 }  // namespace
 
 Result<Endpoint> ParseEndpoint(const Connection& connection) {
-  const int family = FamilyOf(connection.host);
+  const int family = AddressFamily(connection.host);
   if (family == AF_UNSPEC && !IsName(connection.host)) {
     return InvalidArgument("\"" + connection.host + "\" is neither a host name nor an address");
   }

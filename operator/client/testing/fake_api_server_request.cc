@@ -7,13 +7,13 @@ namespace {
 
 using kube::Json;
 
-std::string NameOf(const kube::Resource& resource) {
+std::string ToString(const kube::Resource& resource) {
   std::string name(resource.plural);
   if (!resource.group.empty()) name += "." + std::string(resource.group);
   return name;
 }
 
-Json DetailsOf(const kube::Resource& resource, const std::string& name) {
+Json ParseDetails(const kube::Resource& resource, const std::string& name) {
   Json details = {{"name", name}, {"kind", resource.plural}};
   if (!resource.group.empty()) details["group"] = resource.group;
   return details;
@@ -146,12 +146,12 @@ HttpResponse AnswerOf(const Refusal& refusal) {
 }
 
 Refusal NotFoundRefusal(const kube::Resource& resource, const std::string& name) {
-  return {404, "NotFound", NameOf(resource) + " \"" + name + "\" not found", DetailsOf(resource, name)};
+  return {404, "NotFound", ToString(resource) + " \"" + name + "\" not found", ParseDetails(resource, name)};
 }
 
 Refusal ConflictRefusal(const kube::Resource& resource, const std::string& name, const std::string& why) {
-  return {409, "Conflict", "Operation cannot be fulfilled on " + NameOf(resource) + " \"" + name + "\": " + why,
-          DetailsOf(resource, name)};
+  return {409, "Conflict", "Operation cannot be fulfilled on " + ToString(resource) + " \"" + name + "\": " + why,
+          ParseDetails(resource, name)};
 }
 
 Refusal BadRequest(std::string message) { return {400, "BadRequest", std::move(message)}; }
@@ -161,7 +161,7 @@ Refusal Invalid(const kube::Resource& resource, const std::string& name, const s
   Refusal refusal{422, "Invalid",
                   std::string(resource.kind) + (resource.group.empty() ? "" : "." + std::string(resource.group)) +
                       " \"" + name + "\" is invalid: " + field + ": " + why,
-                  DetailsOf(resource, name)};
+                  ParseDetails(resource, name)};
   refusal.details["causes"] = Json::array({{{"reason", "FieldValueInvalid"}, {"field", field}, {"message", why}}});
   return refusal;
 }

@@ -11,7 +11,7 @@ using kube::WatchEventType;
 // A fake clock moves without waking anybody: who waits looks again after so long.
 constexpr std::chrono::milliseconds kLookAgain{2};
 
-const char* NameOf(WatchEventType type) {
+const char* ToString(WatchEventType type) {
   switch (type) {
     case WatchEventType::kAdded: return "ADDED";
     case WatchEventType::kModified: return "MODIFIED";
@@ -23,7 +23,7 @@ const char* NameOf(WatchEventType type) {
 }
 
 std::string Line(WatchEventType type, const std::string& object) {
-  return "{\"type\":\"" + std::string(NameOf(type)) + "\",\"object\":" + object + "}";
+  return "{\"type\":\"" + std::string(ToString(type)) + "\",\"object\":" + object + "}";
 }
 
 class OneLine final : public LineStream {

@@ -128,7 +128,7 @@ void CopyOrDrop(const std::string& name, const Json& from, Json* to) {
 
 Part PartOf(const ApiRequest& request) { return request.of_status ? Part::kStatus : Part::kMain; }
 
-Refusal RefusalOf(const ApiRequest& request, const std::vector<FieldConflict>& conflicts) {
+Refusal MakeRefusal(const ApiRequest& request, const std::vector<FieldConflict>& conflicts) {
   Refusal refusal = ConflictRefusal(request.resource(), request.key.name, "");
   refusal.message = "Apply failed with " + std::to_string(conflicts.size()) +
                     (conflicts.size() == 1 ? " conflict: " : " conflicts: ");
@@ -233,7 +233,7 @@ std::optional<Refusal> Apply(const ApiRequest& request, const OwnedObject* befor
   DropUnknownFields(*request.kind, &wanted);
   const std::vector<FieldConflict> conflicts =
       ApplyFields(paths, wanted, manager, PartOf(request), request.Query("force") == "true", after);
-  if (!conflicts.empty()) return RefusalOf(request, conflicts);
+  if (!conflicts.empty()) return MakeRefusal(request, conflicts);
   return std::nullopt;
 }
 

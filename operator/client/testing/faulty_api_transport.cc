@@ -99,7 +99,7 @@ void FaultyApiTransport::SetDay(BadDay day) {
 
 int64_t FaultyApiTransport::num_faults() const {
   int64_t faults = 0;
-  for (int fault = 1; fault < kNumApiFaults; ++fault) faults += CountOf(static_cast<ApiFault>(fault));
+  for (int fault = 1; fault < kNumApiFaults; ++fault) faults += Count(static_cast<ApiFault>(fault));
   return faults;
 }
 

@@ -52,7 +52,7 @@ class FaultyApiTransport final : public HttpTransport {
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
   Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
 
-  int64_t CountOf(ApiFault fault) const { return counts_[static_cast<size_t>(fault)].load(); }
+  int64_t Count(ApiFault fault) const { return counts_[static_cast<size_t>(fault)].load(); }
   int64_t num_faults() const;  // of bad days
   int64_t num_calls() const { return num_calls_.load(); }
   // Calls that changed something: IsWrite, answered 2xx.

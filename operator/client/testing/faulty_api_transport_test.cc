@@ -33,7 +33,7 @@ class FaultyApiTransportTest : public ::testing::Test {
 TEST_F(FaultyApiTransportTest, IsFaithfulOnAGoodDay) {
   FaultyApiTransport transport(*inner_);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(Said(transport.Send(Create(i), Soon())), "201");
-  EXPECT_EQ(transport.CountOf(ApiFault::kNone), 50);
+  EXPECT_EQ(transport.Count(ApiFault::kNone), 50);
 }
 
 TEST_F(FaultyApiTransportTest, FailsWhereATestSaysSoBeforeOrAfterTheServerHasDoneIt) {
@@ -79,20 +79,20 @@ TEST_F(FaultyApiTransportTest, ShowsEveryFaultInTime) {
     static_cast<void>(page.ok() && stream.ok());
   }
   for (int fault = 1; fault < kNumApiFaults; ++fault) {
-    EXPECT_GT(transport.CountOf(static_cast<ApiFault>(fault)), 0) << fault;
+    EXPECT_GT(transport.Count(static_cast<ApiFault>(fault)), 0) << fault;
   }
-  EXPECT_EQ(transport.CountOf(ApiFault::kNone), 0);
+  EXPECT_EQ(transport.Count(ApiFault::kNone), 0);
 }
 
 TEST_F(FaultyApiTransportTest, LosesAnswersOfWhatIsDoneAndDoesNotDoWhatItSaysItHasNot) {
   FaultyApiTransport transport(*inner_, {.percent_of_calls = 100, .percent_of_watches = 100, .seed = 3});
   for (int i = 0; i < 100; ++i) {
-    const int64_t lost = transport.CountOf(ApiFault::kLostAnswer), twice = transport.CountOf(ApiFault::kTwice);
+    const int64_t lost = transport.Count(ApiFault::kLostAnswer), twice = transport.Count(ApiFault::kTwice);
     const Result<HttpResponse> answer = transport.Send(Create(i), Soon());
     const bool exists = server_.Find(kube::kConfigMaps, {"default", "m" + std::to_string(i)}).has_value();
-    const bool is_done = transport.CountOf(ApiFault::kLostAnswer) > lost || transport.CountOf(ApiFault::kTwice) > twice;
+    const bool is_done = transport.Count(ApiFault::kLostAnswer) > lost || transport.Count(ApiFault::kTwice) > twice;
     EXPECT_EQ(exists, is_done) << Said(answer);
-    if (transport.CountOf(ApiFault::kTwice) > twice) {
+    if (transport.Count(ApiFault::kTwice) > twice) {
       EXPECT_EQ(Said(answer), "409");
     }
   }
@@ -102,14 +102,14 @@ TEST_F(FaultyApiTransportTest, EndsWatchesInEveryWay) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(Said(inner_->Send(Create(i), Soon())), "201");
   FaultyApiTransport transport(*inner_, {.percent_of_calls = 100, .percent_of_watches = 100, .seed = 4});
   for (int i = 0; i < 100; ++i) {
-    const int64_t expired = transport.CountOf(ApiFault::kExpired), broken = transport.CountOf(ApiFault::kBrokenStream);
+    const int64_t expired = transport.Count(ApiFault::kExpired), broken = transport.Count(ApiFault::kBrokenStream);
     const Result<HttpTransport::Stream> stream = transport.Open(kube::WatchRequest(kube::kConfigMaps, {}), Soon());
     if (!stream.ok() || stream->lines == nullptr) continue;
     Result<std::optional<std::string>> line = stream->lines->Next(Soon());
     std::string last;
     for (; line.ok() && *line; line = stream->lines->Next(Soon())) last = **line;
-    EXPECT_EQ(line.ok(), transport.CountOf(ApiFault::kBrokenStream) == broken);
-    if (transport.CountOf(ApiFault::kExpired) > expired) {
+    EXPECT_EQ(line.ok(), transport.Count(ApiFault::kBrokenStream) == broken);
+    if (transport.Count(ApiFault::kExpired) > expired) {
       const Result<kube::WatchEvent> event = kube::ParseWatchEvent(last);
       ASSERT_TRUE(event.ok());
       EXPECT_EQ(event->type, kube::WatchEventType::kError);

@@ -212,8 +212,8 @@ class FetchCommandTest : public ::testing::Test {
     // A path has to lie under a mount of every role that opens it.
     for (const api::Role role : {api::Role::kPartitioner, api::Role::kServer, api::Role::kTrainer}) {
       const Json mount = {{"name", "v"}, {"mountPath", folder_.path()}};
-      Json& pod = job["spec"][api::FieldOf(role)]["template"]["spec"];
-      pod["containers"] = Json::array({{{"name", api::NameOf(role)}, {"volumeMounts", Json::array({mount})}}});
+      Json& pod = job["spec"][api::FieldName(role)]["template"]["spec"];
+      pod["containers"] = Json::array({{{"name", api::ToString(role)}, {"volumeMounts", Json::array({mount})}}});
       pod["volumes"] = Json::array({{{"name", "v"}, {"emptyDir", Json::object()}}});
     }
     return job;

@@ -46,7 +46,7 @@ Status UseJobCredentials(const api::DistTraining& job, const Surroundings& aroun
 // The service is often reached by another name from outside the cluster: what the user says comes first.
 Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const FetchFlags& flags,
                                            const Surroundings& around) {
-  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(around.environment));
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(around.environment));
   const job::S3Storage& s3 = job.spec->job.s3;
   if (!flags.endpoint.empty()) settings.s3.endpoint = flags.endpoint;
   if (settings.s3.endpoint.empty()) settings.s3.endpoint = s3.endpoint;
@@ -56,9 +56,9 @@ Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const F
 }
 
 // Refuses a URI of object storage, which would otherwise name a local folder "s3:".
-Result<std::string> FolderOf(const FetchFlags& flags) {
+Result<std::string> SelectFolder(const FetchFlags& flags) {
   if (flags.folder.empty()) return flags.name;
-  return storage::LocalPathOf(flags.folder).While("--to");
+  return storage::ToLocalPath(flags.folder).While("--to");
 }
 
 // The bar is gone when this returns.
@@ -100,7 +100,7 @@ kube::Json ReportJson(const outputs::FetchReport& report, const std::string& fol
 }  // namespace
 
 Result<int> Fetch(const FetchFlags& flags, const Surroundings& around) {
-  ASSIGN_OR_RETURN(const std::string folder, FolderOf(flags));
+  ASSIGN_OR_RETURN(const std::string folder, SelectFolder(flags));
   ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, flags.name));
   ASSIGN_OR_RETURN(const std::string uri, view::OutputsUri(job));
   ASSIGN_OR_RETURN(const storage::StoreSettings settings, SettingsFor(job, flags, around));
@@ -108,7 +108,7 @@ Result<int> Fetch(const FetchFlags& flags, const Surroundings& around) {
 
   const Result<outputs::FetchReport> report = FetchWithProgress(place, uri, folder, flags, around);
   if (!report.ok() && report.status().code() == StatusCode::kNotFound && !api::IsTrue(job.status, api::kSucceeded)) {
-    return NotFound("nothing has been committed at " + uri + " yet: the job is " + api::NameOf(job.status.phase) +
+    return NotFound("nothing has been committed at " + uri + " yet: the job is " + api::ToString(job.status.phase) +
                     " (" + report.status().message() + ")");
   }
   if (!report.ok()) return report.status().While("fetching " + uri);

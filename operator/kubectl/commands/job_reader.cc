@@ -62,7 +62,7 @@ Result<std::vector<view::JobPod>> ReadPods(const Surroundings& around, const std
   for (const Json& object : list.items) {
     Result<kube::Pod> pod = kube::ParsePod(object);
     if (!pod.ok()) continue;
-    if (auto member = view::JobPodOf(*std::move(pod))) members.push_back(*std::move(member));
+    if (auto member = view::ToJobPod(*std::move(pod))) members.push_back(*std::move(member));
   }
   const auto order = [](const view::JobPod& member) {
     return std::make_tuple(member.role, member.rank, member.attempt, member.pod.meta.key.name);

@@ -20,10 +20,10 @@ bool HasBegun(const kube::ContainerState& container) {
 enum class Containers { kAll, kBegun };
 
 // By name. The first one is there before the kubelet says so.
-std::vector<std::string> ContainersOf(const view::JobPod& member, Containers wanted) {
+std::vector<std::string> ListContainers(const view::JobPod& member, Containers wanted) {
   std::vector<std::string> names;
   const std::vector<const kube::ContainerState*> containers = view::ProgramContainers(member);
-  if (containers.empty() && wanted == Containers::kAll) names.push_back(api::NameOf(member.role));
+  if (containers.empty() && wanted == Containers::kAll) names.push_back(api::ToString(member.role));
   for (const kube::ContainerState* container : containers) {
     if (wanted == Containers::kAll || HasBegun(*container)) names.push_back(container->name);
   }
@@ -32,17 +32,17 @@ std::vector<std::string> ContainersOf(const view::JobPod& member, Containers wan
 
 // What stands before the lines of each; of two with the same role and rank, the attempt too; of a pod's further
 // containers, their name.
-std::vector<logs::LogSource> SourcesOf(const std::vector<view::JobPod>& members, Containers wanted) {
+std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& members, Containers wanted) {
   std::map<std::string, int> num_with_label;
   for (const view::JobPod& member : members) {
-    if (!ContainersOf(member, wanted).empty()) ++num_with_label[view::LabelOf(member)];
+    if (!ListContainers(member, wanted).empty()) ++num_with_label[view::MakeLabel(member)];
   }
   std::vector<logs::LogSource> sources;
   for (const view::JobPod& member : members) {
-    std::string label = view::LabelOf(member);
+    std::string label = view::MakeLabel(member);
     if (num_with_label[label] > 1 && member.attempt > 0) label += "@" + std::to_string(member.attempt);
-    for (const std::string& container : ContainersOf(member, wanted)) {
-      const bool is_first = container == api::NameOf(member.role);
+    for (const std::string& container : ListContainers(member, wanted)) {
+      const bool is_first = container == api::ToString(member.role);
       sources.push_back({.pod = member.pod.meta.key,
                          .container = container,
                          .label = is_first ? label : label + "/" + container,
@@ -67,7 +67,7 @@ class LogsCommand {
     RETURN_IF_ERROR(ReadJob(around_, flags_.name).status());
     ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
     if (members.empty()) return NotFound("no such pod of " + flags_.name + " is there (any more): " + Choice());
-    const std::vector<logs::LogSource> sources = SourcesOf(members, Containers::kAll);
+    const std::vector<logs::LogSource> sources = MakeSources(members, Containers::kAll);
     if (sources.size() > flags_.max_pods) {
       return ResourceExhausted(std::to_string(sources.size()) +
                                " logs: choose with --role and --rank, or raise --max-pods");
@@ -96,7 +96,7 @@ class LogsCommand {
   Result<std::vector<view::JobPod>> Wanted() const {
     ASSIGN_OR_RETURN(std::vector<view::JobPod> members, ReadPods(around_, flags_.name));
     std::erase_if(members, [&](const view::JobPod& member) {
-      const bool is_of_role = flags_.role.empty() || flags_.role == api::NameOf(member.role);
+      const bool is_of_role = flags_.role.empty() || flags_.role == api::ToString(member.role);
       return !is_of_role || (flags_.rank >= 0 && flags_.rank != member.rank);
     });
     return members;
@@ -108,7 +108,7 @@ class LogsCommand {
     const bool is_gone = !job.ok() && job.status().code() == StatusCode::kNotFound;
     if (!job.ok() && !is_gone) return job.status();
     ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
-    return logs::PodFinder::Found{.sources = SourcesOf(members, Containers::kBegun),
+    return logs::PodFinder::Found{.sources = MakeSources(members, Containers::kBegun),
                                   .no_more = is_gone || api::IsTerminal(job->status)};
   }
 

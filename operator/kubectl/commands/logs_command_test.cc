@@ -20,7 +20,7 @@ using testing::PluginWorld;
 Json Running(const std::string& name, api::Role role, int64_t rank) {
   return view::testing::PodJson(
       name, role, rank,
-      {{"containerStatuses", Json::array({{{"name", api::NameOf(role)}, {"ready", true}, {"restartCount", 0}}})}});
+      {{"containerStatuses", Json::array({{{"name", api::ToString(role)}, {"ready", true}, {"restartCount", 0}}})}});
 }
 
 // `logs -f` in a thread of its own, and what it has printed so far.

@@ -8,7 +8,7 @@ Result<int> AskTo(Wish wish, const std::string& name, const Surroundings& around
   const bool suspend = wish == Wish::kSuspend;
   const std::string what = suspend ? "suspended" : "resumed";
   if (api::IsTerminal(job.status)) {
-    return FailedPrecondition(kube::ToString(job.meta.key) + " has ended (" + api::NameOf(job.status.phase) +
+    return FailedPrecondition(kube::ToString(job.meta.key) + " has ended (" + api::ToString(job.status.phase) +
                               "): it cannot be " + what);
   }
   // With the uid, so that no other job that has the name by now is meant.

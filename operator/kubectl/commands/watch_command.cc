@@ -44,7 +44,7 @@ class LiveView {
   }
 
   std::string Line(const api::DistTraining& training, kube::WallTime now) const {
-    std::string line = api::NameOf(training.status.phase);
+    std::string line = api::ToString(training.status.phase);
     const auto add = [&](const std::string& text) {
       if (!text.empty()) line += "  " + text;
     };
@@ -58,7 +58,7 @@ class LiveView {
   std::vector<std::string> Block(const api::DistTraining& training) const {
     const api::Status& status = training.status;
     std::vector<std::string> lines;
-    AddUnlessEmpty(kube::ToString(training.meta.key) + "  " + api::NameOf(status.phase), &lines);
+    AddUnlessEmpty(kube::ToString(training.meta.key) + "  " + api::ToString(status.phase), &lines);
     AddUnlessEmpty(view::ProgressText(training, view::WithBar::kYes, rate_.epochs_per_minute(), around_.wall_now()),
                    &lines);
     if (status.progress) AddUnlessEmpty(view::MetricsText(*status.progress), &lines);
@@ -74,7 +74,7 @@ class LiveView {
   std::string last_;
 };
 
-int EndOf(const api::DistTraining& training, const Surroundings& around) {
+int ToExitStatus(const api::DistTraining& training, const Surroundings& around) {
   if (api::IsTrue(training.status, api::kFailed)) {
     around.note(kube::ToString(training.meta.key) + " has failed; kubectl espalier describe " + training.meta.key.name +
                 " -n " + training.meta.key.name_space + " tells more");
@@ -97,7 +97,7 @@ Result<int> WatchStatus(const std::string& name, const Surroundings& around) {
       uid = job->meta.uid;
       silent_since.reset();
       RETURN_IF_ERROR(view.Show(*job));
-      if (api::IsTerminal(job->status)) return EndOf(*job, around);
+      if (api::IsTerminal(job->status)) return ToExitStatus(*job, around);
     } else {
       if (around.stop.stop_requested()) return Cancelled("asked to stop");
       if (!IsRetryable(job.status().code())) return job.status();

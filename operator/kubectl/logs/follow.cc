@@ -82,7 +82,7 @@ class Following {
         if (*life == ContainerLife::kEnded) PrintEnd(log);
         return;
       }
-      const Status failure = life.ok() ? FailureOf(read) : life.status();
+      const Status failure = life.ok() ? ToFailure(read) : life.status();
       if (!failure.ok() && ++num_failures >= options_.max_tries) {
         if (!stop_.stop_requested()) Report(source, failure);
         return;
@@ -94,7 +94,7 @@ class Following {
 
   // Of a container that goes on. It may have nothing to say for hours; and where its process waits for a restart, its
   // log ends well each time that it is read.
-  static Status FailureOf(const Status& read) { return read.code() == StatusCode::kDeadlineExceeded ? Status() : read; }
+  static Status ToFailure(const Status& read) { return read.code() == StatusCode::kDeadlineExceeded ? Status() : read; }
 
   // As long as the stream lasts. DeadlineExceeded: it is silent, and still open.
   Status PrintRest(PodLog& log, int* num_failures) {

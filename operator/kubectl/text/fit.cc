@@ -36,12 +36,12 @@ std::vector<std::string> WrapLine(std::string line, size_t width, size_t rows) {
   std::replace(line.begin(), line.end(), '\t', ' ');
   std::vector<std::string> wrapped;
   std::string_view rest = line;
-  while (wrapped.size() + 1 < rows && WidthOf(rest) > width) {
+  while (wrapped.size() + 1 < rows && DisplayWidth(rest) > width) {
     const std::string_view full = FirstCharacters(rest, width);
     // It may be the first character that has no room.
     const size_t space = rest.substr(0, full.size() + 1).rfind(' ');
     const bool is_between_words = space != std::string_view::npos && rest.find_first_not_of(' ') < space &&
-                                  (space == full.size() || WidthOf(FirstWord(rest.substr(space + 1))) <= width);
+                                  (space == full.size() || DisplayWidth(FirstWord(rest.substr(space + 1))) <= width);
     wrapped.emplace_back(is_between_words ? rest.substr(0, space) : full);
     rest.remove_prefix(is_between_words ? space + 1 : full.size());
   }

@@ -72,7 +72,7 @@ std::string Printable(std::string_view text, Spacing spacing) {
   return printable;
 }
 
-size_t WidthOf(std::string_view text) {
+size_t DisplayWidth(std::string_view text) {
   size_t width = 0;
   for (const char c : text) width += (static_cast<unsigned char>(c) & 0xC0u) != 0x80u ? 1 : 0;
   return width;
@@ -88,7 +88,7 @@ std::string_view FirstCharacters(std::string_view text, size_t count) {
 }
 
 std::string CutToWidth(const std::string& text, size_t width) {
-  if (WidthOf(text) <= width) return text;
+  if (DisplayWidth(text) <= width) return text;
   if (width == 0) return "";
   return std::string(FirstCharacters(text, width - 1)) + "…";
 }

@@ -17,7 +17,7 @@ enum class Spacing {
 std::string Printable(std::string_view text, Spacing spacing = Spacing::kOneLine);
 
 // How many characters of a line the text takes: code points, for Printable text without combining or wide characters.
-size_t WidthOf(std::string_view text);
+size_t DisplayWidth(std::string_view text);
 
 // The first `count` characters, or all.
 std::string_view FirstCharacters(std::string_view text, size_t count);

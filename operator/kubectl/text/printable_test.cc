@@ -46,7 +46,7 @@ TEST(PrintableTest, KeepsLinesAndTabsOnlyWhereAsked) {
 }
 
 TEST(PrintableTest, CutsBetweenCharacters) {
-  EXPECT_EQ(WidthOf("äöü"), 3u);
+  EXPECT_EQ(DisplayWidth("äöü"), 3u);
   EXPECT_EQ(CutToWidth("äöü", 3), "äöü");
   EXPECT_EQ(CutToWidth("äöüß", 3), "äö…");
   EXPECT_EQ(CutToWidth("abc", 0), "");

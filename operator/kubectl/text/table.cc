@@ -21,13 +21,13 @@ void Table::Add(std::vector<std::string> row) {
 std::string Table::Text(size_t indent) const {
   std::vector<size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], WidthOf(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
   }
   std::string text;
   for (const auto& row : rows_) {
     std::string line(indent, ' ');
     for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + std::string(widths[i] - WidthOf(row[i]) + kBetweenColumns, ' ');
+      line += row[i] + std::string(widths[i] - DisplayWidth(row[i]) + kBetweenColumns, ' ');
     }
     line.resize(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -121,7 +121,7 @@ std::string AdviceFor(const std::string& reason, const std::string& role, const 
   const auto found = AdviceByReason().find(reason);
   if (found == AdviceByReason().end()) return "";
   const Result<api::Role> known = RoleNamed(role);
-  return Replaced(found->second, "<role>", known.ok() ? api::FieldOf(*known) : "<role>");
+  return Replaced(found->second, "<role>", known.ok() ? api::FieldName(*known) : "<role>");
 }
 
 }  // namespace espalier::ctl::view

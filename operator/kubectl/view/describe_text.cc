@@ -33,7 +33,7 @@ class Page {
     if (columns_) columns_ = std::max(*columns_, kLeastColumns);
   }
 
-  std::string FieldOf(const std::string& name, const std::string& value, size_t rows) const {
+  std::string FieldName(const std::string& name, const std::string& value, size_t rows) const {
     if (!columns_) return Field(name, value);
     const std::string printable = text::Printable(value, text::Spacing::kKeepLinesTabs);
     return Field(name, text::FitText(printable, *columns_ - kValueColumn, rows));
@@ -45,29 +45,29 @@ class Page {
     std::vector<size_t> wanted;
     for (Listing& listing : *listings) {
       listing.title = text::CutToWidth(listing.title, *columns_ - 1);
-      wanted.push_back(LastOf(listing, listing.lines.size() * text::kMostRowsOfALine).size());
+      wanted.push_back(SelectLast(listing, listing.lines.size() * text::kMostRowsOfALine).size());
     }
     const std::vector<size_t> given = text::SharedRows(wanted, rows - std::min(rows, 2 * listings->size()));
-    for (size_t i = 0; i < given.size(); ++i) (*listings)[i].lines = LastOf((*listings)[i], given[i]);
+    for (size_t i = 0; i < given.size(); ++i) (*listings)[i].lines = SelectLast((*listings)[i], given[i]);
   }
 
  private:
-  std::vector<std::string> LastOf(const Listing& listing, size_t rows) const {
+  std::vector<std::string> SelectLast(const Listing& listing, size_t rows) const {
     return text::LastRows(listing.lines, *columns_ - listing.mark.size(), rows);
   }
 
   std::optional<size_t> columns_;
 };
 
-size_t RowsOf(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
+size_t CountLines(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
 
 std::string PhaseText(const api::Status& status, kube::WallTime now) {
-  std::string text = api::NameOf(status.phase);
+  std::string text = api::ToString(status.phase);
   if (status.finished_at) text += ", since " + AgeText(*status.finished_at, now);
   return text;
 }
 
-const char* NameOf(kube::PodPhase phase) {
+const char* ToString(kube::PodPhase phase) {
   switch (phase) {
     case kube::PodPhase::kPending: return "Pending";
     case kube::PodPhase::kRunning: return "Running";
@@ -91,7 +91,7 @@ std::string EndText(const FailedPod& failed) {
 
 std::string PodText(const FailedPod& failed) {
   const kube::Pod& pod = failed.member.pod;
-  std::string text = pod.meta.key.name + " (" + LabelOf(failed.member) + "), " + NameOf(pod.phase);
+  std::string text = pod.meta.key.name + " (" + MakeLabel(failed.member) + "), " + ToString(pod.phase);
   if (!pod.node.empty()) text += ", on node " + pod.node;
   for (const kube::ContainerState& container : pod.containers) {
     if (container.name == failed.container && container.restarts > 0) {
@@ -131,14 +131,14 @@ Listing WarningListing(const std::vector<JobEvent>& warnings, kube::WallTime now
   return listing;
 }
 
-std::vector<Listing> ListingsOf(const Explanation& explanation, kube::WallTime now) {
+std::vector<Listing> MakeListings(const Explanation& explanation, kube::WallTime now) {
   std::vector<Listing> listings;
   for (const LogTail& tail : explanation.tails) listings.push_back(TailListing(tail));
   if (!explanation.warnings.empty()) listings.push_back(WarningListing(explanation.warnings, now));
   return listings;
 }
 
-std::string TextOf(const Listing& listing) {
+std::string ToText(const Listing& listing) {
   std::string text = "\n" + listing.title + ":\n";
   for (const std::string& line : listing.lines) text += listing.mark + line + "\n";
   return text;
@@ -153,26 +153,27 @@ std::string GoneText(const api::LastError& error) {
 std::string HeadText(const Explanation& explanation, const Page& page, kube::WallTime now) {
   const api::DistTraining& training = explanation.training;
   const api::Status& status = training.status;
-  std::string text = page.FieldOf("Job", kube::ToString(training.meta.key), kFieldRows) +
-                     page.FieldOf("Phase", PhaseText(status, now), kFieldRows);
+  std::string text = page.FieldName("Job", kube::ToString(training.meta.key), kFieldRows) +
+                     page.FieldName("Phase", PhaseText(status, now), kFieldRows);
   if (const api::Condition* leading = LeadingCondition(status)) {
-    text += page.FieldOf("Condition",
-                         leading->type + "=" + api::NameOf(leading->status) + ", " + leading->reason + ", since " +
-                             AgeText(leading->last_transition, now) + "\n" + leading->message,
-                         kMessageRows);
+    text += page.FieldName("Condition",
+                           leading->type + "=" + api::ToString(leading->status) + ", " + leading->reason + ", since " +
+                               AgeText(leading->last_transition, now) + "\n" + leading->message,
+                           kMessageRows);
   }
   if (!training.spec) {
-    text += page.FieldOf("Spec", "not valid, as this program knows it:\n" + training.violations, kSpecRows);
+    text += page.FieldName("Spec", "not valid, as this program knows it:\n" + training.violations, kSpecRows);
   }
   const std::string progress = ProgressText(training, WithBar::kNo, std::nullopt, now);
-  if (!progress.empty()) text += page.FieldOf("Progress", progress, kFieldRows);
-  text += page.FieldOf("Attempts", AttemptsText(training), kFieldRows);
-  if (status.last_error) text += page.FieldOf("Last error", LastErrorText(*status.last_error), kMessageRows);
+  if (!progress.empty()) text += page.FieldName("Progress", progress, kFieldRows);
+  text += page.FieldName("Attempts", AttemptsText(training), kFieldRows);
+  if (status.last_error) text += page.FieldName("Last error", LastErrorText(*status.last_error), kMessageRows);
   if (explanation.failed) {
-    text += page.FieldOf("Pod", PodText(*explanation.failed), kPodRows);
+    text += page.FieldName("Pod", PodText(*explanation.failed), kPodRows);
   } else if (status.last_error && !status.last_error->pod.empty()) {
     const bool is_known_to_be_gone = explanation.may_read_pods;
-    text += page.FieldOf("Pod", is_known_to_be_gone ? GoneText(*status.last_error) : status.last_error->pod, kPodRows);
+    text +=
+        page.FieldName("Pod", is_known_to_be_gone ? GoneText(*status.last_error) : status.last_error->pod, kPodRows);
   }
   return text;
 }
@@ -183,10 +184,10 @@ std::string DescribeText(const Explanation& explanation, kube::WallTime now, std
   const Page page(columns);
   std::string text = HeadText(explanation, page, now);
   const std::string foot =
-      "\n" + page.FieldOf("What to do", WhatToDo(explanation.training, explanation.failed, now), kAdviceRows);
-  std::vector<Listing> listings = ListingsOf(explanation, now);
-  page.Shorten(&listings, kScreenRows - std::min(kScreenRows, RowsOf(text) + RowsOf(foot)));
-  for (const Listing& listing : listings) text += TextOf(listing);
+      "\n" + page.FieldName("What to do", WhatToDo(explanation.training, explanation.failed, now), kAdviceRows);
+  std::vector<Listing> listings = MakeListings(explanation, now);
+  page.Shorten(&listings, kScreenRows - std::min(kScreenRows, CountLines(text) + CountLines(foot)));
+  for (const Listing& listing : listings) text += ToText(listing);
   return text + foot;
 }
 

@@ -113,7 +113,7 @@ TEST(DescribeTextTest, TheWorstCaseFitsAScreen) {
   for (const size_t columns : {40, 80, 132, 240}) {
     const std::vector<std::string> rows = text::SplitLines(DescribeText(worst.explanation(), testing::Now(), columns));
     EXPECT_LE(rows.size(), 50u) << columns;
-    for (const std::string& row : rows) EXPECT_LE(text::WidthOf(row), columns) << row;
+    for (const std::string& row : rows) EXPECT_LE(text::DisplayWidth(row), columns) << row;
   }
 }
 

@@ -26,7 +26,7 @@ int Weight(const JobPod& member, const kube::ContainerState& container) {
 }
 
 FailedPod Describe(const JobPod& member) {
-  FailedPod failed{.member = member, .container = api::NameOf(member.role)};
+  FailedPod failed{.member = member, .container = api::ToString(member.role)};
   const kube::ContainerState* worst = nullptr;
   for (const kube::ContainerState& container : member.pod.containers) {
     const int weight = Weight(member, container);
@@ -62,7 +62,7 @@ std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const 
   const JobPod* strongest = nullptr;
   int strength = 0;
   for (const JobPod& member : members) {
-    const std::optional<plan::Failure> failure = plan::FailureOf(member.pod);
+    const std::optional<plan::Failure> failure = plan::FindFailure(member.pod);
     if (!failure || failure->strength <= strength) continue;
     strongest = &member;
     strength = failure->strength;

@@ -24,11 +24,11 @@ std::optional<int64_t> NumberAt(const kube::ObjectMeta& meta, const char* label)
 }
 
 // The ordinal that ends the name of a StatefulSet's pod.
-std::optional<int64_t> OrdinalOf(const std::string& pod) { return NumberIn(pod.substr(pod.rfind('-') + 1)); }
+std::optional<int64_t> ParseOrdinal(const std::string& pod) { return NumberIn(pod.substr(pod.rfind('-') + 1)); }
 
 }  // namespace
 
-std::optional<JobPod> JobPodOf(kube::Pod pod) {
+std::optional<JobPod> ToJobPod(kube::Pod pod) {
   const auto component = pod.meta.labels.find(resources::kComponentLabel);
   if (component == pod.meta.labels.end()) return std::nullopt;
   const Result<api::Role> role = RoleNamed(component->second);
@@ -39,7 +39,7 @@ std::optional<JobPod> JobPodOf(kube::Pod pod) {
   } else if (const auto set_index = NumberAt(pod.meta, kSetIndexLabel)) {
     member.rank = *set_index;
   } else if (member.role == api::Role::kServer || member.role == api::Role::kSampler) {
-    member.rank = OrdinalOf(pod.meta.key.name).value_or(0);
+    member.rank = ParseOrdinal(pod.meta.key.name).value_or(0);
   }
   member.attempt = NumberAt(pod.meta, resources::kIncarnationLabel)
                        .value_or(NumberAt(pod.meta, resources::kAttemptLabel).value_or(0));
@@ -47,8 +47,8 @@ std::optional<JobPod> JobPodOf(kube::Pod pod) {
   return member;
 }
 
-std::string LabelOf(const JobPod& member) {
-  return std::string(api::NameOf(member.role)) + "-" + std::to_string(member.rank);
+std::string MakeLabel(const JobPod& member) {
+  return std::string(api::ToString(member.role)) + "-" + std::to_string(member.rank);
 }
 
 std::vector<const kube::ContainerState*> ProgramContainers(const JobPod& member) {
@@ -64,8 +64,8 @@ std::vector<const kube::ContainerState*> ProgramContainers(const JobPod& member)
 Result<api::Role> RoleNamed(const std::string& name) {
   std::string names;
   for (const api::Role role : api::kRoles) {
-    if (name == api::NameOf(role)) return role;
-    names += (names.empty() ? "" : ", ") + std::string(api::NameOf(role));
+    if (name == api::ToString(role)) return role;
+    names += (names.empty() ? "" : ", ") + std::string(api::ToString(role));
   }
   return InvalidArgument("'" + name + "' is no role: expected one of " + names);
 }

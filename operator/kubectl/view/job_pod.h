@@ -18,10 +18,10 @@ struct JobPod {
 };
 
 // By the labels that operator and controllers write; nullopt for a pod that is no role's.
-std::optional<JobPod> JobPodOf(kube::Pod pod);
+std::optional<JobPod> ToJobPod(kube::Pod pod);
 
 // "trainer-0"
-std::string LabelOf(const JobPod& member);
+std::string MakeLabel(const JobPod& member);
 
 // The containers that run the role's program (api/program_container.h), the first one first; those of which the kubelet
 // has said anything.

@@ -19,7 +19,7 @@ std::string Formatted(const char* format, double value) {
   return text.data();
 }
 
-std::optional<int64_t> EpochsOf(const api::DistTraining& training) {
+std::optional<int64_t> FindEpochs(const api::DistTraining& training) {
   const bool says = training.spec && !training.spec->job.program;  // a program has epochs of its own
   return says ? std::optional(training.spec->job.training.epochs) : std::nullopt;
 }
@@ -36,7 +36,7 @@ std::string PhaseOfProgressText(const api::Progress& progress) {
 
 void EpochRate::See(const api::DistTraining& training) {
   const std::optional<api::Progress>& progress = training.status.progress;
-  const std::optional<int64_t> epochs = EpochsOf(training);
+  const std::optional<int64_t> epochs = FindEpochs(training);
   if (!progress || !epochs) return;
   if (IsBetweenSteps(*progress)) return;
   const Sample sample{training.status.incarnation, progress->percent, progress->last_updated};
@@ -63,7 +63,7 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
   std::string text;
   if (with_bar == WithBar::kYes) text += terminal::BarText(progress->percent / 100, kBarWidth) + " ";
   text += PercentText(progress->percent) + "  epoch " + std::to_string(progress->epoch);
-  if (const auto epochs = EpochsOf(training)) text += " of " + std::to_string(*epochs);
+  if (const auto epochs = FindEpochs(training)) text += " of " + std::to_string(*epochs);
   if (api::IsTerminal(training.status)) return text;
   const bool is_between_steps = IsBetweenSteps(*progress);
   if (is_between_steps) text += "  " + PhaseOfProgressText(*progress);
@@ -86,7 +86,7 @@ std::string MetricsText(const api::Progress& progress) {
 std::string RolesText(const api::Status& status) {
   std::string text;
   for (const api::Role role : api::kRoles) {
-    const auto found = status.replicas.find(api::NameOf(role));
+    const auto found = status.replicas.find(api::ToString(role));
     if (found == status.replicas.end()) continue;
     text += (text.empty() ? "" : "  ") + found->first + " " + std::to_string(found->second.ready) + "/" +
             std::to_string(found->second.wanted);

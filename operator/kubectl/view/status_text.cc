@@ -28,7 +28,7 @@ std::string RemainingText(const api::DistTraining& training) {
 
 std::string PhaseText(const api::DistTraining& training, kube::WallTime now) {
   const api::Status& status = training.status;
-  std::string text = api::NameOf(status.phase);
+  std::string text = api::ToString(status.phase);
   if (status.started_at) text += ", started " + AgeText(*status.started_at, now) + " ago";
   if (status.finished_at) text += ", finished " + AgeText(*status.finished_at, now) + " ago";
   return text;
@@ -42,7 +42,7 @@ std::string PartitionText(const api::PartitionStatus& partition) {
 std::string RoleTable(const api::Status& status) {
   text::Table table({"ROLE", "READY", "WANTED", "FAILED"});
   for (const api::Role role : api::kRoles) {
-    const auto found = status.replicas.find(api::NameOf(role));
+    const auto found = status.replicas.find(api::ToString(role));
     if (found == status.replicas.end()) continue;
     table.Add({found->first, std::to_string(found->second.ready), std::to_string(found->second.wanted),
                std::to_string(found->second.failed)});
@@ -53,8 +53,8 @@ std::string RoleTable(const api::Status& status) {
 std::string ConditionTable(const api::Status& status, kube::WallTime now) {
   text::Table table({"CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE"});
   for (const api::Condition& condition : status.conditions) {
-    table.Add({condition.type, api::NameOf(condition.status), condition.reason, AgeText(condition.last_transition, now),
-               condition.message});
+    table.Add({condition.type, api::ToString(condition.status), condition.reason,
+               AgeText(condition.last_transition, now), condition.message});
   }
   return table.empty() ? "" : "Conditions:\n" + table.Text(2);
 }
@@ -66,7 +66,7 @@ std::string Field(const std::string& name, const std::string& value) {
   for (size_t at = 0; (at = printable.find('\n', at)) != std::string::npos; at += kValueColumn + 1) {
     printable.insert(at + 1, kValueColumn, ' ');
   }
-  const size_t width = text::WidthOf(name) + 1;
+  const size_t width = text::DisplayWidth(name) + 1;
   return name + ":" + std::string(kValueColumn > width ? kValueColumn - width : 1, ' ') + printable + "\n";
 }
 
@@ -112,7 +112,7 @@ std::string JobTable(std::span<const api::DistTraining> jobs, Namespaces namespa
   for (const api::DistTraining& job : jobs) {
     const auto& progress = job.status.progress;
     std::vector<std::string> row = {job.meta.key.name,
-                                    api::NameOf(job.status.phase),
+                                    api::ToString(job.status.phase),
                                     EpochText(job),
                                     progress ? PercentText(progress->percent) : "",
                                     RemainingText(job),

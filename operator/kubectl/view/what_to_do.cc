@@ -22,7 +22,7 @@ std::string WhereToLook(const api::DistTraining& training) {
 // Empty where the operator has seen the job as it is now.
 std::string AdviceForMissingOperator(const api::DistTraining& training) {
   if (!api::IsInOurCharge(training.raw_spec)) {
-    return "spec.runPolicy.managedBy leaves this job to " + api::RunPolicyOf(training).managed_by +
+    return "spec.runPolicy.managedBy leaves this job to " + api::EffectiveRunPolicy(training).managed_by +
            ": see whether that controller runs. espalier-operator does nothing for the job.";
   }
   const std::string where = "See whether espalier-operator runs and watches namespace " + training.meta.key.name_space +
@@ -54,7 +54,7 @@ std::string AdviceForTraining(const api::DistTraining& training, kube::WallTime 
 std::string AdviceForWaitingJob(const api::DistTraining& training, kube::WallTime now) {
   const api::Condition* const leading = LeadingCondition(training.status);
   if (leading == nullptr) return WhereToLook(training);
-  return "The job waits: " + leading->type + " is " + api::NameOf(leading->status) + " (" + leading->reason +
+  return "The job waits: " + leading->type + " is " + api::ToString(leading->status) + " (" + leading->reason +
          ") since " + AgeText(leading->last_transition, now) + ". If that lasts: " + WhereToLook(training);
 }
 
@@ -81,12 +81,12 @@ std::string WhatToDo(const api::DistTraining& training, const std::optional<Fail
   if (const std::string reason = ReasonToActOn(status); !reason.empty()) {
     return AdviceForReason(training, reason, error.role, error.reason == reason ? error.message : "");
   }
-  if (api::IsTrue(status, api::kSuspended) && api::RunPolicyOf(training).suspend) {
+  if (api::IsTrue(status, api::kSuspended) && api::EffectiveRunPolicy(training).suspend) {
     return "nothing: the job is suspended as spec.runPolicy.suspend says. Resume it: " + Command(training, "resume");
   }
   if (failed) {
-    if (const auto failure = plan::FailureOf(failed->member.pod)) {
-      return AdviceForReason(training, failure->reason, api::NameOf(failed->member.role), failure->message);
+    if (const auto failure = plan::FindFailure(failed->member.pod)) {
+      return AdviceForReason(training, failure->reason, api::ToString(failed->member.role), failure->message);
     }
   }
   return status.phase == api::Phase::kTraining ? AdviceForTraining(training, now) : AdviceForWaitingJob(training, now);

@@ -12,7 +12,7 @@ struct Describe {
     return "apply " + std::string(apply.resource->kind) + " " + kube::StringAt(apply.object, {"metadata", "name"});
   }
   std::string operator()(const MakeAuthority&) const { return "make authority"; }
-  std::string operator()(const MakeLeaf& leaf) const { return std::string("make leaf ") + api::NameOf(leaf.role); }
+  std::string operator()(const MakeLeaf& leaf) const { return std::string("make leaf ") + api::ToString(leaf.role); }
   std::string operator()(const DeleteChild& deletion) const {
     return "delete " + std::string(deletion.resource->kind) + " " + deletion.key.name +
            (deletion.force ? " by force" : "");
@@ -40,7 +40,7 @@ std::vector<std::string> Described(const std::vector<runtime::EventNote>& events
 
 Plan Scene::Look() {
   Observed seen = cluster_.Now();
-  LeaveOutUnasked(QuestionsOf(cluster_.training(), seen, cluster_.now()), &seen);
+  LeaveOutUnasked(CollectQuestions(cluster_.training(), seen, cluster_.now()), &seen);
   return MakePlan(cluster_.training(), seen, defaults_, cluster_.now());
 }
 

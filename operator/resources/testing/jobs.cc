@@ -86,9 +86,9 @@ Job JobOf(const Json& document) {
   for (const api::Role role : api::kRoles) {
     const std::string& image = job.training.spec->role(role).image;
     const bool is_trainer = role == api::Role::kTrainer;
-    job.status.images[api::NameOf(role)] = !image.empty() ? image
-                                           : is_trainer   ? "espalier/trainer:0.1.0"
-                                                          : "espalier/core:0.1.0";
+    job.status.images[api::ToString(role)] = !image.empty() ? image
+                                             : is_trainer   ? "espalier/trainer:0.1.0"
+                                                            : "espalier/core:0.1.0";
   }
   return job;
 }

@@ -23,7 +23,7 @@ tensor::v1::SparseOptimizer ToProto(const sampler::SparseOptimizer& optimizer) {
   proto.set_type(static_cast<uint32_t>(optimizer.type));
   proto.set_duplicates(static_cast<uint32_t>(optimizer.duplicates));
   proto.set_weight_decay(optimizer.weight_decay);
-  proto.set_epsilon(sampler::EpsilonOf(optimizer));
+  proto.set_epsilon(sampler::EpsilonFor(optimizer));
   proto.set_initial_accumulator(optimizer.initial_accumulator);
   proto.set_beta1(optimizer.beta1);
   proto.set_beta2(optimizer.beta2);

@@ -340,9 +340,9 @@ TEST(RemoteMiniBatchSourceTest, SaysThatABatchIsTooLarge) {
 // Two samplers over two graph servers of their own.
 struct WholeJob {
   explicit WholeJob(const server::SamplerServerOptions& like = {})
-      : served(testing::SmallGraph(), 2), samplers(SessionOf(served).graph, 2, like) {}
+      : served(testing::SmallGraph(), 2), samplers(OpenSession(served).graph, 2, like) {}
 
-  static Session SessionOf(const testing::ServedGraph& served) {
+  static Session OpenSession(const testing::ServedGraph& served) {
     SessionOptions options;
     options.addresses = served.addresses();
     options.access = Access::kRpc;

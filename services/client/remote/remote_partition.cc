@@ -124,7 +124,7 @@ void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> a
   question.take_error = [hop, requested](size_t i, const Status& error) -> Status {
     if (error.code() != StatusCode::kResourceExhausted) return error;
     const size_t piece = (*requested)[i];
-    hop->halves[piece] = HalvesOf(hop->query, hop->pieces[piece]);
+    hop->halves[piece] = SplitInHalves(hop->query, hop->pieces[piece]);
     return hop->halves[piece].empty() ? error : Status();
   };
   AskInPieces(hop->callee, std::move(question), hop->calls_in_flight, deadline,
@@ -172,7 +172,7 @@ void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline d
                                                            .book = book_,
                                                            .identity = Identity(),
                                                            .query = std::move(query)});
-  hop->pieces = PiecesOf(hop->query, options_.reply_bytes_per_call);
+  hop->pieces = SplitIntoPieces(hop->query, options_.reply_bytes_per_call);
   hop->samples.resize(hop->pieces.size());
   std::vector<size_t> all(hop->pieces.size());
   std::iota(all.begin(), all.end(), size_t{0});

@@ -22,7 +22,7 @@ constexpr const char* kReduce = "/espalier.tensor.v1.TensorStore/Reduce";
 constexpr const char* kDrop = "/espalier.tensor.v1.TensorStore/Drop";
 
 template <class Response>
-Result<sampler::TensorDescription> DescriptionOf(const Result<grpc::ByteBuffer>& reply) {
+Result<sampler::TensorDescription> ParseDescription(const Result<grpc::ByteBuffer>& reply) {
   if (!reply.ok()) return reply.status();
   ASSIGN_OR_RETURN(const rpc::Frame<Response> frame, rpc::DecodeFrame<Response>(*reply));
   const Response& header = frame.header;
@@ -40,7 +40,7 @@ Result<sampler::TensorDescription> DescriptionOf(const Result<grpc::ByteBuffer>&
     return InvalidArgument("the server's tensor has " + std::to_string(description.num_own_rows) + " rows");
   }
   // The client will allocate rows of this shape.
-  const auto row_elements = CheckedElementCount(description.row_shape, SizeOf(description.dtype));
+  const auto row_elements = CheckedElementCount(description.row_shape, ItemSize(description.dtype));
   if (!row_elements.ok()) return InvalidArgument("the server's tensor: " + row_elements.status().message());
   const uint64_t row_bytes = sampler::RowBytes(description.dtype, description.row_shape);
   if (row_bytes <= sampler::TensorLimits::kMaxRowBytes) return description;
@@ -80,7 +80,7 @@ void RemoteTensors::Create(const sampler::TensorSpec& spec, uint64_t creation, D
   request.set_creation(creation);
   request.set_maker(spec.maker);
   SendChange(kCreate, std::move(request), deadline, [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
-    done(DescriptionOf<tensor::v1::CreateResponse>(reply));
+    done(ParseDescription<tensor::v1::CreateResponse>(reply));
   });
 }
 
@@ -99,7 +99,7 @@ void RemoteTensors::Describe(const sampler::TensorId& tensor, Deadline deadline,
   *request.mutable_tensor() = ToProto(tensor);
   rpc::CallWithRetries(peer_, kDescribeTensor, rpc::EncodeFrame(std::move(request), {}), deadline,
                        [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
-                         done(DescriptionOf<tensor::v1::DescribeTensorResponse>(reply));
+                         done(ParseDescription<tensor::v1::DescribeTensorResponse>(reply));
                        });
 }
 

@@ -19,7 +19,7 @@ Status RowPieces::Add(const Tensor& rows) {
   std::vector<int64_t> shape = rows.shape();
   shape[0] = static_cast<int64_t>(num_rows_);
   if (!has_shape_) {
-    RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(rows.dtype())).status());
+    RETURN_IF_ERROR(CheckedElementCount(shape, ItemSize(rows.dtype())).status());
     rows_ = Tensor::Zeros(rows.dtype(), shape);
     has_shape_ = true;
   }

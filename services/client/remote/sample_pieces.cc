@@ -29,7 +29,7 @@ bool DependsOnDegrees(const sampler::PartitionHopQuery& query, const SamplePiece
 
 }  // namespace
 
-std::vector<SamplePiece> PiecesOf(const sampler::PartitionHopQuery& query, size_t reply_bytes) {
+std::vector<SamplePiece> SplitIntoPieces(const sampler::PartitionHopQuery& query, size_t reply_bytes) {
   std::vector<SamplePiece> pieces(1);
   uint64_t room = reply_bytes;
   for (size_t r = 0; r < query.relations.size(); ++r) {
@@ -51,7 +51,7 @@ std::vector<SamplePiece> PiecesOf(const sampler::PartitionHopQuery& query, size_
   return pieces;
 }
 
-std::vector<SamplePiece> HalvesOf(const sampler::PartitionHopQuery& query, const SamplePiece& piece) {
+std::vector<SamplePiece> SplitInHalves(const sampler::PartitionHopQuery& query, const SamplePiece& piece) {
   size_t num_destinations = 0;
   for (const SampleSpan& span : piece) num_destinations += span.end - span.begin;
   if (num_destinations <= 1 || !DependsOnDegrees(query, piece)) return {};

@@ -13,10 +13,10 @@ using messages::SamplePiece;
 using messages::SampleSpan;
 
 // Pieces of at most about `reply_bytes` of answer each, in the query's order; at least one.
-std::vector<SamplePiece> PiecesOf(const sampler::PartitionHopQuery& query, size_t reply_bytes);
+std::vector<SamplePiece> SplitIntoPieces(const sampler::PartitionHopQuery& query, size_t reply_bytes);
 // The two halves of a piece that turned out to be more than the server answers at once, in the query's order. None
 // where halves would do no better: it has one destination, or its size does not depend on in-degrees.
-std::vector<SamplePiece> HalvesOf(const sampler::PartitionHopQuery& query, const SamplePiece& piece);
+std::vector<SamplePiece> SplitInHalves(const sampler::PartitionHopQuery& query, const SamplePiece& piece);
 
 // samples[i] belongs to pieces[i].
 sampler::PartitionHopSample Assemble(const sampler::PartitionHopQuery& query, const std::vector<SamplePiece>& pieces,

@@ -107,7 +107,7 @@ Result<SslHandle> RingTls::MakeSession(int socket, TlsSide side) const {
 Status RingTls::CheckPeer(const SSL* session, std::span<const pki::PeerRole> roles) const {
   const pki::CertificateHandle certificate(SSL_get1_peer_certificate(session));
   const std::vector<std::string> uri_names =
-      certificate == nullptr ? std::vector<std::string>() : pki::UriNamesOf(certificate.get());
+      certificate == nullptr ? std::vector<std::string>() : pki::ListUriNames(certificate.get());
   return pki::CheckPeer(uri_names, settings_.job, roles).status();
 }
 

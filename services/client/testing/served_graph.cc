@@ -16,7 +16,7 @@ namespace espalier::client::testing {
 namespace {
 constexpr uint64_t kCutSeed = 11;
 
-std::shared_ptr<const sampler::RowInitializers> InitializersOf(const ServedGraphOptions& options) {
+std::shared_ptr<const sampler::RowInitializers> MakeInitializers(const ServedGraphOptions& options) {
   if (options.functions == nullptr) return nullptr;
   return std::make_shared<server::PluginInitializers>(options.functions);
 }
@@ -45,7 +45,8 @@ void SilentListener::AwaitConnection() {
 ServedGraph::ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options)
     : options_(options),
       source_(source),
-      local_(shard::testing::MakeTestGraph(source, num_partitions, kCutSeed, options.build, InitializersOf(options))) {
+      local_(
+          shard::testing::MakeTestGraph(source, num_partitions, kCutSeed, options.build, MakeInitializers(options))) {
   for (uint32_t p = 0; p < num_partitions; ++p) {
     servers_.push_back(StartServer(local_.shards[p], "127.0.0.1:0", options_.incarnation));
     addresses_.push_back(servers_.back()->address());
@@ -74,7 +75,7 @@ std::unique_ptr<server::GraphServer> ServedGraph::StartServer(std::shared_ptr<sh
   return *std::move(server);
 }
 
-std::shared_ptr<rpc::Peer> ServedGraph::PeerOf(uint32_t partition) const {
+std::shared_ptr<rpc::Peer> ServedGraph::MakePeer(uint32_t partition) const {
   return std::make_shared<rpc::Peer>("graph server", addresses_[partition], rpc::ChannelSettings());
 }
 
@@ -84,7 +85,7 @@ std::shared_ptr<RemotePartition> ServedGraph::Remote(uint32_t partition, size_t 
   options.partition = PartitionId(partition);
   options.incarnation = std::make_shared<Incarnation>(options_.incarnation);
   options.reply_bytes_per_call = reply_bytes;
-  return std::make_shared<RemotePartition>(PeerOf(partition), local_.book, options);
+  return std::make_shared<RemotePartition>(MakePeer(partition), local_.book, options);
 }
 
 void ServedGraph::Kill(uint32_t partition) { servers_[partition].reset(); }
@@ -98,7 +99,7 @@ void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
   hung_.erase(partition);
   servers_[partition].reset();
   const auto fresh = shard::testing::MakeTestGraph(source_, static_cast<uint32_t>(servers_.size()), kCutSeed,
-                                                   options_.build, InitializersOf(options_));
+                                                   options_.build, MakeInitializers(options_));
   servers_[partition] = StartServer(fresh.shards[partition], addresses_[partition], incarnation);
 }
 

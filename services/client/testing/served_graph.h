@@ -54,7 +54,7 @@ class ServedGraph {
   std::vector<std::string> addresses() const { return addresses_; }
   server::GraphServer& server(uint32_t partition) { return *servers_[partition]; }
 
-  std::shared_ptr<rpc::Peer> PeerOf(uint32_t partition) const;
+  std::shared_ptr<rpc::Peer> MakePeer(uint32_t partition) const;
   // A client of one server, with pieces of `reply_bytes`.
   std::shared_ptr<RemotePartition> Remote(uint32_t partition, size_t reply_bytes = rpc::kPreferredReplyBytes) const;
   // Stops a server at once: calls in flight fail.

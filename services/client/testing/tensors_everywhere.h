@@ -24,7 +24,7 @@ inline std::vector<GlobalRowId> RowRange(uint64_t first, uint64_t last) {
 }
 
 // Original id of each global row of a space of nodes or edges.
-inline std::vector<uint64_t> OriginalIdsOf(const shard::testing::TestGraph& graph, const RowSpace& space) {
+inline std::vector<uint64_t> ListOriginalIds(const shard::testing::TestGraph& graph, const RowSpace& space) {
   std::vector<uint64_t> originals;
   for (const auto& shard : graph.shards) {
     const graph::Partition& data = shard->data();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSeedOfCut = 11;  // as in served_graph.cc
 
-format::ColumnEntry ColumnOf(const std::string& name, const Tensor& tensor) {
+format::ColumnEntry ToColumnEntry(const std::string& name, const Tensor& tensor) {
   return {name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}};
 }
 
@@ -21,11 +21,11 @@ format::ColumnEntry ColumnOf(const std::string& name, const Tensor& tensor) {
 void Describe(const graph::Partition& partition, format::Manifest* manifest) {
   for (const graph::OwnedNodes& nodes : partition.nodes) {
     auto& columns = manifest->node_columns.emplace_back();
-    for (const auto& [name, tensor] : nodes.columns) columns.push_back(ColumnOf(name, tensor));
+    for (const auto& [name, tensor] : nodes.columns) columns.push_back(ToColumnEntry(name, tensor));
   }
   for (const auto& edge_columns : partition.edge_columns) {
     auto& columns = manifest->edge_columns.emplace_back();
-    for (const auto& [name, tensor] : edge_columns) columns.push_back(ColumnOf(name, tensor));
+    for (const auto& [name, tensor] : edge_columns) columns.push_back(ToColumnEntry(name, tensor));
   }
   for (const auto& [name, by_type] : partition.splits) {
     for (const auto& [type, parts] : by_type) {

@@ -35,7 +35,7 @@ struct Owned {
   std::vector<size_t> positions;
   size_t num_ids = 0;
 };
-Owned OwnedOf(const Context& context, const Asked& asked, size_t bytes_per_id) {
+Owned CollectOwned(const Context& context, const Asked& asked, size_t bytes_per_id) {
   Owned owned;
   owned.num_ids = asked.bytes.size() / bytes_per_id;
   if (asked.bytes.size() % bytes_per_id != 0) throw BadRequest("the ids and the rows do not fit each other");
@@ -57,7 +57,7 @@ std::string Push(const Context& context, std::string_view request) {
   const Asked asked = Parse(context, request);
   const Tensor averages = context.node_tensor(asked.node_type, asked.tensor);
   const size_t width = averages.row_size();
-  const Owned owned = OwnedOf(context, asked, sizeof(uint64_t) + width * sizeof(float));
+  const Owned owned = CollectOwned(context, asked, sizeof(uint64_t) + width * sizeof(float));
   std::vector<float> rows = averages.Read<float>(owned.rows);  // throws where the tensor is not F32
   std::vector<float> given(width);
   for (size_t i = 0; i < owned.rows.size(); ++i) {
@@ -77,7 +77,7 @@ std::string Push(const Context& context, std::string_view request) {
 std::string Norms(const Context& context, std::string_view request) {
   const Asked asked = Parse(context, request);
   const Tensor tensor = context.node_tensor(asked.node_type, asked.tensor);
-  const Owned owned = OwnedOf(context, asked, sizeof(uint64_t));
+  const Owned owned = CollectOwned(context, asked, sizeof(uint64_t));
   const std::vector<float> rows = tensor.Read<float>(owned.rows);
   std::ostringstream lines;
   lines.precision(9);

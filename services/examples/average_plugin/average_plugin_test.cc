@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 
 constexpr size_t kWidth = 3;
 
-std::string BytesOf(const void* data, size_t size_bytes) { return {static_cast<const char*>(data), size_bytes}; }
+std::string ToBytes(const void* data, size_t size_bytes) { return {static_cast<const char*>(data), size_bytes}; }
 
 // Every step-th node from the first.
 std::vector<uint64_t> EveryNode(size_t step, uint64_t num_nodes) {
@@ -74,7 +74,7 @@ TEST_P(AveragePluginTest, RowsFollowWhatIsPushed) {
     }
     const auto taken = graph_->CallFunctionEverywhere(
         "averages/push",
-        FirstLine("0.25") + BytesOf(ids.data(), ids.size() * 8) + BytesOf(rows.data(), rows.size() * sizeof(float)),
+        FirstLine("0.25") + ToBytes(ids.data(), ids.size() * 8) + ToBytes(rows.data(), rows.size() * sizeof(float)),
         TensorEffect::kChanges);
     ASSERT_TRUE(taken.ok()) << taken.status().ToString();
     size_t total = 0;
@@ -90,7 +90,7 @@ TEST_P(AveragePluginTest, RowsFollowWhatIsPushed) {
 
   const std::vector<uint64_t> ids = EveryNode(100, graph_->num_nodes());
   const auto answers =
-      graph_->CallFunctionEverywhere("averages/norms", FirstLine("0") + BytesOf(ids.data(), ids.size() * 8));
+      graph_->CallFunctionEverywhere("averages/norms", FirstLine("0") + ToBytes(ids.data(), ids.size() * 8));
   ASSERT_TRUE(answers.ok()) << answers.status().ToString();
   std::map<uint64_t, double> norms;
   for (const std::string& answer : *answers) {
@@ -118,10 +118,10 @@ TEST_P(AveragePluginTest, SaysWhatIsWrongWithARequest) {
     EXPECT_THAT(PushError(FirstLine("0.5") + "short").message(), HasSubstr("the ids and the rows do not fit"));
     const std::vector<uint64_t> twice = {0, 0};
     const std::string rows(2 * kWidth * sizeof(float), '\0');
-    EXPECT_THAT(PushError(FirstLine("0.5") + BytesOf(twice.data(), 16) + rows).message(),
+    EXPECT_THAT(PushError(FirstLine("0.5") + ToBytes(twice.data(), 16) + rows).message(),
                 HasSubstr("the ids are not ascending"));
     const uint64_t far = graph_->num_nodes();
-    EXPECT_EQ(PushError(FirstLine("0.5") + BytesOf(&far, 8) + rows.substr(0, kWidth * sizeof(float))).code(),
+    EXPECT_EQ(PushError(FirstLine("0.5") + ToBytes(&far, 8) + rows.substr(0, kWidth * sizeof(float))).code(),
               StatusCode::kNotFound);
   }
   const DistTensor doubles = MakeAverages(DType::kF64);

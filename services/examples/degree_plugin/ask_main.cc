@@ -32,7 +32,7 @@ Status Ask() {
   for (const auto& [value, id] : Largest(rows, 5)) largest.push_back({{"id", id}, {"value", value}});
   const nlohmann::ordered_json result = {{"nodesByInDegree", nodes_by_degree}, {"largest", largest}};
   std::printf("%s\n", result.dump().c_str());
-  const std::string output = espalier::ValueOf(environment, "ESPALIER_OUTPUT");
+  const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");
   if (!output.starts_with('/')) return Status();  // a bucket's URI
   return espalier::telemetry::WriteFileAtomically(output + "/result.json", result.dump(2) + "\n");
 }

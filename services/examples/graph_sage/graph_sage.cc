@@ -93,8 +93,8 @@ Status AddUpGradients(const torch::nn::Module& model, collective::Collective& gr
 
 // [example]
 // Batches of all ranks together, each its share: 1000 seeds where they are equal.
-Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, std::vector<GlobalNodeId> nodes, int32_t first_fanout,
-                                         int32_t second_fanout) {
+Result<std::unique_ptr<Loader>> MakeLoader(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
+                                           int32_t first_fanout, int32_t second_fanout) {
   NodeLoaderOptions options{.seed_type = kNode, .batch_size = 1000 * graph.world_size()};
   options.sampling.layers = {{{first_fanout}}, {{second_fanout}}};
   options.sampling.seed = 1;
@@ -148,9 +148,9 @@ Result<SageResult> TrainSage(const Context& context, const SageOptions& options)
   if (first.dtype() != DType::kF32 || labels.dtype() != DType::kI64) {
     return InvalidArgument("expected node-feat of F32 and node-label of I64");
   }
-  ASSIGN_OR_RETURN(const auto train, LoaderOf(*graph, train_nodes, 10, 25));  // NeighborSampler([10, 25])
+  ASSIGN_OR_RETURN(const auto train, MakeLoader(*graph, train_nodes, 10, 25));  // NeighborSampler([10, 25])
   ASSIGN_OR_RETURN(const auto test,
-                   LoaderOf(*graph, test_nodes, sampler::kFullNeighborhood, sampler::kFullNeighborhood));
+                   MakeLoader(*graph, test_nodes, sampler::kFullNeighborhood, sampler::kFullNeighborhood));
 
   torch::manual_seed(1);  // the same first parameters on every rank
   const auto model =

@@ -36,7 +36,7 @@ Status Run(int argc, char** argv) {
   const nlohmann::ordered_json json = {{"lastLoss", result.last_loss}, {"testAccuracy", result.test_accuracy}};
   std::printf("%s\n", json.dump().c_str());
   const std::string output =
-      espalier::ValueOf(environment, "ESPALIER_OUTPUT");  // `run` adds to the result what it knows
+      espalier::FindValue(environment, "ESPALIER_OUTPUT");  // `run` adds to the result what it knows
   if (!output.starts_with('/')) return Status();
   return espalier::telemetry::WriteFileAtomically(output + "/result.json", json.dump(2) + "\n");
 }

@@ -34,12 +34,12 @@ DistTensorOptions OptionsOfCounts() {
   return {.rows = RowSpace::Nodes(kNode), .dtype = DType::kI64, .name = "ends", .lifetime = Lifetime::kPersistent};
 }
 
-torch::Tensor IndicesOf(const std::vector<uint32_t>& rows) {
+torch::Tensor ToIndices(const std::vector<uint32_t>& rows) {
   const std::vector<int64_t> indices(rows.begin(), rows.end());
   return torch::tensor(indices, torch::kInt64);
 }
 
-Result<std::unique_ptr<DistEdgeDataLoader>> LoaderOf(const DistGraph& graph, const std::string& split) {
+Result<std::unique_ptr<DistEdgeDataLoader>> MakeLoader(const DistGraph& graph, const std::string& split) {
   EdgeLoaderOptions options;
   options.batch_size = 64;  // links of all ranks together
   options.negatives = {sampler::NegativeKind::kUniform, 1};
@@ -51,10 +51,10 @@ Result<std::unique_ptr<DistEdgeDataLoader>> LoaderOf(const DistGraph& graph, con
 }
 
 // So that rows of linked nodes point the same way: the sum over a share's links, of which there may be none.
-torch::Tensor LossOf(const sampler::LinkSeeds& links, const torch::Tensor& rows) {
-  const torch::Tensor sources = rows.index_select(0, IndicesOf(links.sources));
-  const torch::Tensor ends = rows.index_select(0, IndicesOf(links.destinations));
-  const torch::Tensor others = rows.index_select(0, IndicesOf(links.negative_destinations));
+torch::Tensor ComputeLoss(const sampler::LinkSeeds& links, const torch::Tensor& rows) {
+  const torch::Tensor sources = rows.index_select(0, ToIndices(links.sources));
+  const torch::Tensor ends = rows.index_select(0, ToIndices(links.destinations));
+  const torch::Tensor others = rows.index_select(0, ToIndices(links.negative_destinations));
   const std::vector<uint8_t>& weights = links.negative_weights;  // 0: an edge of the batch after all
   const torch::Tensor weigh = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
   return torch::softplus(-(sources * ends).sum(1)).sum() + (torch::softplus((sources * others).sum(1)) * weigh).sum();
@@ -79,7 +79,7 @@ Result<double> Epoch(const DistGraph& graph, collective::Collective& group, Dist
     ASSIGN_OR_RETURN(const std::optional<sampler::MiniBatch> batch, loader.Next());
     if (!batch) return sums[0] / sums[1];  // after the same number on every rank
     ASSIGN_OR_RETURN(const torch::Tensor rows, emb(batch->nodes[kNode.value]));
-    const torch::Tensor loss = LossOf(*batch->links, rows);
+    const torch::Tensor loss = ComputeLoss(*batch->links, rows);
     (loss / static_cast<double>(batch->global_num_seeds)).backward();  // an empty share has no gradient
     RETURN_IF_ERROR(emb.Step(/*learning_rate=*/0.1));                  // Adagrad, on the rows' owners
     RETURN_IF_ERROR(CountEnds(*batch, counts));
@@ -149,7 +149,7 @@ Result<torch::Tensor> RowsInOrder(const DistGraph& graph, DistEmbedding& emb) {
 }
 
 Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& group, const LinkOptions& options) {
-  ASSIGN_OR_RETURN(const auto loader, LoaderOf(graph, options.split));
+  ASSIGN_OR_RETURN(const auto loader, MakeLoader(graph, options.split));
   const bool is_first = group.rank() == Rank(0);
   Kept kept;
   if (is_first) {

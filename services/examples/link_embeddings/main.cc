@@ -40,10 +40,10 @@ Status Run(int argc, char** argv) {
   if (argc != 3 || !Parse(argv[2], &options.epochs)) return espalier::InvalidArgument("expected SPLIT EPOCHS");
   options.split = argv[1];
   const espalier::client::Environment environment = espalier::client::ProcessEnvironment();
-  const std::string output = espalier::ValueOf(environment, "ESPALIER_OUTPUT");
+  const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");
   if (output.starts_with('/') || output.starts_with("s3://")) options.folder = output + "/link-embeddings";
-  options.goes_on = espalier::ValueOf(environment, "ESPALIER_RESUME") == "auto";
-  ASSIGN_OR_RETURN(options.stores, espalier::storage::StoreSettingsOf(environment));
+  options.goes_on = espalier::FindValue(environment, "ESPALIER_RESUME") == "auto";
+  ASSIGN_OR_RETURN(options.stores, espalier::storage::ParseStoreSettings(environment));
   ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
   ASSIGN_OR_RETURN(const auto graph, espalier::client::DistGraph::Open(context));
   ASSIGN_OR_RETURN(const auto group, espalier::client::InitProcessGroup(*graph, context, graph->CallDeadline()));

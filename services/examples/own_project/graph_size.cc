@@ -17,7 +17,7 @@ extern "C" int64_t GraphSize() {
 }
 
 // Returns the sum of `count` rows of one column each.
-extern "C" float SumOf(const float* rows, uint32_t count) {
+extern "C" float SumRows(const float* rows, uint32_t count) {
   const std::array<uint32_t, 2> indptr{0, count};
   std::vector<uint32_t> indices(count);
   for (uint32_t i = 0; i < count; ++i) indices[i] = i;

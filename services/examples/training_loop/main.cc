@@ -20,8 +20,8 @@ using espalier::Result;
 using espalier::Status;
 
 // Where this program saves and leaves things: a folder of this machine, or "".
-std::string FolderOf(const espalier::client::Environment& environment) {
-  const std::string output = espalier::ValueOf(environment, "ESPALIER_OUTPUT");
+std::string FindFolder(const espalier::client::Environment& environment) {
+  const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");
   return output.starts_with('/') ? output : "";
 }
 
@@ -54,9 +54,9 @@ Status Run(int argc, char** argv) {
       return espalier::InvalidArgument("expected the number of epochs");
     }
   }
-  const std::string folder = FolderOf(environment);
+  const std::string folder = FindFolder(environment);
   options.state_path = folder.empty() ? "" : folder + "/training-loop.state";
-  options.goes_on = espalier::ValueOf(environment, "ESPALIER_RESUME") == "auto";
+  options.goes_on = espalier::FindValue(environment, "ESPALIER_RESUME") == "auto";
   ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
   ASSIGN_OR_RETURN(const LoopResult result, TrainWithOthers(context, options));
   if (context.rank.value > 0) return Status();

@@ -11,7 +11,7 @@ SoftmaxRegression::SoftmaxRegression(int64_t num_features, int64_t num_classes)
       width_(2 * num_features_ + 1),
       weights_(num_classes_ * width_) {}
 
-std::vector<double> SoftmaxRegression::InputOf(const Batch& batch, uint32_t seed) const {
+std::vector<double> SoftmaxRegression::MakeInput(const Batch& batch, uint32_t seed) const {
   const auto features = batch.features.values<float>();
   const espalier::sampler::Block& block = batch.blocks.layers[0].blocks[0];
   std::vector<double> input(width_);
@@ -32,7 +32,7 @@ Sums SoftmaxRegression::Look(const Batch& batch) const {
   const auto labels = batch.labels.values<int64_t>();
   std::vector<double> probability(num_classes_);
   for (uint32_t seed = 0; seed < batch.blocks.num_seeds; ++seed) {
-    const std::vector<double> input = InputOf(batch, seed);
+    const std::vector<double> input = MakeInput(batch, seed);
     for (size_t c = 0; c < num_classes_; ++c) {
       double logit = 0;
       for (size_t i = 0; i < width_; ++i) logit += weights_[c * width_ + i] * input[i];

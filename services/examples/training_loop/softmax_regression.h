@@ -37,7 +37,7 @@ class SoftmaxRegression {
   std::vector<double>& weights() { return weights_; }  // [C, 2 F + 1], a row a class, the last is the bias
 
  private:
-  std::vector<double> InputOf(const Batch& batch, uint32_t seed) const;  // [2 F + 1]
+  std::vector<double> MakeInput(const Batch& batch, uint32_t seed) const;  // [2 F + 1]
 
   const size_t num_features_, num_classes_, width_;
   std::vector<double> weights_;

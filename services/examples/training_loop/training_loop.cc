@@ -21,7 +21,7 @@ constexpr NodeTypeId kNode(0);  // a graph of one node type and one relation
 using Loader = NodeDataLoader<Batch>;
 
 // Batches over a part of the split, of all ranks together. Samplers, where the job has any, draw those to train on.
-Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, graph::SplitPartName part) {
+Result<std::unique_ptr<Loader>> MakeLoader(const DistGraph& graph, graph::SplitPartName part) {
   NodeLoaderOptions options{.seed_type = kNode, .batch_size = 256};
   options.sampling.layers = {{{10}}};
   options.sampling.seed = 1;
@@ -78,8 +78,8 @@ Status Save(const LoopOptions& options, uint32_t epochs_done, SoftmaxRegression&
 Result<LoopResult> TrainWithOthers(const Context& context, const LoopOptions& options) {
   ASSIGN_OR_RETURN(const auto graph, DistGraph::Open(context));
   ASSIGN_OR_RETURN(const auto group, InitProcessGroup(*graph, context, graph->CallDeadline()));  // init_process_group
-  ASSIGN_OR_RETURN(const auto train, LoaderOf(*graph, graph::SplitPartName::kTrain));
-  ASSIGN_OR_RETURN(const auto test, LoaderOf(*graph, graph::SplitPartName::kTest));
+  ASSIGN_OR_RETURN(const auto train, MakeLoader(*graph, graph::SplitPartName::kTrain));
+  ASSIGN_OR_RETURN(const auto test, MakeLoader(*graph, graph::SplitPartName::kTest));
   ASSIGN_OR_RETURN(const auto train_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTrain));
   ASSIGN_OR_RETURN(const auto test_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTest));
   ASSIGN_OR_RETURN(const Tensor first, graph->GatherNodeRows(kNode, "node-feat", std::array{GlobalNodeId(0)}));

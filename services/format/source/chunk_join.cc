@@ -27,7 +27,7 @@ class Joined {
     dtype_ = like.dtype();
     shape_ = like.shape();
     shape_[0] = static_cast<int64_t>(num_rows);
-    RETURN_IF_ERROR(CheckedElementCount(shape_, SizeOf(dtype_)).status());
+    RETURN_IF_ERROR(CheckedElementCount(shape_, ItemSize(dtype_)).status());
     if (scratch_folder_.empty()) {
       all_ = Tensor::Zeros(dtype_, shape_);
       return {};
@@ -108,7 +108,7 @@ Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     options.num_rows = RowsOfChunk(array, rows, chunk);
     ASSIGN_OR_RETURN(Tensor tensor,
-                     ReadCsvTable(PathOf(reading, array.files[chunk]), options, {.threads = reading.threads}));
+                     ReadCsvTable(PathTo(reading, array.files[chunk]), options, {.threads = reading.threads}));
     if (tensor.num_rows() > 0) RETURN_IF_ERROR(body(array.files[chunk], std::move(tensor)));
   }
   return {};
@@ -217,12 +217,12 @@ Result<graph::EdgeSet> ReadNumpyEdgesAs(const Tensor& first, const ChunkedArray&
 
 Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                       const ChunkReading& reading) {
-  ASSIGN_OR_RETURN(const Tensor first, ReadNpy(PathOf(reading, array.files[0])));
+  ASSIGN_OR_RETURN(const Tensor first, ReadNpy(PathTo(reading, array.files[0])));
   // numpy.array([]) is F64 [0].
   if (rows.count == 0 && first.num_elements() == 0) {
     bool all_are_empty = true;
     for (size_t i = 1; i < array.files.size() && all_are_empty; ++i) {
-      ASSIGN_OR_RETURN(const Tensor chunk, ReadNpy(PathOf(reading, array.files[i])));
+      ASSIGN_OR_RETURN(const Tensor chunk, ReadNpy(PathTo(reading, array.files[i])));
       all_are_empty = chunk.num_elements() == 0;
     }
     if (all_are_empty) return NoEdges();
@@ -249,7 +249,7 @@ Result<graph::EdgeSet> ReadCsvEdgeChunks(const ChunkedArray& array, const Chunke
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     of_chunk.num_edges = RowsOfChunk(array, rows, chunk);
     ASSIGN_OR_RETURN(CsvEdges edges,
-                     ReadCsvEdges(PathOf(reading, array.files[chunk]), of_chunk, {.threads = reading.threads}));
+                     ReadCsvEdges(PathTo(reading, array.files[chunk]), of_chunk, {.threads = reading.threads}));
     total += static_cast<uint64_t>(edges.sources.num_rows());
     if (!in_files) {
       sources.push_back(std::move(edges.sources));

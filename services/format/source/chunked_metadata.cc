@@ -64,12 +64,12 @@ Result<Field> Get(const Field& object, const std::string& name) {
   return *std::move(found);
 }
 
-Result<std::string> TextOf(const Field& field) {
+Result<std::string> ToText(const Field& field) {
   if (!field.value.IsScalar()) return field.Wrong("expected a string");
   return field.value.Scalar();
 }
 
-Result<uint64_t> CountOf(const Field& field) {
+Result<uint64_t> Count(const Field& field) {
   const std::string text = field.value.IsScalar() ? field.value.Scalar() : "";
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -91,7 +91,7 @@ Result<ChunkedRows> RowsOfChunks(const Field& chunks) {
   RETURN_IF_ERROR(CheckList(chunks));
   ChunkedRows rows;
   for (size_t i = 0; i < chunks.value.size(); ++i) {
-    ASSIGN_OR_RETURN(const uint64_t count, CountOf(chunks.Element(i)));
+    ASSIGN_OR_RETURN(const uint64_t count, Count(chunks.Element(i)));
     rows.per_chunk.push_back(count);
     rows.count += count;
     if (rows.count > kMaxCount) return chunks.Wrong("more than 2^40 in all");
@@ -118,13 +118,13 @@ Result<std::vector<ChunkedRows>> RowsByType(const Field& root, const std::string
     if (per_chunk) {
       ASSIGN_OR_RETURN(rows[i], RowsOfChunks(list.Element(i)));
     } else {
-      ASSIGN_OR_RETURN(rows[i].count, CountOf(list.Element(i)));
+      ASSIGN_OR_RETURN(rows[i].count, Count(list.Element(i)));
     }
   }
   return rows;
 }
 
-std::vector<std::string> PartsOf(const std::string& path) {
+std::vector<std::string> SplitPath(const std::string& path) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find('/', begin), path.size());
@@ -141,8 +141,8 @@ struct WritersPlace {
 };
 
 Result<std::string> FileBelow(const Field& field, const WritersPlace& place) {
-  ASSIGN_OR_RETURN(const std::string text, TextOf(field));
-  std::vector<std::string> parts = PartsOf(text);
+  ASSIGN_OR_RETURN(const std::string text, ToText(field));
+  std::vector<std::string> parts = SplitPath(text);
   const bool absolute = text.starts_with('/');
   if (absolute && parts.size() > place.depth) {
     parts.erase(parts.begin(), parts.end() - static_cast<std::ptrdiff_t>(place.depth));
@@ -160,7 +160,7 @@ Result<std::string> FileBelow(const Field& field, const WritersPlace& place) {
 
 Status ReadFormat(const Field& field, ChunkedArray* array) {
   ASSIGN_OR_RETURN(const Field name_field, Get(field, "name"));
-  ASSIGN_OR_RETURN(const std::string name, TextOf(name_field));
+  ASSIGN_OR_RETURN(const std::string name, ToText(name_field));
   if (name == "numpy") {
     array->format = ChunkFormat::kNumpy;
     return {};
@@ -172,7 +172,7 @@ Status ReadFormat(const Field& field, ChunkedArray* array) {
   if (name != "csv") return name_field.Wrong("'" + name.substr(0, 40) + "' is unknown: expected csv or numpy");
   const std::optional<Field> delimiter = Find(field, "delimiter");
   if (!delimiter) return {};
-  ASSIGN_OR_RETURN(const std::string text, TextOf(*delimiter));
+  ASSIGN_OR_RETURN(const std::string text, ToText(*delimiter));
   constexpr std::string_view kOfNumbers = "0123456789+-.eE\r\n";
   if (text.size() != 1 || kOfNumbers.find(text[0]) != std::string_view::npos) {
     return delimiter->Wrong("'" + text.substr(0, 40) + "': expected one character that numbers do not have");
@@ -186,7 +186,7 @@ class MetadataReader {
   Result<ChunkedMetadata> Read(const Field& root) {
     ChunkedMetadata metadata;
     if (const std::optional<Field> name = Find(root, "graph_name")) {
-      ASSIGN_OR_RETURN(metadata.name, TextOf(*name));
+      ASSIGN_OR_RETURN(metadata.name, ToText(*name));
     }
     RETURN_IF_ERROR(ReadNodes(root, &metadata));
     RETURN_IF_ERROR(ReadEdges(root, &metadata));
@@ -207,7 +207,7 @@ class MetadataReader {
     RETURN_IF_ERROR(CheckTypes(types));
     ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, RowsByType(root, "nodes", types.value.size()));
     for (size_t i = 0; i < rows.size(); ++i) {
-      ASSIGN_OR_RETURN(std::string type, TextOf(types.Element(i)));
+      ASSIGN_OR_RETURN(std::string type, ToText(types.Element(i)));
       if (const Status good = graph::CheckName("node type", type); !good.ok()) {
         return types.Element(i).Wrong(good.message());
       }
@@ -228,7 +228,7 @@ class MetadataReader {
     }));
     std::set<std::string> known;
     for (size_t i = 0; i < rows.size(); ++i) {
-      ASSIGN_OR_RETURN(const std::string name, TextOf(types.Element(i)));
+      ASSIGN_OR_RETURN(const std::string name, ToText(types.Element(i)));
       Result<graph::CanonicalEdgeType> type = graph::ParseCanonicalEdgeType(name);
       if (!type.ok()) return types.Element(i).Wrong(type.status().message());
       const auto entry = entries.find(name);

@@ -17,7 +17,7 @@ using graph::SourceGraph;
 
 constexpr size_t kMaxMetadataBytes = 64 << 20;
 
-Result<graph::GraphSchema> SchemaOf(const ChunkedMetadata& metadata) {
+Result<graph::GraphSchema> MakeSchema(const ChunkedMetadata& metadata) {
   std::vector<std::string> node_types;
   std::vector<graph::CanonicalEdgeType> edge_types;
   for (const ChunkedNodes& nodes : metadata.nodes) node_types.push_back(nodes.type);
@@ -124,7 +124,7 @@ Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReadin
                               std::vector<std::string>* warnings) {
   SourceGraph graph;
   graph.name = metadata.name.empty() ? SourceName(reading.directory) : metadata.name;
-  ASSIGN_OR_RETURN(graph.schema, SchemaOf(metadata));
+  ASSIGN_OR_RETURN(graph.schema, MakeSchema(metadata));
   graph.nodes.resize(graph.schema.num_node_types());
   graph.edges.resize(graph.schema.num_edge_types());
   for (const ChunkedNodes& described : metadata.nodes) {

@@ -8,7 +8,7 @@ namespace espalier::format {
 namespace {
 
 // Row `row` of a matrix, which it keeps alive.
-Tensor RowOf(const Tensor& matrix, size_t row) {
+Tensor GetRow(const Tensor& matrix, size_t row) {
   return Tensor::Wrap(matrix.dtype(), {matrix.shape()[1]}, matrix.bytes() + row * matrix.row_bytes(),
                       std::make_shared<Tensor>(matrix));
 }
@@ -28,7 +28,7 @@ Result<graph::EdgeSet> EdgesOfIndex(const Tensor& edge_index) {
                            ": expected [2, m] of I32, I64, U32 or U64, sources in the first row and destinations in "
                            "the second");
   }
-  return graph::EdgeSet{.sources = RowOf(edge_index, 0), .destinations = RowOf(edge_index, 1)};
+  return graph::EdgeSet{.sources = GetRow(edge_index, 0), .destinations = GetRow(edge_index, 1)};
 }
 
 }  // namespace espalier::format

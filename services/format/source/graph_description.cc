@@ -13,9 +13,9 @@
 namespace espalier::format {
 namespace {
 
-int LineOf(const YAML::Node& node) { return node.Mark().line + 1; }
+int LineNumber(const YAML::Node& node) { return node.Mark().line + 1; }
 Status ErrorAt(const YAML::Node& node, const std::string& message) {
-  return InvalidArgument("line " + std::to_string(LineOf(node)) + ": " + message);
+  return InvalidArgument("line " + std::to_string(LineNumber(node)) + ": " + message);
 }
 
 using FieldReader = std::function<Status(const YAML::Node& value)>;
@@ -46,7 +46,7 @@ FieldReader TextInto(std::string& text, const std::string& field) {
   };
 }
 
-Result<uint64_t> NumberOf(const YAML::Node& value, const std::string& field, uint64_t limit) {
+Result<uint64_t> ParseNumber(const YAML::Node& value, const std::string& field, uint64_t limit) {
   uint64_t number = 0;
   const std::string text = value.IsScalar() ? value.Scalar() : "";
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -68,8 +68,8 @@ Status CheckFileName(const YAML::Node& node, const std::string& file) {
   return climbs ? ErrorAt(node, "'" + file + "' is not the name of a file below the folder") : Status();
 }
 
-Result<ArrayFile> ArrayFileOf(const YAML::Node& node) {
-  ArrayFile array{.line = LineOf(node)};
+Result<ArrayFile> ParseArrayFile(const YAML::Node& node) {
+  ArrayFile array{.line = LineNumber(node)};
   if (node.IsScalar()) {
     array.file = node.Scalar();
   } else {
@@ -95,7 +95,7 @@ Result<ArrayFile> ArrayFileOf(const YAML::Node& node) {
 
 FieldReader ArrayInto(std::optional<ArrayFile>& array) {
   return [&array](const YAML::Node& value) -> Status {
-    ASSIGN_OR_RETURN(array, ArrayFileOf(value));
+    ASSIGN_OR_RETURN(array, ParseArrayFile(value));
     return {};
   };
 }
@@ -107,7 +107,7 @@ FieldReader ColumnsInto(std::map<std::string, ArrayFile>& columns) {
       const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (const Status good = graph::CheckName("column", name); !good.ok()) return ErrorAt(entry.first, good.message());
       if (columns.contains(name)) return ErrorAt(entry.first, "column '" + name + "' is there twice");
-      ASSIGN_OR_RETURN(columns[name], ArrayFileOf(entry.second));
+      ASSIGN_OR_RETURN(columns[name], ParseArrayFile(entry.second));
     }
     return {};
   };
@@ -127,9 +127,9 @@ FieldReader EdgeTypeInto(graph::CanonicalEdgeType& type) {
 }
 
 Status ReadNodes(const YAML::Node& node, NodeDescription& nodes) {
-  nodes.line = LineOf(node);
+  nodes.line = LineNumber(node);
   const auto count = [&nodes](const YAML::Node& value) -> Status {
-    ASSIGN_OR_RETURN(nodes.count, NumberOf(value, "count", kMaxCount));
+    ASSIGN_OR_RETURN(nodes.count, ParseNumber(value, "count", kMaxCount));
     return {};
   };
   RETURN_IF_ERROR(
@@ -143,9 +143,9 @@ Status ReadNodes(const YAML::Node& node, NodeDescription& nodes) {
 }
 
 Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
-  edges.line = LineOf(node);
+  edges.line = LineNumber(node);
   const auto count = [&edges](const YAML::Node& value) -> Status {
-    ASSIGN_OR_RETURN(edges.count, NumberOf(value, "count", kMaxCount));
+    ASSIGN_OR_RETURN(edges.count, ParseNumber(value, "count", kMaxCount));
     return {};
   };
   RETURN_IF_ERROR(ReadFields(node, "an edge type",
@@ -169,7 +169,7 @@ Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
 }
 
 Status ReadSplit(const YAML::Node& node, SplitDescription& split) {
-  split.line = LineOf(node);
+  split.line = LineNumber(node);
   const auto edge_type = [&split](const YAML::Node& value) { return EdgeTypeInto(split.edge_type.emplace())(value); };
   RETURN_IF_ERROR(ReadFields(node, "a split",
                              {{"name", TextInto(split.name, "name")},
@@ -195,11 +195,11 @@ FieldReader ListInto(std::vector<Item>& items, const std::string& field, Status 
   };
 }
 
-Result<GraphDescription> DescriptionOf(const YAML::Node& root) {
+Result<GraphDescription> ParseDescription(const YAML::Node& root) {
   GraphDescription description;
   bool has_version = false;
   const auto version = [&has_version](const YAML::Node& value) -> Status {
-    ASSIGN_OR_RETURN(const uint64_t number, NumberOf(value, "version", 1'000'000));
+    ASSIGN_OR_RETURN(const uint64_t number, ParseNumber(value, "version", 1'000'000));
     has_version = true;
     if (number == kDescriptionVersion) return {};
     return ErrorAt(value, "version " + std::to_string(number) + " of graph.yaml: this program reads version 1");
@@ -222,7 +222,7 @@ void EmitArray(YAML::Emitter& out, const ArrayFile& array) {
   }
   out << YAML::Flow << YAML::BeginMap << YAML::Key << "file" << YAML::Value << array.file;
   if (!array.member.empty()) out << YAML::Key << "member" << YAML::Value << array.member;
-  if (array.dtype) out << YAML::Key << "dtype" << YAML::Value << NameOf(*array.dtype);
+  if (array.dtype) out << YAML::Key << "dtype" << YAML::Value << ToString(*array.dtype);
   out << YAML::EndMap;
 }
 
@@ -284,7 +284,7 @@ void EmitList(YAML::Emitter& out, const char* key, const std::vector<Item>& item
 Result<GraphDescription> ParseGraphDescription(const std::string& yaml) {
   try {
     CheckYamlBounds(yaml, YamlReferences::kCounted);
-    return DescriptionOf(YAML::Load(yaml));
+    return ParseDescription(YAML::Load(yaml));
   } catch (const YAML::Exception& error) {
     return InvalidArgument("line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
   }

@@ -26,10 +26,10 @@ Status WriteAll(int file, std::span<const std::byte> bytes, const std::string& p
   return {};
 }
 
-Result<Tensor> TensorOf(const std::shared_ptr<const MappedFile>& file, std::optional<DType> declared) {
+Result<Tensor> MakeTensor(const std::shared_ptr<const MappedFile>& file, std::optional<DType> declared) {
   ASSIGN_OR_RETURN(NpyHeader header, ParseNpyHeader(file->bytes()));
-  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, SizeOf(header.dtype)));
-  const uint64_t promised = static_cast<uint64_t>(count) * SizeOf(header.dtype);
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, ItemSize(header.dtype)));
+  const uint64_t promised = static_cast<uint64_t>(count) * ItemSize(header.dtype);
   const uint64_t present = file->bytes().size() - header.data_offset;
   if (promised != present) {
     return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, the file has " +
@@ -37,7 +37,7 @@ Result<Tensor> TensorOf(const std::shared_ptr<const MappedFile>& file, std::opti
   }
   RETURN_IF_ERROR(ApplyDeclaredDType(declared, &header));
   const std::byte* data = file->bytes().data() + header.data_offset;
-  if (reinterpret_cast<uintptr_t>(data) % SizeOf(header.dtype) == 0) {
+  if (reinterpret_cast<uintptr_t>(data) % ItemSize(header.dtype) == 0) {
     return Tensor::Wrap(header.dtype, std::move(header.shape), data, file);
   }
   Tensor copy = Tensor::Zeros(header.dtype, std::move(header.shape));
@@ -49,7 +49,7 @@ Result<Tensor> TensorOf(const std::shared_ptr<const MappedFile>& file, std::opti
 
 Result<Tensor> ReadNpy(const std::string& path, std::optional<DType> declared) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  return TensorOf(file, declared).While("reading " + path);
+  return MakeTensor(file, declared).While("reading " + path);
 }
 
 Status WriteNpy(const std::string& path, const Tensor& tensor, WorkMeter* meter) {

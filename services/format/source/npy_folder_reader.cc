@@ -184,7 +184,7 @@ Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
 }
 
 // Pairs [2, k], pairs and their edges' original ids [3, k], rows of the edge list [k], or a mask of them.
-Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
+Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
   if (tensor.dtype() == DType::kBool) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, IdsOfMask(tensor, edges.num_edges()));
     return PairsOfRows(rows, edges);
@@ -226,7 +226,7 @@ Result<graph::EdgePairs> ReadEdgePart(const FolderReading& folder, const std::op
                                       const EdgeSet& edges) {
   if (!file) return graph::EdgePairs();
   ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(folder, *file));
-  return PairsOf(tensor, edges).While(At(file->line) + ": " + file->file);
+  return ReadPairs(tensor, edges).While(At(file->line) + ": " + file->file);
 }
 
 Status ReadEdgeSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
@@ -263,7 +263,7 @@ Status ReadSplit(const FolderReading& folder, const SplitDescription& descriptio
   return {};
 }
 
-Result<graph::GraphSchema> SchemaOf(const GraphDescription& description) {
+Result<graph::GraphSchema> MakeSchema(const GraphDescription& description) {
   std::vector<std::string> node_types;
   std::vector<graph::CanonicalEdgeType> edge_types;
   for (const NodeDescription& nodes : description.nodes) node_types.push_back(nodes.type);
@@ -274,7 +274,7 @@ Result<graph::GraphSchema> SchemaOf(const GraphDescription& description) {
 Result<SourceGraph> ReadDescribed(const FolderReading& folder, const GraphDescription& description) {
   SourceGraph graph;
   graph.name = description.name;
-  ASSIGN_OR_RETURN(graph.schema, SchemaOf(description));
+  ASSIGN_OR_RETURN(graph.schema, MakeSchema(description));
   graph.nodes.resize(graph.schema.num_node_types());
   graph.edges.resize(graph.schema.num_edge_types());
   for (const NodeDescription& nodes : description.nodes) {

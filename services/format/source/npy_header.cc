@@ -184,7 +184,8 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file) {
 Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header) {
   if (declared == DType::kBF16 && header->dtype == DType::kU16) header->dtype = DType::kBF16;
   if (!declared || *declared == header->dtype) return Status();
-  return InvalidArgument(std::string("the dtype is ") + NameOf(header->dtype) + ", declared is " + NameOf(*declared));
+  return InvalidArgument(std::string("the dtype is ") + ToString(header->dtype) + ", declared is " +
+                         ToString(*declared));
 }
 
 std::string NpyHeaderText(DType dtype, const std::vector<int64_t>& shape) {

@@ -26,7 +26,7 @@ struct CloseArchive {
 };
 using Archive = std::unique_ptr<archive, CloseArchive>;
 
-std::string ErrorOf(archive* zip) {
+std::string ErrorText(archive* zip) {
   const char* const text = archive_error_string(zip);
   return text == nullptr ? "unknown error" : text;
 }
@@ -38,7 +38,7 @@ Result<Archive> OpenZip(const std::string& path) {
   // The seekable reader takes names and sizes from the archive's directory, not from what stands between members.
   archive_read_support_format_zip_seekable(zip.get());
   if (archive_read_open_filename(zip.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-    return InvalidArgument(path + " is no .npz file: " + ErrorOf(zip.get()));
+    return InvalidArgument(path + " is no .npz file: " + ErrorText(zip.get()));
   }
   return zip;
 }
@@ -49,7 +49,7 @@ Result<archive_entry*> NextMember(archive* zip, const std::string& path) {
   const int code = archive_read_next_header(zip, &entry);
   if (code == ARCHIVE_EOF) return static_cast<archive_entry*>(nullptr);
   if (code == ARCHIVE_OK) return entry;
-  return InvalidArgument(path + " is no .npz file, or a damaged one: " + ErrorOf(zip));
+  return InvalidArgument(path + " is no .npz file, or a damaged one: " + ErrorText(zip));
 }
 
 // "edge_index" of "edge_index.npy".
@@ -71,7 +71,7 @@ Result<size_t> ReadBytes(archive* zip, std::span<std::byte> bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
     const la_ssize_t got = archive_read_data(zip, bytes.data() + done, bytes.size() - done);
-    if (got < 0) return DataLoss("the member is truncated or damaged: " + ErrorOf(zip));
+    if (got < 0) return DataLoss("the member is truncated or damaged: " + ErrorText(zip));
     if (got == 0) break;
     done += static_cast<size_t>(got);
   }
@@ -127,8 +127,8 @@ Result<Tensor> ReadDataToFile(archive* zip, const NpyHeader& header, uint64_t si
 Result<Tensor> ReadMember(archive* zip, uint64_t member_bytes, uint64_t file_bytes, std::optional<DType> declared,
                           const std::string& scratch_folder) {
   ASSIGN_OR_RETURN(NpyHeader header, ReadHeader(zip));
-  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, SizeOf(header.dtype)));
-  const uint64_t promised = static_cast<uint64_t>(count) * SizeOf(header.dtype);
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, ItemSize(header.dtype)));
+  const uint64_t promised = static_cast<uint64_t>(count) * ItemSize(header.dtype);
   if (member_bytes < header.data_offset || promised != member_bytes - header.data_offset) {
     return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, the member has " +
                            std::to_string(member_bytes) + " bytes with its header");

@@ -15,7 +15,7 @@ Status CheckRows(const ChunkedArray& array, const ChunkedRows& rows, size_t chun
 // A chunk with as many rows as it must have, and like `first` but in their number.
 Result<Tensor> ReadNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk,
                               const ChunkReading& reading, const std::optional<Tensor>& first) {
-  ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(PathOf(reading, array.files[chunk])));
+  ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(PathTo(reading, array.files[chunk])));
   if (tensor.shape().empty()) return InvalidArgument(array.files[chunk] + " is a number: expected rows");
   RETURN_IF_ERROR(CheckRows(array, rows, chunk, static_cast<uint64_t>(tensor.num_rows())));
   if (first && (first->dtype() != tensor.dtype() || RowShape(*first) != RowShape(tensor))) {
@@ -42,7 +42,7 @@ Status CheckTotal(const ChunkedArray& array, const ChunkedRows& rows, uint64_t f
                          " rows: expected " + std::to_string(rows.count));
 }
 
-std::string PathOf(const ChunkReading& reading, const std::string& file) { return reading.directory + "/" + file; }
+std::string PathTo(const ChunkReading& reading, const std::string& file) { return reading.directory + "/" + file; }
 
 std::vector<int64_t> RowShape(const Tensor& tensor) { return {tensor.shape().begin() + 1, tensor.shape().end()}; }
 

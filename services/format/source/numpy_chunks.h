@@ -16,7 +16,7 @@ std::optional<uint64_t> RowsOfChunk(const ChunkedArray& array, const ChunkedRows
 // InvalidArgument: the chunks' rows are not as many as the type has.
 Status CheckTotal(const ChunkedArray& array, const ChunkedRows& rows, uint64_t found);
 
-std::string PathOf(const ChunkReading& reading, const std::string& file);
+std::string PathTo(const ChunkReading& reading, const std::string& file);
 // Without the first dimension, of which there must be one.
 std::vector<int64_t> RowShape(const Tensor& tensor);
 

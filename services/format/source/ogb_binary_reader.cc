@@ -130,7 +130,7 @@ Status ReadHomogeneous(const std::string& raw, SourceGraph& graph, const std::st
 }
 
 // "author___writes___paper"
-Result<CanonicalEdgeType> EdgeTypeOf(const std::string& name) {
+Result<CanonicalEdgeType> ParseEdgeType(const std::string& name) {
   constexpr std::string_view kBetween = "___";
   const size_t first = name.find(kBetween);
   const size_t second = first == std::string::npos ? first : name.find(kBetween, first + kBetween.size());
@@ -142,14 +142,14 @@ Result<CanonicalEdgeType> EdgeTypeOf(const std::string& name) {
                            name.substr(second + kBetween.size())};
 }
 
-std::string ArrayNameOf(const CanonicalEdgeType& type) {
+std::string ArrayName(const CanonicalEdgeType& type) {
   return type.source + "___" + type.relation + "___" + type.destination;
 }
 
 Result<GraphSchema> ReadSchema(const NpzFile& nodes, const NpzFile& edges) {
   std::vector<CanonicalEdgeType> edge_types;
   for (const std::string& name : edges.Names()) {
-    ASSIGN_OR_RETURN(CanonicalEdgeType type, EdgeTypeOf(name).While("reading " + edges.path()));
+    ASSIGN_OR_RETURN(CanonicalEdgeType type, ParseEdgeType(name).While("reading " + edges.path()));
     edge_types.push_back(std::move(type));
   }
   return GraphSchema::Make(nodes.Names(), std::move(edge_types)).While("reading the types in " + nodes.path());
@@ -167,7 +167,7 @@ Status ReadNodeColumn(const NpzFile& file, const std::string& column, SourceGrap
 Status ReadEdgeColumn(const NpzFile& file, const std::string& column, SourceGraph& graph,
                       const std::string& scratch_folder) {
   for (const std::string& name : file.Names()) {
-    ASSIGN_OR_RETURN(const CanonicalEdgeType edge_type, EdgeTypeOf(name).While("reading " + file.path()));
+    ASSIGN_OR_RETURN(const CanonicalEdgeType edge_type, ParseEdgeType(name).While("reading " + file.path()));
     ASSIGN_OR_RETURN(const EdgeTypeId type,
                      graph.schema.FindEdgeType(edge_type.Name()).While("reading " + file.path()));
     RETURN_IF_ERROR(AddColumn(file, name, column, scratch_folder, &graph.edges[type.value].columns));
@@ -208,8 +208,8 @@ Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph, const std::
     ASSIGN_OR_RETURN(nodes.count, ReadCount(node_counts, type));
   }
   for (const CanonicalEdgeType& type : graph.schema.edge_types()) {
-    ASSIGN_OR_RETURN(const uint64_t count, ReadCount(edge_counts, ArrayNameOf(type)));
-    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(edge_index, ArrayNameOf(type), count, scratch_folder));
+    ASSIGN_OR_RETURN(const uint64_t count, ReadCount(edge_counts, ArrayName(type)));
+    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(edge_index, ArrayName(type), count, scratch_folder));
     graph.edges.push_back(std::move(edges));
   }
   return ReadTypedColumns(raw, graph, scratch_folder);

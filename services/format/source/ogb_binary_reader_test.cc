@@ -22,7 +22,7 @@ std::string Array(const std::string& descr, const std::string& shape, const std:
   return Npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", BytesOf(values));
 }
 
-std::string Count(int64_t count) { return Array<int64_t>("<i8", "(1,)", {count}); }
+std::string CountArray(int64_t count) { return Array<int64_t>("<i8", "(1,)", {count}); }
 
 Result<graph::SourceGraph> Read(const TemporaryFolder& folder) {
   return ReadSourceGraph({.format = SourceFormat::kOgb, .path = folder.path(), .threads = 2});
@@ -31,8 +31,8 @@ Result<graph::SourceGraph> Read(const TemporaryFolder& folder) {
 // A triangle 0 -> 1 -> 2 -> 0 and a lonely node 3, in the layout of ogbn-papers100M.
 Members Triangle() {
   return {{"edge_index.npy", Array<int64_t>("<i8", "(2, 3)", {0, 1, 2, 1, 2, 0})},
-          {"num_nodes_list.npy", Count(4)},
-          {"num_edges_list.npy", Count(3)},
+          {"num_nodes_list.npy", CountArray(4)},
+          {"num_edges_list.npy", CountArray(3)},
           {"node_feat.npy", Array<float>("<f4", "(4, 1)", {0, 1, 2, 3})},
           {"node_year.npy", Array<int64_t>("<i8", "(4, 1)", {1999, 2000, 2001, 2002})},
           {"edge_weight.npy", Array<float>("<f4", "(3, 1)", {.5F, 1, 2})}};
@@ -67,9 +67,9 @@ TEST(OgbBinaryReaderTest, ReadsTheHomogeneousLayout) {
 
 TEST(OgbBinaryReaderTest, ReadsTheHeterogeneousLayout) {
   const TemporaryFolder folder;
-  folder.Write("raw/num_nodes_dict.npz", Zip({{"paper.npy", Count(2)}, {"author.npy", Count(3)}}));
+  folder.Write("raw/num_nodes_dict.npz", Zip({{"paper.npy", CountArray(2)}, {"author.npy", CountArray(3)}}));
   folder.Write("raw/num_edges_dict.npz",
-               Zip({{"author___writes___paper.npy", Count(2)}, {"paper___cites___paper.npy", Count(1)}}));
+               Zip({{"author___writes___paper.npy", CountArray(2)}, {"paper___cites___paper.npy", CountArray(1)}}));
   folder.Write("raw/edge_index_dict.npz",
                Zip({{"author___writes___paper.npy", Array<int64_t>("<i8", "(2, 2)", {2, 0, 1, 1})},
                     {"paper___cites___paper.npy", Array<int64_t>("<i8", "(2, 1)", {0, 1})}}));
@@ -115,9 +115,9 @@ TEST(OgbBinaryReaderTest, NamesTheArrayThatDoesNotFit) {
               HasSubstr("has 2 edges: expected 3"));
   EXPECT_THAT(ErrorWithMember("num_nodes_list.npy", Array<int64_t>("<i8", "(2,)", {2, 2})),
               HasSubstr("expected one number from 0 to 2^40"));
-  EXPECT_THAT(ErrorWithMember("num_edges_list.npy", Count(-1)), HasSubstr("expected one number from 0 to 2^40"));
+  EXPECT_THAT(ErrorWithMember("num_edges_list.npy", CountArray(-1)), HasSubstr("expected one number from 0 to 2^40"));
   EXPECT_THAT(ErrorWithMember("node_feat.npy", Array<float>("<f4", "(3, 1)", {0, 1, 2})), HasSubstr("expected 4 rows"));
-  EXPECT_THAT(ErrorWithMember("stray.npy", Count(1)), HasSubstr("expected arrays named node_* or edge_*"));
+  EXPECT_THAT(ErrorWithMember("stray.npy", CountArray(1)), HasSubstr("expected arrays named node_* or edge_*"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ bool IsFolder(const std::string& path) {
 }
 
 // Sorted names of what lies in a folder; none where there is no such folder.
-std::vector<std::string> EntriesOf(const std::string& directory) {
+std::vector<std::string> ListEntries(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
@@ -74,7 +74,7 @@ std::string StemWithPrefix(const std::string& file_name, const std::string& pref
 Status ReadFeatureColumns(const std::string& directory, const std::string& feature, const std::string& prefix,
                           uint64_t num_rows, const OgbReading& reading, std::map<std::string, Tensor>& columns) {
   RETURN_IF_ERROR(ReadColumn(directory, feature, {.num_rows = num_rows}, reading, columns));
-  for (const std::string& file_name : EntriesOf(directory)) {
+  for (const std::string& file_name : ListEntries(directory)) {
     const std::string stem = StemWithPrefix(file_name, prefix);
     if (stem.empty() || columns.contains(stem)) continue;
     const CsvOptions options{.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .num_rows = num_rows};
@@ -212,11 +212,11 @@ Result<OgbTypes> ReadRaw(const std::string& raw, const OgbReading& reading, Sour
 }
 
 // The first file of torch.save in a folder that has none of the files of text; "" for a folder of another kind.
-std::string TorchFileOf(const std::string& directory) {
+std::string FindTorchFile(const std::string& directory) {
   for (const char* part : {"train", "valid", "test"}) {
     if (FindPlainOrGzip(directory, std::string(part) + ".csv")) return "";
   }
-  for (const std::string& name : EntriesOf(directory)) {
+  for (const std::string& name : ListEntries(directory)) {
     if (name.ends_with(".pt") || name.ends_with(".pth")) return name;
   }
   return "";
@@ -224,7 +224,7 @@ std::string TorchFileOf(const std::string& directory) {
 
 // Whether the split `name` in a folder is left out: OGB keeps splits of edges as pickles, which could run any program.
 bool LeavesOut(const std::string& name, const std::string& directory, std::vector<std::string>* warnings) {
-  const std::string file = TorchFileOf(directory);
+  const std::string file = FindTorchFile(directory);
   if (file.empty()) return false;
   if (warnings != nullptr) {
     warnings->push_back("split '" + name + "' is left out: " + directory + "/" + file +
@@ -235,7 +235,7 @@ bool LeavesOut(const std::string& name, const std::string& directory, std::vecto
 }
 
 Status ReadSplits(const std::string& directory, SourceGraph& graph, std::vector<std::string>* warnings) {
-  for (const std::string& name : EntriesOf(directory)) {
+  for (const std::string& name : ListEntries(directory)) {
     const std::string split_directory = directory + "/" + name;
     if (!IsFolder(split_directory) || LeavesOut(name, split_directory, warnings)) continue;
     ASSIGN_OR_RETURN(graph.splits[name][0], ReadSplit(split_directory, graph.nodes[0].count));
@@ -245,10 +245,10 @@ Status ReadSplits(const std::string& directory, SourceGraph& graph, std::vector<
 
 // Folders of a split that are named like a node type.
 Status ReadTypedSplits(const std::string& directory, SourceGraph& graph, std::vector<std::string>* warnings) {
-  for (const std::string& name : EntriesOf(directory)) {
+  for (const std::string& name : ListEntries(directory)) {
     const std::string split_directory = directory + "/" + name;
     if (!IsFolder(split_directory) || LeavesOut(name, split_directory, warnings)) continue;
-    for (const std::string& type_name : EntriesOf(split_directory)) {
+    for (const std::string& type_name : ListEntries(split_directory)) {
       const std::string type_directory = split_directory + "/" + type_name;
       if (!IsFolder(type_directory) || LeavesOut(name + "/" + type_name, type_directory, warnings)) continue;
       ASSIGN_OR_RETURN(const NodeTypeId type,

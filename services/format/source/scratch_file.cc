@@ -60,8 +60,8 @@ Status ScratchFile::Append(std::span<const std::byte> bytes) {
 }
 
 Result<Tensor> ScratchFile::Map(DType dtype, std::vector<int64_t> shape) && {
-  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, SizeOf(dtype)));
-  const uint64_t expected = static_cast<uint64_t>(count) * SizeOf(dtype);
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, ItemSize(dtype)));
+  const uint64_t expected = static_cast<uint64_t>(count) * ItemSize(dtype);
   if (expected != size_bytes_) {
     return Internal(where_ + " has " + std::to_string(size_bytes_) + " bytes: expected " + std::to_string(expected));
   }

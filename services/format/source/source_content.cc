@@ -24,7 +24,7 @@ constexpr size_t kMostDescriptionBytes = size_t{64} << 20;
 Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const std::string& name,
                                                  const SourceAccess& access) {
   if (storage::IsLocalUri(uri)) {
-    ASSIGN_OR_RETURN(const std::string path, storage::LocalPathOf(uri));
+    ASSIGN_OR_RETURN(const std::string path, storage::ToLocalPath(uri));
     Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMostDescriptionBytes);
     return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
   }

@@ -19,14 +19,14 @@ struct LocalFile {
   std::string path;
 };
 
-Result<std::vector<LocalFile>> FilesOf(const SourceReadOptions& options) {
+Result<std::vector<LocalFile>> ListFiles(const SourceReadOptions& options) {
   std::error_code error;
   if (fs::is_regular_file(options.path, error)) return std::vector<LocalFile>{{"", options.path}};
   ASSIGN_OR_RETURN(const FileFilter is_of_graph, FilesOfGraph(options.format, options.path, SourceAccess()));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesBelow(options.path, is_of_graph));
   std::vector<LocalFile> files;
   for (const std::string& name : names) files.push_back({name, options.path + "/" + name});
-  if (files.empty()) return NotFound(options.path + " holds no files of a graph in format " + NameOf(options.format));
+  if (files.empty()) return NotFound(options.path + " holds no files of a graph in format " + ToString(options.format));
   return files;
 }
 
@@ -68,7 +68,7 @@ bool NumbersEdges(const SourceReadOptions& options) {
 }  // namespace
 
 std::string DigestedOptions(const SourceReadOptions& options) {
-  std::string text = WithLength(NameOf(options.format));
+  std::string text = WithLength(ToString(options.format));
   if (options.format == SourceFormat::kTriples) {
     text += WithLength(options.triples.columns == TripleColumns::kHeadRelationTail ? "head relation tail"
                                                                                    : "relation head tail");
@@ -78,7 +78,7 @@ std::string DigestedOptions(const SourceReadOptions& options) {
 }
 
 Result<std::string> SourceDigest(const SourceReadOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<LocalFile> files, FilesOf(options));
+  ASSIGN_OR_RETURN(const std::vector<LocalFile> files, ListFiles(options));
   Sha256 digest;
   digest.Update(DigestedOptions(options));
   for (const LocalFile& file : files) RETURN_IF_ERROR(UpdateWithFile(digest, file));

@@ -61,7 +61,7 @@ TEST(SourceDigestTest, WhatNobodyReadsIsNotInIt) {
     folder->Write("job.yaml", "epochs: 3");
     folder->Write("out/logs/trainer-0.log", "grows");
     folder->Write("out/embeddings/values.npy", "2");
-    EXPECT_EQ(digest, DigestOf(format, folder->path())) << NameOf(format);
+    EXPECT_EQ(digest, DigestOf(format, folder->path())) << ToString(format);
   }
   for (const char* const file : {"deep/f.npy", "e.npy", "s.npz"}) {
     const std::string before = DigestOf(SourceFormat::kNpy, npy.path());
@@ -87,7 +87,7 @@ std::string DigestOfBytes(SourceFormat format, const std::string& path) {
     files[file.path().filename()] = bytes.str();
   }
   const auto with_length = [](const std::string& text) { return std::to_string(text.size()) + ":" + text; };
-  std::string all = with_length(NameOf(format));
+  std::string all = with_length(ToString(format));
   for (const auto& [name, bytes] : files) all += with_length(name) + with_length(std::to_string(bytes.size())) + bytes;
   return Sha256Hex(all);
 }

@@ -37,7 +37,7 @@ Result<SourceFile> Describe(const std::string& name, const std::string& path, co
 }
 
 Result<SourceFiles> FindLocal(const std::string& uri, const SourceAccess& access, const Wanted& wanted) {
-  ASSIGN_OR_RETURN(const std::string path, storage::LocalPathOf(uri));
+  ASSIGN_OR_RETURN(const std::string path, storage::ToLocalPath(uri));
   std::error_code error;
   SourceFiles found{.uri = fs::absolute(path, error).lexically_normal().string(), .is_local = true, .files = {}};
   if (!fs::exists(path, error)) return NotFound("there is no file or folder " + path);

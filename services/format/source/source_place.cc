@@ -106,7 +106,7 @@ Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format,
   Result<SourcePlace> place = SourcePlace::Find(uri, access, std::move(is_of_graph));
   if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
   const std::string other = OtherFormat(uri, access);
-  return NotFound(place.status().message() + ": as " + NameOf(format) + " expected " + Expected(format) +
+  return NotFound(place.status().message() + ": as " + ToString(format) + " expected " + Expected(format) +
                   (other.empty() ? "; nothing is downloaded by a data set's name" : other));
 }
 

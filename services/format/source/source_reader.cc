@@ -67,7 +67,7 @@ Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, const
 
 }  // namespace
 
-const char* NameOf(SourceFormat format) {
+const char* ToString(SourceFormat format) {
   switch (format) {
     case SourceFormat::kOgb: return "OGB";
     case SourceFormat::kNpy: return "NPY";

@@ -15,7 +15,7 @@
 namespace espalier::format {
 
 enum class SourceFormat { kOgb, kNpy, kTriples, kDglChunked };
-const char* NameOf(SourceFormat format);  // "OGB", "NPY", "Triples", "DGLChunked": as in the job document
+const char* ToString(SourceFormat format);  // "OGB", "NPY", "Triples", "DGLChunked": as in the job document
 
 struct SourceReadOptions {
   SourceFormat format = SourceFormat::kOgb;

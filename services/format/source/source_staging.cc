@@ -21,7 +21,7 @@ bool MayBeMd5(const std::string& tag) {
   return tag.size() == 32 && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-Result<std::string> Md5Of(const storage::PartialFile& file, uint64_t size_bytes) {
+Result<std::string> ComputeMd5(const storage::PartialFile& file, uint64_t size_bytes) {
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_md5(), nullptr) != 1) {
     return Unimplemented("OpenSSL offers no MD5");
@@ -125,12 +125,12 @@ class Staging {
   // is no MD5 differs from the same bytes again.
   Status CheckMd5(const SourceFile& file, const storage::BlockDownload& download, storage::PartialFile partial,
                   const storage::DownloadOptions& options) {
-    const Result<std::string> first = Md5Of(partial, file.size_bytes);
+    const Result<std::string> first = ComputeMd5(partial, file.size_bytes);
     if (!first.ok() && first.status().code() == StatusCode::kUnimplemented) return Status();
     if (!first.ok() || *first == file.tag) return first.status();
     partial.resumed = false;  // everything again
     RETURN_IF_ERROR(storage::DownloadBlocks(*at_.store, download, partial, options).status());
-    ASSIGN_OR_RETURN(const std::string second, Md5Of(partial, file.size_bytes));
+    ASSIGN_OR_RETURN(const std::string second, ComputeMd5(partial, file.size_bytes));
     if (second == file.tag || second == *first) return Status();
     if (ftruncate(partial.descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.path);
     return DataLoss(at_.store->Describe() + ": " + download.key + " arrived with MD5 " + *first + " and then " +

@@ -189,7 +189,7 @@ struct TripleNumbers {
   std::vector<uint32_t> entity_ids;  // empty: they stay
   std::vector<uint16_t> types;       // of relations
 
-  uint32_t EntityOf(uint32_t number) const { return entity_ids.empty() ? number : entity_ids[number]; }
+  uint32_t ToEntity(uint32_t number) const { return entity_ids.empty() ? number : entity_ids[number]; }
 };
 
 // Edges, and with `makes_splits` also the splits of every edge type, in the order of the triples.
@@ -211,7 +211,7 @@ Status SortByType(const Tensor& triples, const TripleNumbers& numbers, bool make
   std::vector<uint64_t> next_of_type(of_type.size()), next_of_part(of_part.size());
   for (size_t at = 0; at < values.size(); at += kNumbersOfATriple) {
     const uint16_t type = numbers.types[values[at + 1]];
-    const uint32_t head = numbers.EntityOf(values[at]), tail = numbers.EntityOf(values[at + 2]), part = values[at + 3];
+    const uint32_t head = numbers.ToEntity(values[at]), tail = numbers.ToEntity(values[at + 2]), part = values[at + 3];
     const uint64_t edge = next_of_type[type]++;
     heads.to_fill[type][edge] = head;
     tails.to_fill[type][edge] = tail;

@@ -81,7 +81,7 @@ Manifest TinyManifest(const graph::SourceGraph& graph, const partition::Partitio
       manifest.splits.push_back({name, type, split.train.size(), split.validation.size(), split.test.size()});
     }
   }
-  const auto quality = partition::QualityOf(graph, TinyAssignment(), {.num_partitions = 2});
+  const auto quality = partition::MeasureQuality(graph, TinyAssignment(), {.num_partitions = 2});
   ESPALIER_CHECK(quality.ok()) << quality.status().ToString();
   manifest.quality = {quality->cut_edges, quality->cut_ratio, quality->replication, quality->balance};
   manifest.partition_seconds = 0.125;

@@ -7,19 +7,19 @@
 
 namespace espalier::job {
 
-Result<EdgeTypeId> LabelledEdgeTypeOf(const Task& task, const graph::GraphSchema& schema) {
+Result<EdgeTypeId> FindLabelledEdgeType(const Task& task, const graph::GraphSchema& schema) {
   return (task.edge_type.empty() ? schema.OnlyEdgeType() : schema.FindEdgeType(task.edge_type))
       .While("spec.training.task.edgeType");
 }
 
-Result<std::optional<sampler::EdgePlan>> EdgePlanOf(const Task& task, const graph::GraphSchema& schema) {
+Result<std::optional<sampler::EdgePlan>> MakeEdgePlan(const Task& task, const graph::GraphSchema& schema) {
   if (!LabelsEdges(task.type)) return std::optional<sampler::EdgePlan>();
   sampler::EdgePlan plan;
-  ASSIGN_OR_RETURN(plan.edge_type, LabelledEdgeTypeOf(task, schema));
+  ASSIGN_OR_RETURN(plan.edge_type, FindLabelledEdgeType(task, schema));
   plan.label = task.label;
   plan.exclude_batch = task.exclude != ExcludeEdges::kNone;
   if (task.exclude == ExcludeEdges::kReverseEdges) {
-    ASSIGN_OR_RETURN(plan.exclude_reverse, ReverseTypeOf(task, schema, plan.edge_type));
+    ASSIGN_OR_RETURN(plan.exclude_reverse, FindReverseType(task, schema, plan.edge_type));
     if (!plan.exclude_reverse.has_value()) {
       return InvalidArgument("spec.training.task.exclude: the graph has no reverse edges: name reverseEdgeType");
     }

@@ -10,9 +10,9 @@
 namespace espalier::job {
 
 // spec.training.task.edgeType; "" is the graph's only edge type. Errors name the field.
-Result<EdgeTypeId> LabelledEdgeTypeOf(const Task& task, const graph::GraphSchema& schema);
+Result<EdgeTypeId> FindLabelledEdgeType(const Task& task, const graph::GraphSchema& schema);
 
 // None for other tasks. Errors, also where sampler::CheckEdgePlan refuses the plan, begin with the field and ": ".
-Result<std::optional<sampler::EdgePlan>> EdgePlanOf(const Task& task, const graph::GraphSchema& schema);
+Result<std::optional<sampler::EdgePlan>> MakeEdgePlan(const Task& task, const graph::GraphSchema& schema);
 
 }  // namespace espalier::job

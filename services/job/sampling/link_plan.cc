@@ -18,7 +18,7 @@ std::string NameOfReverse(const graph::CanonicalEdgeType& forward) {
 }
 
 // The other one of a relation and what addReverseEdges has made of it; none where the graph has no such pair.
-std::optional<EdgeTypeId> CounterpartOf(const graph::GraphSchema& schema, EdgeTypeId type) {
+std::optional<EdgeTypeId> FindCounterpart(const graph::GraphSchema& schema, EdgeTypeId type) {
   const graph::CanonicalEdgeType& edges = schema.EdgeType(type);
   if (Result<EdgeTypeId> reverse = schema.FindEdgeType(NameOfReverse(edges)); reverse.ok()) return *reverse;
   if (!edges.relation.starts_with(kReversePrefix)) return std::nullopt;
@@ -30,7 +30,7 @@ std::optional<EdgeTypeId> CounterpartOf(const graph::GraphSchema& schema, EdgeTy
 
 }  // namespace
 
-Result<std::vector<EdgeTypeId>> EdgeTypesOf(const Task& task, const graph::GraphSchema& schema) {
+Result<std::vector<EdgeTypeId>> FindEdgeTypes(const Task& task, const graph::GraphSchema& schema) {
   std::vector<EdgeTypeId> types;
   if (!task.edge_type.empty()) {
     ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(task.edge_type).While("spec.training.task.edgeType"));
@@ -54,13 +54,13 @@ Result<std::vector<EdgeTypeId>> EdgeTypesOf(const Task& task, const graph::Graph
 }
 
 Result<std::vector<std::string>> CanonicalNamesOfEdgeTypes(const Task& task, const graph::GraphSchema& schema) {
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(task, schema));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, FindEdgeTypes(task, schema));
   std::vector<std::string> names;
   for (const EdgeTypeId type : types) names.push_back(schema.EdgeType(type).Name());
   return names;
 }
 
-Result<std::optional<EdgeTypeId>> ReverseTypeOf(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type) {
+Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type) {
   const std::optional<EdgeTypeId> none;
   if (!task.reverse_edge_type.empty()) {
     if (task.edge_type.empty() && (schema.num_edge_types() > 1 || !task.edge_types.empty())) {
@@ -71,7 +71,7 @@ Result<std::optional<EdgeTypeId>> ReverseTypeOf(const Task& task, const graph::G
     ASSIGN_OR_RETURN(const EdgeTypeId named,
                      schema.FindEdgeType(task.reverse_edge_type).While("spec.training.task.reverseEdgeType"));
     // Two reverse types would each say what a batch asks.
-    if (task.reverse_edges_added && !schema.is_homogeneous() && CounterpartOf(schema, type) != named) {
+    if (task.reverse_edges_added && !schema.is_homogeneous() && FindCounterpart(schema, type) != named) {
       return InvalidArgument(
           "spec.training.task.reverseEdgeType: with spec.graph.preprocess.addReverseEdges the reverse "
           "is what that makes: leave out one of them");
@@ -80,18 +80,18 @@ Result<std::optional<EdgeTypeId>> ReverseTypeOf(const Task& task, const graph::G
   }
   if (!task.reverse_edges_added) return none;
   if (schema.is_homogeneous()) return std::optional<EdgeTypeId>(type);
-  const std::optional<EdgeTypeId> made = CounterpartOf(schema, type);
+  const std::optional<EdgeTypeId> made = FindCounterpart(schema, type);
   if (made.has_value()) return made;
   return NotFound("spec.training.task.edgeType: the graph has no edge type '" + NameOfReverse(schema.EdgeType(type)) +
                   "', which addReverseEdges should have made");
 }
 
-Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const Task& task, const graph::GraphSchema& schema) {
+Result<std::optional<sampler::LinkPlan>> MakeLinkPlan(const Task& task, const graph::GraphSchema& schema) {
   if (task.type != TaskType::kLinkPrediction) return std::optional<sampler::LinkPlan>();
   sampler::LinkPlan plan;
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(task, schema));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, FindEdgeTypes(task, schema));
   for (const EdgeTypeId type : types) {
-    ASSIGN_OR_RETURN(const std::optional<EdgeTypeId> reverse, ReverseTypeOf(task, schema, type));
+    ASSIGN_OR_RETURN(const std::optional<EdgeTypeId> reverse, FindReverseType(task, schema, type));
     plan.types.push_back({type, reverse});
   }
   plan.negatives = {task.negatives, static_cast<uint32_t>(task.num_negatives)};

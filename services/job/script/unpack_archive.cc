@@ -74,7 +74,7 @@ class Unpacker {
   }
 
   // The path as UTF-8 where the archive says so, else its bytes.
-  Result<std::string> PathOf(archive_entry* entry) const {
+  Result<std::string> ParsePath(archive_entry* entry) const {
     const char* text = archive_entry_pathname_utf8(entry);
     if (text == nullptr) text = archive_entry_pathname(entry);
     if (text == nullptr) return InvalidArgument(shown_ + ": an entry has no name that can be read");
@@ -82,7 +82,7 @@ class Unpacker {
   }
 
   Status Take(archive_entry* entry) {
-    ASSIGN_OR_RETURN(std::string path, PathOf(entry));
+    ASSIGN_OR_RETURN(std::string path, ParsePath(entry));
     const std::string named = shown_ + ": entry '" + path + "' ";
     if (++num_entries_ > limits_.max_entries) return TooMany();
     const auto type = archive_entry_filetype(entry);

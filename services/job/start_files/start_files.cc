@@ -79,7 +79,7 @@ std::optional<StartFileError> FindStartFileError(const job::DistTraining& job, c
     const auto [place, content] = check(job, open_store);
     if (IsFinal(place.code(), shared)) {
       const bool is_missing = place.code() == StatusCode::kNotFound;
-      return StartFileError{is_missing ? ExitCode::kBadInput : ExitCodeOfPlace(place.code()), place.While(field)};
+      return StartFileError{is_missing ? ExitCode::kBadInput : ToExitCodeOfPlace(place.code()), place.While(field)};
     }
     if (content.code() == StatusCode::kInvalidArgument || content.code() == StatusCode::kDataLoss) {
       return StartFileError{ExitCode::kBadInput, content.While(field)};

@@ -39,10 +39,11 @@ class FitCheck {
       const ColumnHeader* const header = EdgeColumn(EdgeTypeId(type), name);
       if (header == nullptr) continue;
       if (header->width() != 1 || header->dtype == DType::kBool) {
-        Add("spec.graph.timeColumn", ColumnOf(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
+        Add("spec.graph.timeColumn",
+            DescribeColumn(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
       } else if (has_seed_times && !IsInteger(header->dtype)) {
         Add("spec.graph.timeColumn",
-            ColumnOf(EdgeTypeId(type), name, *header) + ": spec.training.sampling.seedTime needs integers");
+            DescribeColumn(EdgeTypeId(type), name, *header) + ": spec.training.sampling.seedTime needs integers");
       }
     }
   }
@@ -70,13 +71,13 @@ class FitCheck {
     return found == graph_.edge_columns[type.value].end() ? nullptr : &found->second;
   }
 
-  std::string NameOf(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
-  std::string NameOf(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
+  std::string ToString(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
+  std::string ToString(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
 
   // "column 'w' of edge type 'a:r:b' is F16"
   template <class Id>
-  std::string ColumnOf(Id type, const std::string& name, const ColumnHeader& header) const {
-    return "column '" + name + "' of " + NameOf(type) + " is " + header.ToString();
+  std::string DescribeColumn(Id type, const std::string& name, const ColumnHeader& header) const {
+    return "column '" + name + "' of " + ToString(type) + " is " + header.ToString();
   }
 
   template <class Id>
@@ -86,16 +87,16 @@ class FitCheck {
         task.type == job::TaskType::kNodeClassification || task.type == job::TaskType::kEdgeClassification;
     const std::string path = "spec.training.task.label";
     if (header->width() == 0) {
-      Add(path, ColumnOf(type, task.label, *header) + ": expected at least one value for each " + row);
+      Add(path, DescribeColumn(type, task.label, *header) + ": expected at least one value for each " + row);
     } else if (is_classification && !task.multi_label && header->width() != 1) {
-      Add(path, ColumnOf(type, task.label, *header) + ": expected one class for each " + row +
+      Add(path, DescribeColumn(type, task.label, *header) + ": expected one class for each " + row +
                     ", or spec.training.task.multiLabel: true");
     }
   }
 
   void CheckLabel(const job::Task& task) {
     if (job::LabelsEdges(task.type)) {
-      const EdgeTypeId type = Known(job::LabelledEdgeTypeOf(task, graph_.schema));
+      const EdgeTypeId type = Known(job::FindLabelledEdgeType(task, graph_.schema));
       CheckLabelHeader(task, type, EdgeColumn(type, task.label), "edge");
     } else {
       const NodeTypeId type = NodeTypeNamed(task.node_type, graph_.schema);
@@ -104,15 +105,15 @@ class FitCheck {
   }
 
   // Of all edge types of the task together.
-  PartSizes SizesOf(const job::Task& task) const {
+  PartSizes CountParts(const job::Task& task) const {
     if (!job::IsOfEdges(task.type)) {
       return graph_.node_splits[NodeTypeNamed(task.node_type, graph_.schema).value].at(task.split);
     }
     std::vector<EdgeTypeId> types(1);
     if (job::LabelsEdges(task.type)) {
-      types.front() = Known(job::LabelledEdgeTypeOf(task, graph_.schema));
+      types.front() = Known(job::FindLabelledEdgeType(task, graph_.schema));
     } else {
-      types = *job::EdgeTypesOf(task, graph_.schema);
+      types = *job::FindEdgeTypes(task, graph_.schema);
     }
     PartSizes sum;
     for (const EdgeTypeId type : types) {
@@ -124,7 +125,7 @@ class FitCheck {
 
   void CheckSplit(const job::Training& training) {
     const job::Task& task = training.task;
-    const PartSizes sizes = SizesOf(task);
+    const PartSizes sizes = CountParts(task);
     const std::string rows = job::IsOfEdges(task.type) ? "edges" : "nodes";
     if (sizes.train == 0) {
       Add("spec.training.task.split", "split '" + task.split + "' has no training " + rows);
@@ -145,7 +146,8 @@ class FitCheck {
         if (header == nullptr) continue;
         const std::string path = Item(Item("spec.training.inputs", i) + ".features", f);
         if (header->width() == 0) {
-          Add(path, ColumnOf(type, inputs[i].features[f], *header) + ": expected at least one value for each node");
+          Add(path,
+              DescribeColumn(type, inputs[i].features[f], *header) + ": expected at least one value for each node");
         }
       }
     }
@@ -162,13 +164,13 @@ class FitCheck {
       const ColumnHeader* const header = EdgeColumn(EdgeTypeId(type), name);
       if (header == nullptr) {
         if (graph_.num_edges[type] == 0) continue;  // nothing is drawn
-        Add(path, NameOf(EdgeTypeId(type)) + " has no column '" + name +
+        Add(path, ToString(EdgeTypeId(type)) + " has no column '" + name +
                       "', and spec.training.sampling.layers draws its edges: add the column, or give the edge type "
                       "the fanout 0");
       } else if (header->width() != 1) {
-        Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
+        Add(path, DescribeColumn(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
       } else if (header->dtype == DType::kF16 || header->dtype == DType::kBF16) {
-        Add(path, ColumnOf(EdgeTypeId(type), name, *header) + ": expected F32, F64 or an integer type");
+        Add(path, DescribeColumn(EdgeTypeId(type), name, *header) + ": expected F32, F64 or an integer type");
       }
     }
   }
@@ -180,7 +182,7 @@ class FitCheck {
     const ColumnHeader* const header = NodeColumn(type, name);
     if (header == nullptr || (header->width() == 1 && IsInteger(header->dtype))) return;
     Add("spec.training.sampling.seedTime",
-        ColumnOf(type, name, *header) + ": expected times, one integer for each node");
+        DescribeColumn(type, name, *header) + ": expected times, one integer for each node");
   }
 
   const GraphNames& graph_;  // outlives this
@@ -193,9 +195,9 @@ std::vector<NodeTypeId> SeedTypes(const job::Task& task, const graph::GraphSchem
   if (!job::IsOfEdges(task.type)) return {NodeTypeNamed(task.node_type, schema)};
   std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(task.type)) {
-    types.front() = Known(job::LabelledEdgeTypeOf(task, schema));
+    types.front() = Known(job::FindLabelledEdgeType(task, schema));
   } else {
-    types = *job::EdgeTypesOf(task, schema);
+    types = *job::FindEdgeTypes(task, schema);
   }
   std::set<NodeTypeId> ends;
   for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});

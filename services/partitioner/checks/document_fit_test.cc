@@ -44,7 +44,7 @@ graph::SourceGraph LibraryWithWeights() {
 std::vector<std::string> Misfits(const graph::SourceGraph& source, const Settings& settings,
                                  TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
-  const GraphNames names = *NamesOf(source, job.training.graph);
+  const GraphNames names = *CollectNames(source, job.training.graph);
   EXPECT_THAT(UnknownNames(job.training, trained_by, names), IsEmpty());
   std::vector<std::string> texts;
   for (const FieldError& error : FindMisfits(job.training, trained_by, names)) {
@@ -183,7 +183,7 @@ TEST(DocumentFitTest, CheckDocumentSaysWhereTheFieldStands) {
   graph::SourceGraph wide = LibraryWithWeights();
   wide.nodes[1].columns["topic"] = Column(DType::kF32, {0, 3});
   const job::ParsedJob job = LibraryJob({});
-  const Status wrong = CheckDocument(job, TrainedBy::kEspalier, *NamesOf(wide, job.training.graph));
+  const Status wrong = CheckDocument(job, TrainedBy::kEspalier, *CollectNames(wide, job.training.graph));
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.message(), StartsWith("job.yaml:7:62: spec.training.task.label: column 'topic'"));
 }

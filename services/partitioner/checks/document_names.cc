@@ -19,16 +19,16 @@ namespace {
 using Names = std::set<std::string>;
 
 template <class Value>
-Names KeysOf(const std::map<std::string, Value>& values) {
+Names ListKeys(const std::map<std::string, Value>& values) {
   Names keys;
   for (const auto& [name, value] : values) keys.insert(name);
   return keys;
 }
 
-std::vector<std::string> ListOf(const Names& names) { return {names.begin(), names.end()}; }
+std::vector<std::string> ToList(const Names& names) { return {names.begin(), names.end()}; }
 
 // Those of the user's own: every graph has out-degrees.
-std::string TextOf(const Names& names) {
+std::string ToText(const Names& names) {
   std::vector<std::string> own;
   for (const std::string& name : names) {
     if (!name.starts_with(graph::kOutDegreePrefix)) own.push_back(name);
@@ -38,14 +38,14 @@ std::string TextOf(const Names& names) {
 
 // "node type 'paper' has no column 'lable' (did you mean 'label'?); it has: feat, label"
 std::string Lacks(const std::string& owner, const std::string& what, const std::string& name, const Names& names) {
-  return owner + " has no " + what + " '" + name + "'" + job::DidYouMean(name, ListOf(names)) +
-         "; it has: " + TextOf(names);
+  return owner + " has no " + what + " '" + name + "'" + job::DidYouMean(name, ToList(names)) +
+         "; it has: " + ToText(names);
 }
 
 // "no edge type has a column 'when'; there are: since, until"
 std::string NoneHas(const std::string& kind, const std::string& name, const Names& names) {
-  return "no " + kind + " has a column '" + name + "'" + job::DidYouMean(name, ListOf(names)) +
-         "; there are: " + TextOf(names);
+  return "no " + kind + " has a column '" + name + "'" + job::DidYouMean(name, ToList(names)) +
+         "; there are: " + ToText(names);
 }
 
 Names All(const std::vector<std::map<std::string, ColumnHeader>>& by_type) {
@@ -103,8 +103,8 @@ class NameSearch {
     Add(text.substr(0, end_of_path), text.substr(end_of_path + 2));
   }
 
-  std::string NameOf(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
-  std::string NameOf(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
+  std::string ToString(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
+  std::string ToString(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
 
   template <class Id>
   std::optional<Id> Found(const Result<Id>& type, const std::string& path) {
@@ -122,30 +122,30 @@ class NameSearch {
 
   void LookAtNodeTask(const job::Task& task, NodeTypeId type) {
     ExpectColumn(type, task.label, "spec.training.task.label");
-    const Names splits = KeysOf(graph_.node_splits[type.value]);
+    const Names splits = ListKeys(graph_.node_splits[type.value]);
     if (!splits.contains(task.split)) {
-      Add("spec.training.task.split", Lacks(NameOf(type), "split", task.split, splits));
+      Add("spec.training.task.split", Lacks(ToString(type), "split", task.split, splits));
     }
   }
 
   void ExpectSplit(EdgeTypeId type, const job::Task& task) {
-    const Names splits = KeysOf(graph_.edge_splits[type.value]);
+    const Names splits = ListKeys(graph_.edge_splits[type.value]);
     if (splits.contains(task.split)) return;
-    Add("spec.training.task.split", Lacks(NameOf(type), "split", task.split, splits));
+    Add("spec.training.task.split", Lacks(ToString(type), "split", task.split, splits));
   }
 
   void LookAtLabelledEdges(const job::Task& task, bool only_infers) {
     const size_t unknown_before = unknown_.size();
     const std::optional<EdgeTypeId> type = EdgeType(task.edge_type, "spec.training.task.edgeType");
     if (type && !only_infers) {
-      const Names columns = KeysOf(graph_.edge_columns[type->value]);
+      const Names columns = ListKeys(graph_.edge_columns[type->value]);
       if (!columns.contains(task.label)) {
-        Add("spec.training.task.label", Lacks(NameOf(*type), "column", task.label, columns));
+        Add("spec.training.task.label", Lacks(ToString(*type), "column", task.label, columns));
       }
       ExpectSplit(*type, task);
     }
     if (task.exclude == job::ExcludeEdges::kReverseEdges) LookAtReverse(task);
-    if (unknown_.size() == unknown_before) AddRefusal(job::EdgePlanOf(task, graph_.schema).status());
+    if (unknown_.size() == unknown_before) AddRefusal(job::MakeEdgePlan(task, graph_.schema).status());
   }
 
   void LookAtReverse(const job::Task& task) {
@@ -166,7 +166,7 @@ class NameSearch {
       for (uint16_t type = 0; type < graph_.schema.num_edge_types(); ++type) types.emplace_back(type);
     }
     LookAtReverse(task);
-    if (unknown_.size() == unknown_before) AddRefusal(job::LinkPlanOf(task, graph_.schema).status());
+    if (unknown_.size() == unknown_before) AddRefusal(job::MakeLinkPlan(task, graph_.schema).status());
     if (only_infers) return;
     const auto lacks_it = [&](EdgeTypeId type) { return !graph_.edge_splits[type.value].contains(task.split); };
     // One of hundreds of relations says it for all of them.
@@ -175,9 +175,9 @@ class NameSearch {
   }
 
   void ExpectColumn(NodeTypeId type, const std::string& name, const std::string& path) {
-    const Names columns = KeysOf(graph_.node_columns[type.value]);
+    const Names columns = ListKeys(graph_.node_columns[type.value]);
     if (name == graph::kOriginalIdColumn || columns.contains(name)) return;
-    Add(path, Lacks(NameOf(type), "column", name, columns));
+    Add(path, Lacks(ToString(type), "column", name, columns));
   }
 
   void LookAtInputs(const std::vector<job::Input>& inputs) {

@@ -36,7 +36,7 @@ graph::SourceGraph Library() {
 // "path: message" of each name that is not there.
 std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::DistTraining training = LibraryJob(settings).training;
-  const Result<GraphNames> names = NamesOf(Library(), training.graph);
+  const Result<GraphNames> names = CollectNames(Library(), training.graph);
   ESPALIER_CHECK(names.ok()) << names.status().ToString();
   std::vector<std::string> texts;
   for (const FieldError& unknown : UnknownNames(training, trained_by, *names)) {
@@ -80,19 +80,19 @@ TEST(DocumentNamesTest, ATypeWithoutNodesNeedsNoFeatures) {
   const job::ParsedJob job =
       LibraryJob({{"training.inputs", "[{nodeType: paper, features: [feat]}, {nodeType: author, features: [size]}]"}});
   graph::SourceGraph graph = Library();
-  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(graph, job.training.graph)).message(),
+  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)).message(),
               HasSubstr("spec.training.inputs[1].features[0]: node type 'author' has no column 'size'"));
   graph.nodes[0].count = 0;
-  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(graph, job.training.graph)), Status());
+  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)), Status());
   graph.nodes[0].columns["size"] = Tensor::Zeros(DType::kF32, {0, 0});  // of an empty file of text
-  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(graph, job.training.graph)), Status());
+  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)), Status());
 }
 
 TEST(DocumentNamesTest, ListsNoMoreThanFortyColumns) {
   graph::SourceGraph wide = Library();
   for (int i = 100; i < 200; ++i) wide.nodes[1].columns["column" + std::to_string(i)] = {};
   const job::ParsedJob job = LibraryJob({{"training.task.label", "stars"}});
-  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *NamesOf(wide, job.training.graph)).message(),
+  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(wide, job.training.graph)).message(),
               AllOf(HasSubstr("it has: column100, column101, "), EndsWith("column139, ... and 62 more")));
 }
 
@@ -177,7 +177,7 @@ TEST(DocumentNamesTest, AProgramTakesOfTrainingWhatItLikes) {
 
 TEST(DocumentNamesTest, SaysWhereInTheDocumentEachNameStands) {
   const job::ParsedJob job = LibraryJob({{"training.task.split", "random"}, {"training.inputs[0].features", "[size]"}});
-  const GraphNames names = *NamesOf(Library(), job.training.graph);
+  const GraphNames names = *CollectNames(Library(), job.training.graph);
   const Status wrong = CheckDocument(job, TrainedBy::kEspalier, names);
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.message(), AllOf(StartsWith("--set training.task.split: spec.training.task.split: node type"),
@@ -187,7 +187,7 @@ TEST(DocumentNamesTest, SaysWhereInTheDocumentEachNameStands) {
 
   graph::SourceGraph other = Library();
   other.nodes[1].columns.erase("topic");
-  EXPECT_THAT(CheckDocument(LibraryJob({}), TrainedBy::kEspalier, *NamesOf(other, job.training.graph)).message(),
+  EXPECT_THAT(CheckDocument(LibraryJob({}), TrainedBy::kEspalier, *CollectNames(other, job.training.graph)).message(),
               StartsWith("job.yaml:7:62: spec.training.task.label: node type 'paper' has no column 'topic'"));
 }
 

@@ -26,7 +26,7 @@ GraphNames NamesFor(graph::GraphSchema schema) {
 
 using Headers = std::map<std::string, ColumnHeader>;
 
-Headers HeadersOf(const std::map<std::string, Tensor>& columns, const graph::LabelColumns* labels) {
+Headers MakeHeaders(const std::map<std::string, Tensor>& columns, const graph::LabelColumns* labels) {
   Headers headers;
   for (const auto& [name, column] : columns) {
     const std::vector<int64_t>& shape = column.shape();
@@ -39,7 +39,7 @@ Headers HeadersOf(const std::map<std::string, Tensor>& columns, const graph::Lab
   return headers;
 }
 
-Headers HeadersOf(const std::vector<format::ColumnEntry>& columns) {
+Headers MakeHeaders(const std::vector<format::ColumnEntry>& columns) {
   Headers headers;
   for (const format::ColumnEntry& column : columns) {
     headers[column.name] = {column.dtype,       column.row_shape,   column.lacks_values, column.bad_weight,
@@ -49,14 +49,14 @@ Headers HeadersOf(const std::vector<format::ColumnEntry>& columns) {
 }
 
 template <class Split>
-PartSizes SizesOf(const Split& split) {
+PartSizes CountParts(const Split& split) {
   return {.train = split.train.size(), .validation = split.validation.size(), .test = split.test.size()};
 }
 
 void AddSplits(const graph::SourceGraph& source, uint16_t type, std::map<std::string, PartSizes>* splits) {
   for (const auto& [name, by_type] : source.edge_splits) {
     const auto split = by_type.find(type);
-    if (split != by_type.end()) splits->emplace(name, SizesOf(split->second));
+    if (split != by_type.end()) splits->emplace(name, CountParts(split->second));
   }
 }
 
@@ -89,10 +89,10 @@ void AddSourceColumns(const std::vector<std::string>& source_columns, const grap
 
 }  // namespace
 
-std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool makes_relations,
-                                    const graph::GraphSchema& made) {
+std::vector<EdgeTypeId> ListTypesMade(const graph::CanonicalEdgeType& type, bool makes_relations,
+                                      const graph::GraphSchema& made) {
   std::vector<std::string> names = {type.Name()};
-  if (makes_relations) names.push_back(graph::ReverseRelationOf(type).Name());
+  if (makes_relations) names.push_back(graph::ReverseRelation(type).Name());
   std::vector<EdgeTypeId> types;
   for (const std::string& name : names) {
     if (const Result<EdgeTypeId> id = made.FindEdgeType(name); id.ok()) types.push_back(*id);
@@ -107,33 +107,33 @@ int64_t ColumnHeader::width() const {
 }
 
 std::string ColumnHeader::ToString() const {
-  if (row_shape.empty()) return NameOf(dtype);
+  if (row_shape.empty()) return espalier::ToString(dtype);
   std::string sizes;
   for (const int64_t size : row_shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  return std::string(NameOf(dtype)) + " [" + sizes + "]";
+  return std::string(espalier::ToString(dtype)) + " [" + sizes + "]";
 }
 
-Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph,
-                           const graph::LabelColumns* labels) {
+Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Graph& graph,
+                                const graph::LabelColumns* labels) {
   const bool makes_relations = graph.preprocess.add_reverse_edges && !source.schema.is_homogeneous();
   Result<graph::GraphSchema> schema = source.schema;
   if (makes_relations) schema = graph::WithReverseRelations(source.schema).While("adding reverse relations");
   if (!schema.ok()) return std::move(schema).status();
   GraphNames names = NamesFor(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
-    names.node_columns[type] = HeadersOf(source.nodes[type].columns, labels);
+    names.node_columns[type] = MakeHeaders(source.nodes[type].columns, labels);
     names.num_nodes[type] = source.nodes[type].count;
   }
   for (const auto& [name, by_type] : source.splits) {
     for (uint16_t type = 0; type < names.node_splits.size(); ++type) {
       const auto split = by_type.find(type);
-      if (split != by_type.end()) names.node_splits[type].emplace(name, SizesOf(split->second));
+      if (split != by_type.end()) names.node_splits[type].emplace(name, CountParts(split->second));
     }
   }
   for (uint16_t type = 0; type < source.edges.size(); ++type) {
-    const Headers columns = HeadersOf(source.edges[type].columns, labels);
+    const Headers columns = MakeHeaders(source.edges[type].columns, labels);
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
-    for (const EdgeTypeId made : TypesMadeOf(named, makes_relations, names.schema)) {
+    for (const EdgeTypeId made : ListTypesMade(named, makes_relations, names.schema)) {
       names.edge_columns[made.value].insert(columns.begin(), columns.end());
       names.num_edges[made.value] += source.edges[type].num_edges();
       AddSplits(source, type, &names.edge_splits[made.value]);
@@ -144,14 +144,14 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
   return names;
 }
 
-GraphNames NamesOf(const format::Manifest& manifest) {
+GraphNames CollectNames(const format::Manifest& manifest) {
   GraphNames names = NamesFor(manifest.book.schema());
   for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
-    names.node_columns[type] = HeadersOf(manifest.node_columns[type]);
+    names.node_columns[type] = MakeHeaders(manifest.node_columns[type]);
     names.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
   }
   for (size_t type = 0; type < manifest.edge_columns.size(); ++type) {
-    names.edge_columns[type] = HeadersOf(manifest.edge_columns[type]);
+    names.edge_columns[type] = MakeHeaders(manifest.edge_columns[type]);
     names.num_edges[type] = manifest.book.num_edges(EdgeTypeId(static_cast<uint16_t>(type)));
   }
   for (const format::SplitEntry& split : manifest.splits) {

@@ -56,16 +56,16 @@ struct GraphNames {
 // addReverseEdges makes. Training edges that preprocessing leaves out still count. Reads no edge, and values only of
 // the columns that `labels` allows to lack some; with null it reads none and sets no lacks_values. InvalidArgument
 // where such a relation exists already.
-Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& graph,
-                           const graph::LabelColumns* labels = nullptr);
+Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Graph& graph,
+                                const graph::LabelColumns* labels = nullptr);
 
 // Returns the headers of a partitioning.
-GraphNames NamesOf(const format::Manifest& manifest);
+GraphNames CollectNames(const format::Manifest& manifest);
 
 // Returns the edge types of `made` that carry the columns and splits of a source's `type`: the type itself and, where
 // preprocessing makes it, its reverse relation.
-std::vector<EdgeTypeId> TypesMadeOf(const graph::CanonicalEdgeType& type, bool makes_relations,
-                                    const graph::GraphSchema& made);
+std::vector<EdgeTypeId> ListTypesMade(const graph::CanonicalEdgeType& type, bool makes_relations,
+                                      const graph::GraphSchema& made);
 
 // Returns the names of the columns of each type.
 std::vector<std::set<std::string>> ColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);

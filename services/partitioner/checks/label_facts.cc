@@ -19,11 +19,11 @@ std::string FirstWrongValue(const LabelRule& rule, const Tensor& column,
       const std::optional<int64_t> wrong =
           graph::FirstViolation(threads, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
             const uint64_t id = rows[static_cast<size_t>(i)];
-            return id < num_rows && WrongValueOf(static_cast<int64_t>(id), width, rule, value_at).has_value();
+            return id < num_rows && FindWrongValue(static_cast<int64_t>(id), width, rule, value_at).has_value();
           });
       if (!wrong) continue;
       const auto id = static_cast<int64_t>(rows[static_cast<size_t>(*wrong)]);
-      return ElementFact(column, *WrongValueOf(id, width, rule, value_at));
+      return ElementFact(column, *FindWrongValue(id, width, rule, value_at));
     }
     return "";
   });
@@ -53,7 +53,7 @@ LabelKind KindOfLabels(const job::Task& task) {
   return task.multi_label ? LabelKind::kFlags : LabelKind::kClass;
 }
 
-LabelRule RuleOf(LabelKind kind) {
+LabelRule RuleFor(LabelKind kind) {
   switch (kind) {
     case LabelKind::kNumber:
       return {[](double value) { return !std::isinf(static_cast<float>(value)); },
@@ -72,22 +72,22 @@ LabelRule RuleOf(LabelKind kind) {
           "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
 }
 
-format::LabelFacts LabelFactsOf(LabelKind kind, const Tensor& column,
-                                const std::vector<std::span<const uint64_t>>& parts, int threads) {
+format::LabelFacts CollectLabelFacts(LabelKind kind, const Tensor& column,
+                                     const std::vector<std::span<const uint64_t>>& parts, int threads) {
   if (column.num_rows() == 0) return {};
-  const LabelRule rule = RuleOf(kind);
+  const LabelRule rule = RuleFor(kind);
   return {.wrong = FirstWrongValue(rule, column, parts, threads),
           .has_label = parts.front().empty() || HasLabel(rule, column, parts.front(), threads)};
 }
 
-format::SplitLabels SplitLabelsOf(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
-                                  int threads) {
-  return {.classes = LabelFactsOf(LabelKind::kClass, column, parts, threads),
-          .flags = LabelFactsOf(LabelKind::kFlags, column, parts, threads),
-          .numbers = LabelFactsOf(LabelKind::kNumber, column, parts, threads)};
+format::SplitLabels CollectSplitLabels(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
+                                       int threads) {
+  return {.classes = CollectLabelFacts(LabelKind::kClass, column, parts, threads),
+          .flags = CollectLabelFacts(LabelKind::kFlags, column, parts, threads),
+          .numbers = CollectLabelFacts(LabelKind::kNumber, column, parts, threads)};
 }
 
-const format::LabelFacts& FactsOf(LabelKind kind, const format::SplitLabels& labels) {
+const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels& labels) {
   switch (kind) {
     case LabelKind::kFlags: return labels.flags;
     case LabelKind::kNumber: return labels.numbers;
@@ -103,7 +103,7 @@ NamedColumn LabelColumn(const job::Task& task, const std::string& owner) {
 Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
                        uint64_t num_training_rows) {
   const NamedColumn column = LabelColumn(task, owner);
-  const LabelRule rule = RuleOf(KindOfLabels(task));
+  const LabelRule rule = RuleFor(KindOfLabels(task));
   if (!facts.wrong.empty()) return WrongValue(column, facts.wrong, rule.expected);
   if (facts.has_label) return {};
   const std::string row = job::LabelsEdges(task.type) ? "edge" : "node";

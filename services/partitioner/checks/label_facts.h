@@ -25,11 +25,11 @@ struct LabelRule {
   std::string expected;
   std::string missing;  // the values that mean "no label"
 };
-LabelRule RuleOf(LabelKind kind);
+LabelRule RuleFor(LabelKind kind);
 
 // The element of the first value of a row that is no label and does not mean "no label".
 template <class ValueAt>
-std::optional<int64_t> WrongValueOf(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
+std::optional<int64_t> FindWrongValue(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
   for (int64_t at = row * width; at < (row + 1) * width; ++at) {
     if (!rule.fits(value_at(at))) return at;
   }
@@ -37,11 +37,11 @@ std::optional<int64_t> WrongValueOf(int64_t row, int64_t width, const LabelRule&
 }
 
 // `parts`: the rows of train, validation and test. Rows that the column does not have are not looked at.
-format::LabelFacts LabelFactsOf(LabelKind kind, const Tensor& column,
-                                const std::vector<std::span<const uint64_t>>& parts, int threads);
-format::SplitLabels SplitLabelsOf(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
-                                  int threads);
-const format::LabelFacts& FactsOf(LabelKind kind, const format::SplitLabels& labels);
+format::LabelFacts CollectLabelFacts(LabelKind kind, const Tensor& column,
+                                     const std::vector<std::span<const uint64_t>>& parts, int threads);
+format::SplitLabels CollectSplitLabels(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
+                                       int threads);
+const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels& labels);
 
 // Returns InvalidArgument where the task cannot train by such labels: the first wrong value, or no label in the
 // training part, which has `num_training_rows`. `owner`: OwnerName.

@@ -22,25 +22,25 @@ uint64_t NumTraining(const std::map<std::string, PartSizes>& splits, const std::
   return found == splits.end() ? 0 : found->second.train;
 }
 
-Status CheckLabelsOf(const job::Task& task, const std::string& owner, const LabelsOfSplits& labels,
-                     const std::map<std::string, PartSizes>& splits) {
+Status CheckSplitLabels(const job::Task& task, const std::string& owner, const LabelsOfSplits& labels,
+                        const std::map<std::string, PartSizes>& splits) {
   const auto split = labels.find(task.split);
   if (split == labels.end()) return {};
   const auto column = split->second.find(task.label);
   if (column == split->second.end()) return {};
-  return CheckLabelFacts(task, owner, FactsOf(KindOfLabels(task), column->second), NumTraining(splits, task.split));
+  return CheckLabelFacts(task, owner, SelectFacts(KindOfLabels(task), column->second), NumTraining(splits, task.split));
 }
 
 Status CheckLabels(const job::Task& task, const GraphNames& names) {
   if (task.type == job::TaskType::kLinkPrediction) return {};
   if (!job::LabelsEdges(task.type)) {
     const NodeTypeId type = SeedTypes(task, names.schema).front();
-    return CheckLabelsOf(task, OwnerName(type, names.schema), names.node_labels[type.value],
-                         names.node_splits[type.value]);
+    return CheckSplitLabels(task, OwnerName(type, names.schema), names.node_labels[type.value],
+                            names.node_splits[type.value]);
   }
-  ASSIGN_OR_RETURN(const EdgeTypeId type, job::LabelledEdgeTypeOf(task, names.schema));
-  return CheckLabelsOf(task, OwnerName(type, names.schema), names.edge_labels[type.value],
-                       names.edge_splits[type.value]);
+  ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabelledEdgeType(task, names.schema));
+  return CheckSplitLabels(task, OwnerName(type, names.schema), names.edge_labels[type.value],
+                          names.edge_splits[type.value]);
 }
 
 Status CheckFeatures(const job::DistTraining& job, const GraphNames& names) {

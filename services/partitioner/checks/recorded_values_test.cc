@@ -48,7 +48,7 @@ TEST(RecordedValuesTest, WeightsAreRefusedInTheWordsOfTheirSource) {
   graph::SourceGraph source = SmallLibrary();
   const auto check = [&](std::vector<float> strength) {
     source.edges[1].columns["strength"] = Tensor::FromVector(std::move(strength));
-    GraphNames names = *NamesOf(source, WeightedJob().training.graph);
+    GraphNames names = *CollectNames(source, WeightedJob().training.graph);
     RecordValues(source, {}, /*threads=*/2, &names);
     return CheckRecorded(names);
   };
@@ -64,7 +64,7 @@ TEST(RecordedValuesTest, WeightsAreRefusedInTheWordsOfTheirSource) {
 }
 
 TEST(RecordedValuesTest, WhatIsComputedWithLacksNoValues) {
-  GraphNames names = *NamesOf(SmallLibrary(), WeightedJob().training.graph);
+  GraphNames names = *CollectNames(SmallLibrary(), WeightedJob().training.graph);
   names.node_columns[1].at("topic").lacks_values = true;
   EXPECT_EQ(CheckRecorded(names), Status()) << "labels may";
   names.edge_columns[1].at("strength").lacks_values = true;
@@ -82,7 +82,7 @@ TEST(RecordedValuesTest, ValuesAreRefusedInTheWordsOfTheirSource) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const auto expect_same = [](const graph::SourceGraph& source, const Settings& settings, const std::string& words) {
     const job::ParsedJob job = LibraryJob(settings);
-    GraphNames names = *NamesOf(source, job.training.graph);
+    GraphNames names = *CollectNames(source, job.training.graph);
     const Status of_source = CheckSourceValues(job.training, TrainedBy::kEspalier, names, source, /*threads=*/2);
     RecordValues(source, {.labels = {"topic"}}, /*threads=*/2, &names);
     EXPECT_EQ(CheckRecordedValues(job.training, TrainedBy::kEspalier, names), of_source);
@@ -121,7 +121,7 @@ TEST(RecordedValuesTest, LabelsOfEdgesAreOfTheEdgesThatASplitNumbers) {
   sold.train = {.sources = {0}, .destinations = {1}, .edge_ids = {0}};
   sold.validation = {.sources = {1}, .destinations = {2}, .edge_ids = {1}};
   const auto check = [&] {
-    GraphNames names = *NamesOf(source, job.training.graph);
+    GraphNames names = *CollectNames(source, job.training.graph);
     RecordValues(source, {.labels = {"stars"}}, /*threads=*/2, &names);
     return CheckRecordedValues(job.training, TrainedBy::kEspalier, names);
   };

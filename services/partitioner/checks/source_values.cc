@@ -49,7 +49,7 @@ class ValueCheck {
       const auto found = edges.columns.find(name);
       if (found == edges.columns.end() || !HasRows(found->second, edges.num_edges())) continue;
       const graph::CanonicalEdgeType& named = source_.schema.EdgeType(EdgeTypeId(type));
-      if (!IsDrawn(named.Name(), is_drawn) && !IsDrawn(graph::ReverseRelationOf(named).Name(), is_drawn)) continue;
+      if (!IsDrawn(named.Name(), is_drawn) && !IsDrawn(graph::ReverseRelation(named).Name(), is_drawn)) continue;
       const std::optional<int64_t> wrong = FindBadWeight(found->second, threads_);
       if (wrong) {
         return WrongElement({{kWeightField, name, OwnerName(EdgeTypeId(type), source_.schema)}, found->second}, *wrong,
@@ -118,7 +118,7 @@ class ValueCheck {
   }
 
   Status CheckEdgeLabels(const job::Task& task) const {
-    const Result<EdgeTypeId> type = job::LabelledEdgeTypeOf(task, source_.schema);
+    const Result<EdgeTypeId> type = job::FindLabelledEdgeType(task, source_.schema);
     if (!type.ok()) return {};  // a reverse relation, which addReverseEdges is yet to make
     const graph::EdgeSet& edges = source_.edges[type->value];
     const auto column = edges.columns.find(task.label);
@@ -145,13 +145,13 @@ class ValueCheck {
   // only one of them. Holds the pairs of the parts where a label of the column is wrong, and nothing otherwise.
   Status CheckLabelsOfPairs(const job::Task& task, const ColumnValues& labels, const graph::EdgeSet& edges,
                             const std::vector<const graph::EdgePairs*>& parts) const {
-    const LabelRule rule = RuleOf(KindOfLabels(task));
+    const LabelRule rule = RuleFor(KindOfLabels(task));
     const int64_t num_rows = labels.values.num_rows();
     const bool has_ends = edges.sources.num_elements() == num_rows && edges.destinations.num_elements() == num_rows;
     if (num_rows == 0 || !has_ends || drops_duplicate_edges_) return {};
     const int64_t width = labels.values.num_elements() / num_rows;
     return WithElements(labels.values, [&](const auto& value_at) -> Status {
-      const auto is_wrong = [&](int64_t row) { return WrongValueOf(row, width, rule, value_at).has_value(); };
+      const auto is_wrong = [&](int64_t row) { return FindWrongValue(row, width, rule, value_at).has_value(); };
       if (!graph::FirstViolation(threads_, num_rows, kCheapGrain, is_wrong)) return {};
       std::vector<std::pair<uint64_t, uint64_t>> pairs;
       for (const graph::EdgePairs* part : parts) {
@@ -168,14 +168,14 @@ class ValueCheck {
                                             static_cast<uint64_t>(edges.destinations.ValueAsInt(row))));
       });
       if (!wrong) return {};
-      return WrongElement(labels, *WrongValueOf(*wrong, width, rule, value_at), rule.expected);
+      return WrongElement(labels, *FindWrongValue(*wrong, width, rule, value_at), rule.expected);
     });
   }
 
   // `parts`: the rows of train, validation and test.
   Status CheckParts(const job::Task& task, const std::string& owner, const Tensor& labels,
                     const std::vector<std::span<const uint64_t>>& parts) const {
-    const format::LabelFacts facts = LabelFactsOf(KindOfLabels(task), labels, parts, threads_);
+    const format::LabelFacts facts = CollectLabelFacts(KindOfLabels(task), labels, parts, threads_);
     return CheckLabelFacts(task, owner, facts, parts.front().size());
   }
 

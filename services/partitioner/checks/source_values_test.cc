@@ -41,7 +41,7 @@ graph::SourceGraph Ring() {
 Status Check(const graph::SourceGraph& source, const Settings& settings = {},
              TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
-  const GraphNames names = *NamesOf(source, job.training.graph);
+  const GraphNames names = *CollectNames(source, job.training.graph);
   EXPECT_TRUE(CheckDocument(job, trained_by, names).ok()) << CheckDocument(job, trained_by, names).ToString();
   return CheckSourceValues(job.training, trained_by, names, source, /*threads=*/2);
 }

@@ -20,7 +20,7 @@ bool HasRowFor(const Tensor& values, uint64_t count) {
   return count > 0 && !values.shape().empty() && static_cast<uint64_t>(values.num_rows()) == count;
 }
 
-std::string FactOf(const Tensor& values, const std::optional<int64_t>& element) {
+std::string FormatFact(const Tensor& values, const std::optional<int64_t>& element) {
   return element ? ElementFact(values, *element) : "";
 }
 
@@ -33,8 +33,8 @@ class ValueFacts {
     for (const auto& [name, values] : source_.nodes[type].columns) {
       if (!HasRowFor(values, source_.nodes[type].count)) continue;
       ColumnHeader& header = names_->node_columns[type].at(name);
-      header.bad_feature = FactOf(values, FindBadFeature(values, threads_));
-      if (header.width() == 1) header.bad_time = FactOf(values, FindBadTime(values, threads_));
+      header.bad_feature = FormatFact(values, FindBadFeature(values, threads_));
+      if (header.width() == 1) header.bad_time = FormatFact(values, FindBadTime(values, threads_));
       if (!labels_.MayLackValues(name)) continue;
       for (const auto& [split, by_type] : source_.splits) {
         const auto parts = by_type.find(type);
@@ -57,10 +57,10 @@ class ValueFacts {
 
  private:
   void RecordWeights(uint16_t type, const std::string& name, const Tensor& values) {
-    const std::string bad_weight = FactOf(values, FindBadWeight(values, threads_));
+    const std::string bad_weight = FormatFact(values, FindBadWeight(values, threads_));
     const bool is_all_zero = bad_weight.empty() && !HasPositive(values, threads_);
     const graph::CanonicalEdgeType& named = source_.schema.EdgeType(EdgeTypeId(type));
-    for (const EdgeTypeId made : TypesMadeOf(named, /*makes_relations=*/true, names_->schema)) {
+    for (const EdgeTypeId made : ListTypesMade(named, /*makes_relations=*/true, names_->schema)) {
       const auto header = names_->edge_columns[made.value].find(name);
       if (header == names_->edge_columns[made.value].end()) continue;
       header->second.bad_weight = bad_weight;
@@ -71,7 +71,7 @@ class ValueFacts {
   // What stands in a manifest, which leaves out what says nothing.
   void RecordLabels(const std::string& name, const Tensor& values, const Rows& rows,
                     std::map<std::string, format::SplitLabels>* labels) const {
-    format::SplitLabels facts = SplitLabelsOf(values, rows, threads_);
+    format::SplitLabels facts = CollectSplitLabels(values, rows, threads_);
     if (facts != format::SplitLabels()) labels->emplace(name, std::move(facts));
   }
 

@@ -8,7 +8,7 @@
 namespace espalier::partitioner {
 
 // Sets what headers say of values: weights of edge columns, F64 features and U64 times of node columns, and the labels
-// of each split in columns that `labels` allows to lack values. Reads those values. `names`: NamesOf(source, ...).
+// of each split in columns that `labels` allows to lack values. Reads those values. `names`: CollectNames(source, ...).
 void RecordValues(const graph::SourceGraph& source, const graph::LabelColumns& labels, int threads, GraphNames* names);
 
 // Sets what the columns and splits of a manifest say of their values from the headers of its source. Both must have the

@@ -202,26 +202,27 @@ Result<SentEdges> ParseSentEdges(const std::string& text, size_t num_edge_types,
 
 }  // namespace
 
-Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last) {
+Tensor SliceRows(const Tensor& column, uint64_t first, uint64_t last) {
   std::vector<int64_t> shape = column.shape();
   shape[0] = static_cast<int64_t>(last - first);
   return Tensor::Wrap(column.dtype(), std::move(shape), column.bytes() + first * column.row_bytes(),
                       std::make_shared<Tensor>(column));
 }
 
-EdgeShare ShareOf(const graph::EdgeSet& edges, uint32_t rank, uint32_t size) {
-  const partition::DirectoryRange range = partition::DirectoryRangeOf(edges.num_edges(), size, PartitionId(rank));
+EdgeShare SelectShare(const graph::EdgeSet& edges, uint32_t rank, uint32_t size) {
+  const partition::DirectoryRange range = partition::DirectoryRangeFor(edges.num_edges(), size, PartitionId(rank));
   EdgeShare share{.edges = {}, .first_row = range.first, .num_edges = edges.num_edges()};
-  share.edges.sources = RowsOf(edges.sources, range.first, range.last);
-  share.edges.destinations = RowsOf(edges.destinations, range.first, range.last);
-  if (!edges.original_ids.empty()) share.edges.original_ids = RowsOf(edges.original_ids, range.first, range.last);
-  for (const auto& [name, column] : edges.columns) share.edges.columns[name] = RowsOf(column, range.first, range.last);
+  share.edges.sources = SliceRows(edges.sources, range.first, range.last);
+  share.edges.destinations = SliceRows(edges.destinations, range.first, range.last);
+  if (!edges.original_ids.empty()) share.edges.original_ids = SliceRows(edges.original_ids, range.first, range.last);
+  for (const auto& [name, column] : edges.columns)
+    share.edges.columns[name] = SliceRows(column, range.first, range.last);
   return share;
 }
 
-std::vector<EdgeShare> SharesOf(const graph::SourceGraph& source, uint32_t rank, uint32_t size) {
+std::vector<EdgeShare> SelectShares(const graph::SourceGraph& source, uint32_t rank, uint32_t size) {
   std::vector<EdgeShare> shares;
-  for (const graph::EdgeSet& edges : source.edges) shares.push_back(ShareOf(edges, rank, size));
+  for (const graph::EdgeSet& edges : source.edges) shares.push_back(SelectShare(edges, rank, size));
   return shares;
 }
 

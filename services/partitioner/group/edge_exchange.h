@@ -14,7 +14,7 @@
 namespace espalier::partitioner {
 
 // The rows [first, last) of a column, as a view that keeps it alive.
-Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last);
+Tensor SliceRows(const Tensor& column, uint64_t first, uint64_t last);
 
 // What one process has of an edge list.
 struct EdgeShare {
@@ -23,8 +23,8 @@ struct EdgeShare {
   uint64_t num_edges = 0;  // of the list, all processes together
 };
 // Share `rank` of `size`, as views of the list.
-EdgeShare ShareOf(const graph::EdgeSet& edges, uint32_t rank, uint32_t size);
-std::vector<EdgeShare> SharesOf(const graph::SourceGraph& source, uint32_t rank, uint32_t size);  // [edge type]
+EdgeShare SelectShare(const graph::EdgeSet& edges, uint32_t rank, uint32_t size);
+std::vector<EdgeShare> SelectShares(const graph::SourceGraph& source, uint32_t rank, uint32_t size);  // [edge type]
 
 // What one process has sent.
 struct SentEdges {

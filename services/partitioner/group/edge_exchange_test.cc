@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 class EdgeExchangeTest : public ::testing::Test {
  protected:
   SentEdges Send(uint32_t rank, uint32_t size) {
-    auto sent = SendEdges(place_, source_, SharesOf(source_, rank, size), assignment_,
+    auto sent = SendEdges(place_, source_, SelectShares(source_, rank, size), assignment_,
                           {.rank = rank, .num_partitions = 2, .threads = 1});
     EXPECT_TRUE(sent.ok()) << sent.status().ToString();
     return *std::move(sent);
   }
 
   Result<std::vector<partition::EdgeCounts>> Sum(const std::vector<SentEdges>& sent) const {
-    return SumCounts(place_, source_, SharesOf(source_, 0, 1), sent);
+    return SumCounts(place_, source_, SelectShares(source_, 0, 1), sent);
   }
 
   storage::MemoryStore store_;
@@ -50,7 +50,7 @@ TEST_F(EdgeExchangeTest, RefusesSharesThatAreNotTheGraph) {
 
 // Whoever wrote it had another graph. The files' checksums are right.
 TEST_F(EdgeExchangeTest, RefusesEdgesBetweenNodesThatDoNotExist) {
-  const std::vector<EdgeShare> shares = SharesOf(source_, 0, 1);
+  const std::vector<EdgeShare> shares = SelectShares(source_, 0, 1);
   const auto receive = [&](const SentEdges& sent) {
     return ReceiveEdges(place_, source_, shares, PartitionId(0), {sent});
   };

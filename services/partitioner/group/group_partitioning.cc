@@ -93,19 +93,19 @@ Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group
   for (const graph::NodeSet& of_type : source.nodes) {
     edges.nodes.push_back({.count = of_type.count, .columns = {}});
     const partition::DirectoryRange range =
-        partition::DirectoryRangeOf(of_type.count, group.size(), PartitionId(group.rank()));
+        partition::DirectoryRangeFor(of_type.count, group.size(), PartitionId(group.rank()));
     graph::NodeSet share{.count = range.last - range.first, .columns = {}};
     for (const auto& [name, column] : of_type.columns) {
       const bool fits = !column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == of_type.count;
       if (!fits) return graph::ValidateSourceGraph(source, threads, labels);
-      share.columns[name] = RowsOf(column, range.first, range.last);
+      share.columns[name] = SliceRows(column, range.first, range.last);
     }
     num_nodes += share.count;
     nodes.nodes.push_back(std::move(share));
   }
   for (const graph::EdgeSet& of_type : source.edges) {
     if (!HaveOneLength(of_type)) return graph::ValidateSourceGraph(source, threads, labels);
-    edges.edges.push_back(ShareOf(of_type, group.rank(), group.size()).edges);
+    edges.edges.push_back(SelectShare(of_type, group.rank(), group.size()).edges);
   }
   const bool good = graph::ValidateSourceGraph(edges, threads, labels).ok() &&
                     (num_nodes == 0 || graph::ValidateSourceGraph(nodes, threads, labels).ok());
@@ -133,7 +133,7 @@ class Worker {
                       {.rank = group_.rank(), .num_partitions = work_.writer.num_partitions, .threads = threads()}));
     ASSIGN_OR_RETURN(std::vector<partition::EdgeCounts> counts, SumCounts(place_, graph_to_cut(), shares_, sent));
     ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
-                     partition::LayoutOf(graph_to_cut(), assignment, work_.writer.num_partitions, std::move(counts)));
+                     partition::MakeLayout(graph_to_cut(), assignment, work_.writer.num_partitions, std::move(counts)));
     RETURN_IF_ERROR(work_.advance("building", 0));
     format::Manifest manifest = DescribeGraph(graph_to_cut(), layout.book, attempt_, work_.writer.build);
     RETURN_IF_ERROR(Build(assignment, layout, sent, &manifest));
@@ -168,7 +168,7 @@ class Worker {
 
   Status ChangeEdges() {
     if (!ChangesEdges(work_.preprocess)) {
-      shares_ = SharesOf(work_.source, group_.rank(), group_.size());
+      shares_ = SelectShares(work_.source, group_.rank(), group_.size());
       return {};
     }
     ASSIGN_OR_RETURN(PreprocessedShare changed,
@@ -202,7 +202,7 @@ class Worker {
                        ReceiveEdges(place_, graph_to_cut(), shares_, PartitionId(p), sent));
       RETURN_IF_ERROR(CheckDestinations(received, assignment, PartitionId(p)));
       BuiltPartition built;
-      built.quality = partition::InEdgeQualityOf(received, assignment, PartitionId(p), threads());
+      built.quality = partition::MeasureInEdgeQuality(received, assignment, PartitionId(p), threads());
       graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
       RETURN_IF_ERROR(
           NormalizeFeatures(received, work_.writer.build.source_columns, work_.preprocess, &made, threads()));
@@ -231,7 +231,7 @@ class Worker {
     // Markers and bundles may go once nobody waits for one: a process without partitions may be far behind.
     for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "done").status());
     ASSIGN_OR_RETURN(partition::Quality quality,
-                     partition::QualityOf(graph_to_cut(), assignment, of_partition, work_.partition.train_split));
+                     partition::MeasureQuality(graph_to_cut(), assignment, of_partition, work_.partition.train_split));
     manifest->quality = {.cut_edges = quality.cut_edges,
                          .cut_ratio = quality.cut_ratio,
                          .replication = quality.replication,
@@ -249,7 +249,7 @@ class Worker {
 
 }  // namespace
 
-std::string AttemptOf(const GroupOptions& group) { return std::string(kGroupAttempt) + group.name; }
+std::string AttemptName(const GroupOptions& group) { return std::string(kGroupAttempt) + group.name; }
 
 bool IsOfGroup(std::string_view attempt) { return attempt.starts_with(kGroupAttempt); }
 

@@ -14,8 +14,8 @@
 
 namespace espalier::partitioner {
 
-// The files of a group lie below `<prefix>/<AttemptOf(group)>/`.
-std::string AttemptOf(const GroupOptions& group);
+// The files of a group lie below `<prefix>/<AttemptName(group)>/`.
+std::string AttemptName(const GroupOptions& group);
 // Whether several processes made this try.
 bool IsOfGroup(std::string_view attempt);
 

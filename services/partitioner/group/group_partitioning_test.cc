@@ -106,8 +106,8 @@ class GroupChunkedTest : public GroupTest {
 
   void Write(const std::string& name, const Tensor& column, uint64_t first_chunk) {
     const auto num_rows = static_cast<uint64_t>(column.num_rows());
-    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "0.npy", RowsOf(column, 0, first_chunk)), Status());
-    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "1.npy", RowsOf(column, first_chunk, num_rows)), Status());
+    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "0.npy", SliceRows(column, 0, first_chunk)), Status());
+    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "1.npy", SliceRows(column, first_chunk, num_rows)), Status());
   }
 
   const std::string chunks_ = folder_.path() + "/chunks";

@@ -44,7 +44,7 @@ Status PutOnce(storage::ObjectStore& store, const std::string& key, const std::s
 }
 
 // "<code>\n<message>", as Fail writes it.
-Status StatusOf(const std::string& text) {
+Status ParseStatus(const std::string& text) {
   int code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
   const bool known = error == std::errc() && code > 0 && code <= static_cast<int>(StatusCode::kUnauthenticated);
@@ -222,7 +222,7 @@ Status ProcessGroup::FailureOfAnyone() {
   is_over_ = true;
   const std::string& key = failures.front().key;
   ASSIGN_OR_RETURN(const std::string text, store_.Get(key));
-  return StatusOf(text).While(key.substr(key.rfind('/') + 1) + " of " + std::to_string(size()) + " processes");
+  return ParseStatus(text).While(key.substr(key.rfind('/') + 1) + " of " + std::to_string(size()) + " processes");
 }
 
 void ProcessGroup::Fail(const Status& status) {

@@ -32,7 +32,7 @@ std::string FilesAsJson(const std::vector<format::FileEntry>& files) {
   return document.dump();
 }
 
-Result<std::vector<format::FileEntry>> FilesOf(const std::string& text, size_t expected) {
+Result<std::vector<format::FileEntry>> ParseFiles(const std::string& text, size_t expected) {
   const auto parse = [&]() -> Result<std::vector<format::FileEntry>> {
     ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kFilesDepth));
     ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
@@ -146,8 +146,8 @@ class RingCut {
   }
 
  private:
-  partition::DirectoryRange PositionsOf(uint32_t rank) const {
-    return partition::DirectoryRangeOf(vertex_first_.back(), group_.size(), PartitionId(rank));
+  partition::DirectoryRange PositionsFor(uint32_t rank) const {
+    return partition::DirectoryRangeFor(vertex_first_.back(), group_.size(), PartitionId(rank));
   }
 
   // One end of the edges of a type of this process's share, as vertices, and the other.
@@ -187,7 +187,7 @@ class RingCut {
       return InvalidArgument("each process would read 2^32 edges of a type or more: use more processes");
     }
     std::vector<uint64_t> range_ends;  // of the processes' positions
-    for (uint32_t rank = 0; rank < group_.size(); ++rank) range_ends.push_back(PositionsOf(rank).last);
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) range_ends.push_back(PositionsFor(rank).last);
     // Positions are worked out, so each is asked for once. A group has at most 4096 processes.
     std::vector<uint16_t> process_of(num_edges, kNoProcess);
     VisitEnds(ends, [&](const auto& ends_of) {
@@ -195,7 +195,7 @@ class RingCut {
         for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
           const std::pair<uint64_t, uint64_t> pair = ends_of(edge);
           if (pair.first == pair.second) continue;
-          const auto process = std::upper_bound(range_ends.begin(), range_ends.end(), order_.PositionOf(pair.first));
+          const auto process = std::upper_bound(range_ends.begin(), range_ends.end(), order_.Position(pair.first));
           process_of[edge] = static_cast<uint16_t>(process - range_ends.begin());
         }
       });
@@ -235,7 +235,7 @@ class RingCut {
 
   TensorBundle NeighborsFor(uint32_t to, const std::vector<Ends>& all_ends,
                             const std::vector<EdgesByProcess>& sorted) const {
-    const uint64_t first_position = PositionsOf(to).first;
+    const uint64_t first_position = PositionsFor(to).first;
     uint64_t count = 0;
     for (const EdgesByProcess& edges : sorted) count += edges.Of(to).size();
     TensorBundle bundle;
@@ -249,7 +249,7 @@ class RingCut {
         ParallelFor(options_.threads, static_cast<int64_t>(edges.size()), kCheapGrain, [&](int64_t begin, int64_t end) {
           for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
             const std::pair<uint64_t, uint64_t> pair = ends_of(edges[k]);
-            to_positions[k] = static_cast<uint32_t>(order_.PositionOf(pair.first) - first_position);
+            to_positions[k] = static_cast<uint32_t>(order_.Position(pair.first) - first_position);
             to_neighbors[k] = static_cast<uint32_t>(pair.second);
           }
         });
@@ -263,10 +263,10 @@ class RingCut {
   // Calls body(positions, neighbours) for what each process has sent to this one.
   template <class Body>
   Status ForArrivals(const Body& body) {
-    const partition::DirectoryRange range = PositionsOf(group_.rank());
+    const partition::DirectoryRange range = PositionsFor(group_.rank());
     for (uint32_t from = 0; from < group_.size(); ++from) {
       ASSIGN_OR_RETURN(const std::string text, group_.Await(from, "neighbors"));
-      ASSIGN_OR_RETURN(const std::vector<format::FileEntry> files, FilesOf(text, group_.size()));
+      ASSIGN_OR_RETURN(const std::vector<format::FileEntry> files, ParseFiles(text, group_.size()));
       const format::FileEntry& entry = files[group_.rank()];
       ASSIGN_OR_RETURN(const TensorBundle bundle, ReadBundle(place_, entry));
       const auto found = bundle.find("positions");
@@ -286,7 +286,7 @@ class RingCut {
   }
 
   Result<Neighbors> ReceiveNeighbors() {
-    const partition::DirectoryRange range = PositionsOf(group_.rank());
+    const partition::DirectoryRange range = PositionsFor(group_.rank());
     Neighbors mine;
     mine.offsets.assign(range.last - range.first + 1, 0);
     RETURN_IF_ERROR(ForArrivals([&](std::span<const uint32_t> positions, std::span<const uint32_t>) {
@@ -320,14 +320,14 @@ class RingCut {
   // Places the vertices of `rank`: here where they are this process's and have not been placed before, else by what
   // it has left.
   Status Turn(int pass, uint32_t rank, const Neighbors& mine, partition::Restream* stream) {
-    const partition::DirectoryRange range = PositionsOf(rank);
+    const partition::DirectoryRange range = PositionsFor(rank);
     const std::string what = "placed-" + std::to_string(pass);
     if (rank == group_.rank()) {
       ASSIGN_OR_RETURN(const bool placed, group_.HasPublished(what));
       if (!placed) return PlaceMine(what, range, mine, stream);
     }
     ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, what));
-    ASSIGN_OR_RETURN(const std::vector<format::FileEntry> files, FilesOf(text, 1));
+    ASSIGN_OR_RETURN(const std::vector<format::FileEntry> files, ParseFiles(text, 1));
     ASSIGN_OR_RETURN(const TensorBundle bundle, ReadBundle(place_, files[0]));
     ASSIGN_OR_RETURN(const Tensor partitions, TakeTensor(bundle, files[0], "partitions", DType::kU32,
                                                          {static_cast<int64_t>(range.last - range.first)}));
@@ -347,7 +347,7 @@ class RingCut {
     for (uint64_t position = range.first; position < range.last; ++position) {
       const uint64_t vertex = order_.At(position);
       stream->Place(vertex, {.neighbors = mine.Of(position - range.first), .weights = {}});
-      partitions.push_back(stream->PartitionOf(vertex));
+      partitions.push_back(stream->PartitionFor(vertex));
     }
     TensorBundle bundle;
     bundle["partitions"] = Tensor::FromVector(std::move(partitions));

@@ -11,7 +11,7 @@ Status CheckFeatureRange(const graph::SourceGraph& source, uint32_t rank, uint32
                          const std::vector<std::string>& label_columns, int threads) {
   for (size_t type = 0; type < source.nodes.size(); ++type) {
     const partition::DirectoryRange range =
-        partition::DirectoryRangeOf(source.nodes[type].count, size, PartitionId(rank));
+        partition::DirectoryRangeFor(source.nodes[type].count, size, PartitionId(rank));
     for (const auto& [name, column] : source.nodes[type].columns) {
       if (!graph::HoldsFeatures(name, column, label_columns)) continue;
       const Status good = graph::CheckRowsNormalize(column, range.first, range.last, threads);

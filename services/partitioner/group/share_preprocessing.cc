@@ -84,7 +84,7 @@ Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint3
                            .edge_splits = source.edge_splits};
   std::map<std::string, PlaceInList> places;  // by the name of an edge type, those that Preprocess adds included
   for (uint16_t type = 0; type < source.edges.size(); ++type) {
-    EdgeShare mine = ShareOf(source.edges[type], rank, size);
+    EdgeShare mine = SelectShare(source.edges[type], rank, size);
     const PlaceInList place{
         .first_row = mine.first_row, .num_rows = mine.edges.num_edges(), .num_edges = mine.num_edges};
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
@@ -110,7 +110,7 @@ partition::Assignment RangesOfNodes(const graph::SourceGraph& graph, uint32_t si
   for (const graph::NodeSet& nodes : graph.nodes) {
     std::vector<uint32_t>& of_type = ranges.emplace_back(nodes.count);
     for (uint32_t rank = 0; rank < size; ++rank) {
-      const partition::DirectoryRange range = partition::DirectoryRangeOf(nodes.count, size, PartitionId(rank));
+      const partition::DirectoryRange range = partition::DirectoryRangeFor(nodes.count, size, PartitionId(rank));
       std::fill(of_type.begin() + static_cast<int64_t>(range.first), of_type.begin() + static_cast<int64_t>(range.last),
                 rank);
     }
@@ -177,7 +177,7 @@ Status DropDuplicates(ProcessGroup& group, const BundlePlace& place, Preprocesse
   return {};
 }
 
-Result<std::vector<uint64_t>> CountsOf(const std::string& text, size_t num_edge_types) {
+Result<std::vector<uint64_t>> ParseCounts(const std::string& text, size_t num_edge_types) {
   const auto parse = [&]() -> Result<std::vector<uint64_t>> {
     ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kPreparedDepth));
     ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
@@ -202,7 +202,7 @@ Status SumShares(ProcessGroup& group, std::vector<EdgeShare>& shares) {
   RETURN_IF_ERROR(group.Publish("preprocessed", document.dump()));
   for (uint32_t rank = 0; rank < group.size(); ++rank) {
     ASSIGN_OR_RETURN(const std::string text, group.Await(rank, "preprocessed"));
-    ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, CountsOf(text, shares.size()));
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ParseCounts(text, shares.size()));
     for (size_t type = 0; type < shares.size(); ++type) shares[type].num_edges += counts[type];
   }
   return {};

@@ -36,23 +36,23 @@ double PartitioningStatus::Phase::FractionSoFar() const {
   return std::min(1.0, static_cast<double>(meter->done_bytes()) / static_cast<double>(meter->expected_bytes()));
 }
 
-PartitioningStatus::Phase& PartitioningStatus::PhaseOf(std::string_view name) {
+PartitioningStatus::Phase& PartitioningStatus::FindPhase(std::string_view name) {
   const std::string key(name);
   auto found = phases_.find(key);
   if (found == phases_.end()) found = phases_.emplace(key, NewPhase(key)).first;
   return found->second;
 }
 
-WorkMeter* PartitioningStatus::MeterOf(std::string_view phase) {
+WorkMeter* PartitioningStatus::FindMeter(std::string_view phase) {
   MutexLock lock(&mutex_);
-  Phase& counted = PhaseOf(phase);
+  Phase& counted = FindPhase(phase);
   counted.meter = std::make_unique<WorkMeter>();
   return counted.meter.get();
 }
 
 void PartitioningStatus::OnPhase(std::string_view name, double fraction) {
   MutexLock lock(&mutex_);
-  Phase& phase = PhaseOf(name);
+  Phase& phase = FindPhase(name);
   if (phase.is_over && fraction == 0) {
     phase.since = Timer();
     phase.is_over = false;

@@ -26,7 +26,7 @@ class PartitioningStatus {
 
   // As PartitionPipelineOptions::meter_of: for a phase that counts its bytes, which say then how far it is. Valid until
   // the phase's next one is asked for.
-  WorkMeter* MeterOf(std::string_view phase) ABSL_LOCKS_EXCLUDED(mutex_);
+  WorkMeter* FindMeter(std::string_view phase) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For what is read from stores and written to them.
   const StoreBytes& bytes() const { return bytes_; }
@@ -50,7 +50,7 @@ class PartitioningStatus {
   };
 
   Phase NewPhase(const std::string& name);
-  Phase& PhaseOf(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Phase& FindPhase(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string job_;

@@ -121,7 +121,7 @@ int WriteReport(const PartitionerFlags& flags, const PartitionOutcome& outcome) 
 }
 
 // Columns that trainers and samplers compute with.
-std::vector<std::string> NumbersOf(const job::Training& training) {
+std::vector<std::string> ListNumericColumns(const job::Training& training) {
   std::vector<std::string> names = {training.sampling.draw.weight_column, training.sampling.seed_time};
   std::erase(names, "");
   for (const job::Input& input : training.inputs) {
@@ -146,10 +146,10 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   metrics.AddProcessMetrics();
   PartitioningStatus status(training.name, flags.group.rank, flags.group.size, metrics);
   const auto admin = OpenAdminPort(flags, status, metrics);
-  if (!admin.ok()) return Fail(admin.status(), ExitCodeOf(admin.status().code()));
+  if (!admin.ok()) return Fail(admin.status(), ToExitCode(admin.status().code()));
 
   const auto s3_metrics = std::make_shared<storage::RequestMetrics>(metrics);
-  Result<format::SourceAccess> access = AccessOf(EnvironmentFor(training), flags.cache, s3_metrics);
+  Result<format::SourceAccess> access = MakeSourceAccess(EnvironmentFor(training), flags.cache, s3_metrics);
   if (!access.ok()) return Fail(access.status(), ExitCode::kBadDocument);
   access->open_store = Counting(std::move(access->open_store), status.bytes());
   const Result<storage::StoreLocation> output = access->open_store(output_uri);
@@ -159,10 +159,10 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
                                     {"data_dir", access->cache.folder},
                                     {"threads", flags.threads},
                                     {"admin", (*admin)->address()}});
-  if (const Status ready = SayReady(flags, **admin); !ready.ok()) return Fail(ready, ExitCodeOf(ready.code()));
+  if (const Status ready = SayReady(flags, **admin); !ready.ok()) return Fail(ready, ToExitCode(ready.code()));
 
   if (const Status answers = CheckPlace(*output, "partitions"); !answers.ok()) {
-    return Fail(answers, ExitCodeOfPlace(answers.code()));
+    return Fail(answers, ToExitCodeOfPlace(answers.code()));
   }
 
   // Trainers may have volumes and credentials of their own.
@@ -180,7 +180,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
       .threads = flags.threads,
       .train_split = training.training.task.split,
       .label_columns = label.empty() ? Names() : Names{label},
-      .complete_columns = NumbersOf(training.training),
+      .complete_columns = ListNumericColumns(training.training),
       .held_out = HeldOutBy(training.training.task),
       // A job that only applies a model can do without.
       .needs_split = training.training.epochs > 0,
@@ -197,7 +197,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
           [&](const GraphNames& of_graph, const graph::SourceGraph& source) {
             return CheckSourceValues(training, flags.trained_by, of_graph, source, flags.threads);
           },
-      .meter_of = [&](std::string_view phase) { return status.MeterOf(phase); },
+      .meter_of = [&](std::string_view phase) { return status.FindMeter(phase); },
       .stop_requested = [&] { return stop.requested(); }};
   const auto progress = [&status, log = PhaseLog()](std::string_view phase, double fraction) mutable {
     log(phase, fraction);
@@ -212,7 +212,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});
   const Status exported = Export(flags, *access, *outcome);
-  if (!exported.ok()) return Fail(exported, ExitCodeOf(exported.code()));
+  if (!exported.ok()) return Fail(exported, ToExitCode(exported.code()));
   return WriteReport(flags, *outcome);
 }
 

@@ -18,7 +18,7 @@ void Write(const std::string& path, const std::string& text) {
 }
 
 template <class T>
-T ValueOf(Result<T> result) {
+T FindValue(Result<T> result) {
   ESPALIER_CHECK(result.ok()) << result.status().ToString();
   return *std::move(result);
 }
@@ -26,7 +26,7 @@ T ValueOf(Result<T> result) {
 }  // namespace
 
 CertificateFolder::CertificateFolder()
-    : authority_(ValueOf(MakeCertificateAuthority("test authority", std::chrono::hours(24)))) {
+    : authority_(FindValue(MakeCertificateAuthority("test authority", std::chrono::hours(24)))) {
   std::string path = fs::temp_directory_path() / "espalier-certificates-XXXXXX";
   ESPALIER_CHECK(mkdtemp(path.data()) != nullptr) << "making a temporary folder";
   path_ = path;
@@ -39,12 +39,12 @@ CertificateFolder::~CertificateFolder() {
 }
 
 void CertificateFolder::Issue(PeerRole role, LeafOptions options) {
-  const KeyAndCertificate leaf = ValueOf(IssueLeaf(authority_, options));
-  const std::string name = std::string(NameOf(role)) + "." + std::to_string(num_issued_++);
+  const KeyAndCertificate leaf = FindValue(IssueLeaf(authority_, options));
+  const std::string name = std::string(ToString(role)) + "." + std::to_string(num_issued_++);
   fs::create_directory(path_ + "/" + name);
   Write(path_ + "/" + name + "/tls.crt", leaf.certificate_pem);
   Write(path_ + "/" + name + "/tls.key", leaf.key_pem.Reveal());
-  const std::string link = path_ + "/" + NameOf(role);
+  const std::string link = path_ + "/" + ToString(role);
   fs::create_directory_symlink(name, link + ".next");
   fs::rename(link + ".next", link);
 }

@@ -19,8 +19,8 @@ class CertificateFolder {
 
   const KeyAndCertificate& authority() const { return authority_; }
   std::string CaFile() const { return path_ + "/ca.crt"; }
-  std::string CertificateFile(PeerRole role) const { return path_ + "/" + NameOf(role) + "/tls.crt"; }
-  std::string KeyFile(PeerRole role) const { return path_ + "/" + NameOf(role) + "/tls.key"; }
+  std::string CertificateFile(PeerRole role) const { return path_ + "/" + ToString(role) + "/tls.crt"; }
+  std::string KeyFile(PeerRole role) const { return path_ + "/" + ToString(role) + "/tls.key"; }
 
   // Writes a fresh certificate of the role, or of whatever `options` says, in place of the last one: both files
   // change at one moment, by a link to a folder, as the kubelet does it.

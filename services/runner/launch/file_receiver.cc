@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 constexpr const char* kPartSuffix = ".espalier-part";
 constexpr int kPermissions = 0777;
 
-std::span<const std::byte> BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> ToBytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-uint64_t BlocksOf(uint64_t bytes) {
+uint64_t CountBlocks(uint64_t bytes) {
   return bytes / format::kChecksumBlockBytes + (bytes % format::kChecksumBlockBytes == 0 ? 0 : 1);
 }
 
@@ -37,7 +37,8 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
   for (const nlohmann::json& hash : message.head.value("blocks", nlohmann::json::array())) {
     receiver.entry_.block_hashes.push_back(hash.is_number_unsigned() ? hash.get<uint64_t>() : 0);
   }
-  if (!receiver.path_.starts_with('/') || receiver.entry_.block_hashes.size() != BlocksOf(receiver.entry_.size_bytes)) {
+  if (!receiver.path_.starts_with('/') ||
+      receiver.entry_.block_hashes.size() != CountBlocks(receiver.entry_.size_bytes)) {
     return InvalidArgument("'" + receiver.path_ + "' is announced with " +
                            std::to_string(receiver.entry_.block_hashes.size()) + " blocks");
   }
@@ -73,7 +74,7 @@ std::set<uint64_t> FileReceiver::MissingIn(const std::string& path) const {
     const ssize_t count =
         !file.is_open() ? -1 : pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
     const bool is_good =
-        count == static_cast<ssize_t>(bytes.size()) && format::CheckBlock(entry_, block, BytesOf(bytes), path).ok();
+        count == static_cast<ssize_t>(bytes.size()) && format::CheckBlock(entry_, block, ToBytes(bytes), path).ok();
     if (!is_good) missing.insert(block);
   }
   return missing;
@@ -85,7 +86,7 @@ Status FileReceiver::Take(uint64_t block, const std::string& bytes) {
   const storage::ByteRange range = format::BlockRange(entry_, block);
   if (bytes.size() != range.length)
     return DataLoss("block " + std::to_string(block) + " of " + path_ + " is too short");
-  RETURN_IF_ERROR(format::CheckBlock(entry_, block, BytesOf(bytes), path_));
+  RETURN_IF_ERROR(format::CheckBlock(entry_, block, ToBytes(bytes), path_));
   const ssize_t count = pwrite(part_->descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
   if (count != static_cast<ssize_t>(bytes.size())) return FromErrno(count < 0 ? errno : ENOSPC, "writing " + path_);
   wanted_.erase(block);

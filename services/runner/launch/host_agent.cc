@@ -84,7 +84,7 @@ class HostAgent {
       std::error_code ignored;
       fs::remove_all(folder_->TlsFolder(), ignored);
     }
-    if (!ended.ok()) return static_cast<int>(ExitCodeOf(ended.code()));
+    if (!ended.ok()) return static_cast<int>(ToExitCode(ended.code()));
     return static_cast<int>(stop_.requested() ? ExitCode::kAskedToStop : ExitCode::kDone);
   }
 
@@ -197,7 +197,7 @@ class HostAgent {
   Status Start(const Message& message) {
     const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
     if (!child.has_value() || !folder_.has_value()) return InvalidArgument("a start of nobody");
-    const std::string name = NameOf(*child);
+    const std::string name = ToString(*child);
     const std::string listen = message.Text("listen");
     RETURN_IF_ERROR(CheckPortIsFree(listen, name));
     process::ChildSpec spec;
@@ -213,9 +213,10 @@ class HostAgent {
     spec.folder = message.Text("workingFolder");
     if (!spec.program.starts_with('/')) {  // a user's
       const auto path = spec.environment.find("PATH");
-      ASSIGN_OR_RETURN(spec.program,
-                       run::FindProgram(spec.program, spec.folder,
-                                        path != spec.environment.end() ? path->second : ValueOf(environment_, "PATH")));
+      ASSIGN_OR_RETURN(
+          spec.program,
+          run::FindProgram(spec.program, spec.folder,
+                           path != spec.environment.end() ? path->second : FindValue(environment_, "PATH")));
     }
     spec.log_path = folder_->LogFile(name);
     std::error_code ignored;
@@ -275,7 +276,7 @@ class HostAgent {
   Status Tell(const run::FleetEvents& events) {
     for (const run::ChildReady& event : events.ready) {
       RETURN_IF_ERROR(Send({{"is", "ready"},
-                            {"child", NameOf(event.child)},
+                            {"child", ToString(event.child)},
                             {"life", lives_.at(event.child).number},
                             {"address", event.ready.address},
                             {"admin", event.ready.admin_address},
@@ -287,14 +288,14 @@ class HostAgent {
     for (auto& [child, life] : lives_) {
       const bool has_ended = ended.contains(child);
       std::string text = has_ended ? life.log.ReadEnd() : life.log.Read();
-      if (!text.empty()) RETURN_IF_ERROR(Send({{"is", "log"}, {"child", NameOf(child)}}, std::move(text)));
+      if (!text.empty()) RETURN_IF_ERROR(Send({{"is", "log"}, {"child", ToString(child)}}, std::move(text)));
       if (has_ended) RETURN_IF_ERROR(TellEnd(*ended.at(child), life));
     }
     return Status();
   }
 
   Status TellEnd(const run::ChildEnded& event, const Life& life) {
-    const std::string name = NameOf(event.child);
+    const std::string name = ToString(event.child);
     return Send({{"is", "ended"},
                  {"child", name},
                  {"life", life.number},
@@ -307,13 +308,13 @@ class HostAgent {
   Status TellStatus() {
     const ChildId rank0{run::Role::kTrainer, 0};
     const SteadyTime now = Clock::Real().Now();
-    if (!lives_.contains(rank0) || fleet_.ExitOf(rank0).has_value() || now < status_told_ + kStatusPause) {
+    if (!lives_.contains(rank0) || fleet_.ExitState(rank0).has_value() || now < status_told_ + kStatusPause) {
       return Status();
     }
     status_told_ = now;
-    Result<std::string> status = fleet_.StatusOf(rank0);
+    Result<std::string> status = fleet_.FetchStatus(rank0);
     if (!status.ok()) return Status();  // not ready yet, or busy: the next time
-    return Send({{"is", "status"}, {"child", NameOf(rank0)}}, *std::move(status));
+    return Send({{"is", "status"}, {"child", ToString(rank0)}}, *std::move(status));
   }
 
   const HostAgentOptions options_;

@@ -71,7 +71,7 @@ std::vector<HostSession*> HostFleet::Hosts() const {
   return hosts;
 }
 
-Heartbeat HostFleet::BeatOf(std::optional<Deadline> deadline) const {
+Heartbeat HostFleet::MakeHeartbeat(std::optional<Deadline> deadline) const {
   return Heartbeat(Hosts(), PingPause(), deadline);
 }
 
@@ -83,15 +83,15 @@ std::vector<Role> HostFleet::RolesOn(size_t host) const {
   return roles;
 }
 
-size_t HostFleet::HostOf(ChildId child) const {
+size_t HostFleet::FindHost(ChildId child) const {
   if (child.role != Role::kServer) return child.index % sessions_.size();
-  const run::ServerNumbering servers = run::ServersOf(job_.training);
-  return HostOfServer(servers.PartitionOf(child.index), servers.ReplicaOf(child.index), sessions_.size());
+  const run::ServerNumbering servers = run::NumberServers(job_.training);
+  return HostOfServer(servers.PartitionFor(child.index), servers.ReplicaFor(child.index), sessions_.size());
 }
 
 uint32_t HostFleet::ServersOn(size_t host, uint32_t below) const {
   uint32_t servers = 0;
-  for (uint32_t server = 0; server < below; ++server) servers += HostOf({Role::kServer, server}) == host ? 1 : 0;
+  for (uint32_t server = 0; server < below; ++server) servers += FindHost({Role::kServer, server}) == host ? 1 : 0;
   return servers;
 }
 
@@ -99,13 +99,13 @@ Status HostFleet::Begin(const run::TlsFiles* tls) {
   const std::string token = RandomToken();
   RETURN_IF_ERROR(telemetry::WriteFileAtomically(folder_.path() + "/run/token", token));
   for (size_t host = 0; host < sessions_.size(); ++host) RETURN_IF_ERROR(BeginOn(host, tls, token));
-  Heartbeat heartbeat = BeatOf();
+  Heartbeat heartbeat = MakeHeartbeat();
   const Deadline deadline = Deadline::After(kBeginPatience);
   for (size_t host = 0; host < sessions_.size(); ++host) {
     HostSession& session = *sessions_[host];
     ASSIGN_OR_RETURN(const Message begun, session.Await("begun", stop_, deadline, heartbeat));
     rendezvous_ports_[host] = static_cast<uint16_t>(begun.Number("rendezvousPort"));
-    const bool writes_outputs = host == HostOf({Role::kTrainer, 0});
+    const bool writes_outputs = host == FindHost({Role::kTrainer, 0});
     if (!writes_outputs || begun.Flag("seesOutput") || !IsOnThisMachineOnly(job_.training.output_uri)) continue;
     return FailedPrecondition(
         session.host().name + ", where trainer 0 writes checkpoints and outputs, does not see " + folder_.path() +
@@ -128,12 +128,12 @@ Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::stri
   json files = {{"job.json", job_.json}};
   if (tls != nullptr) {
     for (const Role role : RolesOn(host)) {
-      ASSIGN_OR_RETURN(const auto of_role, tls->FilesOf(role));
+      ASSIGN_OR_RETURN(const auto of_role, tls->ReadFiles(role));
       for (const auto& [name, text] : of_role) files["run/tls/" + name] = text;
     }
   }
   return session.Send({{"do", "begin"},
-                       {"folder", FolderOf(host)},
+                       {"folder", HostFolder(host)},
                        {"output", folder_.path()},
                        {"token", token},
                        {"address", session.address()},
@@ -155,20 +155,20 @@ int HostFleet::PartitionersOn(size_t host) const {
   int partitioners = 0;
   for (uint32_t rank = 1; rank < job_.training.partitioner_replicas; ++rank) {
     const ChildId child{Role::kPartitioner, rank};
-    partitioners += !IsHere(child) && HostOf(child) == host ? 1 : 0;
+    partitioners += !IsHere(child) && FindHost(child) == host ? 1 : 0;
   }
   return partitioners;
 }
 
-run::Site HostFleet::SiteOf(ChildId child) const {
+run::Site HostFleet::GetSite(ChildId child) const {
   if (IsHere(child)) {
-    run::Site here = local_.SiteOf(child);
+    run::Site here = local_.GetSite(child);
     if (!IsHere({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is alone here
     return here;
   }
-  const size_t host = HostOf(child);
+  const size_t host = FindHost(child);
   const HostSession& session = *sessions_[host];
-  run::Site site{.paths = run::RunPaths(FolderOf(host)), .program_folder = session.program_folder()};
+  run::Site site{.paths = run::RunPaths(HostFolder(host)), .program_folder = session.program_folder()};
   site.host = session.address();
   site.partitions_uri = partitions_uri_;
   site.working_folder = options_.workspace;
@@ -201,8 +201,8 @@ Result<bool> HostFleet::Sees(HostSession& session, const std::string& path, Hear
 Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline> deadline) {
   partitions_uri_ = uri;
   if (!IsOnThisMachineOnly(uri)) return Status();
-  ASSIGN_OR_RETURN(const std::string folder, storage::LocalPathOf(uri));
-  Heartbeat heartbeat = BeatOf(deadline);
+  ASSIGN_OR_RETURN(const std::string folder, storage::ToLocalPath(uri));
+  Heartbeat heartbeat = MakeHeartbeat(deadline);
   if (options_.copy_partitions) {
     // Even to hosts that have a manifest there: it may be an earlier copy's, of other partitions.
     ASSIGN_OR_RETURN(partitions_uri_, CopyPartitions(folder, job_.training.server_replicas_per_partition,
@@ -226,18 +226,18 @@ Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std
       Member{.life = ++lives_, .started = Clock::Real().Now(), .is_ready = ready_path.empty(), .pid = 0, .exit = {}};
   json environment = options_.environment;
   for (const auto& [name, value] : spec.environment) environment[name] = value;
-  const run::Site site = SiteOf(child);
+  const run::Site site = GetSite(child);
   const bool has_fixed_port = child.role == Role::kServer && site.port != 0 && first_life;
   const std::string listen = has_fixed_port ? rpc::ToString({site.host, site.port}) : "";
-  return sessions_[HostOf(child)]->Send({{"do", "start"},
-                                         {"child", NameOf(child)},
-                                         {"life", member.life},
-                                         {"program", spec.program},
-                                         {"arguments", spec.arguments},
-                                         {"environment", environment},
-                                         {"workingFolder", spec.folder},
-                                         {"hasReadyFile", !ready_path.empty()},
-                                         {"listen", listen}});
+  return sessions_[FindHost(child)]->Send({{"do", "start"},
+                                           {"child", ToString(child)},
+                                           {"life", member.life},
+                                           {"program", spec.program},
+                                           {"arguments", spec.arguments},
+                                           {"environment", environment},
+                                           {"workingFolder", spec.folder},
+                                           {"hasReadyFile", !ready_path.empty()},
+                                           {"listen", listen}});
 }
 
 run::FleetEvents HostFleet::Poll() {
@@ -282,10 +282,10 @@ Status HostFleet::Listen(size_t host) {
 Status HostFleet::TakeFailure(size_t host, const Message& message) {
   const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
-  if (found != members_.end() && HostOf(*child) == host && found->second.life == message.Number("life")) {
+  if (found != members_.end() && FindHost(*child) == host && found->second.life == message.Number("life")) {
     members_.erase(found);
   }
-  return FailureOf(*sessions_[host], message);
+  return ParseFailure(*sessions_[host], message);
 }
 
 Status HostFleet::Take(size_t host, const Message& message) {
@@ -293,7 +293,7 @@ Status HostFleet::Take(size_t host, const Message& message) {
   if (is == "failed") return TakeFailure(host, message);
   const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
-  if (found == members_.end() || HostOf(*child) != host) return Status();  // of nobody here
+  if (found == members_.end() || FindHost(*child) != host) return Status();  // of nobody here
   Member& member = found->second;
   if (is == "log") return TakeLog(host, *child, message.body);
   if (is == "status" && *child == ChildId{Role::kTrainer, 0}) rank0_status_ = message.body;
@@ -316,11 +316,11 @@ Status HostFleet::TakeEnd(ChildId child, Member& member, const Message& message)
       process::ExitState{static_cast<int>(message.Number("code")), static_cast<int>(message.Number("signal"))};
   events_.ended.push_back({child, *member.exit});
   if (child == ChildId{Role::kTrainer, 0}) rank0_status_.clear();
-  return telemetry::WriteFileAtomically(folder_.TerminationFile(NameOf(child)), message.Text("lastWords"));
+  return telemetry::WriteFileAtomically(folder_.TerminationFile(ToString(child)), message.Text("lastWords"));
 }
 
 Status HostFleet::TakeLog(size_t host, ChildId child, const std::string& text) {
-  const std::string path = folder_.LogFile(NameOf(child));
+  const std::string path = folder_.LogFile(ToString(child));
   std::ofstream log(path, std::ios::binary | std::ios::app);
   log << text << std::flush;
   if (!log) return Unavailable("writing " + path + " failed");
@@ -338,7 +338,7 @@ void HostFleet::ShowLine(size_t host, ChildId child, const std::string& line) {
   const std::string text = run::ReadableLine(line);
   const bool is_warning = text.starts_with("WARN") || text.starts_with("ERROR");
   if (!is_warning && options_.log_lines != LogLines::kAll) return;
-  progress_.Note("[" + sessions_[host]->host().name + " " + NameOf(child) + "] " + text);
+  progress_.Note("[" + sessions_[host]->host().name + " " + ToString(child) + "] " + text);
 }
 
 void HostFleet::WaitForEvent(milliseconds longest) {
@@ -356,8 +356,8 @@ void HostFleet::Signal(ChildId child, int signal_number) {
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.exit.has_value()) return;
   // A host that is gone is told of by Poll.
-  (void)sessions_[HostOf(child)]->Send(
-      {{"do", "signal"}, {"child", NameOf(child)}, {"life", found->second.life}, {"signal", signal_number}});
+  (void)sessions_[FindHost(child)]->Send(
+      {{"do", "signal"}, {"child", ToString(child)}, {"life", found->second.life}, {"signal", signal_number}});
 }
 
 std::optional<run::Fleet::Awaited> HostFleet::LongestAwaited() const {
@@ -383,18 +383,18 @@ std::vector<ChildId> HostFleet::Running() {
   std::vector<ChildId> running = local_.Running();
   for (const auto& [child, member] : members_) {
     // Those of a host that is gone end by themselves, out of reach.
-    if (!member.exit.has_value() && !sessions_[HostOf(child)]->is_over()) running.push_back(child);
+    if (!member.exit.has_value() && !sessions_[FindHost(child)]->is_over()) running.push_back(child);
   }
   return running;
 }
 
-std::optional<process::ExitState> HostFleet::ExitOf(ChildId child) {
+std::optional<process::ExitState> HostFleet::ExitState(ChildId child) {
   const auto found = members_.find(child);
-  return found == members_.end() ? local_.ExitOf(child) : found->second.exit;
+  return found == members_.end() ? local_.ExitState(child) : found->second.exit;
 }
 
-Result<std::string> HostFleet::StatusOf(ChildId child) {
-  if (child != ChildId{Role::kTrainer, 0} || rank0_status_.empty()) return NotFound("no status of " + NameOf(child));
+Result<std::string> HostFleet::FetchStatus(ChildId child) {
+  if (child != ChildId{Role::kTrainer, 0} || rank0_status_.empty()) return NotFound("no status of " + ToString(child));
   return rank0_status_;
 }
 

@@ -48,7 +48,7 @@ class HostFleet final : public run::Fleet {
   // FailedPrecondition where trainer 0's host cannot see the folder that outputs go to.
   Status Begin(const run::TlsFiles* tls);
 
-  run::Site SiteOf(run::ChildId child) const override;
+  run::Site GetSite(run::ChildId child) const override;
   Status BringPartitions(const std::string& uri, std::optional<Deadline> deadline) override;
   Status Start(run::ChildId child, const process::ChildSpec& spec, const std::string& ready_path) override;
   run::FleetEvents Poll() override;
@@ -57,8 +57,8 @@ class HostFleet final : public run::Fleet {
   std::optional<Awaited> LongestAwaited() const override;
   std::map<run::ChildId, pid_t> Pids() const override;
   std::vector<run::ChildId> Running() override;
-  std::optional<process::ExitState> ExitOf(run::ChildId child) override;
-  Result<std::string> StatusOf(run::ChildId child) override;
+  std::optional<process::ExitState> ExitState(run::ChildId child) override;
+  Result<std::string> FetchStatus(run::ChildId child) override;
 
  private:
   struct Member {
@@ -72,17 +72,17 @@ class HostFleet final : public run::Fleet {
   // On this machine, not on a host.
   bool IsHere(run::ChildId child) const;
   int PartitionersOn(size_t host) const;
-  size_t HostOf(run::ChildId child) const;
-  std::string FolderOf(size_t host) const { return options_.workspace + "/hosts/" + std::to_string(host); }
+  size_t FindHost(run::ChildId child) const;
+  std::string HostFolder(size_t host) const { return options_.workspace + "/hosts/" + std::to_string(host); }
   std::vector<run::Role> RolesOn(size_t host) const;
-  uint32_t ServersOn(size_t host) const { return ServersOn(host, run::ServersOf(job_.training).count()); }
+  uint32_t ServersOn(size_t host) const { return ServersOn(host, run::NumberServers(job_.training).count()); }
   uint32_t ServersOn(size_t host, uint32_t below) const;  // of those whose number is below that
   Status BeginOn(size_t host, const run::TlsFiles* tls, const std::string& token);
   std::vector<HostSession*> Hosts() const;
   std::chrono::milliseconds PingPause() const {
     return std::min<std::chrono::milliseconds>(kPingPause, options_.lost / 3);
   }
-  Heartbeat BeatOf(std::optional<Deadline> deadline = std::nullopt) const;
+  Heartbeat MakeHeartbeat(std::optional<Deadline> deadline = std::nullopt) const;
   Result<bool> Sees(HostSession& session, const std::string& path, Heartbeat& heartbeat);
   Status Pump();
   Status Listen(size_t host);

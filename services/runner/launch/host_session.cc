@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kEndPatience{5};
 
 }  // namespace
 
-Status FailureOf(const HostSession& session, const Message& message) {
+Status ParseFailure(const HostSession& session, const Message& message) {
   const int64_t code = message.Number("code");
   const bool known = code > 0 && code <= static_cast<int64_t>(StatusCode::kUnauthenticated);
   return Status(known ? static_cast<StatusCode>(code) : StatusCode::kInternal,
@@ -122,7 +122,7 @@ Status HostSession::Look() {
     }
     for (Message& message : *fresh) {
       const std::string is = message.Text("is");
-      if (is == "failed") return FailureOf(*this, message);
+      if (is == "failed") return ParseFailure(*this, message);
       if (is == "pong") continue;
       if (kept_.size() == kMostKept) return Over(InvalidArgument("it says much that it was not asked for"));
       kept_.push_back(std::move(message));

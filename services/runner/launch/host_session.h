@@ -85,6 +85,6 @@ class HostSession {
 };
 
 // What the host's message `failed` says.
-Status FailureOf(const HostSession& session, const Message& message);
+Status ParseFailure(const HostSession& session, const Message& message);
 
 }  // namespace espalier::launch

@@ -24,7 +24,7 @@ using Sessions = std::vector<std::unique_ptr<HostSession>>;
 
 run::RunOutcome Failed(const Status& status) {
   run::RunOutcome outcome;
-  outcome.code = ExitCodeOf(status.code());
+  outcome.code = ToExitCode(status.code());
   outcome.error = status.message();
   return outcome;
 }

@@ -55,7 +55,7 @@ Meanwhile BeatingUntilStopped(const CopyTarget& to) {
   };
 }
 
-std::vector<format::FileEntry> FilesOf(const format::PartitionEntry& partition) {
+std::vector<format::FileEntry> ListFiles(const format::PartitionEntry& partition) {
   std::vector<format::FileEntry> files;
   for (const format::FileEntry* entry : partition.files()) {
     if (!entry->key.empty()) files.push_back(*entry);
@@ -83,7 +83,7 @@ Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas,
     Plan plan{to.hosts[host], {}};
     for (uint32_t partition = 0; partition < manifest.partitions.size(); ++partition) {
       if (!Serves(host, to.hosts.size(), partition, replicas)) continue;
-      for (const format::FileEntry& file : FilesOf(manifest.partitions[partition])) {
+      for (const format::FileEntry& file : ListFiles(manifest.partitions[partition])) {
         plan.files.push_back({folder + "/" + file.key, destination + "/" + file.key, file});
       }
     }

@@ -72,7 +72,7 @@ std::optional<Listener> FindListener(const char* table, const Address& wanted, u
   return std::nullopt;
 }
 
-std::string CommandOf(const fs::path& process) {
+std::string ReadCommand(const fs::path& process) {
   Result<std::string> words = ReadFile(process / "cmdline", kMostCommandLineBytes);
   std::string text = words.ok() ? *std::move(words) : std::string();
   while (!text.empty() && text.back() == '\0') text.pop_back();
@@ -101,7 +101,7 @@ std::optional<std::string> PortHolder(const std::string& host, uint16_t port) {
   for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
     const std::string pid = at->path().filename();
     if (pid.find_first_not_of("0123456789") != std::string::npos || !HasSocket(at->path(), listener->inode)) continue;
-    return "process " + pid + " (" + CommandOf(at->path()) + ")";
+    return "process " + pid + " (" + ReadCommand(at->path()) + ")";
   }
   return "a process of uid " + listener->uid;
 }

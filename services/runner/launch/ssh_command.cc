@@ -23,7 +23,7 @@ bool Says(const std::string& text, const char* words) { return text.find(words) 
 
 std::string ProgramPath(const std::string& program, const EnvironmentMap& environment) {
   if (program.find('/') != std::string::npos) return program;
-  std::istringstream folders(ValueOf(environment, "PATH"));
+  std::istringstream folders(FindValue(environment, "PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (access((folder + "/" + program).c_str(), X_OK) == 0) return folder + "/" + program;
   }

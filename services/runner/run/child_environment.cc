@@ -22,7 +22,7 @@ EnvironmentMap StoreEnvironment(const job::S3Storage& s3) {
 
 std::string FailpointsFor(ChildId child, const EnvironmentMap& own, bool first_life) {
   if (!first_life) return {};
-  const std::string of_role = std::string("ESPALIER_FAILPOINTS_") + UpperCase(NameOf(child.role));
+  const std::string of_role = std::string("ESPALIER_FAILPOINTS_") + UpperCase(ToString(child.role));
   for (const std::string& name : {of_role + "_" + std::to_string(child.index), of_role}) {
     const auto found = own.find(name);
     if (found != own.end()) return found->second;

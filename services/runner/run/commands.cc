@@ -16,7 +16,7 @@ std::string Joined(const std::vector<std::string>& texts) {
   return joined;
 }
 
-process::ChildSpec CommandOf(const Site& site, const std::string& program, const std::string& name) {
+process::ChildSpec MakeCommand(const Site& site, const std::string& program, const std::string& name) {
   // Idle OpenMP threads that spin take the processor from the other processes of the same machine.
   return {.name = name,
           .program = site.program_folder + "/" + program,
@@ -53,8 +53,8 @@ void SetMathThreads(const job::DistTraining& job, process::ChildSpec* spec) {
 
 process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
                                       const PartitionerPeers& peers) {
-  const std::string name = NameOf(ChildId{Role::kPartitioner, peers.rank});
-  process::ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
+  const std::string name = ToString(ChildId{Role::kPartitioner, peers.rank});
+  process::ChildSpec spec = MakeCommand(site, "espalier-partitioner", name);
   // `run` has looked at what the job starts from, which a resumed one does not read again.
   spec.arguments = {
       "--job",        site.paths.JobFile(),       "--output", partitions_uri,      "--admin-listen", kAnyPort,
@@ -76,10 +76,10 @@ process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& optio
 }
 
 process::ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life) {
-  const std::string name = NameOf(ChildId{Role::kServer, server});
-  process::ChildSpec spec = CommandOf(site, "espalier-graph-server", name);
+  const std::string name = ToString(ChildId{Role::kServer, server});
+  process::ChildSpec spec = MakeCommand(site, "espalier-graph-server", name);
   spec.arguments = {"--partitions",   site.partitions_uri,
-                    "--partition",    std::to_string(ServersOf(job).PartitionOf(server)),
+                    "--partition",    std::to_string(NumberServers(job).PartitionFor(server)),
                     "--listen",       ListenAddress(site, life),
                     "--admin-listen", kAnyPort,
                     "--ready-file",   site.paths.ReadyFile(name),
@@ -97,8 +97,8 @@ process::ChildSpec ServerCommand(const Site& site, const job::DistTraining& job,
 
 process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t index, const std::vector<std::string>& servers, const Life& life) {
-  const std::string name = NameOf(ChildId{Role::kSampler, index});
-  process::ChildSpec spec = CommandOf(site, "espalier-sampler", name);
+  const std::string name = ToString(ChildId{Role::kSampler, index});
+  process::ChildSpec spec = MakeCommand(site, "espalier-sampler", name);
   spec.arguments = {"--job",          site.paths.JobFile(),
                     "--servers",      Joined(servers),
                     "--listen",       ListenAddress(site, life),
@@ -113,8 +113,8 @@ process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, 
 
 process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t rank, const TrainerPeers& peers, uint64_t incarnation) {
-  const std::string name = NameOf(ChildId{Role::kTrainer, rank});
-  process::ChildSpec spec = CommandOf(site, "espalier-trainer", name);
+  const std::string name = ToString(ChildId{Role::kTrainer, rank});
+  process::ChildSpec spec = MakeCommand(site, "espalier-trainer", name);
   spec.arguments = {"--job",          site.paths.JobFile(),
                     "--servers",      Joined(peers.servers),
                     "--rank",         std::to_string(rank),
@@ -142,8 +142,8 @@ process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, 
 
 process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t rank, const TrainerPeers& peers, const ProgramLife& life) {
-  const std::string name = NameOf(ChildId{Role::kTrainer, rank});
-  process::ChildSpec spec = CommandOf(site, "", name);
+  const std::string name = ToString(ChildId{Role::kTrainer, rank});
+  process::ChildSpec spec = MakeCommand(site, "", name);
   spec.program = options.program.front();
   spec.arguments.assign(options.program.begin() + 1, options.program.end());
   spec.folder = site.working_folder;

@@ -37,7 +37,7 @@ class Fleet {
  public:
   virtual ~Fleet() = default;
 
-  virtual Site SiteOf(ChildId child) const = 0;
+  virtual Site GetSite(ChildId child) const = 0;
   // Makes the partitioning at `uri`, as this machine names it, readable where the servers are. May take long; Cancelled
   // where a stop is requested meanwhile, DeadlineExceeded once the run's deadline has passed.
   virtual Status BringPartitions(const std::string& uri, std::optional<Deadline> deadline) = 0;
@@ -63,16 +63,16 @@ class Fleet {
   virtual std::map<ChildId, pid_t> Pids() const = 0;  // of those that run
   virtual std::vector<ChildId> Running() = 0;         // looks anew
   // Of one that was started; nullopt while it runs.
-  virtual std::optional<process::ExitState> ExitOf(ChildId child) = 0;
+  virtual std::optional<process::ExitState> ExitState(ChildId child) = 0;
   // What the child's admin port answers to /status, as JSON. Best effort, within half a second.
-  virtual Result<std::string> StatusOf(ChildId child) = 0;
+  virtual Result<std::string> FetchStatus(ChildId child) = 0;
 
   // Role after role: SIGTERM, `grace` for all of them to end, SIGKILL. Afterwards no child runs, or its machine cannot
   // be reached any more. The names of those that had to be killed.
   std::vector<std::string> StopAll(std::chrono::milliseconds grace);
 
  private:
-  std::vector<ChildId> RunningOf(Role role);
+  std::vector<ChildId> ListRunning(Role role);
   bool AwaitEnds(Role role, Deadline deadline);
 };
 

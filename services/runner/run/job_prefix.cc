@@ -96,7 +96,7 @@ std::string PositionText(const EarlierRun& earlier) {
   return newest == nullptr ? "the beginning" : PositionIn(newest->manifest);
 }
 
-Result<std::string> PositionTextOf(const storage::StoreLocation& named) {
+Result<std::string> DescribePosition(const storage::StoreLocation& named) {
   ASSIGN_OR_RETURN(const format::CheckpointManifest manifest, format::ReadNamedCheckpoint(*named.store, named.prefix));
   return PositionIn(manifest);
 }

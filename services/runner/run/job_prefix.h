@@ -32,7 +32,7 @@ Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& 
 std::string PositionText(const EarlierRun& earlier);
 // Of a place that a document names to go on from: a checkpoint, or a folder whose newest complete one it is. NotFound
 // where there is none.
-Result<std::string> PositionTextOf(const storage::StoreLocation& named);
+Result<std::string> DescribePosition(const storage::StoreLocation& named);
 // The same of what lies there now, for people: an error is said in words.
 std::string NewestPositionText(const storage::StoreLocation& prefix);
 std::string UnknownPositionText(const Status& why);

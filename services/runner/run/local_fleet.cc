@@ -88,7 +88,7 @@ std::map<ChildId, pid_t> LocalFleet::Pids() const {
   return pids;
 }
 
-std::optional<process::ExitState> LocalFleet::ExitOf(ChildId child) {
+std::optional<process::ExitState> LocalFleet::ExitState(ChildId child) {
   const auto found = members_.find(child);
   return found == members_.end() ? std::nullopt : found->second.process.Poll();
 }
@@ -101,10 +101,10 @@ std::vector<ChildId> LocalFleet::Running() {
   return running;
 }
 
-Result<std::string> LocalFleet::StatusOf(ChildId child) {
+Result<std::string> LocalFleet::FetchStatus(ChildId child) {
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.admin_address.empty()) {
-    return NotFound(NameOf(child) + " has not said where its admin port is");
+    return NotFound(ToString(child) + " has not said where its admin port is");
   }
   return StatusAt(found->second.admin_address);
 }

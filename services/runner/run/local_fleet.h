@@ -16,7 +16,7 @@ class LocalFleet final : public Fleet {
   // WaitForEvent returns when one of these can be read, too.
   void Watch(std::vector<int> descriptors) { watched_ = std::move(descriptors); }
 
-  Site SiteOf(ChildId child) const override {
+  Site GetSite(ChildId child) const override {
     Site site = site_;
     site.local_rank = child.index;
     return site;
@@ -32,8 +32,8 @@ class LocalFleet final : public Fleet {
   std::optional<Awaited> LongestAwaited() const override;
   std::map<ChildId, pid_t> Pids() const override;
   std::vector<ChildId> Running() override;
-  std::optional<process::ExitState> ExitOf(ChildId child) override;
-  Result<std::string> StatusOf(ChildId child) override;
+  std::optional<process::ExitState> ExitState(ChildId child) override;
+  Result<std::string> FetchStatus(ChildId child) override;
 
  private:
   struct Member {

@@ -35,7 +35,7 @@ void PartitionerGroup::NoteEnd(uint32_t rank, bool ok) {
   has_failed_ = false;
 }
 
-PartitionerPeers PartitionerGroup::PeersOf(uint32_t rank) const {
+PartitionerPeers PartitionerGroup::PeersFor(uint32_t rank) const {
   if (size_ == 1) return {};
   const int share = AvailableProcessors() / static_cast<int>(size_);
   return {.rank = rank, .size = size_, .group = name_ + "-" + std::to_string(try_), .threads = std::max(1, share)};

@@ -22,7 +22,7 @@ class PartitionerGroup {
   void NoteEnd(uint32_t rank, bool ok);
 
   // For a process that is started now; threads are its share of the machine's where there are several.
-  PartitionerPeers PeersOf(uint32_t rank) const;
+  PartitionerPeers PeersFor(uint32_t rank) const;
   // Every one has ended well.
   bool all_done() const { return done_.size() == size_; }
 

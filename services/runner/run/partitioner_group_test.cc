@@ -12,9 +12,9 @@ namespace {
 TEST(PartitionerGroupTest, OneIsNoGroup) {
   PartitionerGroup group(1);
   group.NoteStart(0);
-  EXPECT_EQ(group.PeersOf(0).group, "");
-  EXPECT_EQ(group.PeersOf(0).size, 1u);
-  EXPECT_EQ(group.PeersOf(0).threads, 0);
+  EXPECT_EQ(group.PeersFor(0).group, "");
+  EXPECT_EQ(group.PeersFor(0).size, 1u);
+  EXPECT_EQ(group.PeersFor(0).threads, 0);
   EXPECT_FALSE(group.all_done());
   group.NoteEnd(0, /*ok=*/true);
   EXPECT_TRUE(group.all_done());
@@ -23,30 +23,30 @@ TEST(PartitionerGroupTest, OneIsNoGroup) {
 TEST(PartitionerGroupTest, WhoIsStartedAgainWhileOthersRunIsOfTheSameGroup) {
   PartitionerGroup group(3);
   for (uint32_t rank = 0; rank < 3; ++rank) group.NoteStart(rank);
-  const PartitionerPeers first = group.PeersOf(1);
+  const PartitionerPeers first = group.PeersFor(1);
   EXPECT_EQ(first.rank, 1u);
   EXPECT_EQ(first.size, 3u);
   EXPECT_GE(first.threads, 1);
   group.NoteEnd(1, /*ok=*/false);
-  EXPECT_EQ(group.PeersOf(1).group, first.group);
-  EXPECT_EQ(group.PeersOf(2).group, first.group);
+  EXPECT_EQ(group.PeersFor(1).group, first.group);
+  EXPECT_EQ(group.PeersFor(2).group, first.group);
 }
 
 TEST(PartitionerGroupTest, AfterAFailureOfAllThereIsAnother) {
   PartitionerGroup group(2);
   group.NoteStart(0);
   group.NoteStart(1);
-  const std::string first = group.PeersOf(0).group;
+  const std::string first = group.PeersFor(0).group;
   group.NoteEnd(0, /*ok=*/false);
   group.NoteEnd(1, /*ok=*/false);
-  const std::string second = group.PeersOf(0).group;
+  const std::string second = group.PeersFor(0).group;
   EXPECT_NE(second, first);
-  EXPECT_EQ(group.PeersOf(1).group, second);
+  EXPECT_EQ(group.PeersFor(1).group, second);
   group.NoteStart(0);
   group.NoteStart(1);
   group.NoteEnd(0, /*ok=*/true);
   group.NoteEnd(1, /*ok=*/false);
-  EXPECT_EQ(group.PeersOf(1).group, second) << "whose partitioning is there";
+  EXPECT_EQ(group.PeersFor(1).group, second) << "whose partitioning is there";
   EXPECT_FALSE(group.all_done());
   group.NoteStart(1);
   group.NoteEnd(1, /*ok=*/true);
@@ -55,8 +55,8 @@ TEST(PartitionerGroupTest, AfterAFailureOfAllThereIsAnother) {
 
 TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
   PartitionerGroup one(2), other(2);
-  EXPECT_NE(one.PeersOf(0).group, other.PeersOf(0).group);
-  const std::string name = one.PeersOf(0).group;
+  EXPECT_NE(one.PeersFor(0).group, other.PeersFor(0).group);
+  const std::string name = one.PeersFor(0).group;
   EXPECT_LE(name.size(), 64u);
   EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
 }

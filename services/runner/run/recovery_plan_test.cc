@@ -215,7 +215,7 @@ TEST_F(RecoveryPlanTest, BadInputFromAnybodyEndsTheRunAtOnce) {
       Limit(3);
       StartAll();
       End(child, Code(code));
-      EXPECT_THAT(Next(), ElementsAre("give up " + NameOf(child)));
+      EXPECT_THAT(Next(), ElementsAre("give up " + ToString(child)));
       EXPECT_THAT(NextAfter(minutes(1)), IsEmpty());
     }
   }

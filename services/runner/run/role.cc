@@ -4,7 +4,7 @@
 
 namespace espalier::run {
 
-const char* NameOf(Role role) {
+const char* ToString(Role role) {
   switch (role) {
     case Role::kPartitioner: return "partitioner";
     case Role::kTrainer: return "trainer";
@@ -14,20 +14,20 @@ const char* NameOf(Role role) {
   return "";
 }
 
-std::string NameOf(ChildId child) {
-  if (child == ChildId{Role::kPartitioner, 0}) return NameOf(child.role);
-  return std::string(NameOf(child.role)) + "-" + std::to_string(child.index);
+std::string ToString(ChildId child) {
+  if (child == ChildId{Role::kPartitioner, 0}) return ToString(child.role);
+  return std::string(ToString(child.role)) + "-" + std::to_string(child.index);
 }
 
 std::optional<ChildId> ChildOfName(const std::string& name) {
-  if (name == NameOf(Role::kPartitioner)) return ChildId{};
+  if (name == ToString(Role::kPartitioner)) return ChildId{};
   for (const Role role : {Role::kPartitioner, Role::kTrainer, Role::kSampler, Role::kServer}) {
-    const std::string prefix = std::string(NameOf(role)) + "-";
+    const std::string prefix = std::string(ToString(role)) + "-";
     if (!name.starts_with(prefix)) continue;
     ChildId child{role, 0};
     const char* const end = name.data() + name.size();
     const auto [stopped, error] = std::from_chars(name.data() + prefix.size(), end, child.index);
-    if (error == std::errc() && stopped == end && NameOf(child) == name) return child;
+    if (error == std::errc() && stopped == end && ToString(child) == name) return child;
   }
   return std::nullopt;
 }

@@ -8,7 +8,7 @@ namespace {
 TEST(RoleTest, NamesReadBackAsWhoTheyAre) {
   for (const ChildId child : {ChildId{Role::kPartitioner, 0}, ChildId{Role::kPartitioner, 2}, ChildId{Role::kServer, 0},
                               ChildId{Role::kSampler, 17}, ChildId{Role::kTrainer, 4294967295}}) {
-    EXPECT_EQ(ChildOfName(NameOf(child)), child);
+    EXPECT_EQ(ChildOfName(ToString(child)), child);
   }
 }
 

@@ -34,7 +34,7 @@ RunOutcome Failed(ExitCode code, std::string message) {
   outcome.error = std::move(message);
   return outcome;
 }
-RunOutcome Failed(const Status& status) { return Failed(ExitCodeOf(status.code()), status.message()); }
+RunOutcome Failed(const Status& status) { return Failed(ToExitCode(status.code()), status.message()); }
 
 // For what is only told to people, and for looks: a store that is out of reach must not hold up the run, nor its end.
 constexpr std::chrono::seconds kShortPatience{2};
@@ -50,7 +50,7 @@ struct JobStores {
 Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
   EnvironmentMap environment = options.environment;
   for (const auto& [name, value] : StoreEnvironment(job.training.s3)) environment[name] = value;
-  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(environment));
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(environment));
   const std::chrono::seconds patience = settings.s3.patience;
   ASSIGN_OR_RETURN(storage::StoreLocation prefix, storage::OpenStore(job.training.output_uri, settings));
   settings.s3.patience = std::min(patience, kShortPatience);
@@ -95,7 +95,7 @@ std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) 
   const bool only_infers = training.epochs == 0 && !training.model.uri.empty();
   if (from.empty() || only_infers) return "";
   const Result<storage::StoreLocation> at = open(from);
-  const Result<std::string> position = at.ok() ? PositionTextOf(*at) : Result<std::string>(at.status());
+  const Result<std::string> position = at.ok() ? DescribePosition(*at) : Result<std::string>(at.status());
   return (position.ok() ? *position + " of " : "") + from + " (checkpoint.resumeFrom)";
 }
 
@@ -204,7 +204,7 @@ std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool 
   }
   std::vector<std::string> files;
   for (uint32_t rank = 0; rank < context.job.training.trainer_replicas; ++rank) {
-    files.push_back(context.folder.AuditFile(NameOf(ChildId{Role::kTrainer, rank})));
+    files.push_back(context.folder.AuditFile(ToString(ChildId{Role::kTrainer, rank})));
   }
   const Result<sampler::AuditSummary> merged = sampler::MergeAudits(files);
   // Trainers that drew differently break what every run promises.
@@ -299,7 +299,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   if (!folder.ok()) {
     const StatusCode code = folder.status().code();
     const bool is_users_choice = code == StatusCode::kFailedPrecondition || code == StatusCode::kAborted;
-    return Failed(is_users_choice ? ExitCode::kBadDocument : ExitCodeOf(code), folder.status().message());
+    return Failed(is_users_choice ? ExitCode::kBadDocument : ToExitCode(code), folder.status().message());
   }
   const Result<RunJob> job = PlaceJob(request.document, *folder);
   if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
@@ -319,7 +319,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   if (!beginning.ok()) {
     const StatusCode code = beginning.status().code();
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
-    return Failed(must_choose ? ExitCode::kBadDocument : ExitCodeOf(code), beginning.status().message());
+    return Failed(must_choose ? ExitCode::kBadDocument : ToExitCode(code), beginning.status().message());
   }
   // A run that is resumed has read them, and goes on with its own checkpoints.
   if (!options.resume && !options.roles.has_program()) {
@@ -342,7 +342,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   }
   const Result<std::unique_ptr<Fleet>> fleet = make_fleet({*folder, *job, tls.get()});
   if (!fleet.ok()) {
-    return Failed(ExitCodeOfPlace(fleet.status().code()), fleet.status().message());
+    return Failed(ToExitCodeOfPlace(fleet.status().code()), fleet.status().message());
   }
   const Status removed = RemoveEarlierRun(options, *job, *folder, *stores, beginning->replaced, **fleet, progress);
   if (!removed.ok()) return Failed(removed);
@@ -371,7 +371,7 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
   const RunOptions& options = request->options;
   if (options.roles.has_program()) {
     std::string& program = request->options.roles.program.front();
-    const Result<std::string> found = FindProgram(program, "", ValueOf(options.environment, "PATH"));
+    const Result<std::string> found = FindProgram(program, "", FindValue(options.environment, "PATH"));
     if (!found.ok()) return Failed(ExitCode::kBadDocument, found.status().message());
     program = *found;
   } else if (const Status trainer = CheckTrainer(options.roles.program_folder); !trainer.ok()) {
@@ -382,7 +382,7 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
   if (!plugins.ok()) return Failed(ExitCode::kBadDocument, plugins.message());
   return RunRequest(*request, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
     Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
-    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), ServersOf(plan.job.training).count());
+    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), NumberServers(plan.job.training).count());
     return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));
   });
 }

@@ -30,16 +30,16 @@ constexpr size_t kLastLines = 15;
 constexpr size_t kLinesBesidesReason = 5;
 constexpr size_t kMostAnswerBytes = 64 << 20;
 
-std::string PluralOf(uint32_t count, const std::string& noun) {
+std::string Pluralize(uint32_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation) {
+PlanOptions MakePlanOptions(const RunContext& context, uint64_t first_incarnation) {
   const RunOptions& options = context.options;
   const job::DistTraining& job = context.job.training;
   PlanOptions plan;
   plan.partitioners = job.partitioner_replicas;
-  plan.servers = ServersOf(job).count();
+  plan.servers = NumberServers(job).count();
   plan.partitions = job.graph.partitions.count;
   plan.samplers = job.sampler_replicas;
   plan.trainers = job.trainer_replicas;
@@ -77,7 +77,7 @@ std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
 
 // A program that is missing is the user's choice where it is theirs, else an installation of ours that is incomplete.
 Stop StopBecause(const Status& status, bool has_program) {
-  const ExitCode code = ExitCodeOf(status.code());
+  const ExitCode code = ToExitCode(status.code());
   if (code != ExitCode::kBadInput) return Stop{code, status.message()};
   return Stop{has_program ? ExitCode::kBadDocument : ExitCode::kBug, status.message()};
 }
@@ -86,7 +86,7 @@ Stop StopBecause(const Status& status, bool has_program) {
 
 RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason)
     : context_(context),
-      plan_(PlanOptionsOf(context, first_incarnation)),
+      plan_(MakePlanOptions(context, first_incarnation)),
       partitioners_(context.job.training.partitioner_replicas) {
   const auto active = context.job.training.active_deadline;
   if (active.count() > 0) deadline_ = Deadline::After(active);
@@ -144,7 +144,7 @@ void RunInProgress::TakeReady(const ChildReady& event) {
     case Role::kPartitioner: return;
     case Role::kServer:
       place(&servers_);
-      peers_.servers = AddressesByPartition(ServersOf(context_.job.training), servers_);
+      peers_.servers = AddressesByPartition(NumberServers(context_.job.training), servers_);
       return;
     case Role::kSampler: return place(&peers_.samplers);
     case Role::kTrainer: break;
@@ -157,12 +157,12 @@ void RunInProgress::TakeReady(const ChildReady& event) {
 std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   BeginPhase(start.child);
   latest_start_ = start.child.role;
-  const std::string name = NameOf(start.child);
+  const std::string name = ToString(start.child);
   const bool is_program = start.child.role == Role::kTrainer && context_.options.roles.has_program();
-  const Site site = context_.fleet.SiteOf(start.child);
+  const Site site = context_.fleet.GetSite(start.child);
   if (is_program && start.child.index == 0) {
     const Result<uint16_t> port = site.rendezvous_port != 0 ? site.rendezvous_port : FindFreePort(site.host);
-    if (!port.ok()) return Stop{ExitCodeOf(port.status().code()), port.status().message()};
+    if (!port.ok()) return Stop{ToExitCode(port.status().code()), port.status().message()};
     peers_.rendezvous = rpc::ToString({site.host, *port});
   }
   if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
@@ -174,11 +174,11 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
     // Of an earlier life here. The fleet removes those that it waits for, and this is for people alone.
     (void)unlink(ready_file.c_str());
   }
-  process::ChildSpec spec = CommandOf(start.child, site);
+  process::ChildSpec spec = MakeCommand(start.child, site);
   spec.environment.merge(StoreEnvironment(context_.job.training.s3));
   spec.environment.merge(context_.tls == nullptr
                              ? EnvironmentWithoutTls()
-                             : context_.tls->EnvironmentOf(start.child.role, site.paths.TlsFolder()));
+                             : context_.tls->MakeEnvironment(start.child.role, site.paths.TlsFolder()));
   spec.environment["ESPALIER_TERMINATION_LOG"] = site.paths.TerminationFile(name);
   spec.environment["ESPALIER_FAILPOINTS"] =
       FailpointsFor(start.child, context_.options.environment, starts_[start.child]++ == 0);
@@ -200,7 +200,7 @@ std::optional<Stop> RunInProgress::Do(const action::BeginIncarnation& begin) {
 std::optional<Stop> RunInProgress::WriteStateAhead() const {
   const Status written = WriteRunState(context_.folder.StateFile(), state_);
   if (written.ok()) return std::nullopt;
-  return Stop{ExitCodeOf(written.code()), written.message()};
+  return Stop{ToExitCode(written.code()), written.message()};
 }
 
 std::optional<Stop> RunInProgress::Do(const action::Signal& signal) {
@@ -210,7 +210,7 @@ std::optional<Stop> RunInProgress::Do(const action::Signal& signal) {
 
 std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
   const Failure& failure = recovering.failure;
-  const std::string what = NameOf(failure.child) + " " + HowItEnded(failure.exit);
+  const std::string what = ToString(failure.child) + " " + HowItEnded(failure.exit);
   const std::string attempt = recovering.counted ? " (attempt " + std::to_string(recovering.attempt) + " of " +
                                                        std::to_string(recovering.limit) + ")"
                                                  : "";
@@ -247,7 +247,7 @@ std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
 std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
   const process::ExitState& exit = give_up.failure.exit;
   // Nothing but the document is to be mended: how a process came to say so is of no use.
-  const std::string reason = ReasonOf(give_up.failure.child);
+  const std::string reason = FindReason(give_up.failure.child);
   const bool is_of_document = give_up.failure.child.role == Role::kPartitioner && !exit.ok() &&
                               exit.Class() == ExitCode::kBadDocument && !reason.empty();
   if (is_of_document) return Stop{ExitCode::kBadDocument, reason};
@@ -263,18 +263,18 @@ std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
 }
 
 // A child's last words; empty where it has left none.
-std::string RunInProgress::ReasonOf(ChildId child) const {
-  const std::string said = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(NameOf(child)));
-  const std::string job_file = context_.fleet.SiteOf(child).paths.JobFile();
+std::string RunInProgress::FindReason(ChildId child) const {
+  const std::string said = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(ToString(child)));
+  const std::string job_file = context_.fleet.GetSite(child).paths.JobFile();
   return WithoutControls(SaidOfUsersDocument(said, job_file, context_.job.places));
 }
 
 // The last words are the reason; the log tells how it came to that.
 std::string RunInProgress::FailureText(const Failure& failure) const {
-  const std::string name = NameOf(failure.child);
+  const std::string name = ToString(failure.child);
   const std::string log = context_.folder.LogFile(name);
   std::string text = name + " ended with " + failure.exit.Describe() + " while " + Doing();
-  const std::string reason = ReasonOf(failure.child);
+  const std::string reason = FindReason(failure.child);
   if (!reason.empty()) text += ": " + reason;
   for (const std::string& line : LastLines(log, reason.empty() ? kLastLines : kLinesBesidesReason)) {
     text += "\n  " + name + "| " + line;
@@ -288,7 +288,7 @@ std::string RunInProgress::TrainersPhase() const {
 
 std::string RunInProgress::Doing() const {
   const auto awaited = context_.fleet.LongestAwaited();
-  if (awaited.has_value() && phase_ != TrainersPhase()) return "waiting for " + NameOf(awaited->child);
+  if (awaited.has_value() && phase_ != TrainersPhase()) return "waiting for " + ToString(awaited->child);
   return phase_;
 }
 
@@ -301,7 +301,7 @@ std::optional<Stop> RunInProgress::CheckDeadlines() const {
     return std::nullopt;
   }
   const std::string why = awaited->ready_error.ok() ? "" : " (" + awaited->ready_error.message() + ")";
-  return Stop{ExitCode::kUnavailable, "the deadline passed while waiting for " + NameOf(awaited->child) + why};
+  return Stop{ExitCode::kUnavailable, "the deadline passed while waiting for " + ToString(awaited->child) + why};
 }
 
 // One JSON object on the partitioner's standard output.
@@ -334,22 +334,22 @@ std::optional<Stop> RunInProgress::BringPartitions() {
     return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed: " + brought.message()};
   }
   const bool is_users_choice = brought.code() == StatusCode::kFailedPrecondition;
-  return Stop{is_users_choice ? ExitCode::kBadDocument : ExitCodeOf(brought.code()), brought.message()};
+  return Stop{is_users_choice ? ExitCode::kBadDocument : ToExitCode(brought.code()), brought.message()};
 }
 
-Life RunInProgress::LifeOf(ChildId child) const {
+Life RunInProgress::FindLife(ChildId child) const {
   const auto address = addresses_.find(child);
   return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
 }
 
-process::ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
+process::ChildSpec RunInProgress::MakeCommand(ChildId child, const Site& site) const {
   const RoleOptions& roles = context_.options.roles;
   const job::DistTraining& job = context_.job.training;
   switch (child.role) {
     case Role::kPartitioner:
-      return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersOf(child.index));
-    case Role::kServer: return ServerCommand(site, job, child.index, LifeOf(child));
-    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, LifeOf(child));
+      return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersFor(child.index));
+    case Role::kServer: return ServerCommand(site, job, child.index, FindLife(child));
+    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, FindLife(child));
     case Role::kTrainer: break;
   }
   if (roles.has_program()) {
@@ -366,8 +366,8 @@ void RunInProgress::BeginPhase(ChildId child) {
   std::string shown;
   switch (child.role) {
     case Role::kPartitioner: phase = shown = "partitioning"; break;
-    case Role::kServer: shown = "starting " + PluralOf(ServersOf(job).count(), "graph server"); break;
-    case Role::kSampler: shown = "starting " + PluralOf(job.sampler_replicas, "sampler"); break;
+    case Role::kServer: shown = "starting " + Pluralize(NumberServers(job).count(), "graph server"); break;
+    case Role::kSampler: shown = "starting " + Pluralize(job.sampler_replicas, "sampler"); break;
     case Role::kTrainer: phase = shown = TrainersPhase(); break;
   }
   // Whoever is started again begins no phase.
@@ -384,7 +384,7 @@ void RunInProgress::Show() {
   last_shown_ = Clock::Real().Now();
   if (phase_ == "partitioning") ShowPartitioning();
   if (!rank0_is_ready_) return;
-  const Result<std::string> answer = context_.fleet.StatusOf({Role::kTrainer, 0});
+  const Result<std::string> answer = context_.fleet.FetchStatus({Role::kTrainer, 0});
   if (!answer.ok()) return;
   ShowWarnings(*answer);
   const std::optional<TrainingStatus> status = ParseTrainingStatus(*answer);
@@ -405,7 +405,7 @@ void RunInProgress::ShowWarnings(const std::string& json) {
 
 // Of the first partitioner, which runs on this machine wherever the others do.
 void RunInProgress::ShowPartitioning() {
-  const auto ready = telemetry::ReadReadyFile(context_.folder.ReadyFile(NameOf({Role::kPartitioner, 0})));
+  const auto ready = telemetry::ReadReadyFile(context_.folder.ReadyFile(ToString({Role::kPartitioner, 0})));
   if (!ready.ok()) return;
   const Result<std::string> answer = StatusAt(ready->admin_address);
   if (!answer.ok()) return;
@@ -433,7 +433,7 @@ std::vector<std::string> RunInProgress::StopChildren() {
 
 bool RunInProgress::TrainersEndedWell() {
   for (uint32_t rank = 0; rank < context_.job.training.trainer_replicas; ++rank) {
-    const std::optional<process::ExitState> exit = context_.fleet.ExitOf({Role::kTrainer, rank});
+    const std::optional<process::ExitState> exit = context_.fleet.ExitState({Role::kTrainer, rank});
     if (!exit.has_value() || !exit->ok()) return false;
   }
   return true;

@@ -80,10 +80,10 @@ class RunInProgress {
   std::optional<Stop> CheckDeadlines() const;
   std::optional<Stop> ReadPartitionerAnswer();
   std::optional<Stop> BringPartitions();
-  process::ChildSpec CommandOf(ChildId child, const Site& site) const;
-  Life LifeOf(ChildId child) const;
+  process::ChildSpec MakeCommand(ChildId child, const Site& site) const;
+  Life FindLife(ChildId child) const;
   void BeginPhase(ChildId child);
-  std::string ReasonOf(ChildId child) const;
+  std::string FindReason(ChildId child) const;
   std::string FailureText(const Failure& failure) const;
   std::string TrainersPhase() const;
   std::string Doing() const;

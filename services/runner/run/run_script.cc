@@ -18,7 +18,7 @@ Result<script::ScriptFile> ReadRunScript(const job::Script& script, const job::S
                                          const EnvironmentMap& environment) {
   EnvironmentMap of_stores = environment;
   for (const auto& [name, value] : StoreEnvironment(s3)) of_stores[name] = value;
-  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(of_stores));
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(of_stores));
   const std::string doing = "spec.trainers.program.script";
   ASSIGN_OR_RETURN(script::ScriptFile file,
                    script::ReadScript(script.uri, storage::OpenerWith(std::move(settings))).While(doing));

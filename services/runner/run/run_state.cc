@@ -19,7 +19,7 @@ std::string RunStateJson(const RunState& state) {
       {"reason", state.reason},
       {"succeeded", state.succeeded},
       {"processes", nlohmann::ordered_json::object()}};
-  for (const auto& [child, pid] : state.processes) document["processes"][NameOf(child)] = pid;
+  for (const auto& [child, pid] : state.processes) document["processes"][ToString(child)] = pid;
   return document.dump(2, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -19,13 +19,13 @@ struct ServerNumbering {
   uint32_t processes = 1;  // of each replica, on one machine
 
   uint32_t count() const { return partitions * replicas * processes; }
-  uint32_t PartitionOf(uint32_t server) const { return server % partitions; }
-  uint32_t ReplicaOf(uint32_t server) const { return server / (partitions * processes); }
+  uint32_t PartitionFor(uint32_t server) const { return server % partitions; }
+  uint32_t ReplicaFor(uint32_t server) const { return server / (partitions * processes); }
 };
 
 static_assert(job::kMostServerProcesses == rpc::kMaxAddresses);
 
-inline ServerNumbering ServersOf(const job::DistTraining& job) {
+inline ServerNumbering NumberServers(const job::DistTraining& job) {
   return {.partitions = job.graph.partitions.count,
           .replicas = job.server_replicas_per_partition,
           .processes = job.server_containers_per_pod};
@@ -40,7 +40,7 @@ inline std::vector<std::string> AddressesByPartition(const ServerNumbering& serv
     if (server < servers.partitions) {
       joined.push_back(addresses[server]);
     } else {
-      joined[servers.PartitionOf(server)] += rpc::kAddressSeparator + addresses[server];
+      joined[servers.PartitionFor(server)] += rpc::kAddressSeparator + addresses[server];
     }
   }
   return joined;

@@ -12,18 +12,18 @@ using testing::IsEmpty;
 TEST(ServerNumberingTest, CountsReplicaByReplica) {
   const ServerNumbering servers{.partitions = 3, .replicas = 2};
   EXPECT_EQ(servers.count(), 6u);
-  EXPECT_EQ(servers.PartitionOf(2), 2u);
-  EXPECT_EQ(servers.ReplicaOf(2), 0u);
-  EXPECT_EQ(servers.PartitionOf(4), 1u);
-  EXPECT_EQ(servers.ReplicaOf(4), 1u);
+  EXPECT_EQ(servers.PartitionFor(2), 2u);
+  EXPECT_EQ(servers.ReplicaFor(2), 0u);
+  EXPECT_EQ(servers.PartitionFor(4), 1u);
+  EXPECT_EQ(servers.ReplicaFor(4), 1u);
 }
 
 TEST(ServerNumberingTest, ProcessesOfAReplicaStandTogether) {
   const ServerNumbering servers{.partitions = 3, .replicas = 2, .processes = 4};
   EXPECT_EQ(servers.count(), 24u);
   for (uint32_t server = 0; server < servers.count(); ++server) {
-    EXPECT_EQ(servers.PartitionOf(server), server % 3);
-    EXPECT_EQ(servers.ReplicaOf(server), server < 12 ? 0u : 1u) << server;
+    EXPECT_EQ(servers.PartitionFor(server), server % 3);
+    EXPECT_EQ(servers.ReplicaFor(server), server < 12 ? 0u : 1u) << server;
   }
 }
 

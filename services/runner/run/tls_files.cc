@@ -45,7 +45,7 @@ Status WritePrivate(const std::string& path, const std::string& text) {
 
 constexpr Role kRolesWithPeers[] = {Role::kTrainer, Role::kSampler, Role::kServer};
 
-pki::PeerRole PeerRoleOf(Role role) {
+pki::PeerRole ToPeerRole(Role role) {
   switch (role) {
     case Role::kPartitioner: return pki::PeerRole::kPartitioner;
     case Role::kTrainer: return pki::PeerRole::kTrainer;
@@ -73,12 +73,12 @@ Status TlsFiles::Write() const {
   RETURN_IF_ERROR(WritePrivate(folder_ + "/ca.crt", authority.certificate_pem));
   for (const Role role : kRolesWithPeers) {
     pki::LeafOptions options;
-    options.identity = {job, PeerRoleOf(role)};
+    options.identity = {job, ToPeerRole(role)};
     options.dns_names = {"localhost"};
     options.ip_addresses = {"127.0.0.1", "::1"};
     options.valid_for = kValidity;
     ASSIGN_OR_RETURN(const pki::KeyAndCertificate leaf, pki::IssueLeaf(authority, options));
-    const std::string folder = folder_ + "/" + NameOf(role);
+    const std::string folder = folder_ + "/" + ToString(role);
     RETURN_IF_ERROR(MakePrivateFolder(folder));
     RETURN_IF_ERROR(WritePrivate(folder + "/tls.crt", leaf.certificate_pem));
     RETURN_IF_ERROR(WritePrivate(folder + "/tls.key", leaf.key_pem.Reveal()));
@@ -91,9 +91,9 @@ TlsFiles::~TlsFiles() {
   fs::remove_all(folder_, ignored);
 }
 
-EnvironmentMap TlsFiles::EnvironmentOf(Role role, const std::string& folder) const {
+EnvironmentMap TlsFiles::MakeEnvironment(Role role, const std::string& folder) const {
   if (role == Role::kPartitioner) return {};
-  const std::string own = folder + "/" + NameOf(role);
+  const std::string own = folder + "/" + ToString(role);
   return {{"ESPALIER_TLS_CA", folder + "/ca.crt"},
           {"ESPALIER_TLS_CERTIFICATE", own + "/tls.crt"},
           {"ESPALIER_TLS_KEY", own + "/tls.key"},
@@ -105,8 +105,8 @@ EnvironmentMap EnvironmentWithoutTls() {
       {"ESPALIER_TLS_CA", ""}, {"ESPALIER_TLS_CERTIFICATE", ""}, {"ESPALIER_TLS_KEY", ""}, {"ESPALIER_TLS_JOB", ""}};
 }
 
-Result<std::map<std::string, std::string>> TlsFiles::FilesOf(Role role) const {
-  const std::string own = NameOf(role);
+Result<std::map<std::string, std::string>> TlsFiles::ReadFiles(Role role) const {
+  const std::string own = ToString(role);
   std::map<std::string, std::string> files;
   for (const std::string& name : {std::string("ca.crt"), own + "/tls.crt", own + "/tls.key"}) {
     ASSIGN_OR_RETURN(files[name], ReadFile(folder_ + "/" + name, kMostPemBytes));

@@ -24,9 +24,9 @@ class TlsFiles {
 
   // The --tls flags of a child as environment variables, for files that lie as in `folder` on its machine. Nothing for
   // partitioners, which talk to nobody.
-  EnvironmentMap EnvironmentOf(Role role, const std::string& folder) const;
+  EnvironmentMap MakeEnvironment(Role role, const std::string& folder) const;
   // The files that processes of `role` need, by their path below the folder. Secret: they hold a private key.
-  Result<std::map<std::string, std::string>> FilesOf(Role role) const;
+  Result<std::map<std::string, std::string>> ReadFiles(Role role) const;
 
  private:
   TlsFiles(std::string folder, std::string job) : folder_(std::move(folder)), job_(std::move(job)) {}

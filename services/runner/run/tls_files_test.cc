@@ -20,7 +20,7 @@ TEST(TlsFilesTest, AreCertificatesOfTheirRolesThatOnlyThisUserReads) {
                                                   {Role::kSampler, pki::PeerRole::kSampler},
                                                   {Role::kTrainer, pki::PeerRole::kTrainer}};
   for (const auto& [role, peer_role] : roles) {
-    const EnvironmentMap told = (*files)->EnvironmentOf(role, Folder());
+    const EnvironmentMap told = (*files)->MakeEnvironment(role, Folder());
     const Status checked = pki::CheckCertificateFiles(told.at("ESPALIER_TLS_CA"), told.at("ESPALIER_TLS_CERTIFICATE"),
                                                       told.at("ESPALIER_TLS_KEY"),
                                                       {*pki::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")), peer_role});
@@ -28,18 +28,18 @@ TEST(TlsFilesTest, AreCertificatesOfTheirRolesThatOnlyThisUserReads) {
     EXPECT_EQ(fs::status(told.at("ESPALIER_TLS_KEY")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   }
   EXPECT_EQ(fs::status(Folder()).permissions(), fs::perms::owner_all);
-  EXPECT_TRUE((*files)->EnvironmentOf(Role::kPartitioner, Folder()).empty());
+  EXPECT_TRUE((*files)->MakeEnvironment(Role::kPartitioner, Folder()).empty());
 }
 
 TEST(TlsFilesTest, AreOfAnotherJobEachTimeAndGoneAtTheEnd) {
   auto first = TlsFiles::Make(Folder());
   ASSERT_TRUE(first.ok());
-  const std::string job = (*first)->EnvironmentOf(Role::kServer, Folder()).at("ESPALIER_TLS_JOB");
+  const std::string job = (*first)->MakeEnvironment(Role::kServer, Folder()).at("ESPALIER_TLS_JOB");
   first->reset();
   EXPECT_FALSE(fs::exists(Folder()));
   const auto second = TlsFiles::Make(Folder());
   ASSERT_TRUE(second.ok());
-  EXPECT_NE((*second)->EnvironmentOf(Role::kServer, Folder()).at("ESPALIER_TLS_JOB"), job);
+  EXPECT_NE((*second)->MakeEnvironment(Role::kServer, Folder()).at("ESPALIER_TLS_JOB"), job);
 }
 
 }  // namespace

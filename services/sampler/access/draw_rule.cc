@@ -13,7 +13,7 @@ Status CheckLength(const char* what, size_t length, size_t expected) {
 
 // Of HopQuery and PartitionHopQuery, which name their parts alike.
 template <class Query>
-Status CheckRuleOf(const Query& query) {
+Status CheckRule(const Query& query) {
   RETURN_IF_ERROR(CheckDrawMethod(query.draw.method, query.draw.replace));
   const bool has_walks = std::any_of(query.relations.begin(), query.relations.end(),
                                      [](const auto& relation) { return !relation.walks.empty(); });
@@ -40,7 +40,7 @@ Status CheckDrawMethod(DrawMethod method, bool replace) {
   return InvalidArgument("draw method " + std::to_string(static_cast<int>(method)) + " does not exist");
 }
 
-Status CheckDrawRule(const HopQuery& query) { return CheckRuleOf(query); }
-Status CheckDrawRule(const PartitionHopQuery& query) { return CheckRuleOf(query); }
+Status CheckDrawRule(const HopQuery& query) { return CheckRule(query); }
+Status CheckDrawRule(const PartitionHopQuery& query) { return CheckRule(query); }
 
 }  // namespace espalier::sampler

@@ -67,8 +67,8 @@ class NeighborSource {
   virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
   // An integer column of nodes as times, in the order of `nodes`: InvalidArgument for another column, or a time of 2^63
   // or more. Unimplemented by a source without node columns.
-  virtual Result<std::vector<int64_t>> TimesOf(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,
-                                               Deadline) {
+  virtual Result<std::vector<int64_t>> ReadTimes(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,
+                                                 Deadline) {
     return Unimplemented("this source of neighbours has no node column '" + column + "'");
   }
 };

@@ -17,7 +17,7 @@ OwnerRouteOf<LocalId> RouteIds(std::span<const uint64_t> first, std::span<const 
   }
   route.owner.resize(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
-    const uint32_t p = RangeOf(first, ids[i].value);
+    const uint32_t p = FindRange(first, ids[i].value);
     route.owner[i] = p;
     route.locals[p].push_back(LocalId(static_cast<uint32_t>(ids[i].value - first[p])));
   }
@@ -26,7 +26,7 @@ OwnerRouteOf<LocalId> RouteIds(std::span<const uint64_t> first, std::span<const 
 
 }  // namespace
 
-uint32_t RangeOf(std::span<const uint64_t> first, uint64_t id) {
+uint32_t FindRange(std::span<const uint64_t> first, uint64_t id) {
   // The last range that starts at or before the id is the one that holds it: empty ranges start where the next does.
   return static_cast<uint32_t>(std::upper_bound(first.begin(), first.end() - 1, id) - first.begin()) - 1;
 }

@@ -22,7 +22,7 @@ OwnerRoute RouteToOwners(std::span<const uint64_t> first, std::span<const Global
 RowRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalRowId> rows);
 
 // Which range of `first` an id lies in.
-uint32_t RangeOf(std::span<const uint64_t> first, uint64_t id);
+uint32_t FindRange(std::span<const uint64_t> first, uint64_t id);
 
 // [num_ranges + 1]: ids [0, n) in equal ranges, range p of P being [n p / P, n (p + 1) / P).
 std::vector<uint64_t> EqualRanges(uint64_t num_ids, uint64_t num_ranges);

@@ -7,7 +7,7 @@ namespace espalier::sampler {
 Status CheckEmbedding(const EmbeddingSpec& spec) {
   constexpr uint32_t kMaxWidth = 65'536, kMaxTrainers = 65'536;
   if (spec.dtype != DType::kF32 && spec.dtype != DType::kF16 && spec.dtype != DType::kBF16) {
-    return InvalidArgument(std::string("learnable rows of ") + NameOf(spec.dtype) + "; expected F32, F16 or BF16");
+    return InvalidArgument(std::string("learnable rows of ") + ToString(spec.dtype) + "; expected F32, F16 or BF16");
   }
   if (spec.width == 0 || spec.width > kMaxWidth) {
     return InvalidArgument("learnable rows of " + std::to_string(spec.width) + " values; expected 1 to " +

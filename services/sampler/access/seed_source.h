@@ -60,7 +60,7 @@ class SeedSource {
  public:
   virtual ~SeedSource() = default;
   // Nodes of the part in all partitions. NotFound where the split does not exist, naming those that do.
-  virtual Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
+  virtual Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
   // Edges of the part in all partitions; likewise.
   virtual Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
   // Fewer seeds than batch_size in an epoch's last step; none past it.

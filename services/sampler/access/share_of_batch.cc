@@ -33,8 +33,8 @@ std::vector<uint32_t> AssignRanks(const GlobalBatch& batch, const graph::Partiti
 }
 
 template <class TypeOf>
-std::vector<uint32_t> PositionsOf(const GlobalBatch& batch, const graph::PartitionBook& book, const TypeOf& type_of,
-                                  uint32_t num_trainers, Rank rank) {
+std::vector<uint32_t> FindPositions(const GlobalBatch& batch, const graph::PartitionBook& book, const TypeOf& type_of,
+                                    uint32_t num_trainers, Rank rank) {
   ESPALIER_CHECK(rank.value < num_trainers) << "rank " << rank.value << " of " << num_trainers;
   const std::vector<uint32_t> rank_of = AssignRanks(batch, book, type_of, num_trainers);
   std::vector<uint32_t> positions;
@@ -48,7 +48,7 @@ std::vector<uint32_t> PositionsOf(const GlobalBatch& batch, const graph::Partiti
 
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank) {
-  return PositionsOf(
+  return FindPositions(
       batch, book, [type](size_t) { return type; }, num_trainers, rank);
 }
 
@@ -57,7 +57,7 @@ std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::Pa
                                        Rank rank) {
   ESPALIER_CHECK(batch.types.size() == batch.seeds.size()) << "a batch of nodes has no edge types";
   const auto type_of = [&](size_t i) { return destination_types[batch.types[i]]; };
-  return PositionsOf(batch, book, type_of, num_trainers, rank);
+  return FindPositions(batch, book, type_of, num_trainers, rank);
 }
 
 std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,

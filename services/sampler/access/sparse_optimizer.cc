@@ -17,7 +17,7 @@ Status CheckRange(const char* what, double value, double from, double below) {
 
 }  // namespace
 
-const char* NameOf(SparseOptimizerType type) {
+const char* ToString(SparseOptimizerType type) {
   switch (type) {
     case SparseOptimizerType::kSgd: return "SGD";
     case SparseOptimizerType::kAdagrad: return "Adagrad";
@@ -38,13 +38,13 @@ Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   constexpr double kLarge = 1e6;
   RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));
   // Rows whose slopes have all been 0 are divided by it.
-  RETURN_IF_ERROR(CheckRange("epsilon", EpsilonOf(optimizer), 1e-30, kLarge));
+  RETURN_IF_ERROR(CheckRange("epsilon", EpsilonFor(optimizer), 1e-30, kLarge));
   RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
   RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));
   return CheckRange("beta2", optimizer.beta2, 0, 1);
 }
 
-double EpsilonOf(const SparseOptimizer& optimizer) {
+double EpsilonFor(const SparseOptimizer& optimizer) {
   const bool is_adam = optimizer.type == SparseOptimizerType::kAdam || optimizer.type == SparseOptimizerType::kAdamW;
   return optimizer.epsilon.value_or(is_adam ? 1e-8 : 1e-10);
 }

@@ -23,7 +23,7 @@ enum class SparseOptimizerType : uint8_t {
   kAdamW = 5,           // Loshchilov, Hutter, ICLR 2019
 };
 
-const char* NameOf(SparseOptimizerType type);  // "SGD", "Adagrad", "RowWiseAdagrad", "Adam", "AdamW"
+const char* ToString(SparseOptimizerType type);  // "SGD", "Adagrad", "RowWiseAdagrad", "Adam", "AdamW"
 
 // What several gradients of one row in one step become.
 enum class DuplicateGradients : uint8_t {
@@ -38,7 +38,7 @@ struct SparseOptimizer {
   DuplicateGradients duplicates = DuplicateGradients::kSum;
   // Of rows with a gradient. AdamW: w -= rate decay w before the step; the others: added to the gradient, decay w.
   double weight_decay = 0;
-  std::optional<double> epsilon = {};  // all but SGD; absent: torch's of the type (EpsilonOf)
+  std::optional<double> epsilon = {};  // all but SGD; absent: torch's of the type (EpsilonFor)
   double initial_accumulator = 0;      // Adagrad, row-wise too
   double beta1 = 0.9, beta2 = 0.999;   // Adam, AdamW
 
@@ -49,7 +49,7 @@ struct SparseOptimizer {
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer);
 
 // What is added to the root that a step divides by: as set, else torch's, 1e-8 of Adam and AdamW, 1e-10 of the others.
-double EpsilonOf(const SparseOptimizer& optimizer);
+double EpsilonFor(const SparseOptimizer& optimizer);
 
 // F32 values that the optimiser, which exists, keeps beside each row of `width` values: none, Adagrad's sums, or Adam's
 // first and then second moments.

@@ -13,10 +13,10 @@ namespace {
 Status CheckConstant(double value, DType dtype) {
   if (IsFloating(dtype)) return Status();
   const bool is_signed = ReducedDType(Reduction::kSum, dtype) == DType::kI64;
-  const int bits = dtype == DType::kBool ? 1 : static_cast<int>(8 * SizeOf(dtype)) - (is_signed ? 1 : 0);
+  const int bits = dtype == DType::kBool ? 1 : static_cast<int>(8 * ItemSize(dtype)) - (is_signed ? 1 : 0);
   const double end = std::ldexp(1.0, std::min(bits, 53));
   if (value == std::trunc(value) && value < end && value >= (is_signed ? -end : 0.0)) return Status();
-  return InvalidArgument("the constant " + std::to_string(value) + " is no value of " + NameOf(dtype) +
+  return InvalidArgument("the constant " + std::to_string(value) + " is no value of " + ToString(dtype) +
                          (bits > 53 ? ", or not below 2^53" : ""));
 }
 
@@ -60,7 +60,7 @@ Status CheckInitializer(const TensorSpec& spec) {
     case Initializer::Kind::kPlugin: return CheckPluginInitializer(initializer);
   }
   if (IsFloating(spec.dtype)) return Status();
-  return InvalidArgument(std::string("random initializers are for floating tensors, not for ") + NameOf(spec.dtype));
+  return InvalidArgument(std::string("random initializers are for floating tensors, not for ") + ToString(spec.dtype));
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ std::string RowsName(const RowSpace& rows, const graph::PartitionBook& book) {
   return "own";
 }
 
-std::string NameOf(const RowSpace& rows, const graph::PartitionBook& book) {
+std::string ToString(const RowSpace& rows, const graph::PartitionBook& book) {
   switch (rows.of) {
     case RowsOf::kNodes: return "node type '" + book.schema().NodeTypeName(NodeTypeId(rows.type)) + "'";
     case RowsOf::kEdges: return "edge type '" + book.schema().EdgeType(EdgeTypeId(rows.type)).Name() + "'";
@@ -118,7 +118,7 @@ Status CheckSpec(const TensorSpec& spec) {
     return ResourceExhausted("rows of " + std::to_string(spec.row_shape.size()) + " dimensions, the limit is " +
                              std::to_string(TensorLimits::kMaxDimensions));
   }
-  if (const auto count = CheckedElementCount(spec.row_shape, SizeOf(spec.dtype)); !count.ok()) {
+  if (const auto count = CheckedElementCount(spec.row_shape, ItemSize(spec.dtype)); !count.ok()) {
     return InvalidArgument("tensor '" + spec.id.name + "': " + count.status().message());
   }
   if (const uint64_t bytes = RowBytes(spec.dtype, spec.row_shape); bytes > TensorLimits::kMaxRowBytes) {
@@ -134,9 +134,11 @@ uint64_t RowElements(const std::vector<int64_t>& row_shape) {
   return elements;
 }
 
-uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape) { return SizeOf(dtype) * RowElements(row_shape); }
+uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape) {
+  return ItemSize(dtype) * RowElements(row_shape);
+}
 
-const char* NameOf(RowWrite write) {
+const char* ToString(RowWrite write) {
   switch (write) {
     case RowWrite::kAssign: return "assign";
     case RowWrite::kAdd: return "add";
@@ -152,7 +154,7 @@ Status CheckWrite(RowWrite write, DType dtype) {
     return InvalidArgument("there is no write of kind " + std::to_string(static_cast<int>(write)));
   }
   if (write != RowWrite::kOr || !IsFloating(dtype)) return Status();
-  return InvalidArgument(std::string("'or' is for Bool and integers, not for ") + NameOf(dtype));
+  return InvalidArgument(std::string("'or' is for Bool and integers, not for ") + ToString(dtype));
 }
 
 DType ReducedDType(Reduction reduction, DType dtype) {

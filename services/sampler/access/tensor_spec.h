@@ -41,7 +41,7 @@ std::vector<uint64_t> FirstRows(const RowSpace& rows, const graph::PartitionBook
 // checked.
 std::string RowsName(const RowSpace& rows, const graph::PartitionBook& book);
 // "node type 'paper'", for messages. The space has been checked.
-std::string NameOf(const RowSpace& rows, const graph::PartitionBook& book);
+std::string ToString(const RowSpace& rows, const graph::PartitionBook& book);
 
 // Which tensor is meant. Tensors of different row spaces may share a name (one of own rows is found by its name alone;
 // a number of rows that is not 0 must fit).
@@ -129,7 +129,7 @@ uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape);
 // Integers wrap around; minimum and maximum of a NaN and anything is NaN; of F16 and BF16 each single result is
 // rounded. For Bool: kAdd and kMax are "or", kMin is "and". kOr is for Bool and integers, bit by bit.
 enum class RowWrite : uint8_t { kAssign = 0, kAdd = 1, kMin = 2, kMax = 3, kOr = 4 };
-const char* NameOf(RowWrite write);  // "assign", "add", "min", "max", "or"
+const char* ToString(RowWrite write);  // "assign", "add", "min", "max", "or"
 // InvalidArgument where the dtype has no such operation.
 Status CheckWrite(RowWrite write, DType dtype);
 

@@ -26,8 +26,8 @@ struct AuditRecord {
 };
 static_assert(sizeof(AuditRecord) == 40 && std::is_trivially_copyable_v<AuditRecord>);
 
-auto StepOf(const AuditRecord& record) { return std::tuple(record.epoch, record.step); }
-auto KeyOf(const AuditRecord& record) { return std::tuple(record.layer, record.edge_type, record.destination); }
+auto ToStep(const AuditRecord& record) { return std::tuple(record.epoch, record.step); }
+auto ToKey(const AuditRecord& record) { return std::tuple(record.layer, record.edge_type, record.destination); }
 bool SameDraw(const AuditRecord& a, const AuditRecord& b) {
   return a.drawn == b.drawn && a.hash[0] == b.hash[0] && a.hash[1] == b.hash[1];
 }
@@ -57,12 +57,12 @@ class AuditReader {
 
   // Appends the records of `next`'s step.
   Status TakeStep(std::vector<AuditRecord>& records) {
-    const auto step = StepOf(next_);
-    while (has_next_ && StepOf(next_) == step) {
+    const auto step = ToStep(next_);
+    while (has_next_ && ToStep(next_) == step) {
       records.push_back(next_);
       RETURN_IF_ERROR(ReadNext());
     }
-    if (has_next_ && StepOf(next_) < step) return DataLoss(path_ + ": steps are not in ascending order");
+    if (has_next_ && ToStep(next_) < step) return DataLoss(path_ + ": steps are not in ascending order");
     return Status();
   }
 
@@ -86,10 +86,10 @@ class AuditReader {
 // The step's records in the order of their keys, each key once.
 Status Distinct(std::vector<AuditRecord>& records) {
   std::sort(records.begin(), records.end(),
-            [](const AuditRecord& a, const AuditRecord& b) { return KeyOf(a) < KeyOf(b); });
+            [](const AuditRecord& a, const AuditRecord& b) { return ToKey(a) < ToKey(b); });
   size_t kept = 0;
   for (const AuditRecord& record : records) {
-    if (kept == 0 || KeyOf(records[kept - 1]) != KeyOf(record)) {
+    if (kept == 0 || ToKey(records[kept - 1]) != ToKey(record)) {
       records[kept++] = record;
     } else if (!SameDraw(records[kept - 1], record)) {
       return DataLoss("two trainers drew different in-edges of node " + std::to_string(record.destination) +
@@ -169,13 +169,13 @@ Result<AuditSummary> MergeAudits(const std::vector<std::string>& paths) {
   for (;;) {
     const AuditReader* first = nullptr;
     for (const AuditReader& reader : readers) {
-      if (!reader.AtEnd() && (first == nullptr || StepOf(reader.next()) < StepOf(first->next()))) first = &reader;
+      if (!reader.AtEnd() && (first == nullptr || ToStep(reader.next()) < ToStep(first->next()))) first = &reader;
     }
     if (first == nullptr) break;
-    const auto step = StepOf(first->next());
+    const auto step = ToStep(first->next());
     records.clear();
     for (AuditReader& reader : readers) {
-      if (!reader.AtEnd() && StepOf(reader.next()) == step) RETURN_IF_ERROR(reader.TakeStep(records));
+      if (!reader.AtEnd() && ToStep(reader.next()) == step) RETURN_IF_ERROR(reader.TakeStep(records));
     }
     RETURN_IF_ERROR(Distinct(records));
     summary.num_expansions += records.size();

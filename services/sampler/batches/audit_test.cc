@@ -15,7 +15,7 @@ graph::GraphSchema SchemaOfTwoRelations() {
   return *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}, {"n", "f", "n"}});
 }
 
-std::string PathOf(const std::string& name) {
+std::string PathTo(const std::string& name) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   return testing::TempDir() + "/" + test->name() + "-" + name;
 }
@@ -31,8 +31,8 @@ struct Share {
   std::vector<int64_t> ids;
 };
 
-Share ShareOf(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws, size_t layer = 0,
-              EdgeTypeId relation = EdgeTypeId(0)) {
+Share SelectShare(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws, size_t layer = 0,
+                  EdgeTypeId relation = EdgeTypeId(0)) {
   Share share;
   share.batch.epoch = epoch;
   share.batch.step = step;
@@ -51,7 +51,7 @@ Share ShareOf(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws, si
 }
 
 std::string WriteAudit(const std::string& name, const std::vector<Share>& shares) {
-  const std::string path = PathOf(name);
+  const std::string path = PathTo(name);
   auto writer = AuditWriter::Open(path, SchemaOfTwoRelations());
   EXPECT_TRUE(writer.ok());
   for (const Share& share : shares) EXPECT_TRUE((*writer)->Record(share.batch, {share.ids}).ok());
@@ -61,9 +61,10 @@ std::string WriteAudit(const std::string& name, const std::vector<Share>& shares
 
 TEST(AuditTest, DoesNotDependOnHowSharesWereDivided) {
   const std::string all =
-      WriteAudit("all", {ShareOf(0, 0, {{1, {5, 6}}, {2, {6}}, {3, {}}}), ShareOf(0, 1, {{4, {1}}})});
-  const std::string one = WriteAudit("one", {ShareOf(0, 0, {{3, {}}, {2, {6}}})});
-  const std::string two = WriteAudit("two", {ShareOf(0, 0, {{2, {6}}, {1, {5, 6}}}), ShareOf(0, 1, {{4, {1}}})});
+      WriteAudit("all", {SelectShare(0, 0, {{1, {5, 6}}, {2, {6}}, {3, {}}}), SelectShare(0, 1, {{4, {1}}})});
+  const std::string one = WriteAudit("one", {SelectShare(0, 0, {{3, {}}, {2, {6}}})});
+  const std::string two =
+      WriteAudit("two", {SelectShare(0, 0, {{2, {6}}, {1, {5, 6}}}), SelectShare(0, 1, {{4, {1}}})});
   const auto expected = MergeAudits({all});
   const auto merged = MergeAudits({one, two});
   ASSERT_TRUE(expected.ok());
@@ -74,14 +75,14 @@ TEST(AuditTest, DoesNotDependOnHowSharesWereDivided) {
 }
 
 TEST(AuditTest, SeesEveryChange) {
-  const std::vector<std::vector<Share>> runs = {{ShareOf(0, 0, {{1, {5, 6}}})},
-                                                {ShareOf(0, 0, {{1, {6, 5}}})},
-                                                {ShareOf(0, 0, {{1, {5}}})},
-                                                {ShareOf(0, 1, {{1, {5, 6}}})},
-                                                {ShareOf(1, 0, {{1, {5, 6}}})},
-                                                {ShareOf(0, 0, {{2, {5, 6}}})},
-                                                {ShareOf(0, 0, {{1, {5, 6}}}, /*layer=*/1)},
-                                                {ShareOf(0, 0, {{1, {5, 6}}}, /*layer=*/0, EdgeTypeId(1))},
+  const std::vector<std::vector<Share>> runs = {{SelectShare(0, 0, {{1, {5, 6}}})},
+                                                {SelectShare(0, 0, {{1, {6, 5}}})},
+                                                {SelectShare(0, 0, {{1, {5}}})},
+                                                {SelectShare(0, 1, {{1, {5, 6}}})},
+                                                {SelectShare(1, 0, {{1, {5, 6}}})},
+                                                {SelectShare(0, 0, {{2, {5, 6}}})},
+                                                {SelectShare(0, 0, {{1, {5, 6}}}, /*layer=*/1)},
+                                                {SelectShare(0, 0, {{1, {5, 6}}}, /*layer=*/0, EdgeTypeId(1))},
                                                 {}};
   std::vector<std::string> digests;
   for (const auto& run : runs) digests.push_back(MergeAudits({WriteAudit("run", run)})->samples_digest);
@@ -91,21 +92,21 @@ TEST(AuditTest, SeesEveryChange) {
 }
 
 TEST(AuditTest, FindsTrainersThatDrewDifferently) {
-  const std::string one = WriteAudit("one", {ShareOf(2, 3, {{1, {5}}})});
-  const std::string two = WriteAudit("two", {ShareOf(2, 3, {{1, {6}}})});
+  const std::string one = WriteAudit("one", {SelectShare(2, 3, {{1, {5}}})});
+  const std::string two = WriteAudit("two", {SelectShare(2, 3, {{1, {6}}})});
   const Status status = MergeAudits({one, two}).status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("node 1 (epoch 2, step 3"));
 }
 
 TEST(AuditTest, RefusesDamagedFiles) {
-  const std::string path = WriteAudit("cut", {ShareOf(0, 0, {{1, {5}}})});
+  const std::string path = WriteAudit("cut", {SelectShare(0, 0, {{1, {5}}})});
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   EXPECT_THAT(MergeAudits({path}).status().message(), HasSubstr("cut short"));
-  std::ofstream(PathOf("other")) << "hello, world";
-  EXPECT_THAT(MergeAudits({PathOf("other")}).status().message(), HasSubstr("not an audit file"));
-  EXPECT_EQ(MergeAudits({PathOf("missing")}).status().code(), StatusCode::kNotFound);
-  const std::string backwards = WriteAudit("back", {ShareOf(1, 0, {{1, {5}}}), ShareOf(0, 0, {{1, {5}}})});
+  std::ofstream(PathTo("other")) << "hello, world";
+  EXPECT_THAT(MergeAudits({PathTo("other")}).status().message(), HasSubstr("not an audit file"));
+  EXPECT_EQ(MergeAudits({PathTo("missing")}).status().code(), StatusCode::kNotFound);
+  const std::string backwards = WriteAudit("back", {SelectShare(1, 0, {{1, {5}}}), SelectShare(0, 0, {{1, {5}}})});
   EXPECT_THAT(MergeAudits({backwards}).status().message(), HasSubstr("ascending"));
 }
 

@@ -7,10 +7,10 @@
 namespace espalier::sampler {
 namespace {
 
-EdgeExclusions ExcludedOf(const GlobalBatch& batch, const EdgePlan& plan, size_t num_edge_types) {
+EdgeExclusions FindExcludedEdges(const GlobalBatch& batch, const EdgePlan& plan, size_t num_edge_types) {
   if (!plan.exclude_batch) return EdgeExclusions(num_edge_types);
   const LinkType type{plan.edge_type, plan.exclude_reverse};
-  return ExclusionsOf(batch, std::span(&type, 1), num_edge_types);
+  return FindExclusions(batch, std::span(&type, 1), num_edge_types);
 }
 
 struct EdgesAndEnds {
@@ -82,7 +82,7 @@ Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const
   const std::vector<uint32_t> share = PositionsOfShare(global, book, destination_type, plan.num_trainers, plan.rank);
   EdgesAndEnds mine = EdgesAt(global, share, schema, of.edge_type);
 
-  const EdgeExclusions excluded = ExcludedOf(global, of, schema.num_edge_types());
+  const EdgeExclusions excluded = FindExcludedEdges(global, of, schema.num_edge_types());
   BatchRequest request{.epoch = epoch,
                        .step = step,
                        .seed_type = destination_type,

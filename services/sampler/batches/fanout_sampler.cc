@@ -32,7 +32,7 @@ Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
   return {};
 }
 
-std::vector<uint32_t> CountsOf(const std::vector<std::vector<GlobalNodeId>>& nodes) {
+std::vector<uint32_t> CountByType(const std::vector<std::vector<GlobalNodeId>>& nodes) {
   std::vector<uint32_t> counts;
   for (const auto& of_type : nodes) counts.push_back(static_cast<uint32_t>(of_type.size()));
   return counts;
@@ -111,24 +111,24 @@ Status FanoutSampler::CheckSeeds(NodeTypeId type, std::span<const GlobalNodeId> 
 
 Status FanoutSampler::NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline) {
   if (request.typed_seeds.empty()) {
-    return NumberSeedsOf(request.seed_type, request.seeds, request.seed_times, batch, deadline);
+    return NumberSeeds(request.seed_type, request.seeds, request.seed_times, batch, deadline);
   }
   if (!request.seed_times.empty()) return InvalidArgument("seeds by node type have no times of their own");
   for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
-    RETURN_IF_ERROR(NumberSeedsOf(NodeTypeId(type), request.typed_seeds[type], {}, batch, deadline));
+    RETURN_IF_ERROR(NumberSeeds(NodeTypeId(type), request.typed_seeds[type], {}, batch, deadline));
   }
   return {};
 }
 
-Status FanoutSampler::NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeId> seeds,
-                                    std::span<const int64_t> seed_times, MiniBatch& batch, Deadline deadline) {
+Status FanoutSampler::NumberSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds,
+                                  std::span<const int64_t> seed_times, MiniBatch& batch, Deadline deadline) {
   std::vector<uint32_t> numbers(seeds.size());
   std::vector<GlobalNodeId>& nodes = batch.nodes[type.value];
   if (is_temporal()) {
     std::vector<int64_t> times(seed_times.begin(), seed_times.end());
     if (times.empty() && !seeds.empty()) {
       if (spec_.seed_time_column.empty()) return InvalidArgument("temporal sampling needs the times of the seeds");
-      ASSIGN_OR_RETURN(times, source_->TimesOf(type, spec_.seed_time_column, seeds, deadline));
+      ASSIGN_OR_RETURN(times, source_->ReadTimes(type, spec_.seed_time_column, seeds, deadline));
     }
     if (times.size() != seeds.size()) {
       return InvalidArgument(std::to_string(times.size()) + " times for " + std::to_string(seeds.size()) + " seeds");
@@ -202,7 +202,7 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
     if (request.excluded != nullptr) query.relations.back().excluded = (*request.excluded)[type];
     earlier.push_back(EarlierDraws(batch, hops_before, EdgeTypeId(type), first_row));
   }
-  BatchLayer layer{.num_outputs = CountsOf(batch.nodes)};
+  BatchLayer layer{.num_outputs = CountByType(batch.nodes)};
   HopSample sample;
   if (!query.relations.empty()) {
     ASSIGN_OR_RETURN(sample, source_->SampleInEdges(query, deadline));
@@ -220,7 +220,7 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                                             std::move(sample.relations[i]), batch));
     layer.blocks.push_back(std::move(block));
   }
-  layer.num_inputs = CountsOf(batch.nodes);
+  layer.num_inputs = CountByType(batch.nodes);
   return layer;
 }
 

@@ -50,8 +50,8 @@ class FanoutSampler {
   bool is_temporal() const { return !spec_.draw.time_column.empty(); }
   Status CheckSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds) const;
   Status NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline);
-  Status NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeId> seeds, std::span<const int64_t> seed_times,
-                       MiniBatch& batch, Deadline deadline);
+  Status NumberSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds, std::span<const int64_t> seed_times,
+                     MiniBatch& batch, Deadline deadline);
   Result<BatchLayer> ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch, Deadline deadline);
   // The drawn in-edges of rows from first_row on, behind `earlier`, those of the rows below it.
   Result<Block> MakeBlock(const RelationQuery& query, uint32_t first_row, Block earlier, RelationSample sample,

@@ -158,7 +158,7 @@ TEST(FanoutSamplerTest, KeepsTheInvariantsOfAMiniBatch) {
       ASSERT_EQ(block.indptr.size(), layer.num_outputs[0] + 1);
       ASSERT_EQ(block.edge_ids.size(), block.indices.size());
       for (uint32_t row = 0; row < layer.num_outputs[0]; ++row) {
-        const ReferenceEdges in_edges = source.InEdgesOf(EdgeTypeId(0), nodes[row].value);
+        const ReferenceEdges in_edges = source.FindInEdges(EdgeTypeId(0), nodes[row].value);
         const uint32_t drawn = block.indptr[row + 1] - block.indptr[row];
         EXPECT_EQ(drawn, std::min<size_t>(in_edges.size(), static_cast<size_t>(spec.layers[l].fanouts[0])));
         for (uint32_t k = block.indptr[row]; k < block.indptr[row + 1]; ++k) {

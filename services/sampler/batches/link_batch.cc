@@ -63,7 +63,8 @@ class LinkBatchMaker {
     ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
     share_ = PositionsOfShare(batch_, book_, destination_types_, plan_.num_trainers, plan_.rank);
     if (is_joint()) {
-      std::stable_sort(share_.begin(), share_.end(), [this](uint32_t a, uint32_t b) { return SetOf(a) < SetOf(b); });
+      std::stable_sort(share_.begin(), share_.end(),
+                       [this](uint32_t a, uint32_t b) { return FindSet(a) < FindSet(b); });
     }
     if (share_.size() * uint64_t{count()} <= kMaxNegatives) return FindRows(std::move(query));
     return ResourceExhausted("a trainer's share would have " + std::to_string(share_.size()) + " edges with " +
@@ -88,7 +89,7 @@ class LinkBatchMaker {
     };
     size_t set = 0;
     for (size_t i = 0; i < share_.size(); ++i) {
-      const NodeTypeId source = SourceTypeOf(share_[i]), destination = DestinationTypeOf(share_[i]);
+      const NodeTypeId source = SourceType(share_[i]), destination = DestinationType(share_[i]);
       links.sources.push_back(row(source, batch_.sources[share_[i]]));
       links.destinations.push_back(row(destination, batch_.seeds[share_[i]]));
       links.relations.push_back(batch_.types[share_[i]]);
@@ -110,11 +111,11 @@ class LinkBatchMaker {
  private:
   uint32_t count() const { return links_.negatives.count; }
   bool is_joint() const { return links_.negatives.kind == NegativeKind::kJoint; }
-  NodeTypeId SourceTypeOf(uint32_t position) const { return source_types_[batch_.types[position]]; }
-  NodeTypeId DestinationTypeOf(uint32_t position) const { return destination_types_[batch_.types[position]]; }
+  NodeTypeId SourceType(uint32_t position) const { return source_types_[batch_.types[position]]; }
+  NodeTypeId DestinationType(uint32_t position) const { return destination_types_[batch_.types[position]]; }
   // kJoint: what edges have in common that share their negatives.
-  std::pair<uint64_t, uint16_t> SetOf(uint32_t position) const {
-    return {JointGroupOf(position, count()), DestinationTypeOf(position).value};
+  std::pair<uint64_t, uint16_t> FindSet(uint32_t position) const {
+    return {FindJointGroup(position, count()), DestinationType(position).value};
   }
 
   // The share's rows of each edge column: a question each for these edges alone, but for rows that have come already.
@@ -147,8 +148,8 @@ class LinkBatchMaker {
     for (const auto& of_type : nodes) first.push_back(first.back() + static_cast<uint32_t>(of_type.size()));
     size_t set = 0;
     for (size_t i = 0; i < share_.size(); ++i) {
-      const uint32_t first_source = first[SourceTypeOf(share_[i]).value];
-      const uint32_t first_destination = first[DestinationTypeOf(share_[i]).value];
+      const uint32_t first_source = first[SourceType(share_[i]).value];
+      const uint32_t first_destination = first[DestinationType(share_[i]).value];
       links.sources[i] += first_source;
       links.destinations[i] += first_destination;
       if (i > 0 && i < links.set_ends[set]) continue;
@@ -165,7 +166,7 @@ class LinkBatchMaker {
     negatives.weights.assign(share_.size() * count(), 1);
 
     for (uint32_t i = 0; i < share_.size(); ++i) {
-      const bool is_last = i + 1 == share_.size() || !is_joint() || SetOf(share_[i]) != SetOf(share_[i + 1]);
+      const bool is_last = i + 1 == share_.size() || !is_joint() || FindSet(share_[i]) != FindSet(share_[i + 1]);
       if (is_last) negatives.set_ends.push_back(i + 1);
     }
     if (count() == 0) return negatives;
@@ -194,22 +195,22 @@ class LinkBatchMaker {
     originals.reserve(set_ends.size() * count());
     for (const uint32_t set_end : set_ends) {
       const uint32_t position = share_[set_end - 1];
-      types.push_back(end == NegativeEnd::kSource ? SourceTypeOf(position) : DestinationTypeOf(position));
-      const uint64_t stream = is_joint() ? JointGroupOf(position, count()) : position;
+      types.push_back(end == NegativeEnd::kSource ? SourceType(position) : DestinationType(position));
+      const uint64_t stream = is_joint() ? FindJointGroup(position, count()) : position;
       for (const uint64_t node : DrawNodes(key, stream, book_.num_nodes(types.back()), count())) {
         originals.emplace_back(node);
       }
     }
     std::vector<GlobalNodeId> nodes(originals.size());
     for (uint16_t type = 0; type < book_.schema().num_node_types(); ++type) {
-      RETURN_IF_ERROR(LookUpSetsOf(NodeTypeId(type), types, originals, nodes));
+      RETURN_IF_ERROR(LookUpSets(NodeTypeId(type), types, originals, nodes));
     }
     return nodes;
   }
 
   // nodes[i] of originals[i], in the sets that are of this type. Shared negatives are asked for once.
-  Status LookUpSetsOf(NodeTypeId type, const std::vector<NodeTypeId>& types,
-                      const std::vector<OriginalNodeId>& originals, std::vector<GlobalNodeId>& nodes) {
+  Status LookUpSets(NodeTypeId type, const std::vector<NodeTypeId>& types, const std::vector<OriginalNodeId>& originals,
+                    std::vector<GlobalNodeId>& nodes) {
     std::vector<OriginalNodeId> distinct;
     for (size_t i = 0; i < originals.size(); ++i) {
       if (types[i / count()] == type) distinct.push_back(originals[i]);
@@ -235,10 +236,10 @@ class LinkBatchMaker {
   void TakeFromBatch(Negatives& negatives) const {
     for (size_t i = 0; i < share_.size(); ++i) {
       const uint32_t position = share_[i];
-      const BatchGroup group = InBatchGroupOf(position, count(), batch_.seeds.size());
+      const BatchGroup group = FindInBatchGroup(position, count(), batch_.seeds.size());
       for (uint64_t other = group.first; other < group.last; ++other) {
         if (other == position) continue;
-        if (DestinationTypeOf(static_cast<uint32_t>(other)) == DestinationTypeOf(position)) {
+        if (DestinationType(static_cast<uint32_t>(other)) == DestinationType(position)) {
           negatives.destinations.push_back(batch_.seeds[other]);
         } else {
           AddNone(position, negatives);
@@ -263,7 +264,7 @@ class LinkBatchMaker {
     for (const uint32_t position : share_) {
       for (uint64_t k = 0; k < count(); ++k) {
         const size_t at = (uint64_t{position} * count() + k) % drawn.seeds.size();
-        if (destination_types_[drawn.types[at]] == DestinationTypeOf(position)) {
+        if (destination_types_[drawn.types[at]] == DestinationType(position)) {
           negatives.destinations.push_back(drawn.seeds[at]);
         } else {
           AddNone(position, negatives);
@@ -314,7 +315,7 @@ class LinkBatchMaker {
   const Deadline deadline_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types
   GlobalBatch batch_;
-  std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by SetOf first
+  std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by FindSet first
   std::map<std::string, Tensor> rows_;  // of the share's edges, by edge column
 };
 
@@ -352,7 +353,7 @@ Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const
   RETURN_IF_ERROR(maker.FindEdges());
   std::vector<std::vector<GlobalNodeId>> nodes;
   ASSIGN_OR_RETURN(LinkSeeds links, maker.Link(nodes));
-  const EdgeExclusions excluded = ExclusionsOf(maker.batch(), plan.links()->types, book.schema().num_edge_types());
+  const EdgeExclusions excluded = FindExclusions(maker.batch(), plan.links()->types, book.schema().num_edge_types());
   BatchRequest request{.epoch = epoch,
                        .step = step,
                        .seed_type = book.schema().DestinationOf(plan.links()->types.front().edge_type),

@@ -32,7 +32,7 @@ LocalMiniBatchSource::~LocalMiniBatchSource() {
 
 Result<uint64_t> LocalMiniBatchSource::CountSeeds() const {
   if (plan_.edges() != nullptr) return seeds_.CountOfEdges(plan_.edges()->edge_type, plan_.split, plan_.part);
-  if (plan_.links() == nullptr) return seeds_.CountOf(plan_.seed_type, plan_.split, plan_.part);
+  if (plan_.links() == nullptr) return seeds_.Count(plan_.seed_type, plan_.split, plan_.part);
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    FirstOrdinals(seeds_, plan_.links()->edge_types(), plan_.split, plan_.part));
   return first.back();

@@ -22,7 +22,7 @@ class ListedSeeds final : public SeedSource {
  public:
   explicit ListedSeeds(uint64_t count) : count_(count) {}
 
-  Result<uint64_t> CountOf(NodeTypeId, const std::string& split, graph::SplitPartName) override {
+  Result<uint64_t> Count(NodeTypeId, const std::string& split, graph::SplitPartName) override {
     if (split != "all") return NotFound("there is no split '" + split + "'");
     return count_;
   }

@@ -13,9 +13,9 @@ constexpr size_t kPrefetchDistance = 32;
 constexpr uint32_t kLargestStamp = std::numeric_limits<uint32_t>::max();
 
 // Fibonacci hashing: the high bits of a multiplication, as many as the table has.
-struct SlotOf {
+struct HashToSlot {
   int shift;
-  explicit SlotOf(size_t num_slots) : shift(64 - std::countr_zero(num_slots)) {}
+  explicit HashToSlot(size_t num_slots) : shift(64 - std::countr_zero(num_slots)) {}
   size_t operator()(uint64_t node) const { return (node * 0x9E3779B97F4A7C15u) >> shift; }
 };
 
@@ -35,7 +35,7 @@ void NodeNumbering::StartBatch() {
 template <class S>
 void NodeNumbering::GrowTable(std::vector<S>& slots, uint64_t num_slots, std::span<const GlobalNodeId> nodes) {
   slots.assign(num_slots, S{});
-  const SlotOf slot_of(num_slots);
+  const HashToSlot slot_of(num_slots);
   const uint64_t mask = num_slots - 1;
   for (size_t number = 0; number < nodes.size(); ++number) {
     uint64_t slot = slot_of(nodes[number].value);
@@ -88,7 +88,7 @@ void NodeNumbering::NumberDirect(std::span<const GlobalNodeId> ids, std::vector<
 template <class S>
 void NodeNumbering::NumberHashed(std::vector<S>& slots, std::span<const GlobalNodeId> ids,
                                  std::vector<GlobalNodeId>& nodes, uint32_t* numbers) {
-  const SlotOf slot_of(slots.size());
+  const HashToSlot slot_of(slots.size());
   const uint64_t mask = slots.size() - 1;
   S* const table = slots.data();
   auto next = base_ + static_cast<uint32_t>(nodes.size());

@@ -15,7 +15,7 @@ constexpr uint32_t kSourcesAtOnce = 128;
 // The weighted comparison multiplies 64 by 32 bits.
 __extension__ typedef unsigned __int128 Wide;
 
-uint64_t VariateOf(uint32_t first_word, uint32_t second_word) { return uint64_t{first_word} << 32 | second_word; }
+uint64_t ToVariate(uint32_t first_word, uint32_t second_word) { return uint64_t{first_word} << 32 | second_word; }
 
 // A bound that `count` of `degree` uniform variates are nearly always below: where it was too low, nothing is lost but
 // the time to look again. (So its rounding does not matter.)
@@ -29,7 +29,7 @@ uint64_t LikelyBound(uint32_t degree, uint32_t count) {
 
 uint64_t LaborVariate(uint64_t key, uint64_t source_id) {
   const auto block = Philox4x32(key, 0, source_id);
-  return VariateOf(block[0], block[1]);
+  return ToVariate(block[0], block[1]);
 }
 
 // variate / weight, without a division
@@ -57,7 +57,7 @@ void LaborDraws::Collect(uint32_t degree, const FillSourceIds& fill_source_ids, 
     fill_source_ids(first, some);
     FillDrawWords(key_, some, /*blocks_per_stream=*/1, words);
     for (uint32_t i = 0; i < some.size(); ++i) {
-      const uint64_t variate = VariateOf(words[4 * i], words[4 * i + 1]);
+      const uint64_t variate = ToVariate(words[4 * i], words[4 * i + 1]);
       uint32_t weight = 1;
       if (!prefix_sums.empty()) {
         weight = prefix_sums[first + i] - before;

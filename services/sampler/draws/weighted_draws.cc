@@ -177,7 +177,7 @@ class LaterWords {
 }  // namespace
 
 Status CheckWeightColumn(const Tensor& weights) {
-  if (weights.row_bytes() != SizeOf(weights.dtype())) {
+  if (weights.row_bytes() != ItemSize(weights.dtype())) {
     return InvalidArgument("weights are " + weights.ToString() + ", expected one number for each edge");
   }
   if (weights.dtype() == DType::kF16 || weights.dtype() == DType::kBF16) {

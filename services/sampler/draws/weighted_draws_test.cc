@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 template <class T>
-std::vector<uint32_t> SumsOf(std::vector<T> weights) {
+std::vector<uint32_t> Quantize(std::vector<T> weights) {
   std::vector<uint32_t> sums(weights.size());
   const uint64_t size = weights.size();
   const Status status = QuantizeRow(Tensor::FromVector(std::move(weights)), 0, size, sums.data());
@@ -26,7 +26,7 @@ std::vector<uint32_t> SumsOf(std::vector<T> weights) {
 }
 
 template <class T>
-Status ErrorOf(std::vector<T> weights) {
+Status TryQuantize(std::vector<T> weights) {
   std::vector<uint32_t> sums(weights.size());
   const uint64_t size = weights.size();
   return QuantizeRow(Tensor::FromVector(std::move(weights)), 0, size, sums.data());
@@ -46,10 +46,10 @@ std::vector<uint32_t> Without(uint64_t key, uint64_t id, const std::vector<uint3
 }
 
 TEST(QuantizeRowTest, TakesSmallIntegersAsTheyAre) {
-  EXPECT_THAT(SumsOf<int32_t>({3, 0, 4}), ElementsAre(3, 3, 7));
-  EXPECT_THAT(SumsOf<uint8_t>({255, 1}), ElementsAre(255, 256));
-  EXPECT_THAT(SumsOf<uint32_t>({4'294'967'295u}), ElementsAre(4'294'967'295u));
-  EXPECT_THAT(SumsOf<int64_t>({2'000'000'000, 2'000'000'000}), ElementsAre(2'000'000'000u, 4'000'000'000u));
+  EXPECT_THAT(Quantize<int32_t>({3, 0, 4}), ElementsAre(3, 3, 7));
+  EXPECT_THAT(Quantize<uint8_t>({255, 1}), ElementsAre(255, 256));
+  EXPECT_THAT(Quantize<uint32_t>({4'294'967'295u}), ElementsAre(4'294'967'295u));
+  EXPECT_THAT(Quantize<int64_t>({2'000'000'000, 2'000'000'000}), ElementsAre(2'000'000'000u, 4'000'000'000u));
 }
 
 TEST(QuantizeRowTest, QuantizesEachRowOnItsOwn) {
@@ -66,30 +66,30 @@ TEST(QuantizeRowTest, KeepsTheProportionsOfFloatsAndHugeIntegers) {
     EXPECT_GT(sums[1], 1u << 30);
     EXPECT_NEAR(static_cast<double>(sums[0]) / sums[1], 1.0 / 3, 1e-8);
   };
-  expect_thirds(SumsOf<float>({0.25f, 0.5f}));
-  expect_thirds(SumsOf<double>({1e-300, 2e-300}));
-  expect_thirds(SumsOf<double>({5e-324, 1e-323}));  // the smallest numbers there are
-  expect_thirds(SumsOf<double>({0.8e308, 1.6e308}));
-  expect_thirds(SumsOf<uint64_t>({6'000'000'000'000'000'000u, 12'000'000'000'000'000'000u}));
+  expect_thirds(Quantize<float>({0.25f, 0.5f}));
+  expect_thirds(Quantize<double>({1e-300, 2e-300}));
+  expect_thirds(Quantize<double>({5e-324, 1e-323}));  // the smallest numbers there are
+  expect_thirds(Quantize<double>({0.8e308, 1.6e308}));
+  expect_thirds(Quantize<uint64_t>({6'000'000'000'000'000'000u, 12'000'000'000'000'000'000u}));
 }
 
 TEST(QuantizeRowTest, KeepsPositiveWeightsPositiveAndSumsBelow32Bits) {
   std::vector<double> weights(1000, 1e-30);
   weights[500] = 1e30;
-  const std::vector<uint32_t> sums = SumsOf<double>(weights);
+  const std::vector<uint32_t> sums = Quantize<double>(weights);
   for (size_t i = 1; i < sums.size(); ++i) EXPECT_GT(sums[i], sums[i - 1]) << "wrapped or left out at " << i;
-  EXPECT_EQ(SumsOf<float>(std::vector<float>(5000, 3.0f)).size(), 5000u);
-  const std::vector<uint32_t> equal = SumsOf<float>(std::vector<float>(5000, 3.0f));
+  EXPECT_EQ(Quantize<float>(std::vector<float>(5000, 3.0f)).size(), 5000u);
+  const std::vector<uint32_t> equal = Quantize<float>(std::vector<float>(5000, 3.0f));
   for (size_t i = 1; i < equal.size(); ++i) EXPECT_EQ(equal[i] - equal[i - 1], equal[0]);
 }
 
 TEST(QuantizeRowTest, NamesTheWeightThatIsWrong) {
-  EXPECT_EQ(ErrorOf<float>({1, -1}).code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(ErrorOf<float>({1, -1}).message(), HasSubstr("weight at position 1 is -1"));
-  EXPECT_THAT(ErrorOf<double>({std::numeric_limits<double>::quiet_NaN()}).message(), HasSubstr("position 0"));
-  EXPECT_THAT(ErrorOf<double>({1, std::numeric_limits<double>::infinity()}).message(), HasSubstr("position 1"));
-  EXPECT_THAT(ErrorOf<int64_t>({4, 5, -6}).message(), HasSubstr("position 2 is -6"));
-  EXPECT_TRUE(ErrorOf<float>({-0.0f, 0}).ok());
+  EXPECT_EQ(TryQuantize<float>({1, -1}).code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(TryQuantize<float>({1, -1}).message(), HasSubstr("weight at position 1 is -1"));
+  EXPECT_THAT(TryQuantize<double>({std::numeric_limits<double>::quiet_NaN()}).message(), HasSubstr("position 0"));
+  EXPECT_THAT(TryQuantize<double>({1, std::numeric_limits<double>::infinity()}).message(), HasSubstr("position 1"));
+  EXPECT_THAT(TryQuantize<int64_t>({4, 5, -6}).message(), HasSubstr("position 2 is -6"));
+  EXPECT_TRUE(TryQuantize<float>({-0.0f, 0}).ok());
 }
 
 TEST(CheckWeightColumnTest, RefusesVectorsAndHalves) {
@@ -107,7 +107,7 @@ TEST(WeightedDrawsTest, AgreeWithThePlainAlgorithm) {
     for (uint32_t& weight : weights) {
       weight = random.NextBelow(10) == 0 ? random.NextBelow(100'000) : random.NextBelow(5);
     }
-    const std::vector<uint32_t> sums = SumsOf(weights);
+    const std::vector<uint32_t> sums = Quantize(weights);
     for (const uint32_t count : {1u, 5u, 20u}) {
       const auto fanout = static_cast<int32_t>(count);
       EXPECT_EQ(Without(11, id, sums, count), testing::ReferencePositions(11, id, weights, fanout, false, true));
@@ -120,20 +120,20 @@ TEST(WeightedDrawsTest, AgreeWithThePlainAlgorithm) {
 }
 
 TEST(WeightedDrawsTest, NeverDrawAZeroWeight) {
-  const std::vector<uint32_t> sums = SumsOf<int32_t>({0, 2, 0, 0, 5, 0, 1, 0});
+  const std::vector<uint32_t> sums = Quantize<int32_t>({0, 2, 0, 0, 5, 0, 1, 0});
   for (uint64_t id = 0; id < 200; ++id) {
     for (const uint32_t position : Without(2, id, sums, 2))
       EXPECT_TRUE(position == 1 || position == 4 || position == 6);
   }
   EXPECT_THAT(Without(2, 0, sums, 5), ElementsAre(1, 4, 6)) << "fewer than asked for where fewer are positive";
   EXPECT_THAT(Without(2, 0, sums, 8), ElementsAre(1, 4, 6));
-  EXPECT_THAT(Without(2, 0, SumsOf<int32_t>({0, 0, 0}), 2), ElementsAre());
+  EXPECT_THAT(Without(2, 0, Quantize<int32_t>({0, 0, 0}), 2), ElementsAre());
 }
 
 // Pairs drawn one after the other from weights 1, 2, 3, 4: P{a, b} = w_a / 10 * w_b / (10 - w_a) + the other order.
 TEST(WeightedDrawsTest, WithoutReplacementIsSuccessiveDrawing) {
   const std::vector<double> w = {1, 2, 3, 4};
-  const std::vector<uint32_t> sums = SumsOf<int32_t>({1, 2, 3, 4});
+  const std::vector<uint32_t> sums = Quantize<int32_t>({1, 2, 3, 4});
   constexpr int kDraws = 40'000;
   std::map<std::vector<uint32_t>, int> count;
   for (uint64_t id = 0; id < kDraws; ++id) ++count[Without(7, id, sums, 2)];
@@ -148,7 +148,7 @@ TEST(WeightedDrawsTest, WithoutReplacementIsSuccessiveDrawing) {
 }
 
 TEST(WeightedDrawsTest, WithReplacementFollowsTheWeights) {
-  const std::vector<uint32_t> sums = SumsOf<float>({0.5f, 1.5f, 0.0f, 6.0f});
+  const std::vector<uint32_t> sums = Quantize<float>({0.5f, 1.5f, 0.0f, 6.0f});
   std::vector<int> count(4);
   constexpr int kDraws = 8000;
   for (uint64_t id = 0; id < kDraws; ++id) {

@@ -99,7 +99,7 @@ Result<Tensor> PartitionedEmbeddings::ReadEmbedding(const EmbeddingSpec& spec, u
   std::vector<bool> in_process;
   for (const auto& partition : partitions_) in_process.push_back(partition->is_in_process());
   const auto plan = PlanGather(RouteToOwners(FirstRows(spec.id.rows, book_), rows), rows.size(), in_process);
-  const size_t row_bytes = spec.width * SizeOf(spec.dtype);
+  const size_t row_bytes = spec.width * ItemSize(spec.dtype);
   plan->rows = std::shared_ptr<std::byte>(new std::byte[rows.size() * row_bytes], std::default_delete<std::byte[]>());
   const std::vector<PartitionId> asked = AskedPartitions(plan->locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);

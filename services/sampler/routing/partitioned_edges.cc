@@ -26,7 +26,7 @@ Result<EdgeRoute> RouteEdges(const graph::PartitionBook& book, EdgeTypeId type, 
                              book.schema().EdgeType(type).Name() + "' does not exist; there are " +
                              std::to_string(book.num_edges(type)));
     }
-    const uint32_t p = RangeOf(book.EdgeFirst(type), edges[i].value);
+    const uint32_t p = FindRange(book.EdgeFirst(type), edges[i].value);
     route.edges[p].push_back(edges[i]);
     route.places[p].push_back(i);
   }

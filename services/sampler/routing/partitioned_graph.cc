@@ -51,7 +51,7 @@ std::vector<uint16_t> TypesOfPositions(const SeedQuery& query, PositionRange ran
 }
 
 // Where the entry of a step's position stands in the answer; kUnfilled: it was not asked for.
-uint64_t PlaceOf(const SeedQuery& query, uint64_t position) {
+uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
   if (!query.positions.has_value()) return position;
   const auto at = std::lower_bound(query.positions->begin(), query.positions->end(), position);
   if (at == query.positions->end() || *at != position) return kUnfilled;
@@ -101,7 +101,7 @@ Status PartitionedGraph::State::CheckNodes(NodeTypeId type, std::span<const Glob
   return {};
 }
 
-Result<uint64_t> PartitionedGraph::CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) {
+Result<uint64_t> PartitionedGraph::Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) {
   RETURN_IF_ERROR(state_->CheckNodeType(type));
   std::string existing;
   for (const GraphDescription::SplitCount& candidate : state_->description.splits) {
@@ -145,7 +145,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     ASSIGN_OR_RETURN(first_of_type, FirstOrdinals(*this, query.edge_types, query.split, query.part));
     total = first_of_type.back();
   } else {
-    ASSIGN_OR_RETURN(total, CountOf(query.node_type, query.split, query.part));
+    ASSIGN_OR_RETURN(total, Count(query.node_type, query.split, query.part));
   }
   const PositionRange range = PositionsOfStep(total, query.batch_size, query.step);
   RETURN_IF_ERROR(CheckSeedPositions(query, range.size()));
@@ -190,7 +190,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     std::vector<uint32_t> places;
     for (int64_t i = 0; i < nodes.num_elements(); ++i) {
       const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
-      const uint64_t place = PlaceOf(query, position);
+      const uint64_t place = FindPlace(query, position);
       const auto node = static_cast<uint64_t>(nodes.ValueAsInt(i));
       const auto source = of_edges ? static_cast<uint64_t>(sources.ValueAsInt(i)) : 0;
       if (place >= num_seeds || !exist(place, node, source) || batch.seeds[place].value != kUnfilled) {
@@ -245,7 +245,7 @@ Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUpAtOnce(NodeTypeId type
                         book().schema().NodeTypeName(type) + "' does not exist; ids go up to " +
                         std::to_string(num_nodes) + " exclusive");
     }
-    const uint32_t p = RangeOf(first, nodes[i].value);
+    const uint32_t p = FindRange(first, nodes[i].value);
     (*questions)[p].push_back(nodes[i]);
     places[p].push_back(i);
   }

@@ -64,15 +64,15 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
 
   Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
   // InvalidArgument for a column that does not hold one integer a node.
-  Result<std::vector<int64_t>> TimesOf(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
-                                       Deadline deadline) override;
+  Result<std::vector<int64_t>> ReadTimes(NodeTypeId type, const std::string& column,
+                                         std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
   // The same into memory of the caller, [nodes.size()] rows one after the other; returns when nothing writes to it any
   // more. InvalidArgument: `out` has another size.
   Status GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                         std::span<std::byte> out, Deadline deadline);
-  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) override;
   Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,

@@ -299,7 +299,7 @@ TEST_F(PartitionedGraphTest, NamesTheSplitsThatExist) {
   EXPECT_EQ(error.code(), StatusCode::kNotFound);
   EXPECT_THAT(error.message(), HasSubstr("'public' of 'node'"));
   EXPECT_EQ(graph.SeedsOfStep({.split = "public"}, Soon()).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(*graph.CountOf(NodeTypeId(0), "public", graph::SplitPartName::kTest), 1u);
+  EXPECT_EQ(*graph.Count(NodeTypeId(0), "public", graph::SplitPartName::kTest), 1u);
 }
 
 TEST_F(PartitionedGraphTest, LooksOriginalIdsUpWhereTheirSliceLies) {

@@ -25,7 +25,7 @@ Status CheckOutBytes(const std::string& column, size_t needed_bytes, std::span<c
                          " bytes, and the memory for them " + std::to_string(out.size()));
 }
 
-std::string ListOf(const std::string& names) { return names.empty() ? "none" : names; }
+std::string FormatList(const std::string& names) { return names.empty() ? "none" : names; }
 
 void AddName(const std::string& name, std::string& names) { names += (names.empty() ? "'" : ", '") + name + "'"; }
 
@@ -72,7 +72,7 @@ Status PartitionedGraph::State::CheckNoImmutable(const RowSpace& rows, const std
     case RowsOf::kOwn: break;
   }
   if (!is_taken) return Status();
-  return AlreadyExists("'" + name + "' is an immutable column of " + NameOf(rows, description.book));
+  return AlreadyExists("'" + name + "' is an immutable column of " + ToString(rows, description.book));
 }
 
 std::optional<TensorHandle> PartitionedGraph::State::FindAttached(const RowSpace& rows, const std::string& name) {
@@ -91,7 +91,7 @@ Status PartitionedGraph::State::NoColumn(const RowSpace& rows, const std::string
   for (const auto& [key, tensor] : attached) {
     if (key.first == rows) AddName(key.second, existing);
   }
-  return NotFound(NameOf(rows, description.book) + " has no column '" + name + "'; it has " + ListOf(existing));
+  return NotFound(ToString(rows, description.book) + " has no column '" + name + "'; it has " + FormatList(existing));
 }
 
 Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& column,
@@ -104,7 +104,7 @@ Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& 
     return state_->tensors.Read(*tensor, RowIds(nodes), deadline);
   }
   std::vector<int64_t> shape = ShapeOfRows(nodes.size(), immutable->row_shape);
-  RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(immutable->dtype)).status());
+  RETURN_IF_ERROR(CheckedElementCount(shape, ItemSize(immutable->dtype)).status());
   const std::shared_ptr<std::byte> rows =
       state_->row_buffers.Take(nodes.size() * RowBytes(immutable->dtype, immutable->row_shape));
   const State::Gather gather = state_->StartGather(*immutable, nodes, rows, deadline);
@@ -128,8 +128,8 @@ Status PartitionedGraph::GatherRowsInto(NodeTypeId type, const std::string& colu
     return Status();
   }
   const std::vector<int64_t> shape = ShapeOfRows(nodes.size(), immutable->row_shape);
-  ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, SizeOf(immutable->dtype)));
-  RETURN_IF_ERROR(CheckOutBytes(column, static_cast<size_t>(num_elements) * SizeOf(immutable->dtype), out));
+  ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, ItemSize(immutable->dtype)));
+  RETURN_IF_ERROR(CheckOutBytes(column, static_cast<size_t>(num_elements) * ItemSize(immutable->dtype), out));
   const std::shared_ptr<std::byte> rows(std::shared_ptr<void>(), out.data());  // the caller's
   const State::Gather gather = state_->StartGather(*immutable, nodes, rows, deadline);
   RETURN_IF_ERROR(gather.answers->WaitForAllUnbounded(deadline).status());

@@ -249,11 +249,11 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
   return hop;
 }
 
-Result<std::vector<int64_t>> PartitionedGraph::TimesOf(NodeTypeId type, const std::string& column,
-                                                       std::span<const GlobalNodeId> nodes, Deadline deadline) {
+Result<std::vector<int64_t>> PartitionedGraph::ReadTimes(NodeTypeId type, const std::string& column,
+                                                         std::span<const GlobalNodeId> nodes, Deadline deadline) {
   ASSIGN_OR_RETURN(const Tensor rows, GatherRows(type, column, nodes, deadline));
   const bool is_integer = !IsFloating(rows.dtype()) && rows.dtype() != DType::kBool;
-  if (!is_integer || rows.row_bytes() != SizeOf(rows.dtype())) {
+  if (!is_integer || rows.row_bytes() != ItemSize(rows.dtype())) {
     return InvalidArgument("column '" + column + "' of node type '" + book().schema().NodeTypeName(type) +
                            "' does not hold times: expected one integer for each node, found " + rows.ToString());
   }

@@ -62,7 +62,7 @@ uint64_t PartitionedTensors::NewAct() {
 }
 
 std::string PartitionedTensors::AnonymousName() {
-  return "anonymous-" + HexOf(client_) + "-" + std::to_string(next_act_.fetch_add(1));
+  return "anonymous-" + ToHex(client_) + "-" + std::to_string(next_act_.fetch_add(1));
 }
 
 std::vector<PartitionId> PartitionedTensors::Others() const {

@@ -33,7 +33,7 @@ Status PartitionedTensors::CheckRows(const RowSpace& space, const std::vector<ui
   if (rows.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 rows or more");
   for (const GlobalRowId row : rows) {
     if (row.value < first.back()) continue;
-    return InvalidArgument("row " + std::to_string(row.value) + " of " + NameOf(space, book_) + ", which has " +
+    return InvalidArgument("row " + std::to_string(row.value) + " of " + ToString(space, book_) + ", which has " +
                            std::to_string(first.back()));
   }
   return Status();
@@ -44,7 +44,7 @@ Result<Tensor> PartitionedTensors::Read(const TensorHandle& tensor, std::span<co
   const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
   RETURN_IF_ERROR(CheckRows(tensor.id.rows, first, rows));
   std::vector<int64_t> shape = ShapeOfRows(rows.size(), tensor.row_shape);
-  RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(tensor.dtype)).status());
+  RETURN_IF_ERROR(CheckedElementCount(shape, ItemSize(tensor.dtype)).status());
   const size_t row_bytes = RowBytes(tensor.dtype, tensor.row_shape);
   const std::shared_ptr<GatherPlan<LocalRowId>> plan =
       PlanGather(RouteToOwners(first, rows), rows.size(), answers_in_process_);
@@ -96,8 +96,8 @@ Status PartitionedTensors::Combine(const TensorHandle& into, RowWrite write, con
   return fan_out->WaitForAll(deadline).status();
 }
 
-Result<std::vector<Tensor>> PartitionedTensors::PartsOf(const TensorHandle& tensor, Reduction reduction,
-                                                        const std::vector<PartitionId>& asked, Deadline deadline) {
+Result<std::vector<Tensor>> PartitionedTensors::ReadParts(const TensorHandle& tensor, Reduction reduction,
+                                                          const std::vector<PartitionId>& asked, Deadline deadline) {
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, nullptr);
   for (size_t k = 0; k < asked.size(); ++k) {
     partitions_[asked[k].value]->tensors().Reduce(tensor.id, reduction, deadline, fan_out->Slot(k));
@@ -107,7 +107,7 @@ Result<std::vector<Tensor>> PartitionedTensors::PartsOf(const TensorHandle& tens
 
 Result<Tensor> PartitionedTensors::Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline) {
   const std::vector<PartitionId> asked = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
-  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, PartsOf(tensor, reduction, asked, deadline));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, reduction, asked, deadline));
   return ReducedOfParts(reduction, tensor.dtype, tensor.row_shape, parts);
 }
 
@@ -115,7 +115,7 @@ Result<std::vector<uint64_t>> PartitionedTensors::CountNonzeroByPartition(const 
                                                                           Deadline deadline) {
   constexpr Reduction kCount = Reduction::kCountNonzero;
   const std::vector<PartitionId> asked = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
-  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, PartsOf(tensor, kCount, asked, deadline));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, kCount, asked, deadline));
   std::vector<uint64_t> counts(partitions_.size());
   for (size_t k = 0; k < asked.size(); ++k) {
     RETURN_IF_ERROR(CheckReductionPart(kCount, tensor.dtype, tensor.row_shape, parts[k]));

@@ -98,8 +98,8 @@ class PartitionedTensors {
   std::shared_ptr<const void> DropUnderWay(const TensorId& tensor);
   void WaitForDrops(const TensorId& tensor, Deadline deadline);
   // Of each of these partitions, in their order.
-  Result<std::vector<Tensor>> PartsOf(const TensorHandle& tensor, Reduction reduction,
-                                      const std::vector<PartitionId>& asked, Deadline deadline);
+  Result<std::vector<Tensor>> ReadParts(const TensorHandle& tensor, Reduction reduction,
+                                        const std::vector<PartitionId>& asked, Deadline deadline);
   Status CheckRows(const RowSpace& space, const std::vector<uint64_t>& first, std::span<const GlobalRowId> rows) const;
 
   const graph::PartitionBook& book_;

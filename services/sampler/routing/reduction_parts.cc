@@ -65,7 +65,7 @@ Status CheckReductionPart(Reduction reduction, DType dtype, const std::vector<in
   std::vector<int64_t> shape = {static_cast<int64_t>(RowElements(row_shape))};
   if (exact) shape.push_back(static_cast<int64_t>(ExactSum::kWords));
   if (part.dtype() == (exact ? DType::kI64 : ReducedDType(reduction, dtype)) && part.shape() == shape) return Status();
-  return Internal("a partition's part of a reduction of " + std::string(NameOf(dtype)) + " is " + part.ToString());
+  return Internal("a partition's part of a reduction of " + std::string(ToString(dtype)) + " is " + part.ToString());
 }
 
 Result<Tensor> ReducedOfParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,

@@ -4,7 +4,7 @@
 
 namespace espalier::sampler {
 
-EdgeExclusions ExclusionsOf(const GlobalBatch& batch, std::span<const LinkType> types, size_t num_edge_types) {
+EdgeExclusions FindExclusions(const GlobalBatch& batch, std::span<const LinkType> types, size_t num_edge_types) {
   EdgeExclusions excluded(num_edge_types);
   for (size_t i = 0; i < batch.seeds.size(); ++i) {
     const auto& [type, reverse] = types[batch.types[i]];

@@ -22,6 +22,6 @@ struct LinkType {
 using EdgeExclusions = std::vector<std::vector<EdgeEnds>>;
 
 // The edges of `batch`, whose types are those of `types`, and for each (u, v) the edges (v, u) of its reverse type.
-EdgeExclusions ExclusionsOf(const GlobalBatch& batch, std::span<const LinkType> types, size_t num_edge_types);
+EdgeExclusions FindExclusions(const GlobalBatch& batch, std::span<const LinkType> types, size_t num_edge_types);
 
 }  // namespace espalier::sampler

@@ -30,7 +30,7 @@ std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_node
   return nodes;
 }
 
-BatchGroup InBatchGroupOf(uint64_t position, uint32_t count, uint64_t batch_size) {
+BatchGroup FindInBatchGroup(uint64_t position, uint32_t count, uint64_t batch_size) {
   const uint64_t size = uint64_t{count} + 1;
   const uint64_t first = position / size * size;
   return {first, std::min(batch_size, first + size)};

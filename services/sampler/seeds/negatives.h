@@ -48,14 +48,14 @@ constexpr uint64_t NegativesKey(uint64_t seed, uint32_t epoch, uint32_t step, Ne
 std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count);
 
 // kJoint: which group the edge at a position of the global batch belongs to.
-constexpr uint64_t JointGroupOf(uint64_t position, uint32_t count) { return position / count; }
+constexpr uint64_t FindJointGroup(uint64_t position, uint32_t count) { return position / count; }
 
 // kInBatch: the positions [first, last) of the group of an edge among `batch_size` edges.
 struct BatchGroup {
   uint64_t first = 0;
   uint64_t last = 0;
 };
-BatchGroup InBatchGroupOf(uint64_t position, uint32_t count, uint64_t batch_size);
+BatchGroup FindInBatchGroup(uint64_t position, uint32_t count, uint64_t batch_size);
 
 // kInDegree: which training edges' destinations are a step's negatives: negative k of the edge at position i is the
 // destination number (i * count + k) modulo those that this query gives, which are min(negatives_of_step, num_edges).

@@ -50,13 +50,13 @@ TEST(NegativesTest, DrawsAreUniformAndOfEveryCoordinateTheirOwn) {
 }
 
 TEST(NegativesTest, GroupsAreCutFromTheBatch) {
-  EXPECT_EQ(JointGroupOf(0, 4), 0u);
-  EXPECT_EQ(JointGroupOf(3, 4), 0u);
-  EXPECT_EQ(JointGroupOf(4, 4), 1u);
+  EXPECT_EQ(FindJointGroup(0, 4), 0u);
+  EXPECT_EQ(FindJointGroup(3, 4), 0u);
+  EXPECT_EQ(FindJointGroup(4, 4), 1u);
   // 2 negatives for each: groups of 3; 8 edges end with a group of 2.
   for (const auto& [position, first, last] :
        {std::tuple(0u, 0u, 3u), std::tuple(2u, 0u, 3u), std::tuple(3u, 3u, 6u), std::tuple(7u, 6u, 8u)}) {
-    const BatchGroup group = InBatchGroupOf(position, 2, 8);
+    const BatchGroup group = FindInBatchGroup(position, 2, 8);
     EXPECT_EQ(group.first, first);
     EXPECT_EQ(group.last, last);
   }
@@ -101,7 +101,7 @@ TEST(EdgeExclusionsTest, AreTheBatchsEdgesAndTheirReverses) {
                           .sources = {GlobalNodeId(7), GlobalNodeId(4), GlobalNodeId(7)},
                           .types = {0, 0, 0}};
   const auto of = [&](EdgeTypeId type, std::optional<EdgeTypeId> reverse) {
-    return ExclusionsOf(batch, std::vector<LinkType>{{type, reverse}}, 2);
+    return FindExclusions(batch, std::vector<LinkType>{{type, reverse}}, 2);
   };
   const auto ends = [](uint64_t source, uint64_t destination) {
     return EdgeEnds{GlobalNodeId(destination), GlobalNodeId(source)};
@@ -118,7 +118,7 @@ TEST(EdgeExclusionsTest, AreTheBatchsEdgesAndTheirReverses) {
   GlobalBatch mixed = batch;
   mixed.types = {0, 1, 0};
   const EdgeExclusions several =
-      ExclusionsOf(mixed, std::vector<LinkType>{{EdgeTypeId(2), EdgeTypeId(0)}, {EdgeTypeId(1), std::nullopt}}, 3);
+      FindExclusions(mixed, std::vector<LinkType>{{EdgeTypeId(2), EdgeTypeId(0)}, {EdgeTypeId(1), std::nullopt}}, 3);
   EXPECT_THAT(several[0], ElementsAre(ends(2, 7)));
   EXPECT_THAT(several[1], ElementsAre(ends(4, 1)));
   EXPECT_THAT(several[2], ElementsAre(ends(7, 2)));

@@ -43,7 +43,7 @@ class SeedOrder {
 
   // Both below `total`.
   uint64_t OrdinalAt(uint64_t position) const { return shuffle_ ? permutation_.At(position) : position; }
-  uint64_t PositionOf(uint64_t ordinal) const { return shuffle_ ? permutation_.PositionOf(ordinal) : ordinal; }
+  uint64_t Position(uint64_t ordinal) const { return shuffle_ ? permutation_.Position(ordinal) : ordinal; }
 
  private:
   bool shuffle_;

@@ -20,8 +20,8 @@ Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& 
   std::vector<int64_t> shape = rows.shape();
   shape[0] = static_cast<int64_t>(num_seeds_);
   if (!has_shape_) {
-    ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, SizeOf(rows.dtype())));
-    if (static_cast<uint64_t>(count) > kMostBytesOfRows / SizeOf(rows.dtype())) {
+    ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, ItemSize(rows.dtype())));
+    if (static_cast<uint64_t>(count) > kMostBytesOfRows / ItemSize(rows.dtype())) {
       return ResourceExhausted("the edges' rows, " + rows.ToString() + " of partition " + std::to_string(partition) +
                                " alone, take more than " + std::to_string(kMostBytesOfRows) +
                                " bytes: use smaller batches");

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-graph::PartitionBook BookOf(std::vector<uint64_t> node_first) {
+graph::PartitionBook MakeBook(std::vector<uint64_t> node_first) {
   const size_t num_partitions = node_first.size() - 1;
   Result<graph::PartitionBook> book = graph::PartitionBook::Make(testing::HomogeneousSchema(), {std::move(node_first)},
                                                                  {std::vector<uint64_t>(num_partitions + 1, 0)});
@@ -32,20 +32,20 @@ std::vector<uint64_t> ShareOfTrainer(const std::vector<uint64_t>& seeds, const g
 
 // Partition 0 owns 0..9, partition 1 owns 10..19.
 TEST(ShareOfBatchTest, PrefersTheTrainerOfThePartition) {
-  const graph::PartitionBook book = BookOf({0, 10, 20});
+  const graph::PartitionBook book = MakeBook({0, 10, 20});
   EXPECT_THAT(ShareOfTrainer({12, 3, 15, 1}, book, 2, 0), ElementsAre(3, 1));
   EXPECT_THAT(ShareOfTrainer({12, 3, 15, 1}, book, 2, 1), ElementsAre(12, 15));
 }
 
 TEST(ShareOfBatchTest, FillsTheOthersWhereOneHasTooMany) {
-  const graph::PartitionBook book = BookOf({0, 10, 20});
+  const graph::PartitionBook book = MakeBook({0, 10, 20});
   // Rank 0 has room for 3 of the 5, rank 1 for 2: the late ones of partition 0 go to rank 1.
   EXPECT_THAT(ShareOfTrainer({1, 2, 3, 4, 5}, book, 2, 0), ElementsAre(1, 2, 3));
   EXPECT_THAT(ShareOfTrainer({1, 2, 3, 4, 5}, book, 2, 1), ElementsAre(4, 5));
 }
 
 TEST(ShareOfBatchTest, SharesAreBalancedDisjointAndComplete) {
-  const graph::PartitionBook book = BookOf({0, 50, 60, 60, 100});
+  const graph::PartitionBook book = MakeBook({0, 50, 60, 60, 100});
   std::vector<uint64_t> seeds;
   for (uint64_t i = 0; i < 37; ++i) seeds.push_back((i * 29) % 100);
   for (const uint32_t num_trainers : {1u, 2u, 3u, 7u, 40u}) {
@@ -81,7 +81,7 @@ TEST(SeedOrderTest, ShufflesByEpochAndBackAgain) {
   std::set<uint64_t> seen;
   int same = 0;
   for (uint64_t position = 0; position < 100; ++position) {
-    EXPECT_EQ(order.PositionOf(order.OrdinalAt(position)), position);
+    EXPECT_EQ(order.Position(order.OrdinalAt(position)), position);
     EXPECT_EQ(unshuffled.OrdinalAt(position), position);
     seen.insert(order.OrdinalAt(position));
     same += order.OrdinalAt(position) == next.OrdinalAt(position) ? 1 : 0;

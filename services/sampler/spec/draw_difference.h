@@ -23,7 +23,7 @@ inline std::string OptionValue(bool option) { return option ? "on" : "off"; }
 inline std::string OptionValue(const std::string& option) { return "'" + option + "'"; }
 template <Spelled E>
 std::string OptionValue(E option) {
-  return NameOf(option);
+  return ToString(option);
 }
 
 // (name, value) of each option, in one order.

@@ -17,7 +17,7 @@ concept Spelled = requires {
 
 // Returns the name of a value that exists.
 template <Spelled E>
-const char* NameOf(E value) {
+const char* ToString(E value) {
   for (const auto& [candidate, name] : Spelling<E>::kNames) {
     if (candidate == value) return name;
   }

@@ -21,7 +21,7 @@ uint32_t PositionOfUnit(const std::vector<uint32_t>& weights, const std::set<uin
   return 0;
 }
 
-uint32_t WeightOf(const std::vector<uint32_t>& weights, const std::set<uint32_t>& without) {
+uint32_t SumWeights(const std::vector<uint32_t>& weights, const std::set<uint32_t>& without) {
   uint32_t total = 0;
   for (uint32_t position = 0; position < weights.size(); ++position) {
     if (!without.contains(position)) total += weights[position];
@@ -47,15 +47,15 @@ std::vector<uint32_t> UniformPositions(PhiloxStream words, uint32_t degree, uint
 
 std::vector<uint32_t> WeightedPositions(PhiloxStream words, const std::vector<uint32_t>& weights, uint32_t count,
                                         bool replace) {
-  const uint32_t total = WeightOf(weights, {});
+  const uint32_t total = SumWeights(weights, {});
   if (total == 0) return {};
   std::vector<uint32_t> with_replacement;
   for (uint32_t i = 0; i < count; ++i) with_replacement.push_back(PositionOfUnit(weights, {}, words.NextBelow(total)));
   std::sort(with_replacement.begin(), with_replacement.end());
   if (replace) return with_replacement;
   std::set<uint32_t> chosen(with_replacement.begin(), with_replacement.end());
-  while (chosen.size() < count && WeightOf(weights, chosen) > 0) {
-    chosen.insert(PositionOfUnit(weights, chosen, words.NextBelow(WeightOf(weights, chosen))));
+  while (chosen.size() < count && SumWeights(weights, chosen) > 0) {
+    chosen.insert(PositionOfUnit(weights, chosen, words.NextBelow(SumWeights(weights, chosen))));
   }
   return {chosen.begin(), chosen.end()};
 }
@@ -135,14 +135,14 @@ ReferenceNeighborSource::ReferenceNeighborSource(graph::GraphSchema schema, std:
   book_ = *std::move(book);
 }
 
-ReferenceEdges ReferenceNeighborSource::InEdgesOf(EdgeTypeId type, uint64_t node) const {
+ReferenceEdges ReferenceNeighborSource::FindInEdges(EdgeTypeId type, uint64_t node) const {
   const auto row = rows_[type.value].find(node);
   return row == rows_[type.value].end() ? ReferenceEdges() : row->second.edges;
 }
 
 Result<Tensor> ReferenceNeighborSource::InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline) {
   std::vector<uint32_t> degrees;
-  for (const GlobalNodeId node : nodes) degrees.push_back(static_cast<uint32_t>(InEdgesOf(type, node.value).size()));
+  for (const GlobalNodeId node : nodes) degrees.push_back(static_cast<uint32_t>(FindInEdges(type, node.value).size()));
   return Tensor::FromVector(std::move(degrees));
 }
 

@@ -32,7 +32,7 @@ class ReferenceNeighborSource final : public NeighborSource {
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
 
   // The in-edges of one node in stored order: (source, original edge id).
-  ReferenceEdges InEdgesOf(EdgeTypeId type, uint64_t node) const;
+  ReferenceEdges FindInEdges(EdgeTypeId type, uint64_t node) const;
 
  private:
   graph::PartitionBook book_;

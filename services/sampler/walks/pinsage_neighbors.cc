@@ -26,7 +26,7 @@ Status CheckTraversal(const PinSageOptions& options, const graph::GraphSchema& s
                          schema.NodeTypeName(schema.DestinationOf(options.metapath.front())) + "'");
 }
 
-WalkOptions WalksOf(const PinSageOptions& options) {
+WalkOptions ToWalkOptions(const PinSageOptions& options) {
   WalkOptions walks{.walks_per_node = options.num_random_walks,
                     .weight_column = options.weight_column,
                     .seed = options.seed,
@@ -67,7 +67,7 @@ Result<PinSageNeighbors> FindPinSageNeighbors(PartitionedGraph& graph, std::span
                                               const PinSageOptions& options, Deadline deadline) {
   const graph::GraphSchema& schema = graph.book().schema();
   RETURN_IF_ERROR(CheckTraversal(options, schema));
-  ASSIGN_OR_RETURN(const RandomWalks walks, RandomWalk(graph, seeds, WalksOf(options), deadline));
+  ASSIGN_OR_RETURN(const RandomWalks walks, RandomWalk(graph, seeds, ToWalkOptions(options), deadline));
   std::vector<std::vector<Visited>> visited;  // by seed
   std::vector<GlobalNodeId> nodes;            // of all seeds
   for (size_t i = 0; i < seeds.size(); ++i) {

@@ -25,17 +25,17 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-GraphServerOptions ServerOptionsOf(const GraphServerFlags& flags, const format::Manifest& manifest,
-                                   std::shared_ptr<const rpc::TransportSecurity> tls,
-                                   telemetry::MetricRegistry& metrics) {
+GraphServerOptions MakeServerOptions(const GraphServerFlags& flags, const format::Manifest& manifest,
+                                     std::shared_ptr<const rpc::TransportSecurity> tls,
+                                     telemetry::MetricRegistry& metrics) {
   GraphServerOptions options;
-  options.rpc = daemon::RpcOptionsOf(flags.process);
+  options.rpc = daemon::MakeRpcOptions(flags.process);
   options.rpc.tls = std::move(tls);
   options.rpc.max_concurrent_streams = flags.max_streams;
   options.limits.max_fanout = flags.max_fanout;
   options.limits.max_rows = flags.max_rows;
   options.limits.max_reply_bytes = options.rpc.max_reply_bytes;
-  options.worker_threads = daemon::ThreadsOf(flags.process);
+  options.worker_threads = daemon::CountThreads(flags.process);
   options.partition_key = manifest.partition_key;
   options.job = flags.job_name;
   options.incarnation = flags.incarnation;
@@ -43,28 +43,28 @@ GraphServerOptions ServerOptionsOf(const GraphServerFlags& flags, const format::
   return options;
 }
 
-ServedFunctions FunctionsOf(std::shared_ptr<const PluginFunctions> functions,
-                            const std::shared_ptr<shard::GraphShard>& shard, const GraphServerFlags& flags) {
+ServedFunctions MakeFunctions(std::shared_ptr<const PluginFunctions> functions,
+                              const std::shared_ptr<shard::GraphShard>& shard, const GraphServerFlags& flags) {
   ServedFunctions served;
   served.functions = std::move(functions);
   // Parts of the shard, which they keep.
   served.partition.book = std::shared_ptr<const graph::PartitionBook>(shard, &shard->book());
   served.partition.data = std::shared_ptr<const graph::Partition>(shard, &shard->data());
-  served.threads = std::max(1, daemon::ThreadsOf(flags.process) / 2);
+  served.threads = std::max(1, daemon::CountThreads(flags.process) / 2);
   return served;
 }
 
-std::string CacheFolderOf(const GraphServerFlags& flags) {
+std::string CacheFolder(const GraphServerFlags& flags) {
   return flags.data_dir.empty() ? storage::DefaultCacheFolder(ReadEnvironment()) : flags.data_dir;
 }
 
-Result<ServedPartitionOptions> LoadOptionsOf(const GraphServerFlags& flags, daemon::ServiceProcess& process) {
-  ASSIGN_OR_RETURN(storage::StoreSettings stores, storage::StoreSettingsOf(ReadEnvironment()));
+Result<ServedPartitionOptions> MakeLoadOptions(const GraphServerFlags& flags, daemon::ServiceProcess& process) {
+  ASSIGN_OR_RETURN(storage::StoreSettings stores, storage::ParseStoreSettings(ReadEnvironment()));
   stores.s3.metrics = std::make_shared<storage::RequestMetrics>(process.metrics());
   ServedPartitionOptions options;
   options.open_store = storage::OpenerWith(std::move(stores));
-  options.cache = {.folder = CacheFolderOf(flags), .max_bytes = flags.cache_bytes};
-  options.threads = daemon::ThreadsOf(flags.process);
+  options.cache = {.folder = CacheFolder(flags), .max_bytes = flags.cache_bytes};
+  options.threads = daemon::CountThreads(flags.process);
   options.stop_requested = [stop = process.stop()] { return stop.stop_requested(); };
   return options;
 }
@@ -72,12 +72,12 @@ Result<ServedPartitionOptions> LoadOptionsOf(const GraphServerFlags& flags, daem
 Result<ExitCode> Run(const GraphServerFlags& flags, const CLI::App& app) {
   ASSIGN_OR_RETURN(
       const std::unique_ptr<daemon::ServiceProcess> process,
-      daemon::ServiceProcess::Start("graph-server", flags.process, app, {{"data_dir", CacheFolderOf(flags)}}));
+      daemon::ServiceProcess::Start("graph-server", flags.process, app, {{"data_dir", CacheFolder(flags)}}));
   ASSIGN_OR_RETURN(const auto tls, daemon::LoadTls(flags.process.tls, pki::PeerRole::kServer));
   const auto certificate_expiry = daemon::WatchCertificateExpiry(flags.process.tls, process->metrics());
   ASSIGN_OR_RETURN(auto functions, LoadPlugins(flags.plugins));
   const Timer timer;
-  ASSIGN_OR_RETURN(ServedPartitionOptions load, LoadOptionsOf(flags, *process));
+  ASSIGN_OR_RETURN(ServedPartitionOptions load, MakeLoadOptions(flags, *process));
   load.initializers = std::make_shared<PluginInitializers>(functions);
   ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition, load));
   Log(Level::kInfo, "partition loaded",
@@ -86,7 +86,7 @@ Result<ExitCode> Run(const GraphServerFlags& flags, const CLI::App& app) {
 
   ServedGraph served;
   served.name = loaded.manifest.graph_name;
-  served.description = DescriptionOf(loaded.manifest);
+  served.description = DescribeGraph(loaded.manifest);
   served.machine = rpc::ThisMachine();
   served.warnings = loaded.manifest.warnings;
   const std::optional<NonceFile> nonce = flags.no_mapping ? std::nullopt : OfferNonce(flags.data_dir);
@@ -96,8 +96,8 @@ Result<ExitCode> Run(const GraphServerFlags& flags, const CLI::App& app) {
     served.mapped_files->set_nonce(nonce->nonce());
     served.mapped_files->set_partitions_uri(loaded.local_uri);
   }
-  GraphServerOptions options = ServerOptionsOf(flags, loaded.manifest, tls, process->metrics());
-  options.functions = FunctionsOf(std::move(functions), loaded.shard, flags);
+  GraphServerOptions options = MakeServerOptions(flags, loaded.manifest, tls, process->metrics());
+  options.functions = MakeFunctions(std::move(functions), loaded.shard, flags);
   ASSIGN_OR_RETURN(const std::unique_ptr<GraphServer> server,
                    GraphServer::Start(options, std::move(served), loaded.shard));
   return process->ServeUntilStopped(server->address(), [&](Deadline deadline) { server->Drain(deadline); });

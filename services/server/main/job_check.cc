@@ -13,44 +13,45 @@ Status Differs(const std::string& what, const std::string& asked, const std::str
   return FailedPrecondition("a stream with " + what + " " + asked + ", this sampler's job has " + of_job);
 }
 
-std::string SeedsOf(const sampler::EpochPlan& plan) {
+std::string DescribeSeeds(const sampler::EpochPlan& plan) {
   return plan.links() != nullptr ? "links" : plan.edges() != nullptr ? "labelled edges" : "nodes";
 }
 
-std::string SeedsOf(const job::Task& task) {
+std::string DescribeSeeds(const job::Task& task) {
   if (task.type == job::TaskType::kLinkPrediction) return "links";
   return job::LabelsEdges(task.type) ? "labelled edges" : "nodes";
 }
 
 std::string ExcludedBy(const sampler::EdgePlan& plan) {
-  if (!plan.exclude_batch) return job::NameOf(job::ExcludeEdges::kNone);
-  return job::NameOf(plan.exclude_reverse.has_value() ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
+  if (!plan.exclude_batch) return job::ToString(job::ExcludeEdges::kNone);
+  return job::ToString(plan.exclude_reverse.has_value() ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
 }
 
 std::string ExcludedBy(const sampler::LinkPlan& plan) {
-  if (!plan.exclude_batch) return job::NameOf(job::ExcludeEdges::kNone);
+  if (!plan.exclude_batch) return job::ToString(job::ExcludeEdges::kNone);
   const bool reverse = std::any_of(plan.types.begin(), plan.types.end(),
                                    [](const sampler::LinkType& type) { return type.reverse_type.has_value(); });
-  return job::NameOf(reverse ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
+  return job::ToString(reverse ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
 }
 
 Status CheckEdgesAreOfJob(const sampler::EdgePlan& plan, const job::Task& task) {
   if (plan.label != task.label) return Differs("label", "'" + plan.label + "'", "'" + task.label + "'");
-  const std::string excluded = job::NameOf(task.exclude);
+  const std::string excluded = job::ToString(task.exclude);
   return ExcludedBy(plan) == excluded ? Status() : Differs("exclude", ExcludedBy(plan), excluded);
 }
 
 Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
   if (plan.links() != nullptr && plan.links()->negatives.count == 0 && job::LabelsEdges(task.type)) {
-    const std::string excluded = job::NameOf(task.exclude);
+    const std::string excluded = job::ToString(task.exclude);
     return ExcludedBy(*plan.links()) == excluded ? Status() : Differs("exclude", ExcludedBy(*plan.links()), excluded);
   }
-  if (SeedsOf(plan) != SeedsOf(task)) return Differs("batches of", SeedsOf(plan), SeedsOf(task));
+  if (DescribeSeeds(plan) != DescribeSeeds(task))
+    return Differs("batches of", DescribeSeeds(plan), DescribeSeeds(task));
   if (plan.edges() != nullptr) return CheckEdgesAreOfJob(*plan.edges(), task);
   if (plan.links() == nullptr) return Status();
   const sampler::NegativeSpec& negatives = plan.links()->negatives;
   if (negatives.kind != task.negatives) {
-    return Differs("negatives", NameOf(negatives.kind), NameOf(task.negatives));
+    return Differs("negatives", ToString(negatives.kind), ToString(task.negatives));
   }
   if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
     return Differs("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));

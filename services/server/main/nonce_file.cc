@@ -21,7 +21,7 @@ constexpr const char* kPrefix = ".espalier-nonce-";
 std::string RandomHex() {
   std::random_device device;
   std::string hex;
-  for (int i = 0; i < 4; ++i) hex += HexOf(uint64_t{device()} << 32 | device());
+  for (int i = 0; i < 4; ++i) hex += ToHex(uint64_t{device()} << 32 | device());
   return hex;
 }
 

@@ -51,12 +51,12 @@ Result<ExitCode> Run(const SamplerFlags& flags, const CLI::App& app, const job::
   const auto certificate_expiry = daemon::WatchCertificateExpiry(flags.process.tls, process->metrics());
   ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, job_name, tls, *process));
   Log(Level::kInfo, "graph opened",
-      {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
+      {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", ToString(session.access.front())}});
 
   SamplerServerOptions options;
-  options.rpc = daemon::RpcOptionsOf(flags.process);
+  options.rpc = daemon::MakeRpcOptions(flags.process);
   options.rpc.tls = tls;
-  options.worker_threads = daemon::ThreadsOf(flags.process);
+  options.worker_threads = daemon::CountThreads(flags.process);
   options.partition_key = session.partition_key;
   options.job = job_name;
   options.incarnation = session.incarnation->current();
@@ -80,7 +80,7 @@ int Main(int argc, char** argv) {
   return daemon::ParseAndRun(app, argc, argv, flags.process, [&]() -> Result<ExitCode> {
     const Result<job::ParsedJob> job = ReadJob(flags.job_file);
     if (!job.ok()) return static_cast<ExitCode>(daemon::Fail(job.status(), ExitCode::kBadDocument));
-    if (const Status tls = daemon::CheckTlsOf(job->training, flags.process.tls); !tls.ok()) {
+    if (const Status tls = daemon::CheckTls(job->training, flags.process.tls); !tls.ok()) {
       return static_cast<ExitCode>(daemon::Fail(tls, ExitCode::kBadDocument));
     }
     return Run(flags, app, *job);

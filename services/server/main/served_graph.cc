@@ -39,7 +39,7 @@ uint64_t MemoryBytes() {
 
 }  // namespace
 
-sampler::GraphDescription DescriptionOf(const format::Manifest& manifest) {
+sampler::GraphDescription DescribeGraph(const format::Manifest& manifest) {
   sampler::GraphDescription description{.book = manifest.book, .columns = {}, .splits = {}, .edge_splits = {}};
   for (uint16_t type = 0; type < manifest.node_columns.size(); ++type) {
     description.columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});

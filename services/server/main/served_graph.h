@@ -15,7 +15,7 @@
 namespace espalier::server {
 
 // What a manifest says about a graph, as clients are told.
-sampler::GraphDescription DescriptionOf(const format::Manifest& manifest);
+sampler::GraphDescription DescribeGraph(const format::Manifest& manifest);
 
 struct ServedPartitionOptions {
   storage::StoreOpener open_store = storage::OpenerWith({});

@@ -48,7 +48,7 @@ class Served {
       ServedGraph served;
       served.name = loaded->manifest.graph_name;
       served.warnings = {"one edge is left out"};
-      served.description = DescriptionOf(loaded->manifest);
+      served.description = DescribeGraph(loaded->manifest);
       served.mapped_files.emplace();
       served.mapped_files->set_nonce_path(nonces_.back().path());
       served.mapped_files->set_nonce(nonces_.back().nonce());
@@ -224,7 +224,7 @@ TEST(ServingTest, FirstValuesOfEdgesAreThoseOfTheirOriginalIds) {
   for (const client::Access access : {client::Access::kRpc, client::Access::kMapped}) {
     const auto session = served.Connect(access);
     ASSERT_TRUE(session.ok()) << session.status().ToString();
-    const std::string name = std::string("rows-") + client::NameOf(access);
+    const std::string name = std::string("rows-") + client::ToString(access);
     const auto rows = RandomRowsOfEdges(*session->graph, name);
     ASSERT_TRUE(rows.ok()) << rows.status().ToString();
     EXPECT_EQ(NumFilesOfEdgeIds(cache.path()), 2u);

@@ -19,7 +19,7 @@ using espalier::plugin::Tensor;
 std::atomic<int> runs = 0;
 
 // "nodes:TYPE", "edges:RELATION" or "own".
-Tensor TensorOf(const Context& context, const std::string& space, const std::string& name) {
+Tensor FindTensor(const Context& context, const std::string& space, const std::string& name) {
   if (space == "own") return context.own_tensor(name);
   const std::string type = space.substr(space.find(':') + 1);
   if (space.starts_with("nodes:")) return context.node_tensor(context.FindNodeType(type), name);
@@ -28,7 +28,7 @@ Tensor TensorOf(const Context& context, const std::string& space, const std::str
 }
 
 // The rest of a line: numbers, or * for all rows.
-std::vector<uint64_t> RowsOf(const Tensor& tensor, std::istringstream& words) {
+std::vector<uint64_t> ParseRows(const Tensor& tensor, std::istringstream& words) {
   std::vector<uint64_t> rows;
   for (std::string word; words >> word;) {
     if (word == "*") return tensor.AllRows();
@@ -39,7 +39,7 @@ std::vector<uint64_t> RowsOf(const Tensor& tensor, std::istringstream& words) {
 
 std::string ReadLine(const Tensor& tensor, std::istringstream& words) {
   std::string line;
-  for (const int64_t value : tensor.Read<int64_t>(RowsOf(tensor, words))) {
+  for (const int64_t value : tensor.Read<int64_t>(ParseRows(tensor, words))) {
     line += (line.empty() ? "" : " ") + std::to_string(value);
   }
   return line + "\n";
@@ -49,7 +49,7 @@ std::string ReadLine(const Tensor& tensor, std::istringstream& words) {
 void ChangeLine(const std::string& how, const Tensor& tensor, std::istringstream& words) {
   int64_t value = 0;
   words >> value;
-  const std::vector<uint64_t> rows = RowsOf(tensor, words);
+  const std::vector<uint64_t> rows = ParseRows(tensor, words);
   const std::vector<int64_t> values(rows.size() * tensor.row_size(), value);
   if (how == "assign") return tensor.Assign<int64_t>(rows, values);
   if (how == "add") return tensor.Add<int64_t>(rows, values);
@@ -61,7 +61,7 @@ void ChangeLine(const std::string& how, const Tensor& tensor, std::istringstream
 
 // What a read and a write of two processes would lose.
 void Increment(const Tensor& tensor, std::istringstream& words) {
-  const std::vector<uint64_t> rows = RowsOf(tensor, words);
+  const std::vector<uint64_t> rows = ParseRows(tensor, words);
   std::vector<int64_t> values = tensor.Read<int64_t>(rows);
   for (int64_t& value : values) ++value;
   tensor.Assign<int64_t>(rows, values);
@@ -85,7 +85,7 @@ std::string Script(const Context& context, std::string_view request) {
       answer += std::to_string(run) + "\n";
     } else {
       words >> space >> name;
-      const Tensor tensor = TensorOf(context, space, name);
+      const Tensor tensor = FindTensor(context, space, name);
       if (what == "read") {
         answer += ReadLine(tensor, words);
       } else if (what == "increment") {

@@ -28,7 +28,7 @@ inline sampler::EmbeddingSpec Descent(uint32_t num_trainers) {
           .num_trainers = num_trainers};
 }
 
-inline sampler::GradientPiece GradientsOf(uint64_t step, uint32_t rank, std::vector<LocalRowId> rows, float value) {
+inline sampler::GradientPiece MakeGradients(uint64_t step, uint32_t rank, std::vector<LocalRowId> rows, float value) {
   sampler::GradientPiece piece{.step = step, .rank = Rank(rank), .learning_rate = 0.5, .rows = std::move(rows)};
   const auto count = static_cast<int64_t>(piece.rows.size());
   piece.gradients = Tensor::FromVector(std::vector<float>(piece.rows.size() * 2, value), {count, 2});

@@ -49,7 +49,7 @@ std::string RegionInMessage(const std::string& message) {
   return message.substr(begin, message.find('\'', begin) - begin);
 }
 
-bool IsOneOf(const std::string& code, std::initializer_list<const char*> codes) {
+bool Contains(const std::string& code, std::initializer_list<const char*> codes) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
@@ -59,13 +59,13 @@ bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 
 void ReadPage(const http::Response& response, S3Error& error) {
   error.message = ReasonInBody(response.body);
   error.is_page = !error.message.empty();
-  const bool is_explained_by_s3 = IsOneOf(response.method, {"GET", "PUT", "POST"});
+  const bool is_explained_by_s3 = Contains(response.method, {"GET", "PUT", "POST"});
   error.is_bare = is_explained_by_s3 && !HasHeaderOfS3(response);
 }
 
-StatusCode CodeOf(const S3Error& error) {
+StatusCode ToCode(const S3Error& error) {
   const std::string& code = error.code;
-  if (IsOneOf(code, {"QuotaExceeded", "NoSpaceLeftOnDevice", "XMinioStorageFull", "InsufficientStorage"})) {
+  if (Contains(code, {"QuotaExceeded", "NoSpaceLeftOnDevice", "XMinioStorageFull", "InsufficientStorage"})) {
     return StatusCode::kResourceExhausted;
   }
   // Services choose various statuses for these, 404 among them.
@@ -76,8 +76,8 @@ StatusCode CodeOf(const S3Error& error) {
   }
   // A retry cannot tell a damaged upload from a service that computes checksums differently.
   if (remedy == Remedy::kResend) return StatusCode::kUnimplemented;
-  if (IsOneOf(code,
-              {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName", "XMinioInvalidObjectName"})) {
+  if (Contains(code, {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName",
+                      "XMinioInvalidObjectName"})) {
     return StatusCode::kInvalidArgument;
   }
   // The same request succeeds elsewhere: what is missing is not in the caller's input but in this service, or in what
@@ -157,10 +157,10 @@ bool IsRefusalOfChecksums(const S3Error& error) {
 bool IsAboutTheObject(const S3Error& error) {
   return error.http_status != 404 ||
          (!IsOfAnotherService(error) &&
-          IsOneOf(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"}));
+          Contains(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"}));
 }
 
-S3Error ErrorOf(const http::Response& response) {
+S3Error ParseError(const http::Response& response) {
   S3Error error{.http_status = response.status};
   if (const std::string* region = response.Header("x-amz-bucket-region"); region != nullptr && response.status != 200) {
     // Says something only where the request went astray.
@@ -192,8 +192,8 @@ S3Error ErrorOf(const http::Response& response) {
 Remedy RemedyFor(const S3Error& error) {
   const std::string& code = error.code;
   if (code == "RequestTimeTooSkewed") return Remedy::kSetClock;
-  if (IsOneOf(code, {"ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired", "RequestExpired",
-                     "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidTokenId", "XAdminUserNotFound"})) {
+  if (Contains(code, {"ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired", "RequestExpired",
+                      "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidTokenId", "XAdminUserNotFound"})) {
     return Remedy::kRenew;
   }
   // Answers to HEAD have no body that could tell an expired token from a refusal.
@@ -201,12 +201,12 @@ Remedy RemedyFor(const S3Error& error) {
       (error.http_status == 400 || error.http_status == 401 || error.http_status == 403)) {
     return Remedy::kRenew;
   }
-  if (IsOneOf(code, {"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "InternalError", "Throttling",
-                     "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "RequestTimeout",
-                     "RequestTimeoutException", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody"})) {
+  if (Contains(code, {"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "InternalError", "Throttling",
+                      "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "RequestTimeout",
+                      "RequestTimeoutException", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody"})) {
     return Remedy::kRetry;
   }
-  if (IsOneOf(code, {"BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})) return Remedy::kResend;
+  if (Contains(code, {"BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})) return Remedy::kResend;
   switch (error.http_status) {
     case 408:
     case 429: return Remedy::kRetry;
@@ -218,13 +218,13 @@ Remedy RemedyFor(const S3Error& error) {
   }
 }
 
-Status StatusOf(const S3Error& error, const std::string& doing) {
+Status ToStatus(const S3Error& error, const std::string& doing) {
   std::string message = doing + ": the service answered " + std::to_string(error.http_status);
   if (!error.code.empty()) message += " " + error.code;
   if (!error.message.empty()) message += ": " + error.message;
   message += HintFor(error);
   if (!error.request_id.empty()) message += " (request " + error.request_id + ")";
-  return Status(CodeOf(error), message);
+  return Status(ToCode(error), message);
 }
 
 }  // namespace espalier::storage

@@ -21,7 +21,7 @@ struct S3Error {
 
 // From an answer that is not 2xx, or a 2xx one with an error as its body. Never fails: what cannot be read is left out.
 // Of a page `message` is the first line or the title.
-S3Error ErrorOf(const http::Response& response);
+S3Error ParseError(const http::Response& response);
 
 // False for a 404 that says that something else does not exist: the bucket, the access key, or, where a page says so,
 // the S3 service.
@@ -40,6 +40,6 @@ Remedy RemedyFor(const S3Error& error);
 bool IsRefusalOfChecksums(const S3Error& error);
 
 // The status of the error; `doing` is its context, like "reading s3://bucket/key".
-Status StatusOf(const S3Error& error, const std::string& doing);
+Status ToStatus(const S3Error& error, const std::string& doing);
 
 }  // namespace espalier::storage

@@ -38,7 +38,7 @@ class S3Writer final : public ObjectWriter {
   Status Write(std::span<const std::byte> bytes) override {
     if (is_committed_) return FailedPrecondition("writing " + uri_ + ": it is committed");
     while (failure_.ok() && !bytes.empty()) {
-      const size_t part_bytes = part_sizes_.BytesOf(num_parts_ + 1);
+      const size_t part_bytes = part_sizes_.PartBytes(num_parts_ + 1);
       const size_t taken = std::min(bytes.size(), part_bytes - buffer_.size());
       buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
       bytes = bytes.subspan(taken);
@@ -108,10 +108,10 @@ class S3Writer final : public ObjectWriter {
     const S3Call call{.request = UploadPartRequest(key_, upload_id_, number, bytes),
                       .doing = "writing part " + std::to_string(number) + " of " + uri_,
                       .transfer_bytes = bytes.size(),
-                      .check = [](const http::Response& response) { return ETagOf(response).status(); }};
+                      .check = [](const http::Response& response) { return ParseETag(response).status(); }};
     ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
-    ASSIGN_OR_RETURN(std::string etag, ETagOf(response));
-    return SentPart{{number, std::move(etag), Crc32Of(bytes)}, bytes.size()};
+    ASSIGN_OR_RETURN(std::string etag, ParseETag(response));
+    return SentPart{{number, std::move(etag), ComputeCrc32(bytes)}, bytes.size()};
   }
 
   Status FinishOldestPart() {
@@ -137,14 +137,14 @@ class S3Writer final : public ObjectWriter {
     if (response.status != 404) return Status();
     // An earlier request may have gone through although its answer was lost: then the object has our name on it.
     if (IsOurs()) return Status();
-    return StatusOf(ErrorOf(response), call.doing);
+    return ToStatus(ParseError(response), call.doing);
   }
 
   Status CheckCompletion(const http::Response& response) const {
     if (IsCompletedUpload(response.body)) return Status();
-    const S3Error error = ErrorOf(response);
+    const S3Error error = ParseError(response);
     if (error.code.empty()) return DataLoss("the answer to the completion of an upload is none");
-    return StatusOf(error, "completing the upload");
+    return ToStatus(error, "completing the upload");
   }
 
   bool IsOurs() {
@@ -190,7 +190,7 @@ class S3Writer final : public ObjectWriter {
 
 }  // namespace
 
-uint64_t PartSizes::BytesOf(int number) const {
+uint64_t PartSizes::PartBytes(int number) const {
   // With 8 MiB: 1000 parts each of 8, 32, 128 and 256 MiB, 6000 of 832 MiB: 5.16 TiB.
   if (number <= 1000) return first_bytes;
   if (number <= 2000) return first_bytes * 4;

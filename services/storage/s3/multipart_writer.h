@@ -17,7 +17,7 @@ struct PartSizes {
   uint64_t first_bytes = uint64_t{8} << 20;  // at least 5 MiB on S3 itself
 
   // Of part `number`, from 1 to 10 000.
-  uint64_t BytesOf(int number) const;
+  uint64_t PartBytes(int number) const;
   // How many parts of that size may be on their way at a time: at most three, and 256 MiB.
   static size_t MaxInFlight(uint64_t part_bytes);
 };

@@ -15,7 +15,7 @@ namespace espalier::storage {
 namespace {
 
 // Everything that a client is made of, in one string. Never printed.
-std::string FingerprintOf(const S3Settings& settings) {
+std::string ComputeFingerprint(const S3Settings& settings) {
   const S3CredentialSettings& from = settings.credentials;
   std::string fingerprint;
   for (const std::string& part : {settings.endpoint,
@@ -62,7 +62,7 @@ Result<std::shared_ptr<S3Client>> MakeClient(const S3Settings& settings) {
 class ClientRegistry {
  public:
   Result<std::shared_ptr<S3Client>> ClientFor(const S3Settings& settings) {
-    const Fingerprint fingerprint(FingerprintOf(settings), settings.metrics.get());
+    const Fingerprint fingerprint(ComputeFingerprint(settings), settings.metrics.get());
     MutexLock lock(&mutex_);
     std::erase_if(clients_, [](const auto& entry) { return entry.second.expired(); });
     for (const auto& [known, client] : clients_) {

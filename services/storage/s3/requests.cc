@@ -63,7 +63,7 @@ S3Request PutObjectRequest(const std::string& key, std::span<const std::byte> by
   return {.operation = "PutObject",
           .method = "PUT",
           .key = key,
-          .headers = {{"x-amz-checksum-crc32", EncodedCrc32(Crc32Of(bytes))}},
+          .headers = {{"x-amz-checksum-crc32", EncodedCrc32(ComputeCrc32(bytes))}},
           .data = bytes};
 }
 
@@ -168,7 +168,7 @@ std::string EncodedCrc32(uint32_t crc32) {
   return EncodeBase64(bytes);
 }
 
-uint32_t Crc32Of(std::span<const std::byte> bytes) {
+uint32_t ComputeCrc32(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 

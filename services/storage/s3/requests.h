@@ -70,7 +70,7 @@ S3Request WithoutChecksums(S3Request request);
 
 // The four bytes, highest first, in base64: what x-amz-checksum-crc32 holds.
 std::string EncodedCrc32(uint32_t crc32);
-uint32_t Crc32Of(std::span<const std::byte> bytes);
+uint32_t ComputeCrc32(std::span<const std::byte> bytes);
 
 // The request as it is sent: addressed, with its headers and signature. The body is request.body(); payload_sha256 is
 // its digest.

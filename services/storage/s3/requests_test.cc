@@ -101,7 +101,7 @@ TEST(S3RequestTest, AsksForRangesByTheirLastByte) {
 }
 
 TEST(S3RequestTest, SendsChecksums) {
-  EXPECT_EQ(EncodedCrc32(Crc32Of(BytesOf("123456789"))), "y/Q5Jg==");  // 0xCBF43926, CRC-32's check value
+  EXPECT_EQ(EncodedCrc32(ComputeCrc32(BytesOf("123456789"))), "y/Q5Jg==");  // 0xCBF43926, CRC-32's check value
   EXPECT_THAT(PutObjectRequest("k", BytesOf("123456789")).headers,
               Contains(Header("x-amz-checksum-crc32", "y/Q5Jg==")));
   const S3Request deletion = DeleteObjectsRequest(std::vector<std::string>{"a<b>&\"c"});

@@ -13,7 +13,7 @@
 namespace espalier::storage {
 namespace {
 
-std::optional<uint64_t> NumberOf(std::string_view text) {
+std::optional<uint64_t> ParseNumber(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -47,7 +47,7 @@ bool HasETagOfObject(const http::Response& response) {
 }
 
 // The root element, which must have that name.
-Result<pugi::xml_node> RootOf(pugi::xml_document& document, const std::string& body, std::string_view name) {
+Result<pugi::xml_node> ParseRoot(pugi::xml_document& document, const std::string& body, std::string_view name) {
   if (IsWebPage(body)) return NoS3Service("a web page");
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
   if (!parsed) return DataLoss(std::string("the service's answer is no XML: ") + parsed.description());
@@ -75,21 +75,21 @@ Status CheckSender(const http::Response& response, const S3Request& request) {
   return is_as_of_s3 ? Status() : NoS3Service("something else");
 }
 
-Result<uint64_t> ContentLengthOf(const http::Response& response) {
+Result<uint64_t> ParseContentLength(const http::Response& response) {
   const std::string* const text = response.Header("content-length");
-  const std::optional<uint64_t> length = text == nullptr ? std::nullopt : NumberOf(*text);
+  const std::optional<uint64_t> length = text == nullptr ? std::nullopt : ParseNumber(*text);
   if (!length) return DataLoss("the service's answer has no Content-Length");
   return *length;
 }
 
-Result<ContentRange> ContentRangeOf(const http::Response& response) {
+Result<ContentRange> ParseContentRange(const http::Response& response) {
   const std::string* const header = response.Header("content-range");
   const std::string_view text = header == nullptr ? std::string_view() : *header;
   const size_t dash = text.find('-'), slash = text.find('/');
   if (text.starts_with("bytes ") && dash != text.npos && slash != text.npos && dash < slash) {
-    const auto first = NumberOf(text.substr(6, dash - 6));
-    const auto last = NumberOf(text.substr(dash + 1, slash - dash - 1));
-    const auto total = NumberOf(text.substr(slash + 1));
+    const auto first = ParseNumber(text.substr(6, dash - 6));
+    const auto last = ParseNumber(text.substr(dash + 1, slash - dash - 1));
+    const auto total = ParseNumber(text.substr(slash + 1));
     if (first && last && total && *first <= *last && *last < *total) return ContentRange{*first, *last, *total};
   }
   return DataLoss("the service's answer to a range has no Content-Range");
@@ -101,14 +101,14 @@ Status CheckCrc32(const http::Response& response) {
   if (expected == nullptr || expected->find('-') != std::string::npos) return Status();
   const std::string* const type = response.Header("x-amz-checksum-type");
   if (type != nullptr && *type != "FULL_OBJECT") return Status();
-  const std::string actual = EncodedCrc32(Crc32Of(std::as_bytes(std::span(response.body))));
+  const std::string actual = EncodedCrc32(ComputeCrc32(std::as_bytes(std::span(response.body))));
   if (actual == *expected) return Status();
   return DataLoss("the bytes have CRC-32 " + actual + ", the object " + expected->substr(0, 16));
 }
 
 Result<ListPage> ParseListPage(const std::string& body) {
   pugi::xml_document document;
-  ASSIGN_OR_RETURN(const pugi::xml_node root, RootOf(document, body, "ListBucketResult"));
+  ASSIGN_OR_RETURN(const pugi::xml_node root, ParseRoot(document, body, "ListBucketResult"));
   const bool is_encoded = std::string_view(root.child_value("EncodingType")) == "url";
   ListPage page;
   for (const pugi::xml_node entry : root.children("Contents")) {
@@ -116,7 +116,7 @@ Result<ListPage> ParseListPage(const std::string& body) {
     if (is_encoded) {
       ASSIGN_OR_RETURN(object.key, http::PercentDecode(object.key, http::PlusDecoding::kSpace));
     }
-    const std::optional<uint64_t> size_bytes = NumberOf(entry.child_value("Size"));
+    const std::optional<uint64_t> size_bytes = ParseNumber(entry.child_value("Size"));
     if (object.key.empty() || !size_bytes) return DataLoss("an object in the service's listing has no key or no size");
     object.size_bytes = *size_bytes;
     page.objects.push_back(std::move(object));
@@ -129,7 +129,7 @@ Result<ListPage> ParseListPage(const std::string& body) {
 
 Result<std::string> ParseUploadId(const std::string& body) {
   pugi::xml_document document;
-  ASSIGN_OR_RETURN(const pugi::xml_node root, RootOf(document, body, "InitiateMultipartUploadResult"));
+  ASSIGN_OR_RETURN(const pugi::xml_node root, ParseRoot(document, body, "InitiateMultipartUploadResult"));
   std::string id = root.child_value("UploadId");
   if (id.empty() || id.size() > 4096) return DataLoss("the service's answer has no UploadId");
   return id;
@@ -140,7 +140,7 @@ bool KeepsObjectChecksum(const http::Response& response) {
   return type != nullptr && *type == "FULL_OBJECT";
 }
 
-Result<std::string> ETagOf(const http::Response& response) {
+Result<std::string> ParseETag(const http::Response& response) {
   const std::string* const etag = response.Header("etag");
   if (etag == nullptr || etag->empty() || etag->size() > 1024) return DataLoss("the service's answer has no ETag");
   return *etag;
@@ -148,12 +148,12 @@ Result<std::string> ETagOf(const http::Response& response) {
 
 bool IsCompletedUpload(const std::string& body) {
   pugi::xml_document document;
-  return RootOf(document, body, "CompleteMultipartUploadResult").ok();
+  return ParseRoot(document, body, "CompleteMultipartUploadResult").ok();
 }
 
 Result<std::vector<DeleteFailure>> ParseDeleteResult(const std::string& body) {
   pugi::xml_document document;
-  ASSIGN_OR_RETURN(const pugi::xml_node root, RootOf(document, body, "DeleteResult"));
+  ASSIGN_OR_RETURN(const pugi::xml_node root, ParseRoot(document, body, "DeleteResult"));
   std::vector<DeleteFailure> failures;
   for (const pugi::xml_node error : root.children("Error")) {
     failures.push_back({error.child_value("Key"), error.child_value("Code"), error.child_value("Message")});

@@ -20,13 +20,13 @@ bool HasHeaderOfS3(const http::Response& response);
 Status CheckSender(const http::Response& response, const S3Request& request);
 
 // Of a 2xx answer to HEAD or GET of a whole object.
-Result<uint64_t> ContentLengthOf(const http::Response& response);
+Result<uint64_t> ParseContentLength(const http::Response& response);
 
 struct ContentRange {
   uint64_t first = 0, last = 0, total = 0;  // first <= last < total
 };
 // Of a 206 answer: "bytes 3-6/10".
-Result<ContentRange> ContentRangeOf(const http::Response& response);
+Result<ContentRange> ParseContentRange(const http::Response& response);
 
 // ok where the body is what the service keeps a whole-object CRC-32 of, and where it keeps none.
 Status CheckCrc32(const http::Response& response);
@@ -40,7 +40,7 @@ Result<ListPage> ParseListPage(const std::string& body);
 Result<std::string> ParseUploadId(const std::string& body);
 // True where the answer to CreateMultipartUpload says that the service will keep a checksum of the whole object.
 bool KeepsObjectChecksum(const http::Response& response);
-Result<std::string> ETagOf(const http::Response& response);
+Result<std::string> ParseETag(const http::Response& response);
 
 // S3 answers 200 before it knows how a long operation ends: ok only where the body says that it went well.
 bool IsCompletedUpload(const std::string& body);

@@ -57,13 +57,13 @@ TEST(S3ResponseTest, TakesDeepNestingWithoutFear) {
 http::Response WithHeader(const std::string& name, const std::string& value) { return {206, {{name, value}}, "", 0}; }
 
 TEST(S3ResponseTest, ReadsContentRanges) {
-  const Result<ContentRange> range = ContentRangeOf(WithHeader("content-range", "bytes 3-6/10"));
+  const Result<ContentRange> range = ParseContentRange(WithHeader("content-range", "bytes 3-6/10"));
   ASSERT_TRUE(range.ok());
   EXPECT_EQ(range->first, 3u);
   EXPECT_EQ(range->last, 6u);
   EXPECT_EQ(range->total, 10u);
   for (const char* text : {"", "bytes */10", "bytes 6-3/10", "bytes 3-10/10", "bytes 3-6/*", "3-6/10", "bytes 3-6"}) {
-    EXPECT_EQ(ContentRangeOf(WithHeader("content-range", text)).status().code(), StatusCode::kDataLoss) << text;
+    EXPECT_EQ(ParseContentRange(WithHeader("content-range", text)).status().code(), StatusCode::kDataLoss) << text;
   }
 }
 
@@ -97,7 +97,7 @@ http::Response Refusal(int status, const std::string& code, const std::string& m
 }
 
 TEST(S3ErrorTest, KnowsTheRemedy) {
-  const auto remedy = [](int status, const std::string& code) { return RemedyFor(ErrorOf(Refusal(status, code))); };
+  const auto remedy = [](int status, const std::string& code) { return RemedyFor(ParseError(Refusal(status, code))); };
   EXPECT_EQ(remedy(503, "SlowDown"), Remedy::kRetry);
   EXPECT_EQ(remedy(429, ""), Remedy::kRetry);
   EXPECT_EQ(remedy(529, ""), Remedy::kRetry);  // a gateway's own
@@ -112,12 +112,12 @@ TEST(S3ErrorTest, KnowsTheRemedy) {
   EXPECT_EQ(remedy(403, "AccessDenied"), Remedy::kNone);
   EXPECT_EQ(remedy(403, "SignatureDoesNotMatch"), Remedy::kNone);
   EXPECT_EQ(remedy(404, "NoSuchKey"), Remedy::kNone);
-  EXPECT_EQ(RemedyFor(ErrorOf({403, {}, "", 0})), Remedy::kRenew);  // HEAD: perhaps the token has expired
+  EXPECT_EQ(RemedyFor(ParseError({403, {}, "", 0})), Remedy::kRenew);  // HEAD: perhaps the token has expired
 }
 
 TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
   const auto code = [](int status, const std::string& name) {
-    return StatusOf(ErrorOf(Refusal(status, name)), "x").code();
+    return ToStatus(ParseError(Refusal(status, name)), "x").code();
   };
   EXPECT_EQ(code(404, "NoSuchKey"), StatusCode::kNotFound);
   EXPECT_EQ(code(404, "NoSuchBucket"), StatusCode::kFailedPrecondition);
@@ -134,13 +134,14 @@ TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
 
 // Of a web server on the endpoint's port.
 TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
-  const Status not_found = StatusOf(ErrorOf({404, {}, "<html><title>Not here</title></html>", 0}), "reading s3://b/k");
+  const Status not_found =
+      ToStatus(ParseError({404, {}, "<html><title>Not here</title></html>", 0}), "reading s3://b/k");
   EXPECT_EQ(not_found.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(not_found.message(), HasSubstr("answered 404: Not here; this is no answer of an S3 service: check "
                                              "spec.storage.s3.endpoint"));
-  EXPECT_FALSE(IsAboutTheObject(ErrorOf({404, {}, "404 page not found\n", 0})));
-  EXPECT_TRUE(IsAboutTheObject(ErrorOf({404, {}, "", 0})));
-  EXPECT_TRUE(IsAboutTheObject(ErrorOf({404, {}, "<Error><Message>no such key</Message></Error>", 0})));
+  EXPECT_FALSE(IsAboutTheObject(ParseError({404, {}, "404 page not found\n", 0})));
+  EXPECT_TRUE(IsAboutTheObject(ParseError({404, {}, "", 0})));
+  EXPECT_TRUE(IsAboutTheObject(ParseError({404, {}, "<Error><Message>no such key</Message></Error>", 0})));
   for (const char* page : {"<html></html>", "<!DOCTYPE HTML>\n<HTML><body>Log in</body></HTML>"}) {
     const Status listing = ParseListPage(page).status();
     EXPECT_EQ(listing.code(), StatusCode::kUnimplemented) << page;
@@ -151,7 +152,7 @@ TEST(S3ErrorTest, KnowsAnAnswerThatIsNotS3s) {
 TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
   http::Response response = Refusal(301, "PermanentRedirect", "go\naway " + std::string(1000, 'x'));
   response.headers = {{"x-amz-bucket-region", "eu-west-1"}, {"x-amz-request-id", "R1"}};
-  const std::string message = StatusOf(ErrorOf(response), "reading s3://b/k").message();
+  const std::string message = ToStatus(ParseError(response), "reading s3://b/k").message();
   EXPECT_THAT(message, HasSubstr("reading s3://b/k: the service answered 301 PermanentRedirect: go away x"));
   EXPECT_THAT(message, HasSubstr("the bucket is in region eu-west-1: set spec.storage.s3.region"));
   EXPECT_THAT(message, HasSubstr("(request R1)"));
@@ -160,18 +161,18 @@ TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
 }
 
 TEST(S3ErrorTest, ReadsWhatMinioSaysInHeaders) {
-  const S3Error error = ErrorOf({400,
-                                 {{"x-minio-error-code", "AuthorizationHeaderMalformed"},
-                                  {"x-minio-error-desc", "\"the region is wrong; expecting 'eu-central-1'\""}},
-                                 "",
-                                 0});
+  const S3Error error = ParseError({400,
+                                    {{"x-minio-error-code", "AuthorizationHeaderMalformed"},
+                                     {"x-minio-error-desc", "\"the region is wrong; expecting 'eu-central-1'\""}},
+                                    "",
+                                    0});
   EXPECT_EQ(error.code, "AuthorizationHeaderMalformed");
   EXPECT_EQ(error.region, "eu-central-1");
 }
 
 TEST(S3ErrorTest, TellsRefusedHeadersFromRefusedBytes) {
   const auto is_of_headers = [](int status, const std::string& code, const std::string& message) {
-    return IsRefusalOfChecksums(ErrorOf(Refusal(status, code, message)));
+    return IsRefusalOfChecksums(ParseError(Refusal(status, code, message)));
   };
   EXPECT_TRUE(is_of_headers(400, "InvalidArgument", "Unsupported header 'x-amz-checksum-crc32' received"));
   EXPECT_TRUE(is_of_headers(501, "NotImplemented", "Header 'x-amz-checksum-algorithm' not implemented"));
@@ -188,7 +189,7 @@ TEST(S3ErrorTest, TellsNothingOfTheRequestThatTheServiceQuotes) {
                                 "<Error><Code>SignatureDoesNotMatch</Code><Message>m</Message>"
                                 "<CanonicalRequest>x-amz-security-token:hush</CanonicalRequest></Error>",
                                 0};
-  EXPECT_THAT(StatusOf(ErrorOf(response), "x").message(), Not(HasSubstr("hush")));
+  EXPECT_THAT(ToStatus(ParseError(response), "x").message(), Not(HasSubstr("hush")));
 }
 
 }  // namespace

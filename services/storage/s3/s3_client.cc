@@ -34,7 +34,7 @@ uint64_t RandomSeed() {
 }
 
 // What the answer's Retry-After asks for; zero where it does not. (Dates are ignored.)
-milliseconds RetryAfterOf(const http::Response& response) {
+milliseconds ParseRetryAfter(const http::Response& response) {
   const std::string* const text = response.Header("retry-after");
   if (text == nullptr) return milliseconds(0);
   int64_t number = 0;
@@ -150,7 +150,7 @@ http::Response S3Client::ExplainRefusalOfHead(http::Response response, const S3B
                                               const Credentials& credentials, const http::SendOptions& how) {
   if (call.request.method != "HEAD") return response;
   if (response.status != 400 && (response.status != 404 || traits_.IsKnown(bucket.name))) return response;
-  const S3Error error = ErrorOf(response);
+  const S3Error error = ParseError(response);
   const bool is_explained = !error.code.empty() || (!error.region.empty() && error.region != bucket.region);
   if (is_explained) return response;
   const S3Request request = GetObjectRangeRequest(call.request.key, {0, 1}, "");
@@ -162,7 +162,7 @@ http::Response S3Client::ExplainRefusalOfHead(http::Response response, const S3B
   if (!explained.ok()) return response;
   const bool is_refusal = explained->status >= 300 && explained->status != 416;
   if (!is_refusal && !CheckSender(*explained, request).ok()) return *std::move(explained);
-  if (is_refusal && (response.status == 400 || !IsAboutTheObject(ErrorOf(*explained)))) return *std::move(explained);
+  if (is_refusal && (response.status == 400 || !IsAboutTheObject(ParseError(*explained)))) return *std::move(explained);
   if (explained->status < 500 && explained->status != 429) traits_.SetKnown(bucket.name);
   return response;
 }
@@ -201,7 +201,7 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, ht
   const auto& known = call.known_statuses;
   const bool is_known = std::find(known.begin(), known.end(), response.status) != known.end();
   if (is_known) {
-    const S3Error error = ErrorOf(response);
+    const S3Error error = ParseError(response);
     const bool is_about_checksums = HasChecksums(progress.request) && IsRefusalOfChecksums(error) &&
                                     (response.status != 501 || error.message.find("hecksum") != std::string::npos);
     if (IsAboutTheObject(error) && !is_about_checksums) return {Outcome::Next::kReturn, std::move(response)};
@@ -222,9 +222,9 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, ht
 
 S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
                                          const Credentials& credentials, Progress& progress) {
-  S3Error error = ErrorOf(response);
+  S3Error error = ParseError(response);
   if (error.region == bucket.region) error.region.clear();  // that was not the reason
-  const Status status = StatusOf(error, call.doing);
+  const Status status = ToStatus(error, call.doing);
   if (FollowRegion(bucket, error, progress)) return {Outcome::Next::kRetryNow, status};
   if (DropChecksums(error, progress)) return {Outcome::Next::kRetryNow, status};
   Remedy remedy = RemedyFor(error);
@@ -232,7 +232,7 @@ S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& c
   if (remedy == Remedy::kRenew && error.code.empty() && IsClockWrong(response)) remedy = Remedy::kSetClock;
   switch (remedy) {
     case Remedy::kNone: break;
-    case Remedy::kRetry: return {Outcome::Next::kRetryLater, status, RetryAfterOf(response)};
+    case Remedy::kRetry: return {Outcome::Next::kRetryLater, status, ParseRetryAfter(response)};
     case Remedy::kResend: {
       const std::string refusal = error.code + error.message;
       progress.num_damaged_bodies = refusal == progress.last_refusal ? progress.num_damaged_bodies + 1 : 1;
@@ -309,6 +309,6 @@ uint32_t S3Client::RandomWord() {
   return static_cast<uint32_t>(HashCombine(jitter_seed_, number) >> 32);
 }
 
-std::string NewWriterName() { return HexOf(RandomSeed()) + HexOf(RandomSeed()); }
+std::string NewWriterName() { return ToHex(RandomSeed()) + ToHex(RandomSeed()); }
 
 }  // namespace espalier::storage

@@ -42,7 +42,7 @@ struct Service {
   }
   S3Settings settings() const {
     if (start != nullptr) return server().settings();
-    const Result<StoreSettings> of_environment = StoreSettingsOf(ReadEnvironment());
+    const Result<StoreSettings> of_environment = ParseStoreSettings(ReadEnvironment());
     ESPALIER_CHECK(of_environment.ok()) << of_environment.status().ToString();
     return of_environment->s3;
   }
@@ -188,7 +188,7 @@ TEST_P(S3ServiceTest, KeepsTheChecksumOfAnObjectOfManyParts) {
 
   ASSERT_TRUE(response.ok()) << response.status().ToString();
   ASSERT_NE(response->Header("x-amz-checksum-crc32"), nullptr);
-  EXPECT_EQ(*response->Header("x-amz-checksum-crc32"), EncodedCrc32(Crc32Of(BytesOf(text))));
+  EXPECT_EQ(*response->Header("x-amz-checksum-crc32"), EncodedCrc32(ComputeCrc32(BytesOf(text))));
 }
 
 TEST_P(S3ServiceTest, RefusesWrongCredentials) {

@@ -26,7 +26,7 @@ bool IsWriter(const http::Response& head, const std::string& writer) {
 // Of a piece that is wanted; bytes that are missing at the object's end are no fault of the answer.
 Status CheckPiece(const http::Response& response, ByteRange range) {
   if (response.status != 206) return Unimplemented("the service sends whole objects where a range was asked for");
-  ASSIGN_OR_RETURN(const ContentRange sent, ContentRangeOf(response));
+  ASSIGN_OR_RETURN(const ContentRange sent, ParseContentRange(response));
   const uint64_t last = std::min(range.offset + range.length, sent.total) - 1;
   if (sent.first == range.offset && sent.last == last && response.bytes_into == last - sent.first + 1) return Status();
   return DataLoss("the service sent " + std::to_string(response.bytes_into) +
@@ -45,7 +45,7 @@ Status CheckDeletions(const http::Response& response) {
   for (const DeleteFailure& failure : failures) {
     if (failure.code == "NoSuchKey") continue;
     S3Error error{.http_status = failure.code == "AccessDenied" ? 403 : 500, .code = failure.code.substr(0, 100)};
-    return StatusOf(error, failure.key.substr(0, kMaxKeyBytes));
+    return ToStatus(error, failure.key.substr(0, kMaxKeyBytes));
   }
   return Status();
 }
@@ -57,12 +57,12 @@ S3Store::S3Store(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string 
   ESPALIER_CHECK(root_.empty() || CheckKey(root_).ok()) << root_;
 }
 
-std::string S3Store::UriOf(const std::string& key) const {
+std::string S3Store::ToUri(const std::string& key) const {
   const std::string path = key.empty() ? root_ : JoinKey(root_, key);
   return "s3://" + bucket_.name + (path.empty() ? "" : "/" + path);
 }
 
-Result<std::string> S3Store::BucketKeyOf(const std::string& key) const {
+Result<std::string> S3Store::ToBucketKey(const std::string& key) const {
   RETURN_IF_ERROR(CheckKey(key));
   std::string bucket_key = JoinKey(root_, key);
   if (bucket_key.size() <= kMaxKeyBytes) return bucket_key;
@@ -77,19 +77,19 @@ Result<http::Response> S3Store::SendHead(const std::string& bucket_key, const st
 }
 
 Result<ObjectInfo> S3Store::Head(const std::string& key) {
-  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  ASSIGN_OR_RETURN(const std::string bucket_key, ToBucketKey(key));
   RETURN_IF_ERROR(Failpoint("store.head"));
-  ASSIGN_OR_RETURN(const http::Response response, SendHead(bucket_key, UriOf(key)));
-  ASSIGN_OR_RETURN(const uint64_t size_bytes, ContentLengthOf(response));
+  ASSIGN_OR_RETURN(const http::Response response, SendHead(bucket_key, ToUri(key)));
+  ASSIGN_OR_RETURN(const uint64_t size_bytes, ParseContentLength(response));
   const std::string* const etag = response.Header("etag");
   return ObjectInfo{key, size_bytes, etag == nullptr ? "" : *etag};
 }
 
 Result<std::string> S3Store::Get(const std::string& key) {
-  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  ASSIGN_OR_RETURN(const std::string bucket_key, ToBucketKey(key));
   RETURN_IF_ERROR(Failpoint("store.get"));
   const S3Call call{.request = GetObjectRequest(bucket_key),
-                    .doing = "reading " + UriOf(key),
+                    .doing = "reading " + ToUri(key),
                     .max_body_bytes = kMaxGetBytes,
                     .transfer_bytes = kUnknownTransferBytes,
                     .check = CheckCrc32};
@@ -100,7 +100,7 @@ Result<std::string> S3Store::Get(const std::string& key) {
 Status S3Store::CheckInside(const std::string& key, ByteRange range) {
   ASSIGN_OR_RETURN(const ObjectInfo object, Head(key));
   if (range.offset <= object.size_bytes && range.length <= object.size_bytes - range.offset) return Status();
-  return OutOfRange(UriOf(key) + " has " + std::to_string(object.size_bytes) + " bytes; asked for " +
+  return OutOfRange(ToUri(key) + " has " + std::to_string(object.size_bytes) + " bytes; asked for " +
                     std::to_string(range.length) + " at " + std::to_string(range.offset));
 }
 
@@ -115,7 +115,7 @@ Result<std::string> S3Store::GetRange(const std::string& key, ByteRange range) {
 Status S3Store::ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
                                    std::span<std::byte> out) {
   ESPALIER_CHECK(out.size() == range.length) << out.size() << " bytes for a range of " << range.length;
-  RETURN_IF_ERROR(BucketKeyOf(key).status());
+  RETURN_IF_ERROR(ToBucketKey(key).status());
   RETURN_IF_ERROR(Failpoint("store.get"));
   // HTTP cannot ask for nothing, nor for what lies past 2^64.
   if (range.length == 0 || range.offset + range.length < range.offset) return CheckInside(key, range);
@@ -131,7 +131,7 @@ Status S3Store::ReadRangeOfVersion(const std::string& key, const std::string& et
 Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version) {
   const S3Call call{.request = GetObjectRangeRequest(JoinKey(root_, key), range, version),
                     .doing = "reading " + std::to_string(range.length) + " bytes at " + std::to_string(range.offset) +
-                             " of " + UriOf(key),
+                             " of " + ToUri(key),
                     .into = out,
                     .transfer_bytes = range.length,
                     .known_statuses = {412, 416},
@@ -139,7 +139,7 @@ Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std
   ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
   if (response.status == 412) return Aborted(call.doing + ": the object was replaced meanwhile");
   if (response.status == 416) return OutOfRange(call.doing + ": the object ends before");
-  ASSIGN_OR_RETURN(const ContentRange sent, ContentRangeOf(response));
+  ASSIGN_OR_RETURN(const ContentRange sent, ParseContentRange(response));
   if (sent.last + 1 != range.offset + range.length) {
     return OutOfRange(call.doing + ": the object has " + std::to_string(sent.total) + " bytes");
   }
@@ -149,14 +149,14 @@ Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std
 }
 
 Result<std::unique_ptr<ObjectWriter>> S3Store::Put(const std::string& key) {
-  ASSIGN_OR_RETURN(std::string bucket_key, BucketKeyOf(key));
+  ASSIGN_OR_RETURN(std::string bucket_key, ToBucketKey(key));
   return MakeS3Writer(client_, bucket_, std::move(bucket_key), part_sizes_);
 }
 
 Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) {
-  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  ASSIGN_OR_RETURN(const std::string bucket_key, ToBucketKey(key));
   RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
-  const std::string uri = UriOf(key);
+  const std::string uri = ToUri(key);
   // Services that do not know the condition ignore it: what exists is safe from them at least.
   const Result<http::Response> found = SendHead(bucket_key, uri);
   if (found.ok()) return AlreadyExists(uri + " exists");
@@ -195,7 +195,7 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
   std::string token;
   for (int num_empty_pages = 0; num_empty_pages < kMaxEmptyPages;) {
     const S3Call call{.request = ListObjectsRequest(start + prefix, token),
-                      .doing = "listing " + UriOf("") + "/" + prefix,
+                      .doing = "listing " + ToUri("") + "/" + prefix,
                       .max_body_bytes = kMaxListingBytes,
                       .check = [](const http::Response& response) { return ParseListPage(response.body).status(); }};
     const Result<http::Response> response = client_->Send(bucket_, call);
@@ -219,24 +219,24 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
     std::sort(found.begin(), found.end(), [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
     return found;
   }
-  return DataLoss("listing " + UriOf("") + "/" + prefix + ": the service's listing does not end");
+  return DataLoss("listing " + ToUri("") + "/" + prefix + ": the service's listing does not end");
 }
 
 Status S3Store::Delete(const std::string& key) {
-  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  ASSIGN_OR_RETURN(const std::string bucket_key, ToBucketKey(key));
   RETURN_IF_ERROR(Failpoint("store.delete"));
   const S3Call call{
-      .request = DeleteObjectRequest(bucket_key), .doing = "deleting " + UriOf(key), .known_statuses = {404}};
+      .request = DeleteObjectRequest(bucket_key), .doing = "deleting " + ToUri(key), .known_statuses = {404}};
   const Status deleted = client_->Send(bucket_, call).status();
   if (deleted.code() != StatusCode::kPermissionDenied) return deleted;
   // Deleting what does not exist succeeds, and takes no permission.
-  return SendHead(bucket_key, UriOf(key)).status().code() == StatusCode::kNotFound ? Status() : deleted;
+  return SendHead(bucket_key, ToUri(key)).status().code() == StatusCode::kNotFound ? Status() : deleted;
 }
 
 Status S3Store::DeleteMany(std::span<const std::string> keys) {
   std::vector<std::string> batch;
   for (const std::string& key : keys) {
-    ASSIGN_OR_RETURN(std::string bucket_key, BucketKeyOf(key));
+    ASSIGN_OR_RETURN(std::string bucket_key, ToBucketKey(key));
     if (!FitsXml(bucket_key)) {
       RETURN_IF_ERROR(Delete(key));
       continue;

@@ -20,7 +20,7 @@ class S3Store final : public ObjectStore {
   // `root` is "" or a good key (object_key.h).
   S3Store(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string root, PartSizes part_sizes = {});
 
-  std::string Describe() const override { return UriOf(""); }
+  std::string Describe() const override { return ToUri(""); }
   Result<ObjectInfo> Head(const std::string& key) override;
   // At most 16 GiB.
   Result<std::string> Get(const std::string& key) override;
@@ -43,9 +43,9 @@ class S3Store final : public ObjectStore {
 
  private:
   // "s3://bucket/root/key".
-  std::string UriOf(const std::string& key) const;
+  std::string ToUri(const std::string& key) const;
   // The key in the bucket; InvalidArgument for a key that is none.
-  Result<std::string> BucketKeyOf(const std::string& key) const;
+  Result<std::string> ToBucketKey(const std::string& key) const;
   // The answer to HEAD; NotFound where there is no object.
   Result<http::Response> SendHead(const std::string& bucket_key, const std::string& uri);
   Status CheckInside(const std::string& key, ByteRange range);

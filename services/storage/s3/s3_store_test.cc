@@ -108,7 +108,7 @@ TEST_F(S3StoreTest, NamesNoChecksumOfTheObjectWhereTheServiceKeepsNone) {
     return response;
   };
   EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
-  EXPECT_EQ(completion_checksum, EncodedCrc32(Crc32Of(BytesOf(Digits(500)))));
+  EXPECT_EQ(completion_checksum, EncodedCrc32(ComputeCrc32(BytesOf(Digits(500)))));
 }
 
 // Some accept the header when an upload begins and refuse it with the parts.
@@ -427,11 +427,11 @@ TEST_F(S3StoreTest, PassesItsFailpoints) {
 TEST(PartSizesTest, HoldTheLargestObject) {
   const PartSizes sizes;
   uint64_t total = 0;
-  for (int number = 1; number <= 10000; ++number) total += sizes.BytesOf(number);
+  for (int number = 1; number <= 10000; ++number) total += sizes.PartBytes(number);
   EXPECT_GE(total, uint64_t{5} << 40);
-  EXPECT_LE(sizes.BytesOf(10000), uint64_t{5} << 30);
-  EXPECT_EQ(PartSizes::MaxInFlight(sizes.BytesOf(1)), 3u);
-  EXPECT_EQ(PartSizes::MaxInFlight(sizes.BytesOf(10000)), 1u);
+  EXPECT_LE(sizes.PartBytes(10000), uint64_t{5} << 30);
+  EXPECT_EQ(PartSizes::MaxInFlight(sizes.PartBytes(1)), 3u);
+  EXPECT_EQ(PartSizes::MaxInFlight(sizes.PartBytes(10000)), 1u);
 }
 
 // What a run does to a store, in small.

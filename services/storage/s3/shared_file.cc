@@ -19,7 +19,7 @@ std::string WithoutOuterBlanks(std::string_view text) {
 }
 
 // The profile of "[name]"; AWS's config file says "[profile name]".
-std::string ProfileOf(const std::string& line) {
+std::string ParseProfile(const std::string& line) {
   std::string name = WithoutOuterBlanks(line.substr(1, line.find(']') - 1));
   if (name.starts_with("profile ")) name = WithoutOuterBlanks(name.substr(8));
   return name;
@@ -37,7 +37,7 @@ std::optional<ProfileSettings> ReadProfile(const std::string& text, const std::s
     const std::string line = WithoutOuterBlanks(raw);
     if (line.starts_with('#') || line.starts_with(';')) continue;
     if (line.starts_with('[')) {
-      is_in_profile = ProfileOf(line) == profile;
+      is_in_profile = ParseProfile(line) == profile;
       if (is_in_profile && !settings) settings.emplace();
       continue;
     }

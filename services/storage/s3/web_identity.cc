@@ -56,18 +56,18 @@ class WebIdentitySource final : public CredentialSource {
                                 .body = std::as_bytes(std::span(form))};
     ASSIGN_OR_RETURN(const http::Response response, transport_.Send(request, {.deadline = deadline}));
     if (response.status == 200) return ParseStsAnswer(response.body);
-    return RefusalOf(ErrorOf(response));
+    return FindRefusal(ParseError(response));
   }
 
  private:
   // What STS could not ask the token's issuer, it may be able to ask a moment later; whatever else it objects to is
   // about the credentials, never about what is read with them.
-  Status RefusalOf(S3Error error) const {
+  Status FindRefusal(S3Error error) const {
     const bool has_not_asked_issuer =
         error.code == "IDPCommunicationError" ||
         (error.code == "InvalidIdentityToken" && error.message.find("retrieve verification key") != std::string::npos);
     error.message.clear();  // may quote the token
-    const Status status = StatusOf(error, "asking " + url_);
+    const Status status = ToStatus(error, "asking " + url_);
     if (has_not_asked_issuer) return Unavailable(status.message());
     return IsRetryable(status.code()) ? status : Status(StatusCode::kPermissionDenied, status.message());
   }

@@ -31,7 +31,7 @@ QueryParameters QueryOf(std::string_view text) {
   return query;
 }
 
-std::string CrcOf(const std::string& bytes) { return EncodedCrc32(Crc32Of(std::as_bytes(std::span(bytes)))); }
+std::string CrcOf(const std::string& bytes) { return EncodedCrc32(ComputeCrc32(std::as_bytes(std::span(bytes)))); }
 
 std::string DateText(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
@@ -189,7 +189,7 @@ http::Response FakeS3::Get(const Request& request) {
 }
 
 http::Response FakeS3::Put(const Request& request) {
-  const std::string etag = "\"" + HexOf(Hash64(request.body)) + "\"";
+  const std::string etag = "\"" + ToHex(Hash64(request.body)) + "\"";
   if (request.Asks("partNumber")) {
     const auto upload = uploads_.find(request.Query("uploadId"));
     if (upload == uploads_.end()) return Refuse(404, "NoSuchUpload");
@@ -244,7 +244,7 @@ http::Response FakeS3::Complete(const Request& request) {
   object.crc32 = CrcOf(object.bytes);
   const std::string crc32 = request.Header("x-amz-checksum-crc32");
   if (!crc32.empty() && crc32 != object.crc32) return Refuse(400, "BadDigest");
-  object.etag = "\"" + HexOf(Hash64(object.bytes)) + "-" + std::to_string(last) + "\"";
+  object.etag = "\"" + ToHex(Hash64(object.bytes)) + "-" + std::to_string(last) + "\"";
   objects_[upload.key] = std::move(object);
   uploads_.erase(found);
   return {200, {}, "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>"};

@@ -13,7 +13,7 @@ http::Response Refusal(int status, const std::string& code) {
 }
 
 // What makes two requests the same: upload ids are given in the order in which uploads begin.
-std::string NameOf(const http::Request& request) {
+std::string ToString(const http::Request& request) {
   std::string name = request.method + ' ' + request.url.substr(0, request.url.find("uploadId="));
   for (const auto& [header, value] : request.headers) {
     if (header == "range") name += ' ' + value;
@@ -36,7 +36,7 @@ int64_t FaultyTransport::num_faults() const {
 FaultyTransport::Fault FaultyTransport::NextFault(const http::Request& request) {
   MutexLock lock(&mutex_);
   ++num_requests_;
-  const std::string name = NameOf(request);
+  const std::string name = ToString(request);
   const auto words = Philox4x32(seed_, tries_[name]++, Hash64(name));
   if (BoundedDraw(words[0], 100) >= static_cast<uint32_t>(percent_)) return Fault::kNone;
   ++num_faults_;

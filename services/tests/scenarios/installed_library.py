@@ -17,8 +17,8 @@ EPOCHS = 3
 ASK_MODULE = """
 import ctypes, sys
 module = ctypes.CDLL(sys.argv[1])
-module.SumOf.restype = ctypes.c_float
-print(module.GraphSize(), module.SumOf((ctypes.c_float * 3)(1, 2, 3), 3))
+module.SumRows.restype = ctypes.c_float
+print(module.GraphSize(), module.SumRows((ctypes.c_float * 3)(1, 2, 3), 3))
 """
 # $1: where torch is shown, for it may lie in the build; then the command.
 WITHOUT_SOURCE = f'mkdir -p "$1" && mount --bind "{TORCH}" "$1" && mount -t tmpfs none "{SOURCE}" && shift && exec "$@"'

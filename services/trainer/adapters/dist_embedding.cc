@@ -6,7 +6,7 @@ namespace espalier::adapters {
 namespace {
 
 template <class GlobalId>
-std::vector<GlobalRowId> RowsOf(std::span<const GlobalId> ids) {
+std::vector<GlobalRowId> ToRowIds(std::span<const GlobalId> ids) {
   std::vector<GlobalRowId> rows;
   rows.reserve(ids.size());
   for (const GlobalId id : ids) rows.emplace_back(id.value);
@@ -14,7 +14,7 @@ std::vector<GlobalRowId> RowsOf(std::span<const GlobalId> ids) {
 }
 
 // f32 [rows, width], a copy.
-torch::Tensor FloatsOf(const Tensor& rows) {
+torch::Tensor ToFloats(const Tensor& rows) {
   const torch::ScalarType type = rows.dtype() == DType::kF16    ? torch::kHalf
                                  : rows.dtype() == DType::kBF16 ? torch::kBFloat16
                                                                 : torch::kFloat;
@@ -52,7 +52,7 @@ Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(std::shared_ptr<sam
   return std::unique_ptr<DistEmbedding>(new DistEmbedding(std::move(table)));
 }
 
-Status DistEmbedding::CheckAreOf(sampler::RowsOf of) const {
+Status DistEmbedding::CheckRowsAre(sampler::RowsOf of) const {
   if (table_->rows().of == of) return Status();
   return InvalidArgument("the rows of '" + table_->name() + "' are not those of " +
                          (of == sampler::RowsOf::kNodes ? "nodes" : "edges"));
@@ -62,7 +62,7 @@ Result<torch::Tensor> DistEmbedding::ReadRows(std::vector<GlobalRowId> rows) {
   // Autograd cannot bring a gradient to what nobody holds but this.
   std::erase_if(reads_, [](const Read& read) { return read.leaf.use_count() == 1 && !read.leaf.grad().defined(); });
   ASSIGN_OR_RETURN(const Tensor read, table_->ReadRows(rows));
-  torch::Tensor values = FloatsOf(read);
+  torch::Tensor values = ToFloats(read);
   if (!torch::GradMode::is_enabled()) return values;
   values.requires_grad_();
   reads_.push_back({std::move(rows), values});
@@ -74,13 +74,13 @@ Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalRowId> row
 }
 
 Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalNodeId> nodes) {
-  RETURN_IF_ERROR(CheckAreOf(sampler::RowsOf::kNodes));
-  return ReadRows(RowsOf(nodes));
+  RETURN_IF_ERROR(CheckRowsAre(sampler::RowsOf::kNodes));
+  return ReadRows(ToRowIds(nodes));
 }
 
 Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalEdgeId> edges) {
-  RETURN_IF_ERROR(CheckAreOf(sampler::RowsOf::kEdges));
-  return ReadRows(RowsOf(edges));
+  RETURN_IF_ERROR(CheckRowsAre(sampler::RowsOf::kEdges));
+  return ReadRows(ToRowIds(edges));
 }
 
 Result<torch::Tensor> DistEmbedding::operator()(const torch::Tensor& ids) {

@@ -73,7 +73,7 @@ class DistEmbedding {
   };
 
   explicit DistEmbedding(std::unique_ptr<client::EmbeddingTable> table) : table_(std::move(table)) {}
-  Status CheckAreOf(sampler::RowsOf of) const;
+  Status CheckRowsAre(sampler::RowsOf of) const;
   Result<torch::Tensor> ReadRows(std::vector<GlobalRowId> rows);
 
   const std::unique_ptr<client::EmbeddingTable> table_;

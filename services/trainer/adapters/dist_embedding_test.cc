@@ -44,25 +44,25 @@ torch::Tensor Rows(DistEmbedding& embedding, const torch::Tensor& ids) {
 }
 
 // i64 [40] of few nodes, many of them twice.
-torch::Tensor IdsOf(uint64_t step, uint64_t stream) {
+torch::Tensor DrawIds(uint64_t step, uint64_t stream) {
   PhiloxStream random(step, stream);
   torch::Tensor ids = torch::empty({40}, torch::kInt64);
   for (int64_t i = 0; i < ids.numel(); ++i) ids.data_ptr<int64_t>()[i] = random.NextBelow(30) * 7;
   return ids;
 }
 
-torch::Tensor LossOf(const torch::Tensor& heads, const torch::Tensor& tails) {
+torch::Tensor ComputeLoss(const torch::Tensor& heads, const torch::Tensor& tails) {
   return (heads * tails).sum() + heads.pow(2).sum();
 }
 
 // Of a graph that outlives what is made of it.
-std::shared_ptr<sampler::EmbeddingStore> StoreOf(sampler::PartitionedGraph& graph) {
+std::shared_ptr<sampler::EmbeddingStore> GetStore(sampler::PartitionedGraph& graph) {
   return {std::shared_ptr<void>(), &graph.embeddings()};
 }
 
 std::unique_ptr<DistEmbedding> Make(sampler::PartitionedGraph& graph, collective::Collective& group,
                                     const DistEmbeddingOptions& options) {
-  auto embedding = DistEmbedding::Create(StoreOf(graph), group, options);
+  auto embedding = DistEmbedding::Create(GetStore(graph), group, options);
   ESPALIER_CHECK(embedding.ok()) << embedding.status().ToString();
   return *std::move(embedding);
 }
@@ -72,7 +72,7 @@ torch::Tensor DenseSteps(const torch::Tensor& initial) {
   torch::Tensor table = initial.clone().requires_grad_();
   for (uint64_t step = 0; step < 6; ++step) {
     if (step == 2) continue;
-    LossOf(table.index_select(0, IdsOf(step, 1)), table.index_select(0, IdsOf(step, 2))).backward();
+    ComputeLoss(table.index_select(0, DrawIds(step, 1)), table.index_select(0, DrawIds(step, 2))).backward();
     const torch::NoGradGuard no_grad;
     table -= kRate * table.grad();
     table.mutable_grad() = torch::Tensor();
@@ -94,9 +94,9 @@ TEST(DistEmbeddingTest, StepsAreTorchsOnTheWholeTable) {
       EXPECT_FALSE(initial.requires_grad());
     }
     for (uint64_t step = 0; step < 6; ++step) {
-      const torch::Tensor heads = Rows(*embedding, IdsOf(step, 1)), tails = Rows(*embedding, IdsOf(step, 2));
+      const torch::Tensor heads = Rows(*embedding, DrawIds(step, 1)), tails = Rows(*embedding, DrawIds(step, 2));
       EXPECT_TRUE(heads.is_leaf() && heads.requires_grad());
-      if (step != 2) LossOf(heads, tails).backward();
+      if (step != 2) ComputeLoss(heads, tails).backward();
       const Status stepped = embedding->Step(kRate);
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
     }
@@ -154,9 +154,9 @@ TEST(DistEmbeddingTest, RanksAddUp) {
       const bool shared = step % 2 == 0;
       const int64_t first = rank == 0 ? 0 : 20, last = rank == 0 && shared ? 20 : 40;
       if (step != 2 && (rank == 0 || shared)) {
-        const torch::Tensor heads = Rows(*embedding, IdsOf(step, 1).slice(0, first, last));
-        const torch::Tensor tails = Rows(*embedding, IdsOf(step, 2).slice(0, first, last));
-        LossOf(heads, tails).backward();
+        const torch::Tensor heads = Rows(*embedding, DrawIds(step, 1).slice(0, first, last));
+        const torch::Tensor tails = Rows(*embedding, DrawIds(step, 2).slice(0, first, last));
+        ComputeLoss(heads, tails).backward();
       }
       const Status stepped = embedding->Step(kRate);
       EXPECT_TRUE(stepped.ok()) << stepped.ToString();
@@ -308,7 +308,7 @@ TEST(DistEmbeddingTest, RowsThatNotAllServersHaveMadeAreDropped) {
       [&](auto done) { second->tensors().Create(other, /*creation=*/1, Soon(), done); });
   ASSERT_TRUE(taken.ok()) << taken.status().ToString();
 
-  const Status refused = DistEmbedding::Create(StoreOf(*graph), group, options).status();
+  const Status refused = DistEmbedding::Create(GetStore(*graph), group, options).status();
   EXPECT_EQ(refused.code(), StatusCode::kAlreadyExists) << refused.ToString();
   const auto left = client::testing::Await<sampler::TensorDescription>(
       [&](auto done) { first->tensors().Describe(other.id, Soon(), done); });
@@ -321,10 +321,10 @@ TEST(DistEmbeddingTest, SaysWhatDoesNotFit) {
   collective::SelfCollective group;
   DistEmbeddingOptions options = SgdRows();
   options.size = 0;
-  EXPECT_EQ(DistEmbedding::Create(StoreOf(*graph), group, options).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(DistEmbedding::Create(GetStore(*graph), group, options).status().code(), StatusCode::kInvalidArgument);
   options = SgdRows();
   options.rows = sampler::RowSpace::Nodes(NodeTypeId(9));
-  EXPECT_EQ(DistEmbedding::Create(StoreOf(*graph), group, options).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(DistEmbedding::Create(GetStore(*graph), group, options).status().code(), StatusCode::kInvalidArgument);
 
   const auto embedding = Make(*graph, group, SgdRows());
   EXPECT_EQ(Rows(*embedding, torch::empty({0}, torch::kInt64)).sizes(), torch::IntArrayRef({0, kSize}));

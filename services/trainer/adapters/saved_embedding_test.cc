@@ -41,7 +41,7 @@ struct Cut {
     if (rows.of == sampler::RowsOf::kOwn) {
       for (uint64_t row = 0; row < rows.num_own_rows; ++row) by_original[row] = static_cast<int64_t>(row);
     } else {
-      const std::vector<uint64_t> originals = client::testing::OriginalIdsOf(served.local(), rows);
+      const std::vector<uint64_t> originals = client::testing::ListOriginalIds(served.local(), rows);
       for (size_t row = 0; row < originals.size(); ++row) by_original[originals[row]] = static_cast<int64_t>(row);
     }
     std::vector<int64_t> ids;
@@ -102,7 +102,7 @@ struct KindOfRows {
 };
 
 void PrintTo(const KindOfRows& kind, std::ostream* os) {
-  *os << NameOf(kind.dtype) << " rows by " << NameOf(kind.type);
+  *os << ToString(kind.dtype) << " rows by " << ToString(kind.type);
 }
 
 class SavedEmbeddingTest : public ::testing::TestWithParam<KindOfRows> {};

@@ -8,19 +8,19 @@
 namespace espalier::trainer {
 namespace {
 
-std::string TextOf(const std::string& value) { return value; }
-std::string TextOf(const char* value) { return value; }
-std::string TextOf(bool value) { return value ? "true" : "false"; }
+std::string ToText(const std::string& value) { return value; }
+std::string ToText(const char* value) { return value; }
+std::string ToText(bool value) { return value ? "true" : "false"; }
 template <class T>
-requires std::is_integral_v<T> std::string TextOf(T value) { return std::to_string(value); }
+requires std::is_integral_v<T> std::string ToText(T value) { return std::to_string(value); }
 // The shortest text that reads back as the same number.
-std::string TextOf(double value) {
+std::string ToText(double value) {
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
   return error == std::errc() ? std::string(text, end) : std::to_string(value);
 }
 
-std::string TextOf(const std::vector<std::string>& names) {
+std::string ToText(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
   return text;
@@ -31,7 +31,7 @@ std::string NodeTypeText(const std::string& name, const graph::GraphSchema& sche
   return name.empty() && schema.num_node_types() == 1 ? schema.NodeTypeName(NodeTypeId(0)) : name;
 }
 
-std::string TextOf(const std::vector<job::Input>& inputs, const graph::GraphSchema& schema) {
+std::string ToText(const std::vector<job::Input>& inputs, const graph::GraphSchema& schema) {
   std::string text;
   for (const job::Input& input : inputs) {
     for (const std::string& feature : input.features) {
@@ -41,7 +41,7 @@ std::string TextOf(const std::vector<job::Input>& inputs, const graph::GraphSche
   return text;
 }
 
-std::string TextOf(const std::vector<job::SamplingLayer>& layers) {
+std::string ToText(const std::vector<job::SamplingLayer>& layers) {
   std::string text;
   for (const job::SamplingLayer& layer : layers) {
     text += (text.empty() ? "" : ",") + (layer.fanout.has_value() ? std::to_string(*layer.fanout) : "none");
@@ -56,29 +56,29 @@ std::string TextOf(const std::vector<job::SamplingLayer>& layers) {
 void AddModelFields(const job::Model& model, const std::string& module_digest,
                     std::map<std::string, std::string>* fields) {
   if (job::IsAttention(model.type)) {
-    (*fields)["training.model.heads"] = TextOf(model.heads);
-    (*fields)["training.model.outputHeads"] = TextOf(model.output_heads);
-    (*fields)["training.model.negativeSlope"] = TextOf(model.negative_slope);
-    (*fields)["training.model.attentionDropout"] = TextOf(model.attention_dropout);
+    (*fields)["training.model.heads"] = ToText(model.heads);
+    (*fields)["training.model.outputHeads"] = ToText(model.output_heads);
+    (*fields)["training.model.negativeSlope"] = ToText(model.negative_slope);
+    (*fields)["training.model.attentionDropout"] = ToText(model.attention_dropout);
   }
   if (model.type == job::ModelType::kTorchScript) (*fields)["training.model.moduleSha256"] = module_digest;
 }
 
-std::string TextOf(const job::Embedding& embedding) {
+std::string ToText(const job::Embedding& embedding) {
   const job::RowInitializer& initializer = embedding.initializer;
   const job::SparseOptimizer& optimizer = embedding.optimizer;
   const job::LearningRateSchedule& schedule = embedding.schedule;
-  std::string text = TextOf(embedding.size) + " " + NameOf(embedding.dtype) + "; " + NameOf(initializer.type);
+  std::string text = ToText(embedding.size) + " " + ToString(embedding.dtype) + "; " + ToString(initializer.type);
   for (const double number : {initializer.low, initializer.high, initializer.mean, initializer.deviation}) {
-    text += " " + TextOf(number);
+    text += " " + ToText(number);
   }
   // Only then: checkpoints without one go on as ever.
   if (!initializer.plugin.empty()) text += " " + initializer.plugin + " of '" + initializer.arguments + "'";
-  text += "; " + TextOf(NameOf(optimizer.type)) + " " + TextOf(optimizer.learning_rate) + " decay " +
-          TextOf(optimizer.weight_decay) + " " + NameOf(optimizer.duplicates) + " from " +
-          TextOf(optimizer.initial_accumulator);
-  text += "; " + TextOf(NameOf(schedule.type)) + " warmup " + TextOf(schedule.warmup_steps) + " step " +
-          TextOf(schedule.step_epochs) + " factor " + TextOf(schedule.factor);
+  text += "; " + ToText(ToString(optimizer.type)) + " " + ToText(optimizer.learning_rate) + " decay " +
+          ToText(optimizer.weight_decay) + " " + ToString(optimizer.duplicates) + " from " +
+          ToText(optimizer.initial_accumulator);
+  text += "; " + ToText(ToString(schedule.type)) + " warmup " + ToText(schedule.warmup_steps) + " step " +
+          ToText(schedule.step_epochs) + " factor " + ToText(schedule.factor);
   return text;
 }
 
@@ -86,9 +86,9 @@ std::map<std::string, std::string> OptionTexts(const sampler::DrawSpec& draw) {
   std::map<std::string, std::string> texts;
   sampler::VisitOptions(draw, [&](const sampler::OptionText& text, const auto& option) {
     if constexpr (std::is_enum_v<std::decay_t<decltype(option)>>) {
-      texts[text.name] = TextOf(NameOf(option));
+      texts[text.name] = ToText(ToString(option));
     } else {
-      texts[text.name] = TextOf(option);
+      texts[text.name] = ToText(option);
     }
   });
   return texts;
@@ -106,27 +106,27 @@ void AddDrawFields(const sampler::DrawSpec& draw, std::map<std::string, std::str
 }
 
 void AddEdgeFields(const job::Task& task, int64_t num_edge_outputs, std::map<std::string, std::string>* fields) {
-  (*fields)["graph.numEdgeOutputs"] = TextOf(num_edge_outputs);
-  (*fields)["training.task.edgeType"] = TextOf(task.edge_type);
-  (*fields)["training.task.reverseEdgeType"] = TextOf(task.reverse_edge_type);
-  (*fields)["training.task.exclude"] = TextOf(NameOf(task.exclude));
+  (*fields)["graph.numEdgeOutputs"] = ToText(num_edge_outputs);
+  (*fields)["training.task.edgeType"] = ToText(task.edge_type);
+  (*fields)["training.task.reverseEdgeType"] = ToText(task.reverse_edge_type);
+  (*fields)["training.task.exclude"] = ToText(ToString(task.exclude));
 }
 
 void AddLinkFields(const job::Training& training, const graph::GraphSchema& schema,
                    std::map<std::string, std::string>* fields) {
   const job::Task& task = training.task;
-  (*fields)["training.task.edgeType"] = TextOf(job::EdgeTypeNames(task));
+  (*fields)["training.task.edgeType"] = ToText(job::EdgeTypeNames(task));
   // A run whose document names what the graph lacks has no scorer and ends before.
   const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
-  if (edge_types.ok()) (*fields)[kCanonicalEdgeTypes] = TextOf(*edge_types);
-  (*fields)["training.task.reverseEdgeType"] = TextOf(task.reverse_edge_type);
-  (*fields)["training.task.negatives.type"] = TextOf(NameOf(task.negatives));
-  (*fields)["training.task.negatives.count"] = TextOf(task.num_negatives);
-  (*fields)["training.task.scorer"] = TextOf(NameOf(task.scorer));
-  (*fields)["training.task.loss"] = TextOf(NameOf(task.loss));
-  (*fields)["training.evaluation.candidates"] = TextOf(training.evaluation.candidates);
-  (*fields)["training.evaluation.filtered"] = TextOf(training.evaluation.filtered);
-  (*fields)["training.evaluation.k"] = TextOf(training.evaluation.k);
+  if (edge_types.ok()) (*fields)[kCanonicalEdgeTypes] = ToText(*edge_types);
+  (*fields)["training.task.reverseEdgeType"] = ToText(task.reverse_edge_type);
+  (*fields)["training.task.negatives.type"] = ToText(ToString(task.negatives));
+  (*fields)["training.task.negatives.count"] = ToText(task.num_negatives);
+  (*fields)["training.task.scorer"] = ToText(ToString(task.scorer));
+  (*fields)["training.task.loss"] = ToText(ToString(task.loss));
+  (*fields)["training.evaluation.candidates"] = ToText(training.evaluation.candidates);
+  (*fields)["training.evaluation.filtered"] = ToText(training.evaluation.filtered);
+  (*fields)["training.evaluation.k"] = ToText(training.evaluation.k);
 }
 
 }  // namespace
@@ -136,53 +136,53 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   const job::Preprocess& preprocess = job.graph.preprocess;
   const graph::GraphSchema& schema = graph.book.schema();
   std::map<std::string, std::string> fields = {
-      {"graph.timeColumn", TextOf(job.graph.time_column)},
-      {"graph.preprocess.addReverseEdges", TextOf(preprocess.add_reverse_edges)},
-      {"graph.preprocess.dropSelfLoops", TextOf(preprocess.drop_self_loops)},
-      {"graph.preprocess.dropDuplicateEdges", TextOf(preprocess.drop_duplicate_edges)},
-      {"graph.preprocess.normalizeFeatures", TextOf(NameOf(preprocess.normalize_features))},
-      {"graph.numNodes", TextOf(graph.book.num_nodes())},
-      {"graph.numEdges", TextOf(graph.book.num_edges())},
-      {"graph.numOutputs", TextOf(graph.num_outputs)},
-      {"graph.numStepsPerEpoch", TextOf(graph.steps_per_epoch)},
-      {"training.task.type", TextOf(NameOf(training.task.type))},
-      {"training.task.nodeType", TextOf(schema.NodeTypeName(graph.seed_type))},
-      {"training.task.label", TextOf(training.task.label)},
-      {"training.task.split", TextOf(training.task.split)},
-      {"training.task.multiLabel", TextOf(training.task.multi_label)},
-      {"training.inputs", TextOf(training.inputs, schema)},
-      {"training.model.type", TextOf(NameOf(training.model.type))},
-      {"training.model.aggregator", TextOf(NameOf(training.model.aggregator))},
-      {"training.model.hiddenSize", TextOf(training.model.hidden_size)},
-      {"training.model.dropout", TextOf(training.model.dropout)},
-      {"training.model.normalization", TextOf(NameOf(training.model.normalization))},
-      {"training.model.numBases", TextOf(training.model.num_bases)},
-      {"training.sampling.layers", TextOf(training.sampling.layers)},
-      {"training.batchSize", TextOf(training.batch_size)},
-      {"training.seed", TextOf(training.seed)},
-      {"training.optimizer.type", TextOf(NameOf(training.optimizer.type))},
-      {"training.optimizer.learningRate", TextOf(training.optimizer.learning_rate)},
-      {"training.optimizer.weightDecay", TextOf(training.optimizer.weight_decay)},
-      {"training.optimizer.momentum", TextOf(training.optimizer.momentum)},
-      {"training.learningRateSchedule.type", TextOf(NameOf(training.schedule.type))},
-      {"training.learningRateSchedule.warmupSteps", TextOf(training.schedule.warmup_steps)},
-      {"training.learningRateSchedule.stepEpochs", TextOf(training.schedule.step_epochs)},
-      {"training.learningRateSchedule.factor", TextOf(training.schedule.factor)},
-      {"training.evaluation.everyEpochs", TextOf(training.evaluation.every_epochs)},
-      {"training.evaluation.metric", TextOf(job::NameOf(training.evaluation.metric))},
-      {"training.evaluation.neighborhood", TextOf(NameOf(training.evaluation.neighborhood))},
-      {"training.evaluation.earlyStopping.patience", TextOf(training.evaluation.patience)},
-      {"training.evaluation.chunkNodes", TextOf(graph.inference_chunk_nodes)},
+      {"graph.timeColumn", ToText(job.graph.time_column)},
+      {"graph.preprocess.addReverseEdges", ToText(preprocess.add_reverse_edges)},
+      {"graph.preprocess.dropSelfLoops", ToText(preprocess.drop_self_loops)},
+      {"graph.preprocess.dropDuplicateEdges", ToText(preprocess.drop_duplicate_edges)},
+      {"graph.preprocess.normalizeFeatures", ToText(ToString(preprocess.normalize_features))},
+      {"graph.numNodes", ToText(graph.book.num_nodes())},
+      {"graph.numEdges", ToText(graph.book.num_edges())},
+      {"graph.numOutputs", ToText(graph.num_outputs)},
+      {"graph.numStepsPerEpoch", ToText(graph.steps_per_epoch)},
+      {"training.task.type", ToText(ToString(training.task.type))},
+      {"training.task.nodeType", ToText(schema.NodeTypeName(graph.seed_type))},
+      {"training.task.label", ToText(training.task.label)},
+      {"training.task.split", ToText(training.task.split)},
+      {"training.task.multiLabel", ToText(training.task.multi_label)},
+      {"training.inputs", ToText(training.inputs, schema)},
+      {"training.model.type", ToText(ToString(training.model.type))},
+      {"training.model.aggregator", ToText(ToString(training.model.aggregator))},
+      {"training.model.hiddenSize", ToText(training.model.hidden_size)},
+      {"training.model.dropout", ToText(training.model.dropout)},
+      {"training.model.normalization", ToText(ToString(training.model.normalization))},
+      {"training.model.numBases", ToText(training.model.num_bases)},
+      {"training.sampling.layers", ToText(training.sampling.layers)},
+      {"training.batchSize", ToText(training.batch_size)},
+      {"training.seed", ToText(training.seed)},
+      {"training.optimizer.type", ToText(ToString(training.optimizer.type))},
+      {"training.optimizer.learningRate", ToText(training.optimizer.learning_rate)},
+      {"training.optimizer.weightDecay", ToText(training.optimizer.weight_decay)},
+      {"training.optimizer.momentum", ToText(training.optimizer.momentum)},
+      {"training.learningRateSchedule.type", ToText(ToString(training.schedule.type))},
+      {"training.learningRateSchedule.warmupSteps", ToText(training.schedule.warmup_steps)},
+      {"training.learningRateSchedule.stepEpochs", ToText(training.schedule.step_epochs)},
+      {"training.learningRateSchedule.factor", ToText(training.schedule.factor)},
+      {"training.evaluation.everyEpochs", ToText(training.evaluation.every_epochs)},
+      {"training.evaluation.metric", ToText(job::ToString(training.evaluation.metric))},
+      {"training.evaluation.neighborhood", ToText(ToString(training.evaluation.neighborhood))},
+      {"training.evaluation.earlyStopping.patience", ToText(training.evaluation.patience)},
+      {"training.evaluation.chunkNodes", ToText(graph.inference_chunk_nodes)},
   };
   AddModelFields(training.model, graph.module_digest, &fields);
   // Only where they are not what they are when unset, so that checkpoints of jobs without them fit.
   AddDrawFields(training.sampling.draw, &fields);
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;
-    fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = TextOf(*input.embedding);
+    fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = ToText(*input.embedding);
   }
   if (!training.sampling.seed_time.empty()) {
-    fields["training.sampling.seedTime"] = TextOf(training.sampling.seed_time);
+    fields["training.sampling.seedTime"] = ToText(training.sampling.seed_time);
   }
   if (job::LabelsEdges(training.task.type)) AddEdgeFields(training.task, graph.num_edge_outputs, &fields);
   if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, schema, &fields);

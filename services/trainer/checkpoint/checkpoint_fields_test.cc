@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 constexpr char kSamplingPath[] = "training.sampling.";
 
-Fields AllFieldsOf(const sampler::DrawSpec& draw) {
+Fields ListAllFields(const sampler::DrawSpec& draw) {
   const graph::GraphSchema schema = *graph::GraphSchema::Make({"n"}, {{"n", "to", "n"}});
   const graph::PartitionBook book = *graph::PartitionBook::Make(schema, {{0, 10}}, {{0, 4}});
   job::DistTraining job;
@@ -27,9 +27,9 @@ Fields AllFieldsOf(const sampler::DrawSpec& draw) {
 }
 
 // Those below training.sampling, without that prefix.
-Fields SamplingFieldsOf(const sampler::DrawSpec& draw) {
+Fields ListSamplingFields(const sampler::DrawSpec& draw) {
   Fields fields;
-  for (const auto& [path, value] : AllFieldsOf(draw)) {
+  for (const auto& [path, value] : ListAllFields(draw)) {
     if (path.starts_with(kSamplingPath)) fields[path.substr(sizeof(kSamplingPath) - 1)] = value;
   }
   return fields;
@@ -37,29 +37,29 @@ Fields SamplingFieldsOf(const sampler::DrawSpec& draw) {
 
 TEST(DecidingFieldsTest, EveryOptionOfDrawsIsAFieldWhereItIsSet) {
   const Fields unset = {{"layers", "10,5"}, {"replace", "false"}, {"weight", ""}};
-  EXPECT_EQ(SamplingFieldsOf({}), unset) << "as checkpoints from before the other options";
+  EXPECT_EQ(ListSamplingFields({}), unset) << "as checkpoints from before the other options";
   const auto with = [&](const Fields& others) {
     Fields fields = others;
     fields.insert(unset.begin(), unset.end());
     return fields;
   };
-  EXPECT_EQ(SamplingFieldsOf({.replace = true}), with({{"replace", "true"}}));
-  EXPECT_EQ(SamplingFieldsOf({.weight_column = "w"}), with({{"weight", "w"}}));
-  EXPECT_EQ(SamplingFieldsOf({.method = sampler::DrawMethod::kLabor}),
+  EXPECT_EQ(ListSamplingFields({.replace = true}), with({{"replace", "true"}}));
+  EXPECT_EQ(ListSamplingFields({.weight_column = "w"}), with({{"weight", "w"}}));
+  EXPECT_EQ(ListSamplingFields({.method = sampler::DrawMethod::kLabor}),
             with({{"method", "Labor"}, {"layerDependency", "false"}}));
-  EXPECT_EQ(SamplingFieldsOf({.method = sampler::DrawMethod::kLabor, .layer_dependency = true}),
+  EXPECT_EQ(ListSamplingFields({.method = sampler::DrawMethod::kLabor, .layer_dependency = true}),
             with({{"method", "Labor"}, {"layerDependency", "true"}}));
-  EXPECT_EQ(SamplingFieldsOf({.expand = sampler::Expand::kAlways}), unset);
-  EXPECT_EQ(SamplingFieldsOf({.expand = sampler::Expand::kOnce}), with({{"expand", "Once"}}));
+  EXPECT_EQ(ListSamplingFields({.expand = sampler::Expand::kAlways}), unset);
+  EXPECT_EQ(ListSamplingFields({.expand = sampler::Expand::kOnce}), with({{"expand", "Once"}}));
 }
 
 // A job whose options of draws were changed between the checkpoint and the resumed run.
 TEST(DecidingFieldsTest, ARunThatExpandsOtherwiseDoesNotResume) {
   CheckpointFacts always, once;
-  always.fields = AllFieldsOf({.expand = sampler::Expand::kAlways});
-  once.fields = AllFieldsOf({.expand = sampler::Expand::kOnce});
+  always.fields = ListAllFields({.expand = sampler::Expand::kAlways});
+  once.fields = ListAllFields({.expand = sampler::Expand::kOnce});
   const auto resume = [](const CheckpointFacts& from, const CheckpointFacts& run) {
-    return CheckFits(ManifestOf(LoopSnapshot(), from), run);
+    return CheckFits(MakeManifest(LoopSnapshot(), from), run);
   };
   EXPECT_EQ(resume(always, always), Status());
   EXPECT_EQ(resume(once, once), Status());

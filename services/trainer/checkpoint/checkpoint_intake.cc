@@ -5,7 +5,7 @@
 namespace espalier::trainer {
 namespace {
 
-size_t BytesOf(const format::Safetensors& piece) {
+size_t CountBytes(const format::Safetensors& piece) {
   size_t bytes = 0;
   for (const auto& [name, tensor] : piece.tensors) bytes += tensor.size_bytes();
   return bytes;
@@ -14,7 +14,7 @@ size_t BytesOf(const format::Safetensors& piece) {
 }  // namespace
 
 Result<bool> CheckpointIntake::Give(const format::Safetensors& piece, Deadline deadline) {
-  const size_t bytes = BytesOf(piece);
+  const size_t bytes = CountBytes(piece);
   MutexLock lock(&mutex_);
   const bool has_room = mutex_.AwaitBefore(deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !failed_.ok() || bytes_ == 0 || bytes_ + bytes <= most_bytes_;
@@ -41,7 +41,7 @@ std::optional<format::Safetensors> CheckpointIntake::NextPiece() {
   if (pieces_.empty()) return std::nullopt;
   std::optional<format::Safetensors> piece(std::move(pieces_.front()));
   pieces_.pop_front();
-  bytes_under_way_ = BytesOf(*piece);
+  bytes_under_way_ = CountBytes(*piece);
   return piece;
 }
 

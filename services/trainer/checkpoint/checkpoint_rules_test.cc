@@ -19,7 +19,7 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   facts.math.threads = 1;
   facts.math.blas_kernel = "Haswell";
   facts.collective = "Ring";
-  const format::CheckpointManifest manifest = ManifestOf(LoopSnapshot(), facts);
+  const format::CheckpointManifest manifest = MakeManifest(LoopSnapshot(), facts);
   EXPECT_TRUE(ChangesSince(manifest, facts).empty());
   facts.num_trainers = 3;
   facts.partition_key = "b";
@@ -55,9 +55,9 @@ TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
     snapshot.best_validation = snapshot.epochs[2].validation;
     snapshot.model = snapshot.optimizer = {{"weight", torch::zeros({2})}};
     format::LoadedCheckpoint checkpoint{
-        .folder = "f", .manifest = ManifestOf(snapshot, CheckpointFacts()), .files = FilesOf(snapshot), .bytes = {}};
+        .folder = "f", .manifest = MakeManifest(snapshot, CheckpointFacts()), .files = ToFiles(snapshot), .bytes = {}};
     if (has_rows) checkpoint.manifest.files.emplace_back().key = format::LearnablePieceKey(0);
-    const Result<LoopSnapshot> back = SnapshotOf(checkpoint);
+    const Result<LoopSnapshot> back = ToSnapshot(checkpoint);
     ASSERT_TRUE(back.ok()) << back.status().ToString();
     EXPECT_EQ(back->best_epoch, has_rows ? 2u : 0u);
   }
@@ -66,7 +66,7 @@ TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
 TEST(CheckpointStateTest, OlderCheckpointsThatDoNotNameTheEdgeTypesFit) {
   CheckpointFacts facts;
   facts.fields = {{kCanonicalEdgeTypes, "n:a:n,n:b:n"}, {"training.task.edgeType", ""}};
-  format::CheckpointManifest manifest = ManifestOf(LoopSnapshot(), facts);
+  format::CheckpointManifest manifest = MakeManifest(LoopSnapshot(), facts);
   EXPECT_EQ(CheckFits(manifest, facts), Status());
   facts.fields[kCanonicalEdgeTypes] = "n:0b:n,n:a:n";
   const Status other = CheckFits(manifest, facts);

@@ -20,7 +20,7 @@ constexpr std::pair<const char*, double SecondsSplit::*> kSeconds[] = {
     {"wait", &SecondsSplit::wait},         {"compute", &SecondsSplit::compute},
     {"evaluate", &SecondsSplit::evaluate}, {"communicate", &SecondsSplit::communicate}};
 
-EpochRecord RecordOf(const EpochReport& report) {
+EpochRecord ToRecord(const EpochReport& report) {
   EpochRecord record;
   record.epoch = report.epoch;
   record.loss = report.loss;
@@ -32,7 +32,7 @@ EpochRecord RecordOf(const EpochReport& report) {
   return record;
 }
 
-EpochReport ReportOf(const EpochRecord& record) {
+EpochReport ToReport(const EpochRecord& record) {
   EpochReport report;
   report.epoch = record.epoch;
   report.loss = record.loss;
@@ -47,7 +47,7 @@ EpochReport ReportOf(const EpochRecord& record) {
   return report;
 }
 
-format::CheckpointMath MathOf(const CheckpointFacts& facts) {
+format::CheckpointMath ToCheckpointMath(const CheckpointFacts& facts) {
   return {.threads = static_cast<uint64_t>(facts.math.threads),
           .torch = facts.math.torch_version,
           .cpu_capability = facts.math.cpu_capability,
@@ -56,7 +56,7 @@ format::CheckpointMath MathOf(const CheckpointFacts& facts) {
           .collective = facts.collective};
 }
 
-CheckpointEnd EndOf(const LoopSnapshot& snapshot, uint32_t num_epochs) {
+CheckpointEnd ToCheckpointEnd(const LoopSnapshot& snapshot, uint32_t num_epochs) {
   if (snapshot.stopped_early) return CheckpointEnd::kEarlyStopping;
   return snapshot.epoch >= num_epochs ? CheckpointEnd::kAllEpochs : CheckpointEnd::kGoesOn;
 }
@@ -64,12 +64,12 @@ CheckpointEnd EndOf(const LoopSnapshot& snapshot, uint32_t num_epochs) {
 Result<NamedTensors> TensorsIn(const format::CheckpointFiles& files, const char* key) {
   const auto file = files.find(key);
   if (file == files.end()) return NamedTensors();
-  return NamedTensorsOf(file->second.tensors).While(key);
+  return ToNamedTensors(file->second.tensors).While(key);
 }
 
 }  // namespace
 
-CheckpointManifest ManifestOf(const LoopSnapshot& snapshot, const CheckpointFacts& facts) {
+CheckpointManifest MakeManifest(const LoopSnapshot& snapshot, const CheckpointFacts& facts) {
   CheckpointManifest manifest;
   manifest.id = {facts.incarnation, uint64_t{snapshot.epoch} * facts.steps_per_epoch + snapshot.next_step};
   manifest.job_name = facts.job_name;
@@ -77,15 +77,15 @@ CheckpointManifest ManifestOf(const LoopSnapshot& snapshot, const CheckpointFact
   manifest.next_step = snapshot.next_step;
   manifest.steps_per_epoch = facts.steps_per_epoch;
   manifest.num_epochs = facts.num_epochs;
-  manifest.end = EndOf(snapshot, facts.num_epochs);
+  manifest.end = ToCheckpointEnd(snapshot, facts.num_epochs);
   manifest.seed = facts.seed;
   manifest.fields = facts.fields;
   manifest.partition_key = facts.partition_key;
   manifest.num_partitions = facts.num_partitions;
   manifest.num_trainers = facts.num_trainers;
-  manifest.math = MathOf(facts);
-  for (const EpochReport& epoch : snapshot.epochs) manifest.loop.epochs.push_back(RecordOf(epoch));
-  manifest.loop.partial = RecordOf(snapshot.partial);
+  manifest.math = ToCheckpointMath(facts);
+  for (const EpochReport& epoch : snapshot.epochs) manifest.loop.epochs.push_back(ToRecord(epoch));
+  manifest.loop.partial = ToRecord(snapshot.partial);
   manifest.loop.first_epoch_losses = snapshot.first_epoch_losses;
   manifest.loop.best_epoch = snapshot.best_epoch;
   manifest.loop.best_validation = snapshot.best_validation;
@@ -94,11 +94,11 @@ CheckpointManifest ManifestOf(const LoopSnapshot& snapshot, const CheckpointFact
   return manifest;
 }
 
-format::CheckpointFiles FilesOf(const LoopSnapshot& snapshot) {
+format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot) {
   format::CheckpointFiles files;
-  files[format::kCheckpointModel].tensors = TensorsOf(snapshot.model);
-  files[format::kCheckpointOptimizer].tensors = TensorsOf(snapshot.optimizer);
-  if (!snapshot.best.empty()) files[format::kCheckpointBest].tensors = TensorsOf(snapshot.best);
+  files[format::kCheckpointModel].tensors = ToTensors(snapshot.model);
+  files[format::kCheckpointOptimizer].tensors = ToTensors(snapshot.optimizer);
+  if (!snapshot.best.empty()) files[format::kCheckpointBest].tensors = ToTensors(snapshot.best);
   return files;
 }
 
@@ -116,14 +116,14 @@ void FindBestEpoch(LoopSnapshot* snapshot) {
 
 }  // namespace
 
-Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint) {
+Result<LoopSnapshot> ToSnapshot(const format::LoadedCheckpoint& checkpoint) {
   const CheckpointManifest& manifest = checkpoint.manifest;
   LoopSnapshot snapshot;
   snapshot.epoch = manifest.epoch;
   snapshot.next_step = manifest.next_step;
   snapshot.stopped_early = manifest.end == CheckpointEnd::kEarlyStopping;
-  for (const EpochRecord& epoch : manifest.loop.epochs) snapshot.epochs.push_back(ReportOf(epoch));
-  snapshot.partial = ReportOf(manifest.loop.partial);
+  for (const EpochRecord& epoch : manifest.loop.epochs) snapshot.epochs.push_back(ToReport(epoch));
+  snapshot.partial = ToReport(manifest.loop.partial);
   snapshot.first_epoch_losses = manifest.loop.first_epoch_losses;
   snapshot.best_epoch = manifest.loop.best_epoch;
   snapshot.best_validation = manifest.loop.best_validation;
@@ -174,7 +174,7 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
       "those of a run without the change";
   // Which seeds share a trainer's mini-batch decides what `expand: Once` samples.
   const auto expand = facts.fields.find("training.sampling.expand");
-  const bool expands_once = expand != facts.fields.end() && expand->second == sampler::NameOf(sampler::Expand::kOnce);
+  const bool expands_once = expand != facts.fields.end() && expand->second == sampler::ToString(sampler::Expand::kOnce);
   const std::string of_shares =
       expands_once
           ? "the run goes on from the same step; with sampling.expand Once its mini-batches have the same seeds "
@@ -190,7 +190,7 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
     compare("training.epochs", std::to_string(manifest.num_epochs), std::to_string(facts.num_epochs),
             "learning rates from here on are those of the new length");
   }
-  const format::CheckpointMath now = MathOf(facts);
+  const format::CheckpointMath now = ToCheckpointMath(facts);
   compare("the number of threads", std::to_string(manifest.math.threads), std::to_string(now.threads), close);
   compare("torch", manifest.math.torch, now.torch, close);
   compare("the processor's instruction set for torch", manifest.math.cpu_capability, now.cpu_capability, close);

@@ -30,11 +30,11 @@ struct CheckpointFacts {
 };
 
 // Without files and time.
-format::CheckpointManifest ManifestOf(const LoopSnapshot& snapshot, const CheckpointFacts& facts);
+format::CheckpointManifest MakeManifest(const LoopSnapshot& snapshot, const CheckpointFacts& facts);
 // Those that a snapshot has: all but learnable rows. Tensors are shared with it.
-format::CheckpointFiles FilesOf(const LoopSnapshot& snapshot);
+format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot);
 // Tensors are shared with the checkpoint. InvalidArgument where a tensor's type is none of torch's.
-Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint);
+Result<LoopSnapshot> ToSnapshot(const format::LoadedCheckpoint& checkpoint);
 
 // FailedPrecondition names what the checkpoint and the run do not agree on: a field that decides numbers, or fewer
 // epochs than the checkpoint has behind it.

@@ -36,7 +36,7 @@ CheckpointWriter::CheckpointWriter(CheckpointWriterOptions options)
 }
 
 CheckpointWriter::~CheckpointWriter() {
-  in_a_hurry_ = true;
+  expedited_ = true;
   Wait();
 }
 
@@ -47,7 +47,7 @@ void CheckpointWriter::Wait() {
 
 bool CheckpointWriter::WantsAfter(const StepsDone& done) {
   if (!trigger_.IsDueAfter(done)) return false;
-  if (AwaitRoom(Deadline::After(std::chrono::nanoseconds(0)))) return true;
+  if (WaitForSnapshotSlot(Deadline::After(std::chrono::nanoseconds(0)))) return true;
   if (!std::exchange(is_delayed_, true)) {
     metrics_.delayed.Add();
     Log(Level::kWarning, "checkpoint delayed: the one before is still being written, or older ones read",
@@ -56,7 +56,7 @@ bool CheckpointWriter::WantsAfter(const StepsDone& done) {
   return false;
 }
 
-bool CheckpointWriter::AwaitRoom(Deadline deadline) {
+bool CheckpointWriter::WaitForSnapshotSlot(Deadline deadline) {
   MutexLock lock(&mutex_);
   return mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !busy_; });
 }
@@ -116,7 +116,7 @@ void CheckpointWriter::CannotSave(const Status& why) {
 }
 
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
-  Hurry();
+  Expedite();
   RETURN_IF_ERROR(HandOver(std::move(snapshot)).While("writing the last checkpoint"));
   Wait();
   return last_report_->status.While("writing the last checkpoint, " + last_report_->folder);
@@ -186,12 +186,12 @@ Status CheckpointWriter::WriteRows(CheckpointIntake& intake, const format::Check
 
 Result<format::CheckpointManifest> CheckpointWriter::WriteRest(const LoopSnapshot& snapshot,
                                                                std::optional<format::CheckpointWrite>& write) {
-  format::CheckpointManifest manifest = ManifestOf(snapshot, options_.facts);
+  format::CheckpointManifest manifest = MakeManifest(snapshot, options_.facts);
   manifest.created_unix_seconds = UnixSeconds();
   const auto& [store, prefix] = options_.to;
   const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(manifest.id));
   if (write.has_value()) {
-    for (const auto& [key, content] : FilesOf(snapshot)) {
+    for (const auto& [key, content] : ToFiles(snapshot)) {
       if (const Status put = write->Put(key, content); !put.ok()) {
         write->GiveUp();
         return put;
@@ -207,7 +207,7 @@ Result<format::CheckpointManifest> CheckpointWriter::WriteRest(const LoopSnapsho
 void CheckpointWriter::Prune(const format::CheckpointId& own) {
   const auto keep = static_cast<uint64_t>(std::max<int64_t>(options_.when.keep, 1));
   const auto pruned = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep, verdicts_,
-                                               [this] { return !in_a_hurry_.load(); });
+                                               [this] { return !expedited_.load(); });
   if (!pruned.ok()) {
     Log(Level::kWarning, "old checkpoints not removed; the next one tries again", {{"error", pruned.status()}});
     return;

@@ -49,7 +49,7 @@ class CheckpointWriter final : public SnapshotSink {
   ~CheckpointWriter() override;
 
   bool WantsAfter(const StepsDone& done) override;
-  bool AwaitRoom(Deadline deadline) override;
+  bool WaitForSnapshotSlot(Deadline deadline) override;
   Result<bool> TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
                         Deadline deadline) override;
   bool WantsEnd() const override { return trigger_.HasAny(); }
@@ -58,7 +58,7 @@ class CheckpointWriter final : public SnapshotSink {
   void CannotSave(const Status& why) override;
   // Whoever was asked to stop has little time: older checkpoints are not read any more, and stay where that is needed
   // to remove them.
-  void Hurry() override { in_a_hurry_ = true; }
+  void Expedite() override { expedited_ = true; }
   Status SaveLast(LoopSnapshot snapshot) override;
 
   // Waits for the upload under way. What happened so far.
@@ -93,7 +93,7 @@ class CheckpointWriter final : public SnapshotSink {
   std::shared_ptr<CheckpointIntake> being_filled_;  // null: nothing was begun, or it was handed over
   Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the uploading thread has a checkpoint
-  std::atomic<bool> in_a_hurry_{false};        // atomic, because the uploading thread looks at it between reads
+  std::atomic<bool> expedited_{false};         // atomic, because the uploading thread looks at it between reads
   std::thread uploading_;
 };
 

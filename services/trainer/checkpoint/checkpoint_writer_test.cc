@@ -72,10 +72,10 @@ TEST(CheckpointWriterTest, AHurryEndsTheReadingOfOlderOnes) {
   writer.Save(SnapshotAt(3, parameters));
   ASSERT_EQ(begun.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
   EXPECT_EQ(parameters.use_count(), 1u);
-  EXPECT_FALSE(writer.AwaitRoom(Deadline::After(std::chrono::seconds(0))));
-  writer.Hurry();
+  EXPECT_FALSE(writer.WaitForSnapshotSlot(Deadline::After(std::chrono::seconds(0))));
+  writer.Expedite();
   released.set_value();
-  EXPECT_TRUE(writer.AwaitRoom(Soon()));
+  EXPECT_TRUE(writer.WaitForSnapshotSlot(Soon()));
   EXPECT_EQ(reads, 1) << "of three files";
   EXPECT_EQ(writer.Finish().num_written, 1u);
   EXPECT_EQ(format::ListCheckpoints(*inner, kPrefix)->size(), 3u) << "nothing goes that was not looked at";
@@ -123,7 +123,7 @@ TEST_F(CheckpointRowsTest, PassThroughLittleMemory) {
   ASSERT_EQ(begun.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
   EXPECT_TRUE(*Give(writer, 1));
   EXPECT_FALSE(*Give(writer, 2, Deadline::After(std::chrono::milliseconds(1)))) << "no room";
-  EXPECT_FALSE(writer.AwaitRoom(Deadline::After(std::chrono::seconds(0))));
+  EXPECT_FALSE(writer.WaitForSnapshotSlot(Deadline::After(std::chrono::seconds(0))));
   released.set_value();
   EXPECT_TRUE(*Give(writer, 2));
   writer.Save(SnapshotAt(3, torch::ones({6})));
@@ -143,7 +143,7 @@ TEST_F(CheckpointRowsTest, AreGivenUpWithTheCheckpoint) {
   CheckpointWriter writer(Options(store_));
   EXPECT_TRUE(*Give(writer, 0));
   writer.CannotSave(Unavailable("the rest"));
-  EXPECT_TRUE(writer.AwaitRoom(Soon()));
+  EXPECT_TRUE(writer.WaitForSnapshotSlot(Soon()));
   EXPECT_EQ(store_->List(folder_)->size(), 0u);
   EXPECT_TRUE(*Give(writer, 1)) << "a later one";
   EXPECT_TRUE(writer.SaveLast(SnapshotAt(3, torch::ones({6}))).ok());

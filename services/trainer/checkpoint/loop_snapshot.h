@@ -51,7 +51,7 @@ class SnapshotSink {
   virtual bool WantsAfter(const StepsDone& done) = 0;
   // Returns whether nothing is being kept any more, of which it waits for the end a while: there are no two of one
   // state's rows at once.
-  virtual bool AwaitRoom(Deadline deadline) = 0;
+  virtual bool WaitForSnapshotSlot(Deadline deadline) = 0;
   // The learnable rows of the state at `epoch` and `next_step`, which Save, SaveLast or CannotSave is to end, come
   // piece by piece. Keeps this one in the background; false: there was no room for it until the deadline. After an
   // error CannotSave is next.
@@ -64,7 +64,7 @@ class SnapshotSink {
   // In place of Save, where the state could not be had.
   virtual void CannotSave(const Status& why) = 0;
   // SaveLast is next, and there is little time: whatever it does not need ends early.
-  virtual void Hurry() = 0;
+  virtual void Expedite() = 0;
   // Returns when it is kept: the process ends afterwards.
   virtual Status SaveLast(LoopSnapshot snapshot) = 0;
 };

@@ -26,7 +26,7 @@ struct Choice {
   bool is_own = false;  // among the run's own checkpoints
 };
 
-std::string PlaceOf(const storage::StoreLocation& at, const std::string& folder) {
+std::string DescribePlace(const storage::StoreLocation& at, const std::string& folder) {
   return at.store->Describe() + (folder.empty() ? "" : "/" + folder);
 }
 
@@ -35,10 +35,10 @@ Result<std::optional<LoadedCheckpoint>> NewestIn(const storage::StoreLocation& a
   ASSIGN_OR_RETURN(format::NewestCheckpoint newest, format::NewestGood(*at.store, prefix, up_to_incarnation));
   for (const format::SkippedCheckpoint& skipped : newest.skipped) {
     Log(Level::kError, "a checkpoint does not load and is passed over",
-        {{"checkpoint", PlaceOf(at, skipped.folder)}, {"error", skipped.why}});
+        {{"checkpoint", DescribePlace(at, skipped.folder)}, {"error", skipped.why}});
   }
   if (!newest.loaded.has_value() && !newest.skipped.empty()) {
-    Log(Level::kError, "there are checkpoints, but none that loads", {{"in", PlaceOf(at, prefix)}});
+    Log(Level::kError, "there are checkpoints, but none that loads", {{"in", DescribePlace(at, prefix)}});
   }
   return std::move(newest.loaded);
 }
@@ -50,7 +50,8 @@ Status CheckNoneOfThisIncarnation(const ResumeOptions& options) {
     const bool is_committed = listing.state != format::CheckpointState::kIncomplete;
     if (!is_committed || listing.id.incarnation != options.facts.incarnation) continue;
     return FailedPrecondition("incarnation " + std::to_string(options.facts.incarnation) +
-                              " has written checkpoints already, " + PlaceOf(options.checkpoints, listing.folder) +
+                              " has written checkpoints already, " +
+                              DescribePlace(options.checkpoints, listing.folder) +
                               " for one: go on from them, begin anew under a higher incarnation, or remove them");
   }
   return Status();
@@ -63,7 +64,7 @@ Result<LoadedCheckpoint> LoadNamed(const storage::StoreLocation& at) {
   ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest,
                    NewestIn(at, place.prefix, std::numeric_limits<uint64_t>::max()));
   if (newest.has_value()) return *std::move(newest);
-  return NotFound("no checkpoint that loads in " + PlaceOf(at, place.prefix));
+  return NotFound("no checkpoint that loads in " + DescribePlace(at, place.prefix));
 }
 
 // Rank 0's.
@@ -76,13 +77,13 @@ Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
   if (own.store != nullptr) {
     ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest, NewestIn(own, own.prefix, options.facts.incarnation));
     if (newest.has_value())
-      return std::optional(Choice{PlaceOf(own, newest->folder), own.store, *std::move(newest), true});
+      return std::optional(Choice{DescribePlace(own, newest->folder), own.store, *std::move(newest), true});
   }
   if (options.resume_from.store == nullptr) return std::optional<Choice>();
   Result<LoadedCheckpoint> named = LoadNamed(options.resume_from);
   if (!named.ok()) return std::move(named).status().While("the checkpoint to resume from");
   const storage::StoreLocation& at = options.resume_from;
-  return std::optional(Choice{PlaceOf(at, named->folder), at.store, *std::move(named), false});
+  return std::optional(Choice{DescribePlace(at, named->folder), at.store, *std::move(named), false});
 }
 
 Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
@@ -94,7 +95,10 @@ Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
     Log(Level::kWarning, "resuming on different ground", {{"change", change}});
   }
   Log(Level::kInfo, "resuming",
-      {{"from", choice->from}, {"epoch", manifest.epoch}, {"step", manifest.next_step}, {"end", NameOf(manifest.end)}});
+      {{"from", choice->from},
+       {"epoch", manifest.epoch},
+       {"step", manifest.next_step},
+       {"end", ToString(manifest.end)}});
   return choice;
 }
 
@@ -141,8 +145,8 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
 }
 
 // The pieces of a checkpoint's learnable rows.
-NextPiece PiecesOf(std::shared_ptr<storage::ObjectStore> store, std::string folder,
-                   const format::CheckpointManifest& manifest) {
+NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string folder,
+                     const format::CheckpointManifest& manifest) {
   std::vector<format::FileEntry> pieces;
   for (const format::FileEntry& entry : manifest.files) {
     if (format::IsLearnablePiece(entry.key)) pieces.push_back(entry);
@@ -176,11 +180,11 @@ Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options,
   if (own->has_value()) {
     const format::LoadedCheckpoint& checkpoint = (*own)->checkpoint;
     if ((*own)->is_own) loaded = checkpoint.manifest.id;
-    next_rows = PiecesOf((*own)->store, checkpoint.folder, checkpoint.manifest);
+    next_rows = OpenPieces((*own)->store, checkpoint.folder, checkpoint.manifest);
   }
   ASSIGN_OR_RETURN(const std::optional<Choice> choice, Share(*std::move(own), collective, options.timeouts));
   if (!choice.has_value()) return std::optional<ResumePoint>();
-  ASSIGN_OR_RETURN(LoopSnapshot snapshot, SnapshotOf(choice->checkpoint).While(choice->from));
+  ASSIGN_OR_RETURN(LoopSnapshot snapshot, ToSnapshot(choice->checkpoint).While(choice->from));
   return std::optional(ResumePoint{choice->from, std::move(snapshot), std::move(next_rows), loaded});
 }
 

@@ -66,7 +66,7 @@ TEST(ResumeTest, AnotherModuleIsRefused) {
   const Store store = NewStore();
   EXPECT_TRUE(TrainTiny(job, {.store = store, .stop_after = 2}).stopped());
   MeanModule(8, 6, 3).save(job.training.model.uri);
-  EXPECT_THAT(ErrorOf(job, {.store = store, .incarnation = 2, .resume = ResumeMode::kAuto}).message(),
+  EXPECT_THAT(RunToError(job, {.store = store, .incarnation = 2, .resume = ResumeMode::kAuto}).message(),
               HasSubstr("training.model.moduleSha256"));
 }
 
@@ -279,7 +279,7 @@ TEST(ResumeTest, LearnableRowsGoToOtherPartitions) {
   EXPECT_TRUE(TrainTiny(job, {.store = store, .partitions = 2, .stop_after = 4}).stopped());
   ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
   job.training.inputs[0].embedding->optimizer.learning_rate = 0.2;
-  const Status status = ErrorOf(job, {.store = store, .incarnation = 2});
+  const Status status = RunToError(job, {.store = store, .incarnation = 2});
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr(".embedding: the checkpoint has '5 F32; Uniform"));
 }
@@ -311,7 +311,7 @@ TEST(ResumeTest, GoesOnWhenEpochsAreRaised) {
   job.training.epochs = 3;
   ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2}), whole, "3 epochs after 2");
   job.training.epochs = 1;
-  const Status status = ErrorOf(job, {.store = store, .incarnation = 2, .trainers = 2});
+  const Status status = RunToError(job, {.store = store, .incarnation = 2, .trainers = 2});
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("training.epochs: the checkpoint is in epoch 3"));
 }
@@ -322,7 +322,7 @@ TEST(ResumeTest, NamesWhatMakesItAnotherJob) {
   TrainTiny(job, {.store = store, .stop_after = 2});
   job.training.optimizer.learning_rate = 0.02;
   job.training.seed = 2;
-  const Status status = ErrorOf(job, {.store = store, .incarnation = 2, .trainers = 2});
+  const Status status = RunToError(job, {.store = store, .incarnation = 2, .trainers = 2});
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("resuming from mem:///run/checkpoints/000001-000000000002"));
   EXPECT_THAT(status.message(), HasSubstr("training.optimizer.learningRate: the checkpoint has '0.01', this job has "
@@ -334,7 +334,7 @@ TEST(ResumeTest, BeginsAnewWhenTold) {
   const TrainOutcome whole = TrainTiny(job, {});
   const Store store = NewStore();
   TrainTiny(job, {.store = store, .stop_after = 2});
-  const Status status = ErrorOf(job, {.store = store, .resume = ResumeMode::kNever});
+  const Status status = RunToError(job, {.store = store, .resume = ResumeMode::kNever});
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("incarnation 1 has written checkpoints already"));
   uint64_t steps = 0;
@@ -357,7 +357,7 @@ TEST(ResumeTest, BeginsWhereTheDocumentSaysUnlessItHasItsOwn) {
   const TrainOutcome resumed = TrainTiny(job, {.store = own, .incarnation = 2, .resume_from = {theirs, "run"}});
   EXPECT_THAT(resumed.resumed_from, HasSubstr("000001-000000000005"));
   ExpectSame(resumed, whole, "from its own");
-  EXPECT_EQ(ErrorOf(job, {.resume_from = {theirs, "elsewhere"}}).code(), StatusCode::kNotFound);
+  EXPECT_EQ(RunToError(job, {.resume_from = {theirs, "elsewhere"}}).code(), StatusCode::kNotFound);
 }
 
 class ResumeFailpointTest : public testing::Test {
@@ -379,7 +379,7 @@ TEST_F(ResumeFailpointTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten)
 
 TEST_F(ResumeFailpointTest, AStopWhoseCheckpointCannotBeWrittenIsAnErrorOfAll) {
   ASSERT_TRUE(ArmFailpoints("checkpoint.snapshot=error:RESOURCE_EXHAUSTED").ok());
-  const Status status = ErrorOf(TinyJob(), {.store = NewStore(), .trainers = 2, .stop_after = 2});
+  const Status status = RunToError(TinyJob(), {.store = NewStore(), .trainers = 2, .stop_after = 2});
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("writing the last checkpoint, 000001-000000000002"));
 }

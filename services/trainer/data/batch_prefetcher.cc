@@ -3,7 +3,7 @@
 namespace espalier::trainer {
 namespace {
 
-std::vector<std::span<const int64_t>> SpansOf(const std::vector<torch::Tensor>& original_ids) {
+std::vector<std::span<const int64_t>> ToSpans(const std::vector<torch::Tensor>& original_ids) {
   std::vector<std::span<const int64_t>> spans;
   for (const torch::Tensor& ids : original_ids) {
     spans.emplace_back(ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel()));
@@ -11,7 +11,7 @@ std::vector<std::span<const int64_t>> SpansOf(const std::vector<torch::Tensor>& 
   return spans;
 }
 
-size_t BytesOf(const TypedRows& rows) {
+size_t CountBytes(const TypedRows& rows) {
   size_t bytes = 0;
   for (const torch::Tensor& of_type : rows) bytes += of_type.nbytes();
   return bytes;
@@ -65,7 +65,7 @@ Status BatchPrefetcher::FetchEpoch(uint32_t epoch) {
     if (is_large_) ready_.AwaitEmpty();
     Result<BatchTensors> batch = FetchOne(epoch, step);
     if (!batch.ok()) return std::move(batch).status().While("mini-batch of " + NameOfStep(epoch, step));
-    is_large_ = BytesOf(batch->features) > options_.large_batch_bytes;
+    is_large_ = CountBytes(batch->features) > options_.large_batch_bytes;
     if (!ready_.Push(std::move(batch))) break;
   }
   return Status();
@@ -108,7 +108,7 @@ Result<BatchTensors> BatchPrefetcher::Next(Deadline deadline) {
   }
   // Recorded as it is used, not as it is fetched: a run that stops early leaves batches unused.
   if (options_.audit != nullptr) {
-    RETURN_IF_ERROR(options_.audit->Record((*batch)->batch, SpansOf((*batch)->original_ids)));
+    RETURN_IF_ERROR(options_.audit->Record((*batch)->batch, ToSpans((*batch)->original_ids)));
   }
   return *std::move(batch);
 }

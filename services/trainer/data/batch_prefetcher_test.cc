@@ -47,8 +47,8 @@ class BatchPrefetcherTest : public ::testing::Test {
   NodeData data_ = *NodeData::Make(training_, schema_, rows_);
   sampler::LocalMiniBatchSource source_{graph_,
                                         graph_,
-                                        *SamplingSpecOf(training_.sampling, schema_, training_.seed),
-                                        *EpochPlanOf(training_, schema_, 1, Rank(0)),
+                                        *MakeSamplingSpec(training_.sampling, schema_, training_.seed),
+                                        *MakeEpochPlan(training_, schema_, 1, Rank(0)),
                                         {}};
 };
 

@@ -68,7 +68,7 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
       } else if (checked.num_outputs == 0) {
         checked.num_outputs = seen.width;
       }
-      ASSIGN_OR_RETURN(const torch::Tensor labels, LabelsOf(checked, edges.rows));
+      ASSIGN_OR_RETURN(const torch::Tensor labels, ReadLabels(checked, edges.rows));
       seen.census.Add(part, labels);
     }
   }
@@ -115,7 +115,7 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
 }  // namespace
 
 Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, job::LabelledEdgeTypeOf(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabelledEdgeType(training.task, graph.schema()));
   return graph.seeds.CountOfEdges(type, training.task.split, SplitPartName::kTrain);
 }
 
@@ -128,7 +128,7 @@ Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphA
   return graph.seeds.SeedsOfStep(query, deadline);
 }
 
-Result<torch::Tensor> LabelsOf(const EdgeTarget& target, const Tensor& rows) {
+Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows) {
   const std::string column = "edge column '" + target.label + "'";
   ASSIGN_OR_RETURN(const torch::Tensor labels, AsLabels(target.loss, rows, WidthOfRows(rows)).While(column));
   RETURN_IF_ERROR(CheckLabels(target.loss, labels, target.num_outputs).While(column));
@@ -147,7 +147,7 @@ Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const Graph
     ASSIGN_OR_RETURN(const sampler::GlobalBatch some,
                      EdgesOfChunk(target, graph, part, read, per_read, true, timeouts.ForData()));
     if (some.seeds.empty() && !labels.empty()) break;
-    ASSIGN_OR_RETURN(labels.emplace_back(), LabelsOf(target, some.rows));
+    ASSIGN_OR_RETURN(labels.emplace_back(), ReadLabels(target, some.rows));
     edges.sources.insert(edges.sources.end(), some.sources.begin(), some.sources.end());
     edges.destinations.insert(edges.destinations.end(), some.seeds.begin(), some.seeds.end());
   }
@@ -155,14 +155,14 @@ Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const Graph
   return edges;
 }
 
-Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess& graph,
-                                std::optional<int64_t> num_outputs, collective::Collective& collective,
-                                const Timeouts& timeouts, std::vector<std::string>* warnings) {
+Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAccess& graph,
+                                  std::optional<int64_t> num_outputs, collective::Collective& collective,
+                                  const Timeouts& timeouts, std::vector<std::string>* warnings) {
   EdgeTarget target;
-  ASSIGN_OR_RETURN(target.edge_type, job::LabelledEdgeTypeOf(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(target.edge_type, job::FindLabelledEdgeType(training.task, graph.schema()));
   target.split = training.task.split;
   target.label = training.task.label;
-  target.loss = LossOf(training.task);
+  target.loss = LossFor(training.task);
   target.num_outputs = num_outputs.value_or(0);
   const Result<SeenLabels> seen = LookTogether(target, graph, collective, timeouts);
   if (!seen.ok() && seen.status().code() == StatusCode::kNotFound && OnlyInfers(training) && num_outputs.has_value()) {

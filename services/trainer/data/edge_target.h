@@ -29,16 +29,16 @@ struct EdgeTarget {
 // too where no training edge has a label. Sets `*warnings` to LabelCensus::Warnings().
 // Every rank calls it. A job that only applies a model may do without labels; it needs
 // num_outputs.
-Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess& graph,
-                                std::optional<int64_t> num_outputs, collective::Collective& collective,
-                                const Timeouts& timeouts, std::vector<std::string>* warnings);
+Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAccess& graph,
+                                  std::optional<int64_t> num_outputs, collective::Collective& collective,
+                                  const Timeouts& timeouts, std::vector<std::string>* warnings);
 
 // Training edges of the task's split. NotFound where there is no such split of the edge type.
 Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAccess& graph);
 
 // Rows of the label's column [n, ...] as Loss takes them: i64 [n], or f32 [n, C]. InvalidArgument where they do not
 // fit.
-Result<torch::Tensor> LabelsOf(const EdgeTarget& target, const Tensor& rows);
+Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows);
 
 // The edges [chunk * size, (chunk + 1) * size) of a part of the split in the user's order, with their labels where
 // `with_labels`.
@@ -47,7 +47,7 @@ Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphA
 
 struct LabelledEdges {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
-  torch::Tensor labels;                             // [n, ...] as LabelsOf has them
+  torch::Tensor labels;                             // [n, ...] as ReadLabels has them
 };
 // The same edges with their labels, wide ones in several reads, so that none is more than a message holds.
 Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph,

@@ -19,7 +19,7 @@ constexpr size_t kSplitEdges = 40;
 constexpr int64_t kWideLabel = 1 << 18;  // numbers: a MiB
 
 // Of an edge's label, so that parallel edges have the same. (With one partition global ids are original ones.)
-float FirstNumberOf(GlobalNodeId source, GlobalNodeId destination) {
+float ComputeFirstNumber(GlobalNodeId source, GlobalNodeId destination) {
   return static_cast<float>(1000 * source.value + destination.value);
 }
 
@@ -37,8 +37,8 @@ graph::SourceGraph GraphOfWideLabels() {
   for (int64_t i = 0; i < edges.sources.num_rows(); ++i) {
     train.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(i)));
     train.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(i)));
-    const float first_number = FirstNumberOf(GlobalNodeId(train.sources[static_cast<size_t>(i)]),
-                                             GlobalNodeId(train.destinations[static_cast<size_t>(i)]));
+    const float first_number = ComputeFirstNumber(GlobalNodeId(train.sources[static_cast<size_t>(i)]),
+                                                  GlobalNodeId(train.destinations[static_cast<size_t>(i)]));
     std::memcpy(labels.mutable_bytes() + static_cast<size_t>(i) * labels.row_bytes(), &first_number, sizeof(float));
   }
   edges.columns = {{"wide", std::move(labels)}};
@@ -52,8 +52,8 @@ class WatchedSeeds final : public sampler::SeedSource {
   size_t most_row_bytes() const { return most_row_bytes_; }
   size_t num_edges() const { return num_edges_; }  // whose rows came, but for the very first
 
-  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override {
-    return seeds_.CountOf(type, split, part);
+  Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override {
+    return seeds_.Count(type, split, part);
   }
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override {
     return seeds_.CountOfEdges(type, split, part);
@@ -89,7 +89,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
 
   const Timeouts timeouts{std::chrono::seconds(60), std::chrono::seconds(60)};
   std::vector<std::string> warnings;
-  const Result<EdgeTarget> target = EdgeTargetOf(training, access, std::nullopt, alone, timeouts, &warnings);
+  const Result<EdgeTarget> target = MakeEdgeTarget(training, access, std::nullopt, alone, timeouts, &warnings);
 
   ASSERT_TRUE(target.ok()) << target.status().ToString();
   EXPECT_EQ(target->num_outputs, kWideLabel);
@@ -104,7 +104,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
     ASSERT_EQ(edges->labels.size(0), static_cast<int64_t>(edges->sources.size()));
     for (size_t i = 0; i < edges->sources.size(); ++i) {
       EXPECT_EQ(edges->labels[static_cast<int64_t>(i)][0].item<float>(),
-                FirstNumberOf(edges->sources[i], edges->destinations[i]));
+                ComputeFirstNumber(edges->sources[i], edges->destinations[i]));
     }
     sources.insert(sources.end(), edges->sources.begin(), edges->sources.end());
   }

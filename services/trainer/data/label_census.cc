@@ -19,9 +19,9 @@ constexpr graph::SplitPartName kParts[] = {graph::SplitPartName::kTrain, graph::
 constexpr const char* kPartWords[] = {"training", "validation", "test"};
 constexpr size_t kMostNamedClasses = 5;
 
-size_t IndexOf(graph::SplitPartName part) { return static_cast<size_t>(part); }
+size_t ToIndex(graph::SplitPartName part) { return static_cast<size_t>(part); }
 
-std::string PluralOf(uint64_t count, const std::string& noun) {
+std::string Pluralize(uint64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : noun == "class" ? "es" : "s");
 }
 
@@ -55,7 +55,7 @@ LabelCensus::LabelCensus(LossKind kind, std::string split, std::string column, s
     : kind_(kind), split_(std::move(split)), column_(std::move(column)), row_(std::move(row)) {}
 
 void LabelCensus::Add(graph::SplitPartName part, const torch::Tensor& labels) {
-  Part& counts = parts_[IndexOf(part)];
+  Part& counts = parts_[ToIndex(part)];
   counts.rows += static_cast<uint64_t>(labels.size(0));
   if (kind_ == LossKind::kCrossEntropy) {
     AddClasses(labels, &counts);
@@ -148,7 +148,7 @@ Status LabelCensus::MergeRanges(collective::Collective& collective, std::chrono:
 }
 
 Status LabelCensus::CheckTraining() const {
-  const Part& train = parts_[IndexOf(graph::SplitPartName::kTrain)];
+  const Part& train = parts_[ToIndex(graph::SplitPartName::kTrain)];
   if (train.rows == 0 || train.labelled > 0) return Status();
   return InvalidArgument("spec.training.task.label: no training " + row_ + " of split '" + split_ +
                          "' has a label in column '" + column_ + "': all " + std::to_string(train.rows) + " are " +
@@ -167,10 +167,10 @@ std::vector<std::string> LabelCensus::Warnings() const {
 std::string LabelCensus::UnlabelledText() const {
   std::string counts;
   for (const graph::SplitPartName name : kParts) {
-    const Part& part = parts_[IndexOf(name)];
+    const Part& part = parts_[ToIndex(name)];
     if (part.labelled == 0 || part.labelled == part.rows) continue;
     counts += (counts.empty() ? "" : ", ") + std::to_string(part.rows - part.labelled) + " of " +
-              PluralOf(part.rows, kPartWords[IndexOf(name)] + std::string(" ") + row_);
+              Pluralize(part.rows, kPartWords[ToIndex(name)] + std::string(" ") + row_);
   }
   if (counts.empty()) return "";
   return "split '" + split_ + "': " + counts + " have no label in column '" + column_ +
@@ -190,13 +190,13 @@ std::string LabelCensus::AbsentText() const {
     for (int64_t c = 0; c < num_classes(); ++c) {
       if ((seen[static_cast<size_t>(c) / 64] >> (c % 64) & 1) == 0) SetBit(c, &absent);
     }
-    return "split '" + split_ + "': no " + row_ + " has " + PluralOf(CountBits(absent), "class") + " of the " +
+    return "split '" + split_ + "': no " + row_ + " has " + Pluralize(CountBits(absent), "class") + " of the " +
            std::to_string(num_classes()) + " in column '" + column_ + "' (" + FirstClasses(absent) +
            "): look at the column, unless they are meant to exist";
   }
   return "the largest class in column '" + column_ + "' is " + std::to_string(largest_class_) +
          ", so that the model has " + std::to_string(num_classes()) + " outputs, of which " +
-         PluralOf(occurring, "class") + " occur" + (occurring == 1 ? "s" : "") + " in split '" + split_ + "' (" +
+         Pluralize(occurring, "class") + " occur" + (occurring == 1 ? "s" : "") + " in split '" + split_ + "' (" +
          FirstClasses(seen) + "): number the classes from 0 without gaps, unless the others are meant to exist";
 }
 
@@ -208,9 +208,9 @@ std::string LabelCensus::UntrainedText() const {
   }
   const uint64_t count = CountBits(untrained);
   if (count == 0) return "";
-  return "split '" + split_ + "': no training " + row_ + " has " + PluralOf(count, "class") + " of column '" + column_ +
-         "' that validation or test " + row_ + "s have (" + FirstClasses(untrained) + "): a model cannot learn " +
-         (count == 1 ? "it" : "them");
+  return "split '" + split_ + "': no training " + row_ + " has " + Pluralize(count, "class") + " of column '" +
+         column_ + "' that validation or test " + row_ + "s have (" + FirstClasses(untrained) +
+         "): a model cannot learn " + (count == 1 ? "it" : "them");
 }
 
 std::string LabelCensus::OneClassText() const {
@@ -228,7 +228,7 @@ std::string LabelCensus::OneTargetText() const {
   if (constant.empty()) return "";
   const std::string which = ranges_.size() == 1
                                 ? ""
-                                : " in " + PluralOf(CountBits(constant), "value") + " of " +
+                                : " in " + Pluralize(CountBits(constant), "value") + " of " +
                                       std::to_string(ranges_.size()) + " (" + FirstClasses(constant) + ")";
   return "split '" + split_ + "': all training " + row_ + "s that have a target have the same one in column '" +
          column_ + "'" + which + ": a model learns nothing but that number";

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kTensorName = "espalier-learnable-rows";
 
-sampler::SparseOptimizer OptimizerOf(const job::SparseOptimizer& options) {
+sampler::SparseOptimizer ToSparseOptimizer(const job::SparseOptimizer& options) {
   sampler::SparseOptimizer optimizer;
   switch (options.type) {
     case job::SparseOptimizerType::kSgd: optimizer.type = sampler::SparseOptimizerType::kSgd; break;
@@ -33,7 +33,7 @@ sampler::SparseOptimizer OptimizerOf(const job::SparseOptimizer& options) {
   return optimizer;
 }
 
-sampler::Initializer InitializerOf(const job::RowInitializer& options, uint64_t seed) {
+sampler::Initializer ToInitializer(const job::RowInitializer& options, uint64_t seed) {
   switch (options.type) {
     case job::RowInitializerType::kUniform: return sampler::Initializer::Uniform(options.low, options.high, seed);
     case job::RowInitializerType::kNormal: return sampler::Initializer::Normal(options.mean, options.deviation, seed);
@@ -97,7 +97,7 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;
     // NodeData::Make has looked it up before.
-    const Result<NodeTypeId> type = NodeTypeOf(input.node_type, schema, "spec.training.inputs.nodeType");
+    const Result<NodeTypeId> type = FindNodeType(input.node_type, schema, "spec.training.inputs.nodeType");
     ESPALIER_CHECK(type.ok()) << type.status().ToString();
     Table table;
     table.type = *type;
@@ -107,8 +107,8 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
         .dtype = DTypeOfRows(input.embedding->dtype),
         .width = static_cast<uint32_t>(input.embedding->size),
         // The type is part of the seed, or types of one name would begin alike.
-        .initializer = InitializerOf(input.embedding->initializer, HashCombine(training.seed, Hash64(table.type_name))),
-        .optimizer = OptimizerOf(input.embedding->optimizer),
+        .initializer = ToInitializer(input.embedding->initializer, HashCombine(training.seed, Hash64(table.type_name))),
+        .optimizer = ToSparseOptimizer(input.embedding->optimizer),
         .num_trainers = num_trainers};
     table.learning_rate = input.embedding->optimizer.learning_rate;
     table.schedule = input.embedding->schedule;
@@ -117,7 +117,7 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
   std::sort(tables_.begin(), tables_.end(), [](const Table& a, const Table& b) { return a.type < b.type; });
 }
 
-std::vector<GlobalRowId> LearnableRows::RowsOf(std::span<const GlobalNodeId> nodes) {
+std::vector<GlobalRowId> LearnableRows::ToRows(std::span<const GlobalNodeId> nodes) {
   std::vector<GlobalRowId> rows;
   rows.reserve(nodes.size());
   for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
@@ -136,7 +136,7 @@ const LearnableRows::Table* LearnableRows::Find(NodeTypeId type) const {
   return nullptr;
 }
 
-int64_t LearnableRows::WidthOf(NodeTypeId type) const {
+int64_t LearnableRows::width(NodeTypeId type) const {
   const Table* const table = Find(type);
   return table == nullptr ? 0 : int64_t{table->spec.width};
 }
@@ -157,7 +157,7 @@ Result<torch::Tensor> LearnableRows::Read(NodeTypeId type, std::span<const Globa
                                           Deadline deadline) const {
   const Table* const table = Find(type);
   if (table == nullptr) return torch::empty({static_cast<int64_t>(nodes.size()), 0}, torch::kFloat);
-  auto rows = store_.ReadEmbedding(table->spec, version_, RowsOf(nodes), deadline);
+  auto rows = store_.ReadEmbedding(table->spec, version_, ToRows(nodes), deadline);
   if (!rows.ok()) return RestartWhereLost(std::move(rows).status()).While("reading learnable rows");
   return AsFloats(*rows);
 }
@@ -195,7 +195,7 @@ Status LearnableRows::Push(const BatchTensors& batch, const RunLength& run) {
     const torch::Tensor gradient = batch.learnable[table.type.value].grad();
     // Rows that the loss does not depend on have no gradient at all, for instance those of an empty share.
     std::vector<GlobalRowId> rows;
-    if (gradient.defined()) rows = RowsOf(batch.batch.nodes[table.type.value]);
+    if (gradient.defined()) rows = ToRows(batch.batch.nodes[table.type.value]);
     const Tensor values = gradient.defined() ? FromTorch(gradient.contiguous())
                                              : Tensor::Zeros(DType::kF32, {0, int64_t{table.spec.width}});
     const sampler::StepOfTrainer step{

@@ -38,7 +38,7 @@ class LearnableRows {
 
   bool empty() const { return tables_.empty(); }
   // By NodeTypeId; 0: the type has none.
-  int64_t WidthOf(NodeTypeId type) const;
+  int64_t width(NodeTypeId type) const;
 
   // On every owner, with their first values: rank 0 does it, table by table.
   Status Create(collective::Collective& collective);
@@ -56,7 +56,7 @@ class LearnableRows {
   // Steps that have been sent: the version that is read.
   uint64_t version() const { return version_; }
 
-  // f32 [nodes, WidthOf(type)] as they are now.
+  // f32 [nodes, width(type)] as they are now.
   Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
   // Reads the rows of a batch's nodes as leaves of autograd, and joins them to its features.
   Status Join(BatchTensors* batch, Deadline deadline) const;
@@ -86,7 +86,7 @@ class LearnableRows {
   // Rows go with the server that holds them: where they are missing, Unavailable, so that a next incarnation makes them
   // again.
   static Status RestartWhereLost(Status status);
-  static std::vector<GlobalRowId> RowsOf(std::span<const GlobalNodeId> nodes);
+  static std::vector<GlobalRowId> ToRows(std::span<const GlobalNodeId> nodes);
   static int64_t RowsPerPiece(const Table& table);
   int64_t NumRows(const Table& table) const;
   // Rows of the original ids [first, first + count).

@@ -21,7 +21,7 @@ const Tensor* FindIn(const format::Safetensors& piece, const std::string& name) 
   return found == piece.tensors.end() ? nullptr : &found->second;
 }
 
-bool HasRowsOf(const Tensor& tensor, DType dtype, int64_t num_rows, int64_t width) {
+bool HasRows(const Tensor& tensor, DType dtype, int64_t num_rows, int64_t width) {
   return tensor.dtype() == dtype && tensor.shape() == std::vector<int64_t>{num_rows, width};
 }
 
@@ -31,7 +31,7 @@ std::string Found(const Tensor* tensor) { return tensor == nullptr ? "nothing" :
 
 int64_t LearnableRows::RowsPerPiece(const Table& table) {
   const size_t row_bytes =
-      table.spec.width * SizeOf(table.spec.dtype) + sampler::StateRowWidth(table.spec) * sizeof(float);
+      table.spec.width * ItemSize(table.spec.dtype) + sampler::StateRowWidth(table.spec) * sizeof(float);
   return std::max<int64_t>(1, kPieceBytes / static_cast<int64_t>(row_bytes));
 }
 
@@ -43,7 +43,7 @@ Result<std::vector<GlobalRowId>> LearnableRows::RowsAt(const Table& table, int64
   originals.reserve(static_cast<size_t>(count));
   for (int64_t id = first; id < first + count; ++id) originals.emplace_back(static_cast<uint64_t>(id));
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, seeds_.ToGlobalIds(table.type, originals, deadline));
-  return RowsOf(nodes);
+  return ToRows(nodes);
 }
 
 Result<LearnableRows::RowsAndState> LearnableRows::ReadAt(const Table& table, int64_t first) const {
@@ -101,10 +101,10 @@ Status LearnableRows::RestorePiece(const Table& table, const format::Safetensors
   const auto state_width = static_cast<int64_t>(sampler::StateRowWidth(table.spec));
   const Tensor none = Tensor::Zeros(DType::kF32, {count, 0});
   if (state_width == 0) state = &none;
-  if (count > NumRows(table) - *restored || !HasRowsOf(*values, table.spec.dtype, count, width) || state == nullptr ||
-      !HasRowsOf(*state, DType::kF32, count, state_width)) {
+  if (count > NumRows(table) - *restored || !HasRows(*values, table.spec.dtype, count, width) || state == nullptr ||
+      !HasRows(*state, DType::kF32, count, state_width)) {
     return InvalidArgument("the checkpoint's learnable rows of '" + table.type_name + "' from " +
-                           std::to_string(*restored) + " on do not fit: expected " + NameOf(table.spec.dtype) +
+                           std::to_string(*restored) + " on do not fit: expected " + ToString(table.spec.dtype) +
                            " [at most " + std::to_string(NumRows(table) - *restored) + ", " + std::to_string(width) +
                            "] and a state of " + std::to_string(state_width) + " values a row, found " + Found(values) +
                            " and " + Found(state));

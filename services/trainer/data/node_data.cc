@@ -19,7 +19,7 @@ namespace {
 using graph::GraphSchema;
 using sampler::ColumnDescription;
 
-std::string NamesOf(const std::vector<ColumnDescription>& columns, NodeTypeId type) {
+std::string ListNames(const std::vector<ColumnDescription>& columns, NodeTypeId type) {
   std::string names;
   for (const ColumnDescription& column : columns) {
     if (column.node_type != type || column.name == sampler::kOriginalIdColumn) continue;
@@ -34,17 +34,17 @@ Result<ColumnDescription> FindColumn(const std::vector<ColumnDescription>& colum
     if (column.node_type == type && column.name == name) return column;
   }
   return NotFound("node type '" + schema.NodeTypeName(type) + "' has no column '" + name +
-                  "'; it has: " + NamesOf(columns, type));
+                  "'; it has: " + ListNames(columns, type));
 }
 
-int64_t WidthOf(const ColumnDescription& column) {
+int64_t RowWidth(const ColumnDescription& column) {
   int64_t width = 1;
   for (const int64_t size : column.row_shape) width *= size;
   return width;
 }
 
 // The torch type with the same bits, where there is one.
-bool CounterpartOf(DType dtype, torch::ScalarType* type) {
+bool FindCounterpart(DType dtype, torch::ScalarType* type) {
   switch (dtype) {
     case DType::kBool: *type = torch::kBool; return true;
     case DType::kU8: *type = torch::kUInt8; return true;
@@ -88,13 +88,13 @@ torch::Tensor Widened(const Tensor& tensor, torch::ScalarType type) {
 
 Result<torch::Tensor> AsFloats(const Tensor& tensor) {
   torch::ScalarType type;
-  if (!CounterpartOf(tensor.dtype(), &type)) return Widened<float>(tensor, torch::kFloat);
+  if (!FindCounterpart(tensor.dtype(), &type)) return Widened<float>(tensor, torch::kFloat);
   return View(tensor, type).to(torch::kFloat);
 }
 
 Result<torch::Tensor> AsClasses(const Tensor& tensor) {
   torch::ScalarType type;
-  if (!CounterpartOf(tensor.dtype(), &type)) return Widened<int64_t>(tensor, torch::kInt64).flatten();
+  if (!FindCounterpart(tensor.dtype(), &type)) return Widened<int64_t>(tensor, torch::kInt64).flatten();
   const torch::Tensor values = View(tensor, type).flatten();
   if (!values.is_floating_point()) return values.to(torch::kInt64);
   const torch::Tensor reals = values.to(torch::kDouble).contiguous();
@@ -117,7 +117,7 @@ Result<torch::Tensor> AsLabels(LossKind kind, const Tensor& tensor, int64_t widt
   return values.masked_fill(values == -1, std::numeric_limits<float>::quiet_NaN());
 }
 
-Result<NodeTypeId> NodeTypeOf(const std::string& name, const GraphSchema& schema, const char* field) {
+Result<NodeTypeId> FindNodeType(const std::string& name, const GraphSchema& schema, const char* field) {
   return (name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name)).While(field);
 }
 
@@ -136,9 +136,9 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
   std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(training.task.type)) {
-    ASSIGN_OR_RETURN(types.front(), job::LabelledEdgeTypeOf(training.task, schema));
+    ASSIGN_OR_RETURN(types.front(), job::FindLabelledEdgeType(training.task, schema));
   } else {
-    ASSIGN_OR_RETURN(types, job::EdgeTypesOf(training.task, schema));
+    ASSIGN_OR_RETURN(types, job::FindEdgeTypes(training.task, schema));
   }
   seed_type_ = schema.DestinationOf(types.front());
   std::set<NodeTypeId> ends;
@@ -150,12 +150,12 @@ Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema&
 }
 
 Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
-  ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(input.node_type, schema, "spec.training.inputs.nodeType"));
+  ASSIGN_OR_RETURN(const NodeTypeId type, FindNodeType(input.node_type, schema, "spec.training.inputs.nodeType"));
   for (const std::string& name : input.features) {
     auto found = FindColumn(rows_->columns(), type, name, schema).While("spec.training.inputs.features");
     if (!found.ok()) return std::move(found).status();
-    inputs_[type.value].push_back({name, WidthOf(*found)});
-    feature_widths_[type.value] += WidthOf(*found);
+    inputs_[type.value].push_back({name, RowWidth(*found)});
+    feature_widths_[type.value] += RowWidth(*found);
   }
   input_widths_[type.value] =
       feature_widths_[type.value] + (input.embedding.has_value() ? input.embedding->size : int64_t{0});
@@ -164,14 +164,14 @@ Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
 
 Status NodeData::SetLabel(const job::Training& training, const GraphSchema& schema) {
   const job::Task& task = training.task;
-  ASSIGN_OR_RETURN(seed_type_, NodeTypeOf(task.node_type, schema, "spec.training.task.nodeType"));
-  loss_kind_ = LossOf(task);
+  ASSIGN_OR_RETURN(seed_type_, FindNodeType(task.node_type, schema, "spec.training.task.nodeType"));
+  loss_kind_ = LossFor(task);
   auto found = FindColumn(rows_->columns(), seed_type_, task.label, schema).While("spec.training.task.label");
   has_labels_ = found.ok();
   if (!has_labels_ && OnlyInfers(training)) return Status();
   if (!found.ok()) return std::move(found).status();
   label_ = task.label;
-  label_width_ = WidthOf(*found);
+  label_width_ = RowWidth(*found);
   if (loss_kind_ == LossKind::kCrossEntropy && label_width_ != 1) {
     return InvalidArgument("spec.training.task.label: column '" + label_ + "' has " + std::to_string(label_width_) +
                            " values a node; expected one class (or multiLabel: true)");
@@ -181,7 +181,7 @@ Status NodeData::SetLabel(const job::Training& training, const GraphSchema& sche
 
 Status NodeData::AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank, uint32_t num_ranks,
                            std::chrono::seconds timeout, LabelCensus* census) const {
-  ASSIGN_OR_RETURN(const uint64_t count, seeds.CountOf(part.node_type, part.split, part.part));
+  ASSIGN_OR_RETURN(const uint64_t count, seeds.Count(part.node_type, part.split, part.part));
   sampler::SeedQuery query = part;
   for (uint64_t chunk = rank.value; chunk * part.batch_size < count; chunk += num_ranks) {
     const Deadline deadline = Deadline::After(timeout);
@@ -274,7 +274,7 @@ Result<torch::Tensor> NodeData::Inputs(NodeTypeId type, std::span<const GlobalNo
 
 Result<torch::Tensor> NodeData::WithLearnable(NodeTypeId type, const torch::Tensor& features,
                                               std::span<const GlobalNodeId> nodes, Deadline deadline) const {
-  if (learnable_ == nullptr || learnable_->WidthOf(type) == 0) return features;
+  if (learnable_ == nullptr || learnable_->width(type) == 0) return features;
   ASSIGN_OR_RETURN(const torch::Tensor rows, learnable_->Read(type, nodes, deadline));
   return SideBySide(features, rows);
 }

@@ -122,6 +122,6 @@ Result<torch::Tensor> AsClasses(const Tensor& tensor);
 Result<torch::Tensor> AsLabels(LossKind kind, const Tensor& tensor, int64_t width);
 
 // The node type that a name in the document means: "" is the only type of a graph that has one.
-Result<NodeTypeId> NodeTypeOf(const std::string& name, const graph::GraphSchema& schema, const char* field);
+Result<NodeTypeId> FindNodeType(const std::string& name, const graph::GraphSchema& schema, const char* field);
 
 }  // namespace espalier::trainer

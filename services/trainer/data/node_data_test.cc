@@ -123,7 +123,7 @@ TEST(NodeDataTest, NamesWhatDoesNotExist) {
 class AllNodesAreSeeds final : public sampler::SeedSource {
  public:
   explicit AllNodesAreSeeds(uint64_t num_nodes) : num_nodes_(num_nodes) {}
-  Result<uint64_t> CountOf(NodeTypeId, const std::string&, graph::SplitPartName) override { return num_nodes_; }
+  Result<uint64_t> Count(NodeTypeId, const std::string&, graph::SplitPartName) override { return num_nodes_; }
   Result<uint64_t> CountOfEdges(EdgeTypeId, const std::string&, graph::SplitPartName) override {
     return Unimplemented("edges");
   }

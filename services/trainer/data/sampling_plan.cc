@@ -5,7 +5,7 @@
 namespace espalier::trainer {
 namespace {
 
-Result<sampler::LayerSpec> LayerSpecOf(const job::SamplingLayer& layer, const graph::GraphSchema& schema) {
+Result<sampler::LayerSpec> MakeLayerSpec(const job::SamplingLayer& layer, const graph::GraphSchema& schema) {
   sampler::LayerSpec spec;
   spec.fanouts.assign(schema.num_edge_types(), layer.fanout.value_or(0));
   for (const job::EdgeTypeFanout& named : layer.edge_types) {
@@ -17,14 +17,14 @@ Result<sampler::LayerSpec> LayerSpecOf(const job::SamplingLayer& layer, const gr
 
 }  // namespace
 
-Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                             uint64_t seed) {
+Result<sampler::SamplingSpec> MakeSamplingSpec(const job::Sampling& sampling, const graph::GraphSchema& schema,
+                                               uint64_t seed) {
   sampler::SamplingSpec spec;
   spec.draw = sampling.draw;
   spec.seed_time_column = sampling.seed_time;
   spec.seed = seed;
   for (size_t i = 0; i < sampling.layers.size(); ++i) {
-    auto layer = LayerSpecOf(sampling.layers[i], schema);
+    auto layer = MakeLayerSpec(sampling.layers[i], schema);
     if (!layer.ok()) return layer.status().While("spec.training.sampling.layers[" + std::to_string(i) + "]");
     spec.layers.push_back(*std::move(layer));
   }
@@ -33,7 +33,7 @@ Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, cons
   return spec;
 }
 
-std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& spec) {
+std::vector<std::vector<EdgeTypeId>> ListRelations(const sampler::SamplingSpec& spec) {
   std::vector<std::vector<EdgeTypeId>> relations;
   for (const sampler::LayerSpec& layer : spec.layers) {
     std::vector<EdgeTypeId> of_layer;
@@ -45,7 +45,7 @@ std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& sp
   return relations;
 }
 
-sampler::SamplingSpec FullNeighborhoodOf(const sampler::SamplingSpec& spec, size_t layer) {
+sampler::SamplingSpec MakeFullNeighborhood(const sampler::SamplingSpec& spec, size_t layer) {
   sampler::SamplingSpec full;
   full.seed = spec.seed;
   full.layers.push_back(spec.layers[layer]);
@@ -55,9 +55,9 @@ sampler::SamplingSpec FullNeighborhoodOf(const sampler::SamplingSpec& spec, size
   return full;
 }
 
-std::vector<std::vector<NodeTypeId>> TypesOf(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
-                                             std::span<const NodeTypeId> seed_types) {
-  const std::vector<std::vector<EdgeTypeId>> relations = RelationsOf(spec);
+std::vector<std::vector<NodeTypeId>> ListTypes(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
+                                               std::span<const NodeTypeId> seed_types) {
+  const std::vector<std::vector<EdgeTypeId>> relations = ListRelations(spec);
   std::set<NodeTypeId> written(seed_types.begin(), seed_types.end());
   std::vector<std::vector<NodeTypeId>> types(relations.size() + 1);
   types.back().assign(written.begin(), written.end());

@@ -13,18 +13,18 @@ namespace espalier::trainer {
 
 // No layers, of a model without message passing (ModelType::kEmbedding), are one that draws nothing. InvalidArgument or
 // NotFound names the field and the edge type that does not fit the graph.
-Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                             uint64_t seed);
+Result<sampler::SamplingSpec> MakeSamplingSpec(const job::Sampling& sampling, const graph::GraphSchema& schema,
+                                               uint64_t seed);
 
 // The relations that each layer samples, by layer, ascending.
-std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& spec);
+std::vector<std::vector<EdgeTypeId>> ListRelations(const sampler::SamplingSpec& spec);
 
 // The same relations with all in-edges: what full-neighbourhood inference computes layer `layer` from.
-sampler::SamplingSpec FullNeighborhoodOf(const sampler::SamplingSpec& spec, size_t layer);
+sampler::SamplingSpec MakeFullNeighborhood(const sampler::SamplingSpec& spec, size_t layer);
 
 // The node types whose rows each layer must write for the seed types' outputs, by layer, ascending; entry L, one
 // past the last layer, is the seed types alone. So types[l + 1] is what layer l writes and types[0] what layer 0 reads.
-std::vector<std::vector<NodeTypeId>> TypesOf(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
-                                             std::span<const NodeTypeId> seed_types);
+std::vector<std::vector<NodeTypeId>> ListTypes(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
+                                               std::span<const NodeTypeId> seed_types);
 
 }  // namespace espalier::trainer

@@ -21,14 +21,14 @@ TEST(SamplingPlanTest, ReadsFanoutsByLayerAndEdgeType) {
   job::Sampling sampling;
   sampling.layers = {{10, {{"cites", 0}}}, {std::nullopt, {{"author:writes:paper", 5}}}};
   sampling.draw.replace = true;
-  const auto spec = SamplingSpecOf(sampling, Schema(), 9);
+  const auto spec = MakeSamplingSpec(sampling, Schema(), 9);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_THAT(spec->layers[0].fanouts, ElementsAre(10, 0, 10));
   EXPECT_THAT(spec->layers[1].fanouts, ElementsAre(5, 0, 0));
   EXPECT_TRUE(spec->draw.replace);
   EXPECT_EQ(spec->seed, 9u);
-  EXPECT_THAT(RelationsOf(*spec), ElementsAre(ElementsAre(EdgeTypeId(0), EdgeTypeId(2)), ElementsAre(EdgeTypeId(0))));
-  EXPECT_THAT(FullNeighborhoodOf(*spec, 0).layers[0].fanouts, ElementsAre(-1, 0, -1));
+  EXPECT_THAT(ListRelations(*spec), ElementsAre(ElementsAre(EdgeTypeId(0), EdgeTypeId(2)), ElementsAre(EdgeTypeId(0))));
+  EXPECT_THAT(MakeFullNeighborhood(*spec, 0).layers[0].fanouts, ElementsAre(-1, 0, -1));
 }
 
 TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
@@ -36,7 +36,7 @@ TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
   sampling.layers = {{.fanout = 3}};
   sampling.draw.method = sampler::DrawMethod::kLabor;
   sampling.draw.layer_dependency = true;
-  auto spec = SamplingSpecOf(sampling, Schema(), 9);
+  auto spec = MakeSamplingSpec(sampling, Schema(), 9);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_EQ(spec->draw.method, sampler::DrawMethod::kLabor);
   EXPECT_TRUE(spec->draw.layer_dependency);
@@ -44,13 +44,13 @@ TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
   sampling.draw.method = sampler::DrawMethod::kLast;
   sampling.draw.time_column = "when";
   sampling.seed_time = "joined";
-  spec = SamplingSpecOf(sampling, Schema(), 9);
+  spec = MakeSamplingSpec(sampling, Schema(), 9);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_EQ(spec->draw.method, sampler::DrawMethod::kLast);
   EXPECT_EQ(spec->draw.time_column, "when");
   EXPECT_EQ(spec->seed_time_column, "joined");
   // Whole neighbourhoods know neither.
-  const sampler::SamplingSpec full = FullNeighborhoodOf(*spec, 0);
+  const sampler::SamplingSpec full = MakeFullNeighborhood(*spec, 0);
   EXPECT_EQ(full.draw.method, sampler::DrawMethod::kNeighbor);
   EXPECT_EQ(full.draw.time_column + full.seed_time_column, "");
 }
@@ -58,25 +58,25 @@ TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
 TEST(SamplingPlanTest, FollowsTypesFromTheSeedsOutwards) {
   job::Sampling sampling;
   sampling.layers = {{1, {}}, {1, {{"cites", 0}}}};
-  const auto spec = SamplingSpecOf(sampling, Schema(), 0);
+  const auto spec = MakeSamplingSpec(sampling, Schema(), 0);
   const NodeTypeId author(0), paper(1), venue(2);
-  EXPECT_THAT(TypesOf(*spec, Schema(), std::vector{paper}),
+  EXPECT_THAT(ListTypes(*spec, Schema(), std::vector{paper}),
               ElementsAre(ElementsAre(author, paper, venue), ElementsAre(author, paper), ElementsAre(paper)));
-  EXPECT_THAT(TypesOf(*spec, Schema(), std::vector{venue, paper}).back(), ElementsAre(paper, venue));
+  EXPECT_THAT(ListTypes(*spec, Schema(), std::vector{venue, paper}).back(), ElementsAre(paper, venue));
 }
 
 TEST(SamplingPlanTest, NoLayersAreOneThatDrawsNothing) {
-  const auto spec = SamplingSpecOf(job::Sampling(), Schema(), 0);
+  const auto spec = MakeSamplingSpec(job::Sampling(), Schema(), 0);
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
-  EXPECT_THAT(RelationsOf(*spec), ElementsAre(ElementsAre()));
+  EXPECT_THAT(ListRelations(*spec), ElementsAre(ElementsAre()));
   const NodeTypeId paper(1);
-  EXPECT_THAT(TypesOf(*spec, Schema(), std::vector{paper}), ElementsAre(ElementsAre(paper), ElementsAre(paper)));
+  EXPECT_THAT(ListTypes(*spec, Schema(), std::vector{paper}), ElementsAre(ElementsAre(paper), ElementsAre(paper)));
 }
 
 TEST(SamplingPlanTest, NamesAnEdgeTypeThatDoesNotExist) {
   job::Sampling sampling;
   sampling.layers = {{1, {}}, {1, {{"likes", 2}}}};
-  const Status status = SamplingSpecOf(sampling, Schema(), 0).status();
+  const Status status = MakeSamplingSpec(sampling, Schema(), 0).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("spec.training.sampling.layers[1]"));
 }

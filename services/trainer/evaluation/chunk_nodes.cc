@@ -12,7 +12,7 @@ constexpr double kMostOfALayer = 128 * kMiB, kMostOfASample = 288 * kMiB;
 enum class Draws { kAsTheSpecSays, kAllInEdges };
 
 // In-edges of a node over all relations of a layer, on average at most.
-double InEdgesOf(const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
+double EstimateInEdges(const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
   double in_edges = 0;
   for (uint16_t type = 0; type < layer.fanouts.size(); ++type) {
     const int32_t fanout = layer.fanouts[type];
@@ -27,13 +27,13 @@ double InEdgesOf(const sampler::LayerSpec& layer, const graph::PartitionBook& bo
 
 // No more than the graph has; in truth fewer, because neighbours repeat.
 double NodesReadFor(double nodes, const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
-  return std::min(static_cast<double>(book.num_nodes()), nodes * (1 + InEdgesOf(layer, book, draws)));
+  return std::min(static_cast<double>(book.num_nodes()), nodes * (1 + EstimateInEdges(layer, book, draws)));
 }
 
 }  // namespace
 
-uint64_t ChunkNodesOf(const sampler::SamplingSpec& spec, job::EvaluationNeighborhood neighborhood,
-                      const graph::PartitionBook& book, std::span<const int64_t> row_widths) {
+uint64_t ChooseChunkNodes(const sampler::SamplingSpec& spec, job::EvaluationNeighborhood neighborhood,
+                          const graph::PartitionBook& book, std::span<const int64_t> row_widths) {
   const auto fits = [&](uint64_t chunk) {
     const auto outputs = static_cast<double>(chunk);
     double nodes_of_sample = outputs, bytes_of_sample = 0;

@@ -13,7 +13,7 @@ namespace espalier::trainer {
 // evaluations sample, what all layers of the sample read within 288 MiB, by the numbers of nodes and edges, the
 // fan-outs, and row_widths[layer], f32, of what each layer reads. Nothing else enters, so the number is the same for
 // any partitioning and any number of trainers.
-uint64_t ChunkNodesOf(const sampler::SamplingSpec& spec, job::EvaluationNeighborhood neighborhood,
-                      const graph::PartitionBook& book, std::span<const int64_t> row_widths);
+uint64_t ChooseChunkNodes(const sampler::SamplingSpec& spec, job::EvaluationNeighborhood neighborhood,
+                          const graph::PartitionBook& book, std::span<const int64_t> row_widths);
 
 }  // namespace espalier::trainer

@@ -21,8 +21,8 @@ Status EdgeEvaluation::StoreEmbeddings(Model& model, FullInference& inference, c
 
 Status EdgeEvaluation::Drop() { return embeddings_.Drop(); }
 
-Result<MetricValue> EdgeEvaluation::MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
-                                             const std::string& tensor) {
+Result<MetricValue> EdgeEvaluation::ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
+                                                  const std::string& tensor) {
   RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor));
   MetricAccumulator metric(measure_.metric, measure_.target.num_outputs);
   RETURN_IF_ERROR(
@@ -32,32 +32,32 @@ Result<MetricValue> EdgeEvaluation::MetricOf(Model& model, FullInference& infere
 }
 
 Status EdgeEvaluation::AddPart(graph::SplitPartName part, MetricAccumulator& metric) const {
-  ASSIGN_OR_RETURN(const uint64_t count, CountOf(part));
+  ASSIGN_OR_RETURN(const uint64_t count, Count(part));
   const uint64_t size = measure_.chunk_edges;
   for (uint64_t chunk = collective_.rank().value; chunk * size < count; chunk += collective_.size()) {
     if (measure_.before_chunk) RETURN_IF_ERROR(measure_.before_chunk());
     ASSIGN_OR_RETURN(const LabelledEdges edges,
                      LabelledEdgesOfChunk(measure_.target, graph_, part, chunk, size, measure_.timeouts));
-    ASSIGN_OR_RETURN(const torch::Tensor outputs, OutputsOf(edges.sources, edges.destinations));
+    ASSIGN_OR_RETURN(const torch::Tensor outputs, ComputeOutputs(edges.sources, edges.destinations));
     metric.Add(chunk, outputs, edges.labels);
     AddRows(measure_.phases, std::min(count - chunk * size, collective_.size() * size));
   }
   return Status();
 }
 
-Result<uint64_t> EdgeEvaluation::CountOf(graph::SplitPartName part) const {
+Result<uint64_t> EdgeEvaluation::Count(graph::SplitPartName part) const {
   return graph_.seeds.CountOfEdges(measure_.target.edge_type, measure_.target.split, part);
 }
 
 Result<EdgeOutputs> EdgeEvaluation::OutputsOfChunk(graph::SplitPartName part, uint64_t chunk) const {
   ASSIGN_OR_RETURN(sampler::GlobalBatch edges, EdgesOfChunk(measure_.target, graph_, part, chunk, measure_.chunk_edges,
                                                             false, measure_.timeouts.ForData()));
-  ASSIGN_OR_RETURN(const torch::Tensor outputs, OutputsOf(edges.sources, edges.seeds));
+  ASSIGN_OR_RETURN(const torch::Tensor outputs, ComputeOutputs(edges.sources, edges.seeds));
   return EdgeOutputs{std::move(edges.sources), std::move(edges.seeds), outputs};
 }
 
-Result<torch::Tensor> EdgeEvaluation::OutputsOf(const std::vector<GlobalNodeId>& source_nodes,
-                                                const std::vector<GlobalNodeId>& destination_nodes) const {
+Result<torch::Tensor> EdgeEvaluation::ComputeOutputs(const std::vector<GlobalNodeId>& source_nodes,
+                                                     const std::vector<GlobalNodeId>& destination_nodes) const {
   const EdgeTypeId type = measure_.target.edge_type;
   ASSIGN_OR_RETURN(const torch::Tensor sources, embeddings_.Read(graph_.schema().SourceOf(type), source_nodes));
   ASSIGN_OR_RETURN(const torch::Tensor destinations,

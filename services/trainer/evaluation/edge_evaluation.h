@@ -47,20 +47,20 @@ class EdgeEvaluation {
   //
   // `tensor` names what keeps the embeddings until Drop: later calls use those that are there. Undefined where no edge
   // of the part is labelled.
-  Result<MetricValue> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
-                               const std::string& tensor);
+  Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
+                                    const std::string& tensor);
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
   Status Drop();
 
   // After StoreEmbeddings, by any rank for itself.
-  Result<uint64_t> CountOf(graph::SplitPartName part) const;
+  Result<uint64_t> Count(graph::SplitPartName part) const;
   Result<EdgeOutputs> OutputsOfChunk(graph::SplitPartName part, uint64_t chunk) const;
   uint64_t chunk_edges() const { return measure_.chunk_edges; }
 
  private:
   Status AddPart(graph::SplitPartName part, MetricAccumulator& metric) const;
-  Result<torch::Tensor> OutputsOf(const std::vector<GlobalNodeId>& source_nodes,
-                                  const std::vector<GlobalNodeId>& destination_nodes) const;
+  Result<torch::Tensor> ComputeOutputs(const std::vector<GlobalNodeId>& source_nodes,
+                                       const std::vector<GlobalNodeId>& destination_nodes) const;
 
   GraphAccess graph_;
   collective::Collective& collective_;

@@ -22,8 +22,8 @@ sampler::SamplingSpec ForEvaluation(sampler::SamplingSpec spec) {
 
 }  // namespace
 
-EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
-                                      const InferenceOptions& inference, uint64_t incarnation) {
+EvaluationOptions MakeEvaluationOptions(const job::Training& training, const sampler::SamplingSpec& sampling,
+                                        const InferenceOptions& inference, uint64_t incarnation) {
   EvaluationOptions evaluation;
   evaluation.metric = training.evaluation.metric;
   evaluation.neighborhood = training.evaluation.neighborhood;
@@ -62,7 +62,7 @@ Result<std::optional<double>> Evaluator::Evaluate(Model& model, graph::SplitPart
   std::optional<double> metric;
   const PassWork work{RunPhase::kEvaluating, CountRows(std::span(&part, 1))};
   RETURN_IF_ERROR(RunPass(model, work, [&]() -> Status {
-    ASSIGN_OR_RETURN(metric, MetricOf(model, part));
+    ASSIGN_OR_RETURN(metric, ComputeMetric(model, part));
     return Status();
   }));
   return metric;
@@ -80,7 +80,7 @@ uint64_t Evaluator::CountRows(std::span<const graph::SplitPartName> parts) const
     }
     // A part that cannot be read fails the pass, not the count.
     const Result<uint64_t> count =
-        edges_.has_value() ? edges_->CountOf(part) : graph_.seeds.CountOf(data_.seed_type(), options_.split, part);
+        edges_.has_value() ? edges_->Count(part) : graph_.seeds.Count(data_.seed_type(), options_.split, part);
     if (count.ok()) rows += *count;
   }
   return rows;
@@ -111,15 +111,15 @@ Status Evaluator::RunPassOnce(Model& model, const PassWork& work, const std::fun
   return inference_.DropHidden();
 }
 
-Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPartName part) {
+Result<std::optional<double>> Evaluator::ComputeMetric(Model& model, graph::SplitPartName part) {
   ASSIGN_OR_RETURN(MetricValue measured, Measure(model, part));
   if (!measured.value.has_value() && options_.on_undefined) options_.on_undefined(part, measured.undefined);
   return measured.value;
 }
 
 Result<MetricValue> Evaluator::Measure(Model& model, graph::SplitPartName part) {
-  if (links_.has_value()) return links_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
-  if (edges_.has_value()) return edges_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
+  if (links_.has_value()) return links_->ComputeMetric(model, inference_, part, NextTensorPrefix() + "-embeddings");
+  if (edges_.has_value()) return edges_->ComputeMetric(model, inference_, part, NextTensorPrefix() + "-embeddings");
   MetricAccumulator metric(options_.metric, data_.num_outputs());
   if (has_full_pass()) {
     RETURN_IF_ERROR(
@@ -144,7 +144,7 @@ Status Evaluator::AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, 
 Status Evaluator::AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric) {
   const uint64_t chunk_nodes = options_.inference.chunk_nodes;
   const auto compute = [&]() -> Status {
-    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(data_.seed_type(), options_.split, part));
+    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.Count(data_.seed_type(), options_.split, part));
     for (uint32_t chunk = collective_.rank().value; chunk * chunk_nodes < count; chunk += collective_.size()) {
       RETURN_IF_ERROR(AddSampledChunk(model, part, chunk, metric));
       AddRows(options_.inference.phases, std::min(count - chunk * chunk_nodes, collective_.size() * chunk_nodes));

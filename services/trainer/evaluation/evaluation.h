@@ -37,8 +37,8 @@ struct EvaluationOptions {
 };
 
 // As the document says, but for what tasks on edges add.
-EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
-                                      const InferenceOptions& inference, uint64_t incarnation);
+EvaluationOptions MakeEvaluationOptions(const job::Training& training, const sampler::SamplingSpec& sampling,
+                                        const InferenceOptions& inference, uint64_t incarnation);
 
 // The phase that a pass begins with, and the rows that are computed in it.
 struct PassWork {
@@ -60,12 +60,12 @@ class Evaluator {
   // Returns the number of rows that a pass computes which measures `parts`, as PhaseTracker counts them.
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const;
 
-  // For passes that want more than one part, or outputs too: what `body` computes of the model, with MetricOf and
+  // For passes that want more than one part, or outputs too: what `body` computes of the model, with ComputeMetric and
   // inference(). Where a graph server was restarted meanwhile and has lost what the pass had stored, everything is
   // done again from the beginning, a few times at most: then `body` runs again. Its status is the same on every rank.
   // Each attempt begins with the phase of `work`.
   Status RunPass(Model& model, const PassWork& work, const std::function<Status()>& body);
-  Result<std::optional<double>> MetricOf(Model& model, graph::SplitPartName part);
+  Result<std::optional<double>> ComputeMetric(Model& model, graph::SplitPartName part);
 
   // A pass over full neighbourhoods for outputs, whatever the metrics are computed over: ComputeHidden first, unless
   // has_full_pass() says that it has been done when `body` runs.

@@ -17,10 +17,10 @@ FullInference::FullInference(GraphAccess graph, const NodeData& data, collective
 Result<FullInference> FullInference::Make(GraphAccess graph, const NodeData& data, const sampler::SamplingSpec& spec,
                                           collective::Collective& collective, const InferenceOptions& options) {
   FullInference inference(graph, data, collective, options);
-  inference.types_ = TypesOf(spec, graph.schema(), data.seed_types());
+  inference.types_ = ListTypes(spec, graph.schema(), data.seed_types());
   for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
     ASSIGN_OR_RETURN(sampler::FanoutSampler sampler,
-                     sampler::FanoutSampler::Make(graph.neighbors, FullNeighborhoodOf(spec, layer)));
+                     sampler::FanoutSampler::Make(graph.neighbors, MakeFullNeighborhood(spec, layer)));
     inference.samplers_.push_back(std::move(sampler));
   }
   return inference;
@@ -130,7 +130,7 @@ Status FullInference::ForSplit(Model& model, const std::string& split, graph::Sp
                                const OnChunk& on_chunk) {
   const NodeTypeId type = data_->seed_type();
   const auto compute = [&]() -> Status {
-    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(type, split, part));
+    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.Count(type, split, part));
     for (uint64_t chunk = 0; chunk < NumChunks(count); CountChunk(chunk++, count)) {
       if (!IsMine(chunk)) continue;
       RETURN_IF_ERROR(options_.BeforeChunk());

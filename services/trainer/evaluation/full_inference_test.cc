@@ -40,7 +40,7 @@ graph::SourceGraph OneTypeGraph() {
   return *graph::GeneratePowerLawGraph(options, 1);
 }
 
-job::Training TrainingOf(const graph::SourceGraph& source, job::ModelType type, int num_layers) {
+job::Training MakeTraining(const graph::SourceGraph& source, job::ModelType type, int num_layers) {
   job::Training training;
   const bool typed = source.schema.num_node_types() > 1;
   training.task.node_type = typed ? "paper" : "";
@@ -70,17 +70,17 @@ struct Bench {
 Bench MakeBench(const graph::SourceGraph& source, uint32_t partitions, job::ModelType type, int num_layers) {
   TestGraph opened = MakeTestGraph(source, partitions, 7);
   sampler::PartitionedGraph& graph = *opened.graph;
-  const job::Training training = TrainingOf(source, type, num_layers);
+  const job::Training training = MakeTraining(source, type, num_layers);
   NodeData data = *NodeData::Make(training, source.schema, graph);
   collective::SelfCollective self;
   EXPECT_TRUE(data.CountOutputs(training.task.split, graph, self, std::chrono::seconds(60)).ok());
-  sampler::SamplingSpec spec = *SamplingSpecOf(training.sampling, source.schema, 1);
+  sampler::SamplingSpec spec = *MakeSamplingSpec(training.sampling, source.schema, 1);
   ModelOptions options{.model = training.model,
                        .num_layers = num_layers,
                        .schema = source.schema,
                        .input_widths = data.input_widths(),
                        .num_outputs = data.num_outputs(),
-                       .relations = RelationsOf(spec),
+                       .relations = ListRelations(spec),
                        .seed_type = data.seed_type(),
                        .seed = 1};
   std::shared_ptr<Model> model = *MakeModel(options);

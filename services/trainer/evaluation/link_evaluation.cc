@@ -54,9 +54,9 @@ Status ForEachType(std::span<const NodeTypeId> types, std::span<const Id> nodes,
   return Status();
 }
 
-torch::Tensor PlacesOf(const TypeSlice<GlobalNodeId>& slice) { return torch::tensor(slice.places, torch::kInt64); }
+torch::Tensor ToPlaces(const TypeSlice<GlobalNodeId>& slice) { return torch::tensor(slice.places, torch::kInt64); }
 
-std::span<const float> RowOf(const torch::Tensor& scores, int64_t row) {
+std::span<const float> GetRow(const torch::Tensor& scores, int64_t row) {
   const auto columns = static_cast<size_t>(scores.size(1));
   return {scores.data_ptr<float>() + static_cast<size_t>(row) * columns, columns};
 }
@@ -72,8 +72,8 @@ LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collecti
   }
 }
 
-Result<MetricValue> LinkEvaluation::MetricOf(Model& model, FullInference& inference, SplitPartName part,
-                                             const std::string& tensor) {
+Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& inference, SplitPartName part,
+                                                  const std::string& tensor) {
   if (options_.filtered && !knows_edges_) {
     RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.collective));
     knows_edges_ = true;
@@ -138,7 +138,7 @@ Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, std:
     if (slice.nodes.size() == nodes.size()) {
       rows = of_type;
     } else {
-      rows.index_copy_(0, PlacesOf(slice), of_type);
+      rows.index_copy_(0, ToPlaces(slice), of_type);
     }
     return Status();
   }));
@@ -189,7 +189,7 @@ Result<uint64_t> LinkEvaluation::CountEdges(SplitPartName part) const {
   return total;
 }
 
-Result<LinkEvaluation::Chunk> LinkEvaluation::EdgesOf(SplitPartName part, uint64_t chunk, uint64_t chunk_size) {
+Result<LinkEvaluation::Chunk> LinkEvaluation::ReadEdges(SplitPartName part, uint64_t chunk, uint64_t chunk_size) {
   sampler::SeedQuery query{.split = options_.split,
                            .part = part,
                            .shuffle = false,
@@ -212,7 +212,7 @@ Status LinkEvaluation::LearnKnownEdges() {
     ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
     for (uint64_t chunk = 0; chunk * kEdgesPerRead < count; ++chunk) {
       if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());
-      ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, kEdgesPerRead));
+      ASSIGN_OR_RETURN(const Chunk edges, ReadEdges(part, chunk, kEdgesPerRead));
       for (size_t i = 0; i < edges.size(); ++i) body(edges, i);
     }
     return Status();
@@ -240,7 +240,7 @@ Status LinkEvaluation::LearnKnownEdges() {
   return Status();
 }
 
-std::vector<int64_t> LinkEvaluation::NoCandidatesOf(const Chunk& edges, size_t i) const {
+std::vector<int64_t> LinkEvaluation::ListExcludedCandidates(const Chunk& edges, size_t i) const {
   const int64_t own = edges.destination_ids[i];
   if (!options_.filtered) return {own};
   const auto found = known_.find({edges.source_ids[i], edges.relations[i]});
@@ -256,7 +256,7 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
   const uint64_t chunk_size = ChunkSize(options_.num_candidates);
   for (uint64_t chunk = collective_.rank().value; chunk * chunk_size < count; chunk += collective_.size()) {
     if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());
-    ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, chunk_size));
+    ASSIGN_OR_RETURN(const Chunk edges, ReadEdges(part, chunk, chunk_size));
     try {
       const torch::NoGradGuard no_gradients;
       if (options_.num_candidates > 0) {
@@ -324,7 +324,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
     source_types.push_back(source_types_[edges.relations[i]]);
     relations.push_back(edges.relations[i]);
     destinations.push_back(edges.destination_ids[i]);
-    no_candidates.push_back(NoCandidatesOf(edges, i));
+    no_candidates.push_back(ListExcludedCandidates(edges, i));
   }
   ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(tensor, source_types, sources));
   const torch::Tensor queries = scorer_->Query(embeddings, relations);
@@ -343,7 +343,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
       const auto last_edge = static_cast<size_t>(first_edge + scores.size(0));
       for (; next < last_edge && destinations[next] < end; ++next) {
         standings.emplace_back(
-            RowOf(scores, static_cast<int64_t>(next) - first_edge)[static_cast<size_t>(destinations[next] - first)]);
+            GetRow(scores, static_cast<int64_t>(next) - first_edge)[static_cast<size_t>(destinations[next] - first)]);
       }
     }
     return Status();
@@ -356,7 +356,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
       const torch::Tensor scores = scores_of(first_edge, rows);
       for (int64_t row = 0; row < scores.size(0); ++row) {
         const auto edge = static_cast<size_t>(first_edge + row);
-        const std::span<const float> candidates = RowOf(scores, row);
+        const std::span<const float> candidates = GetRow(scores, row);
         standings[edge].Add(candidates);
         const std::vector<int64_t>& none = no_candidates[edge];
         for (auto id = std::lower_bound(none.begin(), none.end(), first); id != none.end() && *id < end; ++id) {
@@ -389,7 +389,7 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
     const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
     right.emplace_back(static_cast<uint64_t>(edges.destination_ids[i]));
     counts.push_back(1);
-    const std::vector<int64_t> none = NoCandidatesOf(edges, i);
+    const std::vector<int64_t> none = ListExcludedCandidates(edges, i);
     for (const uint64_t node : sampler::DrawNodes(key, first_ordinal + i, num_nodes, options_.num_candidates)) {
       right.emplace_back(node);
       counts.push_back(std::binary_search(none.begin(), none.end(), static_cast<int64_t>(node)) ? 0 : 1);
@@ -421,9 +421,9 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
   std::vector<double> ranks;
   const torch::Tensor rows = scores.view({-1, int64_t{columns}});
   for (size_t i = 0; i < edges.size(); ++i) {
-    const std::span<const float> row = RowOf(rows, static_cast<int64_t>(i));
+    const std::span<const float> row = GetRow(rows, static_cast<int64_t>(i));
     ranks.push_back(
-        RankOf(row[0], row.subspan(1), std::span(counts).subspan(i * columns + 1, options_.num_candidates)));
+        ComputeRank(row[0], row.subspan(1), std::span(counts).subspan(i * columns + 1, options_.num_candidates)));
   }
   metric.AddRanks(chunk, ranks, options_.k);
   return Status();

@@ -51,8 +51,8 @@ class LinkEvaluation {
 
   // After inference.ComputeHidden. `tensor` names what keeps the embeddings until Drop: further parts are measured on
   // those that are there. Undefined where the part is empty.
-  Result<MetricValue> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
-                               const std::string& tensor);
+  Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
+                                    const std::string& tensor);
   // Returns the number of rows that AddPart counts for `part`; 0 where the part cannot be read.
   uint64_t CountRows(graph::SplitPartName part) const;
   // At a pass's end, when every rank has ended its reads, or has failed.
@@ -74,7 +74,7 @@ class LinkEvaluation {
   uint64_t RowsPerEdge(uint32_t relation) const;
   Status CheckScores(graph::SplitPartName part);
   Status AddPart(graph::SplitPartName part, const std::string& tensor, MetricAccumulator& metric);
-  Result<Chunk> EdgesOf(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
+  Result<Chunk> ReadEdges(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
   // Of nodes of one type; of nodes[i] of types[i].
   Result<torch::Tensor> Embeddings(const std::string& tensor, NodeTypeId type, std::span<const GlobalNodeId> nodes);
   Result<torch::Tensor> Embeddings(const std::string& tensor, std::span<const NodeTypeId> types,
@@ -98,7 +98,7 @@ class LinkEvaluation {
   // The destinations of every (source, relation) that is measured, from all parts of the split.
   Status LearnKnownEdges();
   // Original ids that are no candidates of edge i, ascending: its destination, and, filtered, what is known.
-  std::vector<int64_t> NoCandidatesOf(const Chunk& edges, size_t i) const;
+  std::vector<int64_t> ListExcludedCandidates(const Chunk& edges, size_t i) const;
   bool IsSymmetric(uint32_t relation) const {
     return options_.types[relation].reverse_type == options_.types[relation].edge_type;
   }

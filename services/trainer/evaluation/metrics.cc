@@ -42,7 +42,7 @@ class WordReader {
   std::span<const std::byte> bytes_;
 };
 
-uint64_t BitsOf(double value) { return std::bit_cast<uint64_t>(value); }
+uint64_t ToBits(double value) { return std::bit_cast<uint64_t>(value); }
 
 bool NeedsCounts(job::Metric metric) { return metric == job::Metric::kMacroF1 || metric == job::Metric::kMicroF1; }
 
@@ -55,7 +55,7 @@ Status NotNumbers() {
 
 }  // namespace
 
-const char* NameOf(job::Metric metric) {
+const char* ToString(job::Metric metric) {
   switch (metric) {
     case job::Metric::kAccuracy: return "accuracy";
     case job::Metric::kMacroF1: return "macroF1";
@@ -186,7 +186,7 @@ std::vector<std::byte> MetricAccumulator::Serialized() const {
   out.Put(chunk_sums_.size());
   for (const auto& [chunk, sum] : chunk_sums_) {
     out.Put(chunk);
-    out.Put(BitsOf(sum.sum));
+    out.Put(ToBits(sum.sum));
     out.Put(sum.count);
   }
   return out.Bytes();

@@ -18,7 +18,7 @@
 namespace espalier::trainer {
 
 // "accuracy", "macroF1", ...: the names in results.
-const char* NameOf(job::Metric metric);
+const char* ToString(job::Metric metric);
 // False for errors (mean squared, mean absolute): there the smaller value is the better one.
 bool HigherIsBetter(job::Metric metric);
 

@@ -12,7 +12,7 @@
 namespace espalier::trainer {
 namespace {
 
-double ValueOf(job::Metric metric, const torch::Tensor& outputs, const torch::Tensor& labels) {
+double FindValue(job::Metric metric, const torch::Tensor& outputs, const torch::Tensor& labels) {
   MetricAccumulator accumulator(metric, outputs.size(1));
   accumulator.Add(0, outputs, labels);
   const Result<double> value = accumulator.Value();
@@ -32,25 +32,25 @@ const torch::Tensor& FourClasses() {
 }
 
 TEST(MetricsTest, AccuracyLeavesOutTheUnlabelled) {
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kAccuracy, FourPredictions(), FourClasses()), 0.75);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kAccuracy, FourPredictions(), FourClasses()), 0.75);
 }
 TEST(MetricsTest, MacroF1IsTheMeanOverClasses) {
   // F1: class 0: 1, class 1: 2 / (2 + 1), class 2: 2 / (1 + 2)
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMacroF1, FourPredictions(), FourClasses()), (1 + 2.0 / 3 + 2.0 / 3) / 3);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMacroF1, FourPredictions(), FourClasses()), (1 + 2.0 / 3 + 2.0 / 3) / 3);
 }
 TEST(MetricsTest, MicroF1OfOneLabelEachIsAccuracy) {
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMicroF1, FourPredictions(), FourClasses()), 0.75);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMicroF1, FourPredictions(), FourClasses()), 0.75);
 }
 TEST(MetricsTest, MultiLabelCountsEntries) {
   const torch::Tensor outputs = torch::tensor({{1.f, -1.f}, {1.f, 1.f}}),
                       labels = torch::tensor({{1.f, 1.f}, {0.f, NAN}});
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kAccuracy, outputs, labels), 1.0 / 3);
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMicroF1, outputs, labels), 2.0 / 4);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kAccuracy, outputs, labels), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMicroF1, outputs, labels), 2.0 / 4);
 }
 TEST(MetricsTest, ErrorsAreMeansOverLabelledEntries) {
   const torch::Tensor outputs = torch::tensor({{1.f}, {2.f}, {5.f}}), targets = torch::tensor({3.f, NAN, 4.f});
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMeanSquaredError, outputs, targets), 2.5);
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMeanAbsoluteError, outputs, targets), 1.5);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMeanSquaredError, outputs, targets), 2.5);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kMeanAbsoluteError, outputs, targets), 1.5);
 }
 
 TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
@@ -70,7 +70,7 @@ TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
     }
     expected += won / pairs / 3;
   }
-  EXPECT_NEAR(ValueOf(job::Metric::kRocAuc, outputs, labels), expected, 1e-12);
+  EXPECT_NEAR(FindValue(job::Metric::kRocAuc, outputs, labels), expected, 1e-12);
 }
 
 // Of multi-label targets, entry by entry: the same numbers as of lists that never had the unknown entries.
@@ -104,15 +104,15 @@ TEST(MetricsTest, UnknownEntriesOfTargetsAreLeftOutOfEveryMetric) {
     macro += 2 * class_hits / class_calls / static_cast<double>(classes);
     area += won / pairs / static_cast<double>(classes);
   }
-  EXPECT_NEAR(ValueOf(job::Metric::kAccuracy, outputs, labels), right / known, 1e-12);
-  EXPECT_NEAR(ValueOf(job::Metric::kMicroF1, outputs, labels), 2 * hits / calls, 1e-12);
-  EXPECT_NEAR(ValueOf(job::Metric::kMacroF1, outputs, labels), macro, 1e-12);
-  EXPECT_NEAR(ValueOf(job::Metric::kRocAuc, outputs, labels), area, 1e-12);
+  EXPECT_NEAR(FindValue(job::Metric::kAccuracy, outputs, labels), right / known, 1e-12);
+  EXPECT_NEAR(FindValue(job::Metric::kMicroF1, outputs, labels), 2 * hits / calls, 1e-12);
+  EXPECT_NEAR(FindValue(job::Metric::kMacroF1, outputs, labels), macro, 1e-12);
+  EXPECT_NEAR(FindValue(job::Metric::kRocAuc, outputs, labels), area, 1e-12);
 }
 
 TEST(MetricsTest, RocAucOfTwoClassesRanksTheirDifference) {
   const torch::Tensor outputs = torch::tensor({{0.f, 2.f}, {5.f, 6.f}, {1.f, 1.5f}, {0.f, -1.f}});
-  EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kRocAuc, outputs, torch::tensor({1, 0, 1, 0}, torch::kInt64)), 0.75);
+  EXPECT_DOUBLE_EQ(FindValue(job::Metric::kRocAuc, outputs, torch::tensor({1, 0, 1, 0}, torch::kInt64)), 0.75);
 }
 
 TEST(MetricsTest, NothingLabelledIsAnError) {
@@ -137,9 +137,9 @@ TEST(MetricsTest, DecisionsOnOutputsThatAreNoNumbersAreAnError) {
   const torch::Tensor of_nan[] = {torch::tensor({0, 1}, torch::kInt64), torch::tensor({{1.f, 0.f}, {1.f, 1.f}})};
   const torch::Tensor of_numbers[] = {torch::tensor({-1, 1}, torch::kInt64), torch::tensor({{1.f, NAN}, {1.f, 1.f}})};
   for (const auto metric : {job::Metric::kAccuracy, job::Metric::kMicroF1, job::Metric::kMacroF1}) {
-    SCOPED_TRACE(trainer::NameOf(metric));
+    SCOPED_TRACE(trainer::ToString(metric));
     for (const size_t kind : {0u, 1u}) {
-      EXPECT_DOUBLE_EQ(ValueOf(metric, outputs, of_numbers[kind]), 1.0);
+      EXPECT_DOUBLE_EQ(FindValue(metric, outputs, of_numbers[kind]), 1.0);
       const auto group = collective::MakeInProcessGroup(2);
       std::vector<StatusCode> codes(2);
       {
@@ -184,7 +184,7 @@ TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
         });
       }
     }
-    for (const double value : values) EXPECT_EQ(value, *alone.Value()) << trainer::NameOf(metric);
+    for (const double value : values) EXPECT_EQ(value, *alone.Value()) << trainer::ToString(metric);
   }
 }
 

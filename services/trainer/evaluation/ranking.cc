@@ -32,7 +32,7 @@ double Standing::Rank() const {
   return 1.0 + static_cast<double>(higher_) + static_cast<double>(equal_) / 2;
 }
 
-double RankOf(float score, std::span<const float> candidates, std::span<const uint8_t> counts) {
+double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> counts) {
   Standing standing(score);
   standing.Add(candidates);
   for (size_t i = 0; i < counts.size(); ++i) {

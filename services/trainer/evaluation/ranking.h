@@ -27,7 +27,7 @@ class Standing {
 // prediction methods", 2020), so that a model that scores everything alike is not taken for a perfect one. counts[i] ==
 // 0 leaves candidate i out; `counts` may be empty: all count. Not a
 // number where one of the scores that count is none.
-double RankOf(float score, std::span<const float> candidates, std::span<const uint8_t> counts);
+double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> counts);
 
 // Means over ranks, in the order given; 0 of none, not a number where a rank is none. Mean reciprocal rank (Voorhees,
 // TREC-8, 1999), and the share of ranks of at most k (Bordes et al., NIPS 2013).

@@ -14,29 +14,29 @@ constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
 TEST(RankingTest, ARankIsOneMoreThanWhatScoresHigher) {
   const std::vector<float> candidates = {5, 1, 3, 2};
-  EXPECT_EQ(RankOf(4, candidates, {}), 2);
-  EXPECT_EQ(RankOf(6, candidates, {}), 1);
-  EXPECT_EQ(RankOf(0, candidates, {}), 5);
-  EXPECT_EQ(RankOf(0, {}, {}), 1);
+  EXPECT_EQ(ComputeRank(4, candidates, {}), 2);
+  EXPECT_EQ(ComputeRank(6, candidates, {}), 1);
+  EXPECT_EQ(ComputeRank(0, candidates, {}), 5);
+  EXPECT_EQ(ComputeRank(0, {}, {}), 1);
 }
 
 TEST(RankingTest, EqualsShareTheAverageRank) {
-  EXPECT_EQ(RankOf(1, std::vector<float>{1, 1, 1, 1}, {}), 3);  // of ranks 1 to 5
-  EXPECT_EQ(RankOf(1, std::vector<float>{2, 1, 0}, {}), 2.5);   // of ranks 2 and 3
+  EXPECT_EQ(ComputeRank(1, std::vector<float>{1, 1, 1, 1}, {}), 3);  // of ranks 1 to 5
+  EXPECT_EQ(ComputeRank(1, std::vector<float>{2, 1, 0}, {}), 2.5);   // of ranks 2 and 3
 }
 
 TEST(RankingTest, CandidatesThatDoNotCountAreLeftOut) {
   const std::vector<float> candidates = {5, 4, 3, 3};
   const std::vector<uint8_t> counts = {0, 1, 0, 1};
-  EXPECT_EQ(RankOf(3, candidates, counts), 2.5);
+  EXPECT_EQ(ComputeRank(3, candidates, counts), 2.5);
 }
 
 TEST(RankingTest, ScoresThatAreNoNumbersHaveNoRank) {
-  EXPECT_TRUE(std::isnan(RankOf(kNotANumber, std::vector<float>{1, 2}, {})));
-  EXPECT_TRUE(std::isnan(RankOf(kNotANumber, {}, {})));
-  EXPECT_TRUE(std::isnan(RankOf(7, std::vector<float>{kNotANumber, 2}, {})));
+  EXPECT_TRUE(std::isnan(ComputeRank(kNotANumber, std::vector<float>{1, 2}, {})));
+  EXPECT_TRUE(std::isnan(ComputeRank(kNotANumber, {}, {})));
+  EXPECT_TRUE(std::isnan(ComputeRank(7, std::vector<float>{kNotANumber, 2}, {})));
   const std::vector<uint8_t> counts = {0, 1};
-  EXPECT_EQ(RankOf(7, std::vector<float>{kNotANumber, 8}, counts), 2);
+  EXPECT_EQ(ComputeRank(7, std::vector<float>{kNotANumber, 8}, counts), 2);
   for (const auto metric : {job::Metric::kMrr, job::Metric::kHitsAtK}) {
     MetricAccumulator accumulator(metric, 1);
     accumulator.AddRanks(0, std::vector<double>{1, std::nan("")}, 3);

@@ -4,7 +4,7 @@
 
 namespace espalier::trainer {
 
-const char* NameOf(RunPhase phase) {
+const char* ToString(RunPhase phase) {
   switch (phase) {
     case RunPhase::kTraining: return "Training";
     case RunPhase::kEvaluating: return "Evaluating";

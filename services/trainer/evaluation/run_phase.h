@@ -15,7 +15,7 @@ enum class RunPhase {
   kWriting,     // model files, embeddings, predictions, the result
 };
 // "Training": as in /status and in status.progress.phase.
-const char* NameOf(RunPhase phase);
+const char* ToString(RunPhase phase);
 
 // Counts the work of the phase that a run is in. A row is a node whose layer is computed, a candidate that an edge is
 // scored against, or a row that is written. Work of all ranks is counted, at the pace of this one. Owned by one thread.

@@ -13,11 +13,11 @@
 
 namespace espalier::trainer {
 
-Timeouts TimeoutsOf(const TrainerFlags& flags) {
+Timeouts MakeTimeouts(const TrainerFlags& flags) {
   return {std::chrono::seconds(flags.data_timeout_seconds), std::chrono::seconds(flags.collective_timeout_seconds)};
 }
 
-const std::string& JobNameOf(const TrainerFlags& flags, const job::DistTraining& job) {
+const std::string& EffectiveJobName(const TrainerFlags& flags, const job::DistTraining& job) {
   return flags.job_name.empty() ? job.name : flags.job_name;
 }
 
@@ -34,7 +34,7 @@ Result<client::Session> OpenGraph(const TrainerFlags& flags, const job::DistTrai
   } else {
     ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
   }
-  options.job = JobNameOf(flags, job);
+  options.job = EffectiveJobName(flags, job);
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
   ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
@@ -46,12 +46,12 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
                                                               const rpc::ChannelSettings& channel) {
   const job::Training& training = job.training;
   const graph::GraphSchema& schema = session.graph->book().schema();
-  ASSIGN_OR_RETURN(const sampler::EpochPlan plan, EpochPlanOf(training, schema, flags.world_size, Rank(flags.rank)));
-  ASSIGN_OR_RETURN(const sampler::SamplingSpec spec, SamplingSpecOf(training.sampling, schema, training.seed));
+  ASSIGN_OR_RETURN(const sampler::EpochPlan plan, MakeEpochPlan(training, schema, flags.world_size, Rank(flags.rank)));
+  ASSIGN_OR_RETURN(const sampler::SamplingSpec spec, MakeSamplingSpec(training.sampling, schema, training.seed));
   if (flags.samplers.empty()) {
     sampler::LocalSamplingOptions options;
     options.threads = flags.sampler_threads;
-    options.step_timeout = TimeoutsOf(flags).data;
+    options.step_timeout = MakeTimeouts(flags).data;
     return std::unique_ptr<sampler::MiniBatchSource>(
         new sampler::LocalMiniBatchSource(*session.graph, *session.graph, spec, plan, options));
   }
@@ -59,7 +59,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
   options.channel = channel;
   ASSIGN_OR_RETURN(options.samplers, rpc::ExpandAddresses(flags.samplers));
   options.partition_key = session.partition_key;
-  options.job = JobNameOf(flags, job);
+  options.job = EffectiveJobName(flags, job);
   options.incarnation = flags.incarnation;
   ASSIGN_OR_RETURN(std::unique_ptr<client::RemoteMiniBatchSource> source,
                    client::RemoteMiniBatchSource::Make(session.graph->book(), plan, spec, options));

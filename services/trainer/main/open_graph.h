@@ -14,10 +14,10 @@
 
 namespace espalier::trainer {
 
-Timeouts TimeoutsOf(const TrainerFlags& flags);
+Timeouts MakeTimeouts(const TrainerFlags& flags);
 
 // Returns the name by which graph servers know the job.
-const std::string& JobNameOf(const TrainerFlags& flags, const job::DistTraining& job);
+const std::string& EffectiveJobName(const TrainerFlags& flags, const job::DistTraining& job);
 
 // Connects to the graph servers that the flags name, or opens their partitions in this process. Blocks for at most
 // --connect-seconds; ended by `channel.stop`.

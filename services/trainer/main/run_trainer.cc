@@ -61,10 +61,10 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   stores.s3.metrics = std::make_shared<storage::RequestMetrics>(metrics);
   ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags, job, channel, stores).While("opening the graph"));
   Log(Level::kInfo, "graph opened",
-      {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
+      {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", ToString(session.access.front())}});
   ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job, session, channel));
   ASSIGN_OR_RETURN(std::unique_ptr<collective::Collective> connected,
-                   group->Connect(TimeoutsOf(flags).ForCollective()));
+                   group->Connect(MakeTimeouts(flags).ForCollective()));
   WatchedCollective collective(std::move(connected), stop);
   Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}, {"backend", collective.backend()}});
   admin->SetReady();
@@ -78,7 +78,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   options.partition_key = session.partition_key;
   options.metrics = &metrics;
   options.incarnation = flags.incarnation;
-  options.timeouts = TimeoutsOf(flags);
+  options.timeouts = MakeTimeouts(flags);
   options.math = std::move(math);
   options.stop_requested = &stop.requested();
   ProcessObserver observer(status, stop, job.training.evaluation.metric, /*logs=*/flags.rank == 0);

@@ -56,22 +56,22 @@ int Main(int argc, char** argv) {
   job::DistTraining training = job->training;
   training.sampler_replicas = static_cast<uint32_t>(samplers->size());
   // Who opens the graph alone talks to nobody.
-  const Status tls = flags.servers.empty() ? Status() : daemon::CheckTlsOf(training, flags.tls);
+  const Status tls = flags.servers.empty() ? Status() : daemon::CheckTls(training, flags.tls);
   if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
   const Result<MathSettings> math = SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
   telemetry::LogConfiguration(app, {{"document", telemetry::OneLine(job->effective_json)},
                                     {"rank", flags.rank},
-                                    {"job_name", JobNameOf(flags, training)},
+                                    {"job_name", EffectiveJobName(flags, training)},
                                     {"threads", math->threads},
                                     {"blas", math->blas},
                                     {"blas_kernel", math->blas_kernel},
                                     {"torch", math->torch_version},
                                     {"cpu_capability", math->cpu_capability}});
-  const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
+  const Result<storage::StoreSettings> stores = storage::ParseStoreSettings(ReadEnvironment());
   if (!stores.ok()) return Fail(stores.status(), ExitCode::kBadDocument);
   const Result<ExitCode> ended = RunTrainer(flags, training, *stores, *math);
-  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status(), ExitCodeOf(ended.status().code()));
+  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status(), ToExitCode(ended.status().code()));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ telemetry::Counter SecondsCounter(telemetry::MetricRegistry& metrics, const std:
 }
 
 // The share of all steps that are done.
-double FractionOf(const RunPosition& position) {
+double ComputeFraction(const RunPosition& position) {
   const double all = static_cast<double>(position.num_epochs) * position.steps_per_epoch;
   const double done = static_cast<double>(position.epoch) * position.steps_per_epoch + position.step + 1;
   return all == 0 ? 1 : done / all;
@@ -50,18 +50,18 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
 }
 
 void TrainingStatus::OnResumed(const RunPosition& position) {
-  progress_.Set(FractionOf(position));
+  progress_.Set(ComputeFraction(position));
   const bool ends_epoch = position.step + 1 == position.steps_per_epoch;
   epoch_.Set(position.epoch + (ends_epoch ? 1 : 0));
   MutexLock lock(&mutex_);
-  brought_ = FractionOf(position);
+  brought_ = ComputeFraction(position);
   position_ = position;
 }
 
 void TrainingStatus::OnStep(const RunPosition& position) {
   steps_.Add();
   seeds_.Add(position.num_seeds);
-  progress_.Set(FractionOf(position));
+  progress_.Set(ComputeFraction(position));
   sample_seconds_.Add(position.seconds.sample);
   fetch_seconds_.Add(position.seconds.fetch);
   wait_seconds_.Add(position.seconds.wait);
@@ -87,7 +87,7 @@ void TrainingStatus::OnEpoch(const EpochReport& report) {
   if (report.validation.has_value()) {
     registry_
         .AddGauge("espalier_trainer_validation_value", "The job's metric at the last evaluation.",
-                  {{"metric", NameOf(metric_)}})
+                  {{"metric", ToString(metric_)}})
         .Set(*report.validation);
   }
   evaluate_seconds_.Add(report.seconds.evaluate);
@@ -120,14 +120,14 @@ std::string TrainingStatus::Json() const {
       {"job", job_name_}, {"rank", rank_}, {"trainers", num_trainers_}, {"incarnation", incarnation_}};
   if (!job_uid_.empty()) status["uid"] = job_uid_;
   const bool is_training = phase_.value_or(RunPhase::kTraining) == RunPhase::kTraining;
-  if (phase_.has_value()) status["phase"] = NameOf(*phase_);
+  if (phase_.has_value()) status["phase"] = ToString(*phase_);
   if (is_training && phase_.has_value()) {
-    status["phasePercent"] = position_.has_value() ? 100 * FractionOf(*position_) : 0.0;
+    status["phasePercent"] = position_.has_value() ? 100 * ComputeFraction(*position_) : 0.0;
   } else if (phase_fraction_.has_value()) {
     status["phasePercent"] = 100 * *phase_fraction_;
   }
   if (position_.has_value()) {
-    const double fraction = FractionOf(*position_);
+    const double fraction = ComputeFraction(*position_);
     status["epoch"] = position_->epoch;
     status["step"] = position_->step;
     status["epochs"] = position_->num_epochs;

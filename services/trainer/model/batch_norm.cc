@@ -66,7 +66,7 @@ struct BatchStatistics {
   double count = 0;                 // rows of all ranks
 };
 
-BatchStatistics StatisticsOf(const torch::Tensor& x, const RankGroup& group) {
+BatchStatistics ComputeStatistics(const torch::Tensor& x, const RankGroup& group) {
   const int64_t width = x.size(1);
   const auto* values = x.data_ptr<float>();
   std::vector<double> sums = ColumnSums(x.size(0), width, [&](int64_t at, int64_t) {
@@ -167,7 +167,7 @@ torch::Tensor BatchNormImpl::forward(const torch::Tensor& x, const LayerRun& run
   }
   const torch::Tensor rows = x.contiguous();
   const auto group = c10::make_intrusive<RankGroup>(run.collective, run.deadline);
-  const BatchStatistics statistics = StatisticsOf(rows.detach(), *group);
+  const BatchStatistics statistics = ComputeStatistics(rows.detach(), *group);
   if (statistics.count > 0) {
     torch::NoGradGuard no_gradient;
     running_mean_.mul_(1 - kMomentum).add_(statistics.mean, kMomentum);

@@ -26,7 +26,7 @@ class Convolution : public torch::nn::Module {
                                 const LayerRun& run) = 0;
 };
 
-inline kernels::Segments SegmentsOf(const sampler::Block& block) { return {block.indptr, block.indices}; }
+inline kernels::Segments ToSegments(const sampler::Block& block) { return {block.indptr, block.indices}; }
 
 // The first rows of each written type, one after another: what the destinations themselves bring along.
 torch::Tensor SelfRows(const TypedRows& inputs, const WrittenRows& written);

@@ -17,7 +17,7 @@ bool RowsAreEmbeddings(const ModelOptions& options, NodeTypeId type) {
 
 // "input", which has a type's name where several types have maps.
 std::string NameOfInput(const ModelOptions& options, NodeTypeId type) {
-  if (SeedTypesOf(options).size() == 1) return "input";
+  if (ListSeedTypes(options).size() == 1) return "input";
   std::string name = options.schema.NodeTypeName(type);
   std::replace(name.begin(), name.end(), '.', '_');  // dots separate modules
   return "input_" + name + "_" + std::to_string(type.value);
@@ -26,7 +26,7 @@ std::string NameOfInput(const ModelOptions& options, NodeTypeId type) {
 }  // namespace
 
 EmbeddingModel::EmbeddingModel(const ModelOptions& options)
-    : options_(options), seed_types_(SeedTypesOf(options)), inputs_(options.input_widths.size(), Linear(nullptr)) {
+    : options_(options), seed_types_(ListSeedTypes(options)), inputs_(options.input_widths.size(), Linear(nullptr)) {
   for (const NodeTypeId type : seed_types_) {
     if (RowsAreEmbeddings(options, type)) continue;
     const std::string name = NameOfInput(options, type);
@@ -46,7 +46,7 @@ TypedRows EmbeddingModel::Layer(int layer, const sampler::BatchLayer& edges, con
     ESPALIER_CHECK(rows.size(0) == int64_t{edges.num_outputs[type]} && rows.size(1) == options_.input_widths[type])
         << "[" << rows.size(0) << ", " << rows.size(1) << "] rows for " << edges.num_outputs[type] << " nodes";
     if (inputs_[type]) rows = inputs_[type]->forward(rows);
-    outputs[type] = DropElements(rows, InputDropoutOf(options_.model.dropout, seed_type, rows.size(0), run));
+    outputs[type] = DropElements(rows, MakeInputDropout(options_.model.dropout, seed_type, rows.size(0), run));
   }
   return outputs;
 }
@@ -55,7 +55,7 @@ Result<std::shared_ptr<Model>> MakeEmbeddingModel(const ModelOptions& options) {
   if (options.num_layers != 1 || !options.relations.front().empty()) {
     return InvalidArgument("spec.training.sampling.layers: the model Embedding has none");
   }
-  for (const NodeTypeId type : SeedTypesOf(options)) {
+  for (const NodeTypeId type : ListSeedTypes(options)) {
     if (options.input_widths[type.value] > 0) continue;
     return InvalidArgument("spec.training.inputs: the model Embedding needs features or an embedding of node type '" +
                            options.schema.NodeTypeName(type) + "'");

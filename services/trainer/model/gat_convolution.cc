@@ -7,7 +7,7 @@
 namespace espalier::trainer {
 namespace {
 
-AttentionEdges EdgesOf(const RelationRows& rows) {
+AttentionEdges MakeAttentionEdges(const RelationRows& rows) {
   const auto self_edges =
       rows.with_self_loops ? AttentionEdges::SelfEdges::kAppended : AttentionEdges::SelfEdges::kNone;
   return AttentionEdges(rows.segments, rows.source.size(0), self_edges);
@@ -53,7 +53,7 @@ GatConvolution::GatConvolution(const GatOptions& options, const std::string& nam
       attention_destination_(register_parameter("attn_dst", AttentionParameter(options, name + ".attn_dst"))) {}
 
 torch::Tensor GatConvolution::Forward(const RelationRows& rows) {
-  const AttentionEdges edges = EdgesOf(rows);
+  const AttentionEdges edges = MakeAttentionEdges(rows);
   const torch::Tensor values = linear_->forward(rows.source);
   const torch::Tensor of_destinations =
       rows.with_self_loops ? values.narrow(0, 0, edges.num_rows()) : linear_->forward(rows.destination);
@@ -70,7 +70,7 @@ Gatv2Convolution::Gatv2Convolution(const GatOptions& options, const std::string&
       attention_(register_parameter("attn", AttentionParameter(options, name + ".attn"))) {}
 
 torch::Tensor Gatv2Convolution::Forward(const RelationRows& rows) {
-  const AttentionEdges edges = EdgesOf(rows);
+  const AttentionEdges edges = MakeAttentionEdges(rows);
   const torch::Tensor values = source_->forward(rows.source);
   const torch::Tensor scores =
       DynamicEdgeScores(edges, values, destination_->forward(rows.destination), attention_, options_.negative_slope);

@@ -14,7 +14,7 @@ struct GcnScales {
   std::vector<float> source, self, result;
 };
 
-GcnScales ScalesOf(const RelationRows& rows) {
+GcnScales ComputeScales(const RelationRows& rows) {
   const float loop = rows.with_self_loops ? 1.0f : 0.0f;
   GcnScales scales;
   for (const float degree : rows.out_degrees) scales.source.push_back(1.0f / std::sqrt(std::max(1.0f, degree + loop)));
@@ -34,7 +34,7 @@ GcnConvolution::GcnConvolution(int64_t inputs, int64_t outputs, uint64_t seed, c
     : linear_(register_module("fc", Linear(inputs, outputs, Bias::kNone, /*gain=*/1.0, seed, name + ".fc"))) {}
 
 torch::Tensor GcnConvolution::Forward(const RelationRows& rows) {
-  const GcnScales scales = ScalesOf(rows);
+  const GcnScales scales = ComputeScales(rows);
   const auto aggregate = [&](const torch::Tensor& x) {
     return ScaledSegmentSum(rows.segments, x, {scales.source, scales.self, scales.result});
   };

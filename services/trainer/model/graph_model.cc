@@ -16,7 +16,7 @@ bool NeedsProjection(const ModelOptions& options) {
 
 // The papers of these models drop elements of what the first layer reads too, and those of attention use ELU.
 bool DropsInputs(job::ModelType type) { return type != job::ModelType::kGraphSage && type != job::ModelType::kRgcn; }
-Nonlinearity NonlinearityOf(job::ModelType type) {
+Nonlinearity NonlinearityFor(job::ModelType type) {
   return job::IsAttention(type) ? Nonlinearity::kElu : Nonlinearity::kRelu;
 }
 
@@ -25,7 +25,7 @@ std::string LayerName(int layer) { return "layer" + std::to_string(layer); }
 }  // namespace
 
 GraphModel::GraphModel(const ModelOptions& options) : options_(options) {
-  LayerTypes types = TypesOfLayers(options.schema, options.relations, SeedTypesOf(options));
+  LayerTypes types = TypesOfLayers(options.schema, options.relations, ListSeedTypes(options));
   written_ = std::move(types.written);
   if (NeedsProjection(options)) {
     projection_ = register_module("input", InputProjection(options.schema, options.input_widths, types.read_first,
@@ -36,7 +36,7 @@ GraphModel::GraphModel(const ModelOptions& options) : options_(options) {
     if (layer + 1 == options.num_layers) continue;
     epilogues_.push_back(register_module(
         "epilogue" + std::to_string(layer),
-        HiddenEpilogue(options.model.normalization, NonlinearityOf(options.model.type), OutputWidth(layer))));
+        HiddenEpilogue(options.model.normalization, NonlinearityFor(options.model.type), OutputWidth(layer))));
   }
   output_bias_ = register_parameter("output_bias", torch::zeros({options.num_outputs}));
 }
@@ -118,7 +118,7 @@ TypedRows GraphModel::RowsRead(int layer, const sampler::BatchLayer& edges, cons
 void GraphModel::DropInputs(TypedRows* rows, const LayerRun& run) const {
   for (uint16_t type = 0; type < rows->size(); ++type) {
     torch::Tensor& of_type = (*rows)[type];
-    of_type = DropElements(of_type, InputDropoutOf(options_.model.dropout, NodeTypeId(type), of_type.size(0), run));
+    of_type = DropElements(of_type, MakeInputDropout(options_.model.dropout, NodeTypeId(type), of_type.size(0), run));
   }
 }
 
@@ -131,7 +131,7 @@ TypedRows GraphModel::Layer(int layer, const sampler::BatchLayer& edges, const T
   if (layer + 1 == options_.num_layers) {
     sum = sum + output_bias_;
   } else {
-    const DropoutPlan dropout = DropoutOf(options_.model.dropout, layer, written.types, written.counts, run);
+    const DropoutPlan dropout = MakeDropout(options_.model.dropout, layer, written.types, written.counts, run);
     sum = epilogues_[static_cast<size_t>(layer)]->forward(sum, dropout, run);
   }
 

@@ -5,8 +5,8 @@
 
 namespace espalier::trainer {
 
-DropoutPlan DropoutOf(double probability, int layer, const std::vector<NodeTypeId>& types,
-                      const std::vector<int64_t>& num_rows, const LayerRun& run) {
+DropoutPlan MakeDropout(double probability, int layer, const std::vector<NodeTypeId>& types,
+                        const std::vector<int64_t>& num_rows, const LayerRun& run) {
   if (!run.training || probability == 0) return {};
   ESPALIER_CHECK(run.original_ids != nullptr) << "dropout needs the rows' original ids";
   DropoutPlan plan{.probability = probability};
@@ -22,7 +22,7 @@ DropoutPlan DropoutOf(double probability, int layer, const std::vector<NodeTypeI
   return plan;
 }
 
-DropoutPlan InputDropoutOf(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run) {
+DropoutPlan MakeInputDropout(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run) {
   if (!run.training || probability == 0 || num_rows == 0) return {};
   ESPALIER_CHECK(run.original_ids != nullptr) << "dropout needs the rows' original ids";
   const torch::Tensor ids = (*run.original_ids)[type.value].contiguous();

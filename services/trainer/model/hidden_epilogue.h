@@ -12,11 +12,11 @@
 namespace espalier::trainer {
 
 // The dropout of a layer's rows, where rows of the given node types lie one after another.
-DropoutPlan DropoutOf(double probability, int layer, const std::vector<NodeTypeId>& types,
-                      const std::vector<int64_t>& num_rows, const LayerRun& run);
+DropoutPlan MakeDropout(double probability, int layer, const std::vector<NodeTypeId>& types,
+                        const std::vector<int64_t>& num_rows, const LayerRun& run);
 
 // The dropout of a model's input rows of one type.
-DropoutPlan InputDropoutOf(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run);
+DropoutPlan MakeInputDropout(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run);
 
 enum class Nonlinearity { kRelu, kElu };
 

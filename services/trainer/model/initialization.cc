@@ -9,7 +9,7 @@
 namespace espalier::trainer {
 namespace {
 
-std::span<float> ValuesOf(const torch::Tensor& tensor) {
+std::span<float> ToSpan(const torch::Tensor& tensor) {
   ESPALIER_CHECK(tensor.is_contiguous() && tensor.scalar_type() == torch::kFloat32);
   return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
@@ -17,11 +17,11 @@ std::span<float> ValuesOf(const torch::Tensor& tensor) {
 }  // namespace
 
 void FillUniform(torch::Tensor values, double bound, uint64_t seed, const std::string& name) {
-  kernels::FillUniform(ValuesOf(values), bound, seed, name);
+  kernels::FillUniform(ToSpan(values), bound, seed, name);
 }
 
 void FillNormal(torch::Tensor values, double deviation, uint64_t seed, const std::string& name) {
-  kernels::FillNormal(ValuesOf(values), deviation, seed, name);
+  kernels::FillNormal(ToSpan(values), deviation, seed, name);
 }
 
 void FillXavierNormal(torch::Tensor matrix, double gain, uint64_t seed, const std::string& name) {

@@ -16,7 +16,7 @@ struct TypePlace {
   uint32_t At(uint32_t row) const { return static_cast<uint32_t>(row + (row < num_written ? first : rest)); }
 };
 
-std::vector<TypePlace> PlacesOf(const TypedRows& inputs, const WrittenRows& written) {
+std::vector<TypePlace> ListPlaces(const TypedRows& inputs, const WrittenRows& written) {
   std::vector<TypePlace> places(inputs.size());
   for (size_t k = 0; k < written.types.size(); ++k) {
     TypePlace& place = places[written.types[k].value];
@@ -45,7 +45,7 @@ torch::Tensor MergedRows(const TypedRows& inputs, const WrittenRows& written, co
 
 MergedBlock MergeBlocks(const graph::GraphSchema& schema, const sampler::BatchLayer& edges, const TypedRows& inputs,
                         const WrittenRows& written) {
-  const std::vector<TypePlace> places = PlacesOf(inputs, written);
+  const std::vector<TypePlace> places = ListPlaces(inputs, written);
   MergedBlock merged{
       MergedRows(inputs, written, places), std::vector<uint32_t>(static_cast<size_t>(written.total) + 1, 0), {}};
 

@@ -39,7 +39,7 @@ Status CheckOptions(const ModelOptions& options) {
     return InvalidArgument("attentionDropout must be from 0 to below 1");
   }
   if (options.model.num_bases < 0) return InvalidArgument("numBases must not be negative");
-  for (const NodeTypeId type : SeedTypesOf(options)) {
+  for (const NodeTypeId type : ListSeedTypes(options)) {
     if (type.value >= options.schema.num_node_types()) return InvalidArgument("no such seed node type");
   }
   if (options.input_widths.size() != options.schema.num_node_types()) {
@@ -54,7 +54,7 @@ Status CheckOptions(const ModelOptions& options) {
 
 }  // namespace
 
-std::vector<NodeTypeId> SeedTypesOf(const ModelOptions& options) {
+std::vector<NodeTypeId> ListSeedTypes(const ModelOptions& options) {
   if (options.seed_types.empty()) return {options.seed_type};
   return options.seed_types;
 }

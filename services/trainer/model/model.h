@@ -72,7 +72,7 @@ struct ModelOptions {
 };
 
 // ModelOptions::seed_types, or seed_type.
-std::vector<NodeTypeId> SeedTypesOf(const ModelOptions& options);
+std::vector<NodeTypeId> ListSeedTypes(const ModelOptions& options);
 
 // A model of ours, or the user's. InvalidArgument where the options do not fit together, or where the user's module is
 // not what script_model.h asks for.

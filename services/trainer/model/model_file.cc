@@ -38,13 +38,13 @@ constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"edgeOutputs", "the number of an edge's outputs (spec.training.task)"},
                                     {"outputs", "the number of the model's outputs (spec.training.task)"}};
 
-std::string ValueOf(const std::map<std::string, std::string>& metadata, const char* name) {
+std::string FindValue(const std::map<std::string, std::string>& metadata, const char* name) {
   const auto found = metadata.find(name);
   return found == metadata.end() ? "" : found->second;
 }
 
 bool NamesRelations(const std::map<std::string, std::string>& metadata) {
-  return !ValueOf(metadata, kScorerRelations).empty();
+  return !FindValue(metadata, kScorerRelations).empty();
 }
 
 // The first of the names, which goes from them; empty after the last.
@@ -57,10 +57,10 @@ std::string_view TakeName(std::string_view* names) {
 // Rows of scorer.relation are told apart by their order alone. (The only one of a graph, for which both documents have
 // the same name or none, may be called something else there.)
 Status CheckScorerRelations(const ModelFile& file, const std::map<std::string, std::string>& expected) {
-  const std::string ours = ValueOf(expected, kScorerRelations);
-  const std::string theirs = ValueOf(file.content.metadata, kScorerRelations);
+  const std::string ours = FindValue(expected, kScorerRelations);
+  const std::string theirs = FindValue(file.content.metadata, kScorerRelations);
   const bool is_one = (ours + theirs).find(',') == std::string::npos;
-  if (ours == theirs || (is_one && ValueOf(expected, kEdgeType) == ValueOf(file.content.metadata, kEdgeType))) {
+  if (ours == theirs || (is_one && FindValue(expected, kEdgeType) == FindValue(file.content.metadata, kEdgeType))) {
     return Status();
   }
   std::string_view our_names = ours, their_names = theirs, our_name, their_name;
@@ -135,13 +135,13 @@ int64_t NumberIn(const ModelFile& file, const char* name) {
 
 }  // namespace
 
-Result<int64_t> NumOutputsOf(const ModelFile& file) {
+Result<int64_t> ReadNumOutputs(const ModelFile& file) {
   const int64_t outputs = NumberIn(file, "outputs");
   if (outputs >= 1) return outputs;
   return InvalidArgument("the metadata of " + file.where + " do not say how many outputs the model has");
 }
 
-Result<int64_t> NumEdgeOutputsOf(const ModelFile& file) {
+Result<int64_t> ReadNumEdgeOutputs(const ModelFile& file) {
   const int64_t outputs = NumberIn(file, "edgeOutputs");
   if (outputs >= 1) return outputs;
   return InvalidArgument("the model in " + file.where + " was made for another task: it has no head for edges");
@@ -150,7 +150,7 @@ Result<int64_t> NumEdgeOutputsOf(const ModelFile& file) {
 Status LoadModelFile(const ModelFile& file, const std::map<std::string, std::string>& expected, Model& model) {
   RETURN_IF_ERROR(CheckProperties(file, expected));
   const auto loading = [&](Status status) { return std::move(status).While("loading " + file.where); };
-  const Result<NamedTensors> state = NamedTensorsOf(file.content.tensors);
+  const Result<NamedTensors> state = ToNamedTensors(file.content.tensors);
   return loading(state.ok() ? LoadState(model, *state) : state.status());
 }
 

@@ -19,10 +19,10 @@ struct ModelFile {
 Result<ModelFile> ReadModelFile(const storage::StoreLocation& file);
 
 // How many outputs the model has, from its metadata.
-Result<int64_t> NumOutputsOf(const ModelFile& file);
+Result<int64_t> ReadNumOutputs(const ModelFile& file);
 
 // How many outputs its head for edges has; InvalidArgument where the model was made for another task.
-Result<int64_t> NumEdgeOutputsOf(const ModelFile& file);
+Result<int64_t> ReadNumEdgeOutputs(const ModelFile& file);
 
 // Copies the file's parameters and buffers into the model. InvalidArgument names the field of the document that does
 // not fit the file's metadata (`expected`: ModelMetadata of the run), or the tensor that does not fit the model.

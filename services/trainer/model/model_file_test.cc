@@ -41,7 +41,7 @@ class ModelFileTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto outputs = Outputs::Open({store_, ""}, ModelFacts());
-    ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
+    ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", GetState(*trained_)).ok());
   }
   Result<ModelFile> Read(const std::string& key = "results/000001/model/best.safetensors") {
     return ReadModelFile({store_, key});
@@ -54,7 +54,7 @@ class ModelFileTest : public testing::Test {
 TEST_F(ModelFileTest, GivesTheParametersBack) {
   const Result<ModelFile> file = Read();
   ASSERT_TRUE(file.ok()) << file.status().ToString();
-  EXPECT_EQ(*NumOutputsOf(*file), 3);
+  EXPECT_EQ(*ReadNumOutputs(*file), 3);
   const std::shared_ptr<Model> model = NewModel(2);
   ASSERT_NE(ParametersDigest(*model), ParametersDigest(*trained_));
   const Status loaded = LoadModelFile(*file, ModelMetadata(ModelFacts()), *model);
@@ -92,7 +92,7 @@ TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
     return facts;
   };
   const auto outputs = Outputs::Open({store_, "links"}, facts_of(job::Scorer::kTransE));
-  ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
+  ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", GetState(*trained_)).ok());
   const Result<ModelFile> links = Read("links/results/000001/model/best.safetensors");
   ASSERT_TRUE(links.ok()) << links.status().ToString();
   EXPECT_EQ(LoadModelFile(*links, ModelMetadata(facts_of(job::Scorer::kTransE)), *trained_), Status());
@@ -119,7 +119,7 @@ TEST_F(ModelFileTest, NamesARelationThatDoesNotFit) {
   };
   const auto file_of = [&](const std::string& folder, const RunFacts& facts) {
     const auto outputs = Outputs::Open({store_, folder}, facts);
-    EXPECT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
+    EXPECT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", GetState(*trained_)).ok());
     return Read(folder + "/results/000001/model/best.safetensors");
   };
   const auto status_of = [&](const Result<ModelFile>& file, const RunFacts& facts) {

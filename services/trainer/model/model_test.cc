@@ -49,7 +49,7 @@ ModelOptions TypedOptions(job::ModelType type, int64_t num_bases = 0) {
 }
 
 // Of some of a homogeneous graph's nodes.
-GraphDegrees DegreesOf(const sampler::Block& graph, const std::vector<int64_t>& nodes) {
+GraphDegrees CountDegrees(const sampler::Block& graph, const std::vector<int64_t>& nodes) {
   std::vector<float> out(graph.indptr.size() - 1, 0);
   for (const uint32_t source : graph.indices) ++out[source];
   GraphDegrees degrees{{{}}, {{}}};
@@ -60,10 +60,10 @@ GraphDegrees DegreesOf(const sampler::Block& graph, const std::vector<int64_t>& 
   }
   return degrees;
 }
-GraphDegrees DegreesOf(const sampler::Block& graph) {
+GraphDegrees CountDegrees(const sampler::Block& graph) {
   std::vector<int64_t> nodes(graph.indptr.size() - 1);
   std::iota(nodes.begin(), nodes.end(), 0);
-  return DegreesOf(graph, nodes);
+  return CountDegrees(graph, nodes);
 }
 
 struct Batch {
@@ -128,7 +128,7 @@ std::vector<std::pair<std::string, ModelOptions>> AllModels() {
     options.model.type = type;
     options.model.heads = 3;
     options.model.output_heads = 2;
-    models.emplace_back(job::NameOf(type), options);
+    models.emplace_back(job::ToString(type), options);
   }
   models[3].second.model.type = job::ModelType::kRgcn;
   models[4].second.model.normalization = job::LayerNormalization::kLayer;
@@ -143,7 +143,7 @@ TEST(ModelTest, LayerWiseInferenceEqualsMiniBatchesWithAllNeighbors) {
   for (auto& [name, options] : AllModels()) {
     const auto model = *MakeModel(options);
     const Batch batch = FullNeighborhood(graph, {17, 3, 39});
-    const GraphDegrees degrees = DegreesOf(graph), batch_degrees = DegreesOf(graph, batch.nodes);
+    const GraphDegrees degrees = CountDegrees(graph), batch_degrees = CountDegrees(graph, batch.nodes);
 
     const torch::Tensor all = Forward(*model, {whole, whole}, {features}, {.degrees = &degrees});
     const torch::Tensor seeds = Forward(*model, batch.layers, {features.index_select(0, torch::tensor(batch.nodes))},
@@ -157,11 +157,11 @@ TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
   const sampler::Block graph = RandomBlock(1, 20, 20, 4);
   const torch::Tensor features = RandomMatrix(2, 20, 6) * 2;
   const sampler::BatchLayer whole{{graph}, {20}, {20}};
-  const GraphDegrees degrees = DegreesOf(graph);
+  const GraphDegrees degrees = CountDegrees(graph);
   for (auto& [name, options] : AllModels()) {
     const auto model = *MakeModel(options);
     const bool training = options.model.normalization == job::LayerNormalization::kBatch;
-    for (const auto& [parameter, values] : ParametersOf(*model)) {
+    for (const auto& [parameter, values] : GetParameters(*model)) {
       // ReLU's and the maximum's corners call for a short step; f32 for a tolerance.
       ExpectGradientOfFiniteDifferences(
           name + " " + parameter, values,
@@ -181,7 +181,7 @@ TEST(ModelTest, TypedGradientsAreThoseOfFiniteDifferences) {
                                       TypedOptions(job::ModelType::kGatv2)}) {
     const auto model = *MakeModel(options);
     const auto layers = TypedLayers();
-    for (const auto& [parameter, values] : ParametersOf(*model)) {
+    for (const auto& [parameter, values] : GetParameters(*model)) {
       if (parameter.find("written_by") != std::string::npos && parameter.find("layer1") == 0)
         continue;  // writes no paper
       ExpectGradientOfFiniteDifferences(
@@ -202,7 +202,7 @@ TEST(ModelTest, RgcnIsTheSumOfItsRelations) {
   const sampler::BatchLayer edges = TypedLayer(20);
   const torch::Tensor papers = RandomMatrix(3, 8, 5);
   std::map<std::string, torch::Tensor> weights;
-  for (const auto& [name, tensor] : ParametersOf(*model)) weights[name] = tensor;
+  for (const auto& [name, tensor] : GetParameters(*model)) weights[name] = tensor;
 
   const torch::Tensor got = model->Layer(0, edges, {{}, papers}, {})[1];
 
@@ -255,7 +255,7 @@ TEST_P(DropoutTest, MasksBelongToNodesNotToRows) {
     const Batch batch = FullNeighborhood(graph, seeds);
     const torch::Tensor nodes = torch::tensor(batch.nodes);
     const std::vector<torch::Tensor> original_ids = {nodes};
-    const GraphDegrees degrees = DegreesOf(graph, batch.nodes);
+    const GraphDegrees degrees = CountDegrees(graph, batch.nodes);
     const LayerRun run{
         .training = true, .seed = 1, .epoch = 2, .step = step, .original_ids = &original_ids, .degrees = &degrees};
     return Forward(*model, batch.layers, {features.index_select(0, nodes)}, run);
@@ -268,7 +268,7 @@ TEST_P(DropoutTest, MasksBelongToNodesNotToRows) {
 INSTANTIATE_TEST_SUITE_P(ModelTest, DropoutTest,
                          testing::Values(job::ModelType::kGraphSage, job::ModelType::kGcn, job::ModelType::kGat,
                                          job::ModelType::kGatv2),
-                         [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
+                         [](const auto& instance) { return std::string(job::ToString(instance.param)); });
 
 TEST(ModelTest, ATrainerWithoutSeedsGivesZeroGradientsForEveryParameter) {
   for (const ModelOptions& options :
@@ -288,7 +288,7 @@ TEST(ModelTest, ATrainerWithoutSeedsGivesZeroGradientsForEveryParameter) {
 
     EXPECT_EQ(outputs.size(0), 0);
     EXPECT_EQ(outputs.size(1), options.num_outputs);
-    for (const auto& [name, parameter] : ParametersOf(*model)) {
+    for (const auto& [name, parameter] : GetParameters(*model)) {
       EXPECT_TRUE(!parameter.grad().defined() || parameter.grad().abs().sum().item<float>() == 0) << name;
     }
   }
@@ -307,7 +307,7 @@ TEST(ModelTest, FirstValuesAreAFunctionOfSeedAndName) {
   EXPECT_EQ(ParametersDigest(*model), digest_with_threads);
   EXPECT_NE(ParametersDigest(*model), ParametersDigest(**MakeModel(other_seed)));
 
-  const torch::Tensor weight = ParametersOf(*model)[2].second;  // layer0.fc_neigh.weight or the like
+  const torch::Tensor weight = GetParameters(*model)[2].second;  // layer0.fc_neigh.weight or the like
   const double bound = std::sqrt(2.0) * std::sqrt(6.0 / static_cast<double>(weight.size(0) + weight.size(1)));
   EXPECT_LE(weight.abs().max().item<double>(), bound);
   EXPECT_GT(weight.abs().max().item<double>(), bound * 0.8);
@@ -321,10 +321,10 @@ TEST(ModelTest, StateGoesFromOneModelToAnother) {
   options.seed = 99;
   const auto to = *MakeModel(options);
 
-  ASSERT_TRUE(LoadState(*to, StateOf(*from)).ok());
+  ASSERT_TRUE(LoadState(*to, GetState(*from)).ok());
   EXPECT_EQ(ParametersDigest(*to), ParametersDigest(*from));
 
-  NamedTensors state = StateOf(*from);
+  NamedTensors state = GetState(*from);
   state.back().second = torch::ones({3});
   EXPECT_NE(LoadState(*to, state).message().find("expected F32"), std::string::npos);
   state.pop_back();
@@ -350,15 +350,15 @@ TEST(ModelTest, StateGoesThroughASafetensorsFile) {
   const auto to = *MakeModel(options);
 
   StringWriter file;
-  ASSERT_TRUE(format::WriteSafetensors({TensorsOf(StateOf(*from)), {}}, file).ok());
+  ASSERT_TRUE(format::WriteSafetensors({ToTensors(GetState(*from)), {}}, file).ok());
   const auto owner = std::make_shared<std::vector<double>>(file.text.size() / sizeof(double) + 1);  // aligned
   std::memcpy(owner->data(), file.text.data(), file.text.size());
   const auto read = format::ReadSafetensors(std::as_bytes(std::span(*owner)).first(file.text.size()), owner);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
 
-  ASSERT_TRUE(LoadState(*to, *NamedTensorsOf(read->tensors)).ok());
+  ASSERT_TRUE(LoadState(*to, *ToNamedTensors(read->tensors)).ok());
   EXPECT_EQ(ParametersDigest(*to), ParametersDigest(*from));
-  EXPECT_EQ(NamedTensorsOf({{"x", espalier::Tensor::Zeros(DType::kU32, {1})}}).status().code(),
+  EXPECT_EQ(ToNamedTensors({{"x", espalier::Tensor::Zeros(DType::kU32, {1})}}).status().code(),
             StatusCode::kInvalidArgument);
 }
 

@@ -30,19 +30,19 @@ void Append(NamedTensors& to, const torch::OrderedDict<std::string, torch::Tenso
 
 }  // namespace
 
-NamedTensors ParametersOf(const Model& model) {
+NamedTensors GetParameters(const Model& model) {
   NamedTensors result;
   Append(result, model.named_parameters());
   return SortedByName(std::move(result));
 }
 
-NamedTensors BuffersOf(const Model& model) {
+NamedTensors GetBuffers(const Model& model) {
   NamedTensors result;
   Append(result, model.named_buffers());
   return SortedByName(std::move(result));
 }
 
-NamedTensors StateOf(const Model& model) {
+NamedTensors GetState(const Model& model) {
   NamedTensors result;
   Append(result, model.named_parameters());
   Append(result, model.named_buffers());
@@ -50,7 +50,7 @@ NamedTensors StateOf(const Model& model) {
 }
 
 Status LoadState(Model& model, const NamedTensors& state) {
-  const NamedTensors mine = StateOf(model);
+  const NamedTensors mine = GetState(model);
   const NamedTensors given = SortedByName(state);
   for (size_t i = 0; i < std::max(mine.size(), given.size()); ++i) {
     if (i == mine.size() || (i < given.size() && given[i].first < mine[i].first)) {
@@ -75,7 +75,7 @@ Status LoadState(Model& model, const NamedTensors& state) {
 
 std::string ParametersDigest(const Model& model) {
   Sha256 digest;
-  for (const auto& [name, tensor] : StateOf(model)) {
+  for (const auto& [name, tensor] : GetState(model)) {
     const Tensor bytes = FromTorch(tensor);
     // Lengths are part of the text, so that no two states run together.
     digest.Update(std::to_string(name.size()) + ":" + name + " " + bytes.ToString() + "\n");
@@ -97,19 +97,19 @@ Tensor FromTorch(const torch::Tensor& tensor) {
 torch::Tensor ToTorch(const Tensor& tensor) {
   const auto* pair = std::find_if(std::begin(kDTypes), std::end(kDTypes),
                                   [&](const DTypePair& p) { return p.ours == tensor.dtype(); });
-  ESPALIER_CHECK(pair != std::end(kDTypes)) << "no counterpart for " << NameOf(tensor.dtype());
+  ESPALIER_CHECK(pair != std::end(kDTypes)) << "no counterpart for " << ToString(tensor.dtype());
   // The deleter's copy of the tensor keeps the bytes alive.
   return torch::from_blob(
       const_cast<std::byte*>(tensor.bytes()), tensor.shape(), [tensor](void*) {}, pair->torchs);
 }
 
-std::map<std::string, Tensor> TensorsOf(const NamedTensors& state) {
+std::map<std::string, Tensor> ToTensors(const NamedTensors& state) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, tensor] : state) tensors[name] = FromTorch(tensor);
   return tensors;
 }
 
-Result<NamedTensors> NamedTensorsOf(const std::map<std::string, Tensor>& tensors) {
+Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors) {
   NamedTensors result;
   for (const auto& [name, tensor] : tensors) {
     if (std::ranges::find(kDTypes, tensor.dtype(), &DTypePair::ours) == std::end(kDTypes)) {

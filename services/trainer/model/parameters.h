@@ -13,16 +13,16 @@
 namespace espalier::trainer {
 
 // Trainable parameters, sorted by name.
-NamedTensors ParametersOf(const Model& model);
+NamedTensors GetParameters(const Model& model);
 // Running statistics and the like, sorted by name.
-NamedTensors BuffersOf(const Model& model);
+NamedTensors GetBuffers(const Model& model);
 // Parameters and buffers (running statistics), sorted by name: what a model file holds.
-NamedTensors StateOf(const Model& model);
+NamedTensors GetState(const Model& model);
 
 // Copies values in, by name. InvalidArgument where a name, dtype or shape does not fit; then nothing has changed.
 Status LoadState(Model& model, const NamedTensors& state);
 
-// SHA-256 over (name, dtype, shape, bytes) of StateOf(model), in order: 64 hexadecimal digits.
+// SHA-256 over (name, dtype, shape, bytes) of GetState(model), in order: 64 hexadecimal digits.
 std::string ParametersDigest(const Model& model);
 
 // The same bytes as the other library's tensor. The dtype must have a counterpart (checked): all but U16, U32, U64.
@@ -31,7 +31,7 @@ torch::Tensor ToTorch(const Tensor& tensor);    // shares memory, read-only by c
 
 // Between a model and a model file's tensors (format/safetensors.h). InvalidArgument names a tensor whose dtype
 // torch does not have.
-std::map<std::string, Tensor> TensorsOf(const NamedTensors& state);
-Result<NamedTensors> NamedTensorsOf(const std::map<std::string, Tensor>& tensors);
+std::map<std::string, Tensor> ToTensors(const NamedTensors& state);
+Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors);
 
 }  // namespace espalier::trainer

@@ -10,8 +10,8 @@ namespace espalier::trainer {
 namespace {
 
 // Whole-graph degrees of the rows at hand: of a mini-batch without nodes there are none.
-std::span<const float> DegreesOf(const std::vector<std::vector<float>>& by_relation, EdgeTypeId relation,
-                                 int64_t num_rows) {
+std::span<const float> SelectDegrees(const std::vector<std::vector<float>>& by_relation, EdgeTypeId relation,
+                                     int64_t num_rows) {
   if (num_rows == 0) return {};
   ESPALIER_CHECK(relation.value < by_relation.size() &&
                  static_cast<int64_t>(by_relation[relation.value].size()) >= num_rows)
@@ -58,13 +58,13 @@ torch::Tensor RelationalConvolution::Forward(const sampler::BatchLayer& edges, c
 
 torch::Tensor RelationalConvolution::WithSelfLoops(const sampler::Block& block, const torch::Tensor& x,
                                                    const LayerRun& run) {
-  RelationRows rows{.segments = SegmentsOf(block), .source = x, .with_self_loops = true};
+  RelationRows rows{.segments = ToSegments(block), .source = x, .with_self_loops = true};
   rows.destination = x.narrow(0, 0, rows.segments.num_rows());
-  rows.dropout = DropoutOf(0, run);
+  rows.dropout = MakeDropout(0, run);
   if (parts_[0]->needs_degrees()) {
     ESPALIER_CHECK(run.degrees != nullptr) << "the model needs the nodes' degrees";
-    rows.out_degrees = DegreesOf(run.degrees->out, relations_[0], x.size(0));
-    rows.in_degrees = DegreesOf(run.degrees->in, relations_[0], rows.segments.num_rows());
+    rows.out_degrees = SelectDegrees(run.degrees->out, relations_[0], x.size(0));
+    rows.in_degrees = SelectDegrees(run.degrees->in, relations_[0], rows.segments.num_rows());
   }
   return parts_[0]->Forward(rows);
 }
@@ -72,27 +72,27 @@ torch::Tensor RelationalConvolution::WithSelfLoops(const sampler::Block& block, 
 torch::Tensor RelationalConvolution::OfRelation(size_t r, const sampler::Block& block, const TypedRows& inputs,
                                                 int64_t first_row, torch::Tensor sum, const LayerRun& run) {
   const NodeTypeId destination = schema_.DestinationOf(relations_[r]);
-  const OccupiedRows occupied = OccupiedRowsOf(block, first_row);
+  const OccupiedRows occupied = FindOccupiedRows(block, first_row);
   const torch::Tensor numbers = RowNumbers(occupied.rows, first_row);
   RelationRows rows{.segments = {occupied.indptr, block.indices}};
   rows.source = inputs[schema_.SourceOf(relations_[r]).value];
   rows.destination = inputs[destination.value].index_select(0, numbers);
-  rows.dropout = DropoutOf(r, run);
+  rows.dropout = MakeDropout(r, run);
   if (rows.dropout.destination_ids.defined()) {
     rows.dropout.destination_ids = rows.dropout.destination_ids.index_select(0, numbers);
   }
   std::vector<float> in_degrees;
   if (parts_[r]->needs_degrees()) {
     ESPALIER_CHECK(run.degrees != nullptr) << "the model needs the nodes' degrees";
-    rows.out_degrees = DegreesOf(run.degrees->out, relations_[r], rows.source.size(0));
-    const auto all = DegreesOf(run.degrees->in, relations_[r], static_cast<int64_t>(block.indptr.size()) - 1);
+    rows.out_degrees = SelectDegrees(run.degrees->out, relations_[r], rows.source.size(0));
+    const auto all = SelectDegrees(run.degrees->in, relations_[r], static_cast<int64_t>(block.indptr.size()) - 1);
     for (const uint32_t row : occupied.rows) in_degrees.push_back(all[row - static_cast<size_t>(first_row)]);
     rows.in_degrees = in_degrees;
   }
   return AddToRows(sum, parts_[r]->Forward(rows), occupied.rows);
 }
 
-EdgeDropout RelationalConvolution::DropoutOf(size_t r, const LayerRun& run) const {
+EdgeDropout RelationalConvolution::MakeDropout(size_t r, const LayerRun& run) const {
   EdgeDropout dropout;
   dropout.probability = run.training ? parts_[r]->edge_dropout() : 0;
   if (dropout.probability == 0) return dropout;

@@ -58,7 +58,7 @@ class RelationalConvolution final : public Convolution {
   torch::Tensor WithSelfLoops(const sampler::Block& block, const torch::Tensor& x, const LayerRun& run);
   torch::Tensor OfRelation(size_t r, const sampler::Block& block, const TypedRows& inputs, int64_t first_row,
                            torch::Tensor sum, const LayerRun& run);
-  EdgeDropout DropoutOf(size_t r, const LayerRun& run) const;
+  EdgeDropout MakeDropout(size_t r, const LayerRun& run) const;
 
   const std::vector<EdgeTypeId> relations_;
   const int layer_;

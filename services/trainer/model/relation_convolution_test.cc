@@ -29,9 +29,9 @@ ModelOptions OneLayer(job::ModelType type) {
   return options;
 }
 
-std::map<std::string, torch::Tensor> WeightsOf(const Model& model) {
+std::map<std::string, torch::Tensor> GetWeights(const Model& model) {
   std::map<std::string, torch::Tensor> weights;
-  for (const auto& [name, tensor] : ParametersOf(model)) weights[name] = tensor;
+  for (const auto& [name, tensor] : GetParameters(model)) weights[name] = tensor;
   return weights;
 }
 
@@ -45,7 +45,7 @@ void FillBiases(std::map<std::string, torch::Tensor>* weights) {
 }
 
 // adjacency[v, u]: how many edges lead from u to v.
-torch::Tensor DenseOf(const sampler::Block& block, uint32_t num_sources) {
+torch::Tensor ToDense(const sampler::Block& block, uint32_t num_sources) {
   const auto num_rows = static_cast<int64_t>(block.indptr.size()) - 1;
   torch::Tensor dense = torch::zeros({num_rows, int64_t{num_sources}});
   for (int64_t v = 0; v < num_rows; ++v) {
@@ -56,13 +56,13 @@ torch::Tensor DenseOf(const sampler::Block& block, uint32_t num_sources) {
   return dense;
 }
 
-std::vector<float> FloatsOf(const torch::Tensor& tensor) {
+std::vector<float> ToFloats(const torch::Tensor& tensor) {
   const torch::Tensor values = tensor.contiguous();
   return {values.data_ptr<float>(), values.data_ptr<float>() + values.numel()};
 }
 
-GraphDegrees DegreesOf(const torch::Tensor& adjacency) {
-  return {{FloatsOf(adjacency.sum(0))}, {FloatsOf(adjacency.sum(1))}};
+GraphDegrees CountDegrees(const torch::Tensor& adjacency) {
+  return {{ToFloats(adjacency.sum(0))}, {ToFloats(adjacency.sum(1))}};
 }
 
 // Softmax over the entries that exist, with as many terms as there are parallel edges.
@@ -73,15 +73,15 @@ torch::Tensor MaskedSoftmax(const torch::Tensor& scores, const torch::Tensor& ad
 
 TEST(GcnTest, IsTheSymmetricallyNormalisedSumOfThePaper) {
   const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
-  const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures), adjacency = DenseOf(graph, kNodes);
+  const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures), adjacency = ToDense(graph, kNodes);
   const auto model = *MakeModel(OneLayer(job::ModelType::kGcn));
-  const GraphDegrees degrees = DegreesOf(adjacency);
+  const GraphDegrees degrees = CountDegrees(adjacency);
 
   const torch::Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {.degrees = &degrees})[0];
 
   const torch::Tensor looped = adjacency + torch::eye(kNodes);
   const torch::Tensor normalised = looped.sum(1).rsqrt().unsqueeze(1) * looped * looped.sum(0).rsqrt().unsqueeze(0);
-  const torch::Tensor weight = WeightsOf(*model).at("layer0.neighborhood.fc.weight");
+  const torch::Tensor weight = GetWeights(*model).at("layer0.neighborhood.fc.weight");
   EXPECT_TRUE(torch::allclose(got, torch::mm(torch::mm(normalised, features), weight.t()), 1e-5, 1e-6));
 }
 
@@ -105,7 +105,7 @@ TEST(GcnTest, TheMeanOverAllDrawsIsTheSumOverAllNeighbors) {
 struct Distribution {
   double mean, deviation, largest;
 };
-Distribution DistributionOf(const torch::Tensor& values) {
+Distribution MeasureDistribution(const torch::Tensor& values) {
   return {values.mean().item<double>(), values.std().item<double>(), values.abs().max().item<double>()};
 }
 
@@ -119,8 +119,8 @@ TEST(GatTest, BeginsWithTheValuesOfDgl) {
     options.model.output_heads = 8;
     const auto model = *MakeModel(options);
     size_t weights = 0;
-    for (const auto& [name, tensor] : WeightsOf(*model)) {
-      const Distribution spread = DistributionOf(tensor);
+    for (const auto& [name, tensor] : GetWeights(*model)) {
+      const Distribution spread = MeasureDistribution(tensor);
       if (name.ends_with("bias")) {
         EXPECT_EQ(spread.largest, 0) << name;
         continue;
@@ -140,13 +140,13 @@ TEST(GatTest, BeginsWithTheValuesOfDgl) {
 TEST(GatTest, IsTheAttentionOfThePaper) {
   const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
   const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures);
-  const torch::Tensor looped = DenseOf(graph, kNodes) + torch::eye(kNodes);
+  const torch::Tensor looped = ToDense(graph, kNodes) + torch::eye(kNodes);
   for (const auto type : {job::ModelType::kGat, job::ModelType::kGatv2}) {
     ModelOptions options = OneLayer(type);
     options.model.output_heads = 3;
     options.model.negative_slope = 0.3;
     const auto model = *MakeModel(options);
-    auto weights = WeightsOf(*model);
+    auto weights = GetWeights(*model);
     FillBiases(&weights);
 
     const torch::Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {})[0];
@@ -181,7 +181,7 @@ TEST(RelationalConvolutionTest, TypedLayersAddRelationsAndTheOwnRow) {
   const torch::Tensor authors = RandomMatrix(1, 6, kFeatures), papers = RandomMatrix(2, 8, kFeatures);
   GraphDegrees degrees{{std::vector<float>(6, 4), std::vector<float>(8, 9)}, {}};
   for (const sampler::Block* block : blocks) {
-    degrees.in.push_back(FloatsOf(DenseOf(*block, 8).sum(1)));
+    degrees.in.push_back(ToFloats(ToDense(*block, 8).sum(1)));
     for (float& degree : degrees.in.back()) degree = std::max(degree, 1.0f);
   }
   for (const auto type : {job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2}) {
@@ -193,7 +193,7 @@ TEST(RelationalConvolutionTest, TypedLayersAddRelationsAndTheOwnRow) {
     options.relations = {{EdgeTypeId(0), EdgeTypeId(1)}};
     options.seed_type = NodeTypeId(1);
     const auto model = *MakeModel(options);
-    auto weights = WeightsOf(*model);
+    auto weights = GetWeights(*model);
     FillBiases(&weights);
 
     const torch::Tensor got =
@@ -207,7 +207,7 @@ TEST(RelationalConvolutionTest, TypedLayersAddRelationsAndTheOwnRow) {
     for (const sampler::Block* block : blocks) {
       const bool is_writes = block == &writes;
       const torch::Tensor& source = is_writes ? a : p;
-      const torch::Tensor adjacency = DenseOf(*block, is_writes ? 6 : 8);
+      const torch::Tensor adjacency = ToDense(*block, is_writes ? 6 : 8);
       const std::string part =
           is_writes ? "layer0.relation_author:writes:paper_0." : "layer0.relation_paper:cites:paper_1.";
       torch::Tensor coefficients, values;

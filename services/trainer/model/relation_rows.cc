@@ -4,7 +4,7 @@
 
 namespace espalier::trainer {
 
-OccupiedRows OccupiedRowsOf(const sampler::Block& block, int64_t first_row) {
+OccupiedRows FindOccupiedRows(const sampler::Block& block, int64_t first_row) {
   OccupiedRows result;
   result.indptr.push_back(0);
   for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {

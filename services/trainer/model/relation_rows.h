@@ -17,7 +17,7 @@ struct OccupiedRows {
   std::vector<uint32_t> indptr;  // [rows + 1]
 };
 // first_row: where the rows of the relation's destination type begin in that matrix.
-OccupiedRows OccupiedRowsOf(const sampler::Block& block, int64_t first_row);
+OccupiedRows FindOccupiedRows(const sampler::Block& block, int64_t first_row);
 
 // "relation_author:writes:paper_0": unique, and without the dots that separate module names.
 std::string RelationModuleName(const graph::GraphSchema& schema, EdgeTypeId relation);

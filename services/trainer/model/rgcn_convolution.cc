@@ -47,7 +47,7 @@ torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const T
     const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
     // No row of that type is written here or on any other trainer: the relation takes no part.
     if (first_row < 0) continue;
-    const OccupiedRows occupied = OccupiedRowsOf(block, first_row);
+    const OccupiedRows occupied = FindOccupiedRows(block, first_row);
     const torch::Tensor means =
         SegmentMean({occupied.indptr, block.indices}, inputs[schema_.SourceOf(relations_[r]).value]);
     const torch::Tensor weight = combined.defined() ? combined[static_cast<int64_t>(r)] : weights_[r];

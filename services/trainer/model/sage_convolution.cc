@@ -19,7 +19,7 @@ SageConvolution::SageConvolution(job::Aggregator aggregator, int64_t inputs, int
 
 torch::Tensor SageConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
                                        const WrittenRows& written, const LayerRun&) {
-  if (inputs.size() == 1 && edges.blocks.size() == 1) return Convolve(SegmentsOf(edges.blocks.front()), inputs.front());
+  if (inputs.size() == 1 && edges.blocks.size() == 1) return Convolve(ToSegments(edges.blocks.front()), inputs.front());
   const MergedBlock merged = MergeBlocks(schema_, edges, inputs, written);
   return Convolve(merged.segments(), merged.x);
 }

@@ -75,7 +75,7 @@ torch::Tensor WordsAsLong(const std::vector<uint32_t>& words) {
   return result;
 }
 
-c10::IValue BlocksOf(const graph::GraphSchema& schema, const sampler::BatchLayer& edges) {
+c10::IValue ToIValue(const graph::GraphSchema& schema, const sampler::BatchLayer& edges) {
   c10::impl::GenericDict blocks(c10::StringType::get(), BlockType());
   for (const sampler::Block& block : edges.blocks) {
     blocks.insert(schema.EdgeType(block.edge_type).Name(),
@@ -86,7 +86,7 @@ c10::IValue BlocksOf(const graph::GraphSchema& schema, const sampler::BatchLayer
 
 // Without torch's own stack. Of a module that fails the interpreter says why in the last line, behind the module's
 // traceback: here that line comes first too, because what shows a long message may cut its end or its middle.
-std::string TextOf(const std::exception& error) {
+std::string ToText(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   std::string text = of_torch == nullptr ? error.what() : of_torch->what_without_backtrace();
   text.resize(text.find_last_not_of(" \n") + 1);
@@ -241,13 +241,13 @@ class ScriptModel final : public Model {
       // The optimising executor rewrites a module after it has watched it run: the first steps after a restart would
       // round otherwise than the same steps of a run that went on.
       const torch::jit::GraphOptimizerEnabledGuard as_written(false);
-      written = module_.forward({int64_t{layer}, x, BlocksOf(schema, edges), num_rows}).toGenericDict();
+      written = module_.forward({int64_t{layer}, x, ToIValue(schema, edges), num_rows}).toGenericDict();
       KeepBuffers(layer);
     } catch (const ModelError&) {
       throw;
     } catch (const std::exception& error) {
       if (IsOutOfMemory(error)) throw ModelError(StatusOfTorch(error).While("the module in " + where_));
-      throw ModelError(Wrong(layer, "fails: " + TextOf(error)));
+      throw ModelError(Wrong(layer, "fails: " + ToText(error)));
     }
     TypedRows outputs(schema.num_node_types());
     for (size_t type = 0; type < outputs.size(); ++type) {
@@ -326,25 +326,25 @@ Result<ScriptModule> LoadModule(const ModuleFile& file) {
     std::istringstream stream(file.archive);
     return torch::jit::load(stream, torch::kCPU);
   } catch (const std::exception& error) {
-    return InvalidArgument("is no TorchScript archive that this libtorch can read: " + TextOf(error));
+    return InvalidArgument("is no TorchScript archive that this libtorch can read: " + ToText(error));
   }
 }
 
-Result<std::shared_ptr<ScriptModel>> ModelOf(const ScriptModule& module, const ModelOptions& options) {
+Result<std::shared_ptr<ScriptModel>> MakeModel(const ScriptModule& module, const ModelOptions& options) {
   try {
     RETURN_IF_ERROR(CheckSignature(module));
     auto model = std::make_shared<ScriptModel>(options, module);
     RETURN_IF_ERROR(model->Adopt());
     return model;
   } catch (const std::exception& error) {  // names that a module of torch's own may not have
-    return InvalidArgument("cannot be taken over: " + TextOf(error));
+    return InvalidArgument("cannot be taken over: " + ToText(error));
   }
 }
 
 Result<std::shared_ptr<Model>> Make(const ModelOptions& options) {
   ASSIGN_OR_RETURN(const ScriptModule module, LoadModule(*options.module));
-  ASSIGN_OR_RETURN(const std::shared_ptr<ScriptModel> model, ModelOf(module, options));
-  if (options.trains && ParametersOf(*model).empty()) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<ScriptModel> model, MakeModel(module, options));
+  if (options.trains && GetParameters(*model).empty()) {
     return InvalidArgument("has no parameter with requires_grad: nothing can be learnt");
   }
   RETURN_IF_ERROR(model->FindWidths());

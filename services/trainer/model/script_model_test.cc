@@ -22,7 +22,7 @@ ModelOptions Options(const torch::jit::Module& module) {
   options.relations = {{EdgeTypeId(0)}, {EdgeTypeId(0)}};
   options.seed_type = NodeTypeId(0);
   options.seed = 3;
-  options.module = FileOf(module);
+  options.module = ToModuleFile(module);
   return options;
 }
 
@@ -37,14 +37,14 @@ std::string WithLines(const std::string& before_return) {
 }
 
 torch::Tensor StateNamed(const Model& model, const std::string& name) {
-  for (const auto& [of_tensor, tensor] : StateOf(model)) {
+  for (const auto& [of_tensor, tensor] : GetState(model)) {
     if (of_tensor == name) return tensor;
   }
   ADD_FAILURE() << "no " << name;
   return {};
 }
 
-std::string ErrorOf(const std::string& forward) {
+std::string GetModelError(const std::string& forward) {
   const auto model = MakeModel(Options(MeanModule(6, 5, 3, forward)));
   EXPECT_EQ(model.status().code(), StatusCode::kInvalidArgument);
   return model.status().message();
@@ -63,11 +63,11 @@ TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
   const auto theirs = MakeModel(Options(MeanModule(6, 5, 3)));
   ASSERT_TRUE(theirs.ok()) << theirs.status().ToString();
   std::map<std::string, torch::Tensor> weights, module_weights;
-  for (const auto& [name, tensor] : ParametersOf(**theirs)) module_weights[name] = tensor;
+  for (const auto& [name, tensor] : GetParameters(**theirs)) module_weights[name] = tensor;
   ASSERT_EQ(module_weights.size(), 2u);
   {
     const torch::NoGradGuard no_gradient;
-    for (auto& [name, tensor] : ParametersOf(*ours)) {
+    for (auto& [name, tensor] : GetParameters(*ours)) {
       torch::Tensor target = tensor;
       weights[name] = tensor;
       const std::string layer = name.substr(5, 1);
@@ -98,20 +98,20 @@ TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
 }
 
 TEST(ScriptModelTest, NamesTheSignatureItExpects) {
-  EXPECT_THAT(ErrorOf("def forward(self, x: Tensor) -> Tensor:\n    return x\n"),
+  EXPECT_THAT(GetModelError("def forward(self, x: Tensor) -> Tensor:\n    return x\n"),
               AllOf(HasSubstr("mem://test/model.pt"), HasSubstr("expected forward(self, layer: int"),
                     HasSubstr("found forward("), HasSubstr("Tensor x")));
-  EXPECT_THAT(ErrorOf("def other(self, x: Tensor) -> Tensor:\n    return x\n"), HasSubstr("found no forward"));
+  EXPECT_THAT(GetModelError("def other(self, x: Tensor) -> Tensor:\n    return x\n"), HasSubstr("found no forward"));
 }
 
 TEST(ScriptModelTest, NamesTheLayerAndWhatItWrote) {
-  EXPECT_THAT(ErrorOf(Replaced(kMeanForward, "return {\"node\": y}", "return {\"paper\": y}")),
+  EXPECT_THAT(GetModelError(Replaced(kMeanForward, "return {\"node\": y}", "return {\"paper\": y}")),
               HasSubstr("layer 0, writes no rows of node type 'node'"));
-  EXPECT_THAT(ErrorOf(Replaced(kMeanForward, "return {\"node\": y}", "return {\"node\": y.double()}")),
+  EXPECT_THAT(GetModelError(Replaced(kMeanForward, "return {\"node\": y}", "return {\"node\": y.double()}")),
               HasSubstr("layer 0, writes double [8, 5] for node type 'node', expected float [8, W]"));
-  EXPECT_THAT(ErrorOf(Replaced(kMeanForward, "return {\"node\": y}", "return {\"node\": y[:3]}")),
+  EXPECT_THAT(GetModelError(Replaced(kMeanForward, "return {\"node\": y}", "return {\"node\": y[:3]}")),
               HasSubstr("writes float [3, 5]"));
-  EXPECT_THAT(ErrorOf(Replaced(kMeanForward, "x[\"node\"]", "x[\"paper\"]")), HasSubstr("layer 0, fails: "));
+  EXPECT_THAT(GetModelError(Replaced(kMeanForward, "x[\"node\"]", "x[\"paper\"]")), HasSubstr("layer 0, fails: "));
 }
 
 TEST(ScriptModelTest, RefusesWhatCannotBeTrainedOrKept) {
@@ -125,7 +125,7 @@ TEST(ScriptModelTest, RefusesWhatCannotBeTrainedOrKept) {
   broken.module = std::make_shared<const ModuleFile>(ModuleFile{"mem://x", "not an archive", ""});
   EXPECT_THAT(MakeModel(broken).status().message(), HasSubstr("is no TorchScript archive"));
   EXPECT_EQ(MakeModel(broken).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(ErrorOf(WithLines("    y = y.detach()\n")), HasSubstr("nothing can be learnt"));
+  EXPECT_THAT(GetModelError(WithLines("    y = y.detach()\n")), HasSubstr("nothing can be learnt"));
   torch::jit::Module frozen = MeanModule(6, 5, 3);
   for (const char* name : {"weight0", "weight1"}) frozen.attr(name).toTensor().set_requires_grad(false);
   EXPECT_THAT(MakeModel(Options(frozen)).status().message(), HasSubstr("has no parameter with requires_grad"));
@@ -159,7 +159,7 @@ TEST(ScriptModelTest, WhatIsOnlyAppliedNeedNotLearn) {
   options.trains = false;
   const auto model = MakeModel(options);
   EXPECT_TRUE(model.ok()) << model.status().ToString();
-  options.module = FileOf(
+  options.module = ToModuleFile(
       MeanModule(6, 5, 3, Replaced(kMeanForward, "return {\"node\": y}", "return {\"node\": y.detach().to_sparse()}")));
   EXPECT_THAT(MakeModel(options).status().message(), AllOf(HasSubstr("Sparse"), HasSubstr("expected float [8, W]")));
 }
@@ -205,12 +205,13 @@ TEST(ScriptModelTest, TypesThatALayerDoesNotWriteAreEmptyToTheNext) {
 }
 
 TEST(ScriptModelTest, SomeRowsHaveNoInEdgesBeforeAnythingIsSampled) {
-  EXPECT_THAT(ErrorOf(WithLines("    assert int(degree.min()) > 0, \"a node that hears nobody\"\n")),
+  EXPECT_THAT(GetModelError(WithLines("    assert int(degree.min()) > 0, \"a node that hears nobody\"\n")),
               AllOf(HasSubstr("layer 0, fails: "), HasSubstr("a node that hears nobody")));
 }
 
 TEST(ScriptModelTest, SaysWhyItFailsBeforeItSaysWhere) {
-  const std::string text = ErrorOf(WithLines("    assert int(degree.min()) > 9, str(degree.size(0)) + \" rows\"\n"));
+  const std::string text =
+      GetModelError(WithLines("    assert int(degree.min()) > 9, str(degree.size(0)) + \" rows\"\n"));
   const size_t cause = text.find("8 rows"), trace = text.find("Traceback of TorchScript");
   ASSERT_TRUE(cause != std::string::npos && trace != std::string::npos) << text;
   EXPECT_LT(cause, trace) << text;
@@ -236,7 +237,7 @@ TEST(ScriptModelTest, ABufferThatForwardReplacesIsKept) {
   ASSERT_TRUE(LoadState(**model, initial).ok());
   train();
   EXPECT_EQ(StateNamed(**model, "calls").item<float>(), 1) << "what a checkpoint brings back is what forward reads";
-  EXPECT_THAT(ErrorOf(WithLines("    self.calls = torch.zeros([2])\n")),
+  EXPECT_THAT(GetModelError(WithLines("    self.calls = torch.zeros([2])\n")),
               HasSubstr("layer 0, gives buffer 'calls' another dtype or shape"));
 }
 
@@ -288,7 +289,7 @@ TEST(ScriptModelTest, TheArchiveHasTheCurrentParameters) {
   const auto model = *MakeModel(Options(MeanModule(6, 5, 3)));
   {
     const torch::NoGradGuard no_gradient;
-    ParametersOf(*model)[0].second.mul_(3);
+    GetParameters(*model)[0].second.mul_(3);
   }
   const auto archive = ArchiveOfScriptModel(*model);
   ASSERT_TRUE(archive.ok() && archive->has_value());

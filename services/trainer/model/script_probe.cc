@@ -20,7 +20,7 @@ class ProbeGraph {
   ProbeGraph(const ModelOptions& options, uint32_t num_nodes)
       : options_(options),
         num_nodes_(num_nodes),
-        types_(TypesOfLayers(options.schema, options.relations, SeedTypesOf(options))) {}
+        types_(TypesOfLayers(options.schema, options.relations, ListSeedTypes(options))) {}
 
   // The edges of a layer that writes the rows of the given types.
   sampler::BatchLayer EdgesFor(size_t layer, const std::vector<bool>& written) const {
@@ -72,7 +72,7 @@ TypedRows RowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
   return read;
 }
 
-Result<int64_t> WidthOf(const TypedRows& rows, size_t layer) {
+Result<int64_t> ComputeWidth(const TypedRows& rows, size_t layer) {
   int64_t width = 0;
   for (const torch::Tensor& of_type : rows) {
     if (!of_type.defined() || of_type.size(1) == width) continue;
@@ -99,7 +99,7 @@ std::vector<torch::Tensor> NumbersOfAPass(Model& model, const ModelOptions& opti
   std::vector<torch::Tensor> numbers = {outputs.detach()};
   if (!options.trains) return numbers;
   std::vector<torch::Tensor> parameters;
-  for (const auto& [name, parameter] : ParametersOf(model)) parameters.push_back(parameter);
+  for (const auto& [name, parameter] : GetParameters(model)) parameters.push_back(parameter);
   for (const torch::Tensor& gradient :
        torch::autograd::grad({outputs.square().sum()}, parameters, {}, /*retain_graph=*/{},
                              /*create_graph=*/false, /*allow_unused=*/true)) {
@@ -124,7 +124,7 @@ Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_
     for (size_t layer = 0; layer < options.relations.size(); ++layer) {
       const TypedRows read = rows;
       rows = model.Layer(static_cast<int>(layer), graph.EdgesFor(layer, graph.written(layer)), read, LayerRun());
-      ASSIGN_OR_RETURN(const int64_t width, WidthOf(rows, layer));
+      ASSIGN_OR_RETURN(const int64_t width, ComputeWidth(rows, layer));
       widths->push_back(width);
       for (size_t type = 0; type < rows.size(); ++type) {
         if (!graph.written(layer)[type]) continue;
@@ -132,7 +132,7 @@ Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_
         alone[type] = true;
         const sampler::BatchLayer edges = graph.EdgesFor(layer, alone);
         const TypedRows of_type = model.Layer(static_cast<int>(layer), edges, RowsRead(read, edges), LayerRun());
-        ASSIGN_OR_RETURN(const int64_t width_alone, WidthOf(of_type, layer));
+        ASSIGN_OR_RETURN(const int64_t width_alone, ComputeWidth(of_type, layer));
         if (width_alone != width) return InvalidArgument("layer " + std::to_string(layer) + " has no fixed width");
       }
     }
@@ -144,7 +144,7 @@ Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_
 
 Result<bool> IsRepeatable(Model& model, const ModelOptions& options) {
   const ProbeGraph graph(options, 1024);
-  NamedTensors before = StateOf(model);
+  NamedTensors before = GetState(model);
   for (auto& [name, tensor] : before) tensor = tensor.detach().clone();
   const auto restore = [&] { return LoadState(model, before); };
   try {

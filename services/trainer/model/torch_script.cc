@@ -155,7 +155,7 @@ struct Part {
   }
 };
 
-Part PartsOf(const Model& model) {
+Part CollectParts(const Model& model) {
   Part root;
   std::string last;
   for (const auto& item : model.named_parameters()) {
@@ -185,14 +185,15 @@ Status CheckTorchScript(const ModelOptions& options) {
   return Status();
 }
 
-Result<std::string> TorchScriptOf(const Model& model, const ModelOptions& options) {
+Result<std::string> MakeTorchScript(const Model& model, const ModelOptions& options) {
   if (options.model.type == job::ModelType::kTorchScript) {
     ASSIGN_OR_RETURN(std::optional<std::string> archive, ArchiveOfScriptModel(model));
     if (archive.has_value()) return *std::move(archive);
   }
   RETURN_IF_ERROR(CheckTorchScript(options));
   try {
-    Module module = PartsOf(model).Build("__torch__.EspalierModel", std::make_shared<torch::jit::CompilationUnit>());
+    Module module =
+        CollectParts(model).Build("__torch__.EspalierModel", std::make_shared<torch::jit::CompilationUnit>());
     module.define(kNeighborhoods + std::string(job::IsAttention(options.model.type) ? kAttention : "") +
                   ForwardText(options));
     std::ostringstream archive(std::ios::binary);

@@ -22,6 +22,6 @@ namespace espalier::trainer {
 Status CheckTorchScript(const ModelOptions& options);
 
 // The archive's bytes. Errors: CheckTorchScript's.
-Result<std::string> TorchScriptOf(const Model& model, const ModelOptions& options);
+Result<std::string> MakeTorchScript(const Model& model, const ModelOptions& options);
 
 }  // namespace espalier::trainer

@@ -36,7 +36,7 @@ std::shared_ptr<Model> TrainedModel(const ModelOptions& options) {
   std::shared_ptr<Model> model = *MakeModel(options);
   const torch::NoGradGuard no_gradients;
   uint64_t seed = 5;
-  for (const auto& [name, tensor] : StateOf(*model)) {
+  for (const auto& [name, tensor] : GetState(*model)) {
     torch::Tensor target = tensor;
     const torch::Tensor values = RandomMatrix(++seed, 1, tensor.numel()).view(tensor.sizes());
     target.copy_(name.ends_with("running_var") ? values.abs() + 0.5 : values);
@@ -78,7 +78,7 @@ TEST(TorchScriptTest, ComputesWhatTheModelComputes) {
       for (int layer = 0; layer < 2; ++layer) {
         rows = model->Layer(layer, layers[static_cast<size_t>(layer)], rows, LayerRun());
       }
-      const Result<std::string> archive = TorchScriptOf(*model, options);
+      const Result<std::string> archive = MakeTorchScript(*model, options);
       ASSERT_TRUE(archive.ok()) << archive.status().ToString();
       const torch::Tensor outputs = RunScript(*archive, x, layers);
       EXPECT_TRUE(torch::allclose(outputs, rows[0], 1e-5, 1e-5)) << outputs << rows[0];
@@ -100,7 +100,7 @@ TEST(TorchScriptTest, ComputesTheSameAttention) {
     for (int layer = 0; layer < 2; ++layer) {
       rows = model->Layer(layer, layers[static_cast<size_t>(layer)], rows, LayerRun());
     }
-    const Result<std::string> archive = TorchScriptOf(*model, options);
+    const Result<std::string> archive = MakeTorchScript(*model, options);
     ASSERT_TRUE(archive.ok()) << archive.status().ToString();
     const torch::Tensor outputs = RunScript(*archive, x, layers);
     EXPECT_TRUE(torch::allclose(outputs, rows[0], 1e-4, 1e-5)) << outputs << rows[0];
@@ -112,13 +112,13 @@ TEST(TorchScriptTest, ComputesTheSameAttention) {
 TEST(TorchScriptTest, KeepsTheNamesOfTheParameters) {
   const ModelOptions options = Options(job::Aggregator::kPool, job::LayerNormalization::kBatch);
   const std::shared_ptr<Model> model = TrainedModel(options);
-  std::istringstream stream(*TorchScriptOf(*model, options));
+  std::istringstream stream(*MakeTorchScript(*model, options));
   const torch::jit::Module module = torch::jit::load(stream);
   std::map<std::string, torch::Tensor> loaded;
   for (const auto& item : module.named_parameters()) loaded[item.name] = item.value;
   for (const auto& item : module.named_buffers()) loaded[item.name] = item.value;
-  EXPECT_EQ(loaded.size(), StateOf(*model).size());
-  for (const auto& [name, tensor] : StateOf(*model)) {
+  EXPECT_EQ(loaded.size(), GetState(*model).size());
+  for (const auto& [name, tensor] : GetState(*model)) {
     ASSERT_TRUE(loaded.contains(name)) << name;
     EXPECT_TRUE(torch::equal(loaded[name], tensor)) << name;
   }
@@ -127,12 +127,12 @@ TEST(TorchScriptTest, KeepsTheNamesOfTheParameters) {
 TEST(TorchScriptTest, SaysWhichModelsItCannotWrite) {
   ModelOptions options = Options(job::Aggregator::kMean, job::LayerNormalization::kNone);
   options.model.type = job::ModelType::kRgcn;
-  const Status status = TorchScriptOf(**MakeModel(options), options).status();
+  const Status status = MakeTorchScript(**MakeModel(options), options).status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(status.message(), HasSubstr("GraphSAGE, GAT and GATv2 only"));
   options = Options(job::Aggregator::kMean, job::LayerNormalization::kNone);
   options.input_widths = {0};
-  EXPECT_THAT(TorchScriptOf(**MakeModel(options), options).status().message(), HasSubstr("nodes with features"));
+  EXPECT_THAT(MakeTorchScript(**MakeModel(options), options).status().message(), HasSubstr("nodes with features"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using torch::autograd::Function;
 using torch::autograd::variable_list;
 
 // The plan as the kernels take it; for as long as the plan lives.
-std::vector<kernels::MaskRange> MaskRangesOf(const DropoutPlan& dropout) {
+std::vector<kernels::MaskRange> ListMaskRanges(const DropoutPlan& dropout) {
   std::vector<kernels::MaskRange> ranges;
   for (const DropoutRange& range : dropout.ranges) {
     ranges.push_back({range.begin, range.end, range.key, range.original_ids.data_ptr<int64_t>()});
@@ -35,7 +35,7 @@ class Activation : public Function<Activation> {
     const bool has_bias = bias.numel() > 0;
     const torch::Tensor added = has_bias ? bias.contiguous() : torch::zeros({width}, torch::kFloat32);
     const torch::Tensor passes = torch::empty(x.sizes(), torch::kUInt8);
-    const std::vector<kernels::MaskRange> ranges = MaskRangesOf(dropout);
+    const std::vector<kernels::MaskRange> ranges = ListMaskRanges(dropout);
     kernels::BiasReluDropoutRows({dropout.probability, ranges}, x.size(0), width, added.data_ptr<float>(),
                                  x.data_ptr<float>(), passes.data_ptr<uint8_t>());
     context->mark_dirty({x});
@@ -76,7 +76,7 @@ torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout) {
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   if (kernels::DropThreshold(dropout.probability) == 0) return x;
   torch::Tensor factors = torch::empty({x.size(0), x.size(1)}, torch::kFloat32);
-  const std::vector<kernels::MaskRange> ranges = MaskRangesOf(dropout);
+  const std::vector<kernels::MaskRange> ranges = ListMaskRanges(dropout);
   kernels::DropoutFactors({dropout.probability, ranges}, x.size(0), x.size(1), factors.data_ptr<float>());
   return x * factors;
 }

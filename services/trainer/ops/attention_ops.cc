@@ -113,7 +113,7 @@ class WeightedSum : public Function<WeightedSum> {
                                const AttentionEdges& edges) {
     const torch::Tensor w = weights.contiguous(), s = source.contiguous();
     torch::Tensor sums = torch::empty({edges.num_rows(), s.size(1)}, torch::kFloat32);
-    kernels::WeightedSums(edges.view().segments, {}, ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+    kernels::WeightedSums(edges.view().segments, {}, ReadShape(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
                           sums.data_ptr<float>());
     Save(context, edges, {w, s});
     return sums;
@@ -124,14 +124,14 @@ class WeightedSum : public Function<WeightedSum> {
     const AttentionEdges edges = AttentionEdges::Saved(saved);
     const torch::Tensor &w = saved[kEdgeTensors], &s = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
     torch::Tensor of_weights = torch::empty_like(w), of_source = torch::empty_like(s);
-    kernels::WeightedSumGradients(edges.view(), ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+    kernels::WeightedSumGradients(edges.view(), ReadShape(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
                                   gradient.data_ptr<float>(), of_weights.data_ptr<float>(),
                                   of_source.data_ptr<float>());
     return {of_weights, of_source, torch::Tensor()};
   }
 
  private:
-  static kernels::HeadShape ShapeOf(const torch::Tensor& weights, const torch::Tensor& source) {
+  static kernels::HeadShape ReadShape(const torch::Tensor& weights, const torch::Tensor& source) {
     return {weights.size(1), source.size(1) / weights.size(1)};
   }
 };
@@ -180,7 +180,7 @@ AttentionEdges::AttentionEdges(const kernels::Segments& segments, int64_t num_so
 }
 
 kernels::EdgeView AttentionEdges::view() const {
-  return {{WordsOf(indptr_), WordsOf(indices_)}, {WordsOf(by_source_), WordsOf(destinations_)}, WordsOf(positions_)};
+  return {{ToWords(indptr_), ToWords(indices_)}, {ToWords(by_source_), ToWords(destinations_)}, ToWords(positions_)};
 }
 
 AttentionEdges AttentionEdges::Saved(const variable_list& saved) {

@@ -19,7 +19,7 @@ struct EdgeEnds {
   torch::Tensor sources, destinations;  // i64 [E]
 };
 
-EdgeEnds EndsOf(const sampler::Block& block) {
+EdgeEnds ListEnds(const sampler::Block& block) {
   std::vector<int64_t> sources(block.indices.begin(), block.indices.end()), destinations;
   for (size_t d = 0; d + 1 < block.indptr.size(); ++d) {
     destinations.insert(destinations.end(), block.indptr[d + 1] - block.indptr[d], static_cast<int64_t>(d));
@@ -40,7 +40,7 @@ torch::Tensor Heads(const torch::Tensor& rows) { return rows.view({rows.size(0),
 
 TEST(AttentionOpsTest, ScoresSoftmaxAndSumsAgreeWithTorchOnEdges) {
   const sampler::Block block = RandomBlock(5, 40, 90, 9);
-  const EdgeEnds ends = EndsOf(block);
+  const EdgeEnds ends = ListEnds(block);
   const AttentionEdges edges(View(block), 90, SelfEdges::kNone);
   const auto leaf = [](uint64_t seed, int64_t rows, int64_t columns) {
     return RandomMatrix(seed, rows, columns).requires_grad_();
@@ -157,12 +157,12 @@ class EdgeDropoutTest : public testing::Test {
   // Kept or not, by (original ids of source and destination, head).
   using Fates = std::map<std::tuple<int64_t, int64_t, int64_t>, bool>;
 
-  static Fates FatesOf(const sampler::Block& block, const torch::Tensor& source_ids,
-                       const torch::Tensor& destination_ids, uint64_t key, double probability) {
+  static Fates RecordFates(const sampler::Block& block, const torch::Tensor& source_ids,
+                           const torch::Tensor& destination_ids, uint64_t key, double probability) {
     const AttentionEdges edges(View(block), source_ids.numel(), SelfEdges::kNone);
     const torch::Tensor kept =
         DropEdges(edges, torch::ones({edges.num_edges(), kManyHeads}), {probability, key, source_ids, destination_ids});
-    const EdgeEnds ends = EndsOf(block);
+    const EdgeEnds ends = ListEnds(block);
     Fates fates;
     for (int64_t e = 0; e < edges.num_edges(); ++e) {
       for (int64_t h = 0; h < kManyHeads; ++h) {
@@ -182,15 +182,15 @@ TEST_F(EdgeDropoutTest, BelongsToOriginalIdsAndHeadsNotToRows) {
   one.indptr = {0, 2}, one.indices = {0, 1};
   other.indptr = {0, 1, 3}, other.indices = {2, 1, 0};
   const auto ids = [](std::vector<int64_t> values) { return torch::tensor(values, torch::kInt64); };
-  const Fates first = FatesOf(one, ids({70, 60}), ids({50}), 9, 0.5);
-  const Fates second = FatesOf(other, ids({60, 70, 80}), ids({51, 50}), 9, 0.5);
+  const Fates first = RecordFates(one, ids({70, 60}), ids({50}), 9, 0.5);
+  const Fates second = RecordFates(other, ids({60, 70, 80}), ids({51, 50}), 9, 0.5);
   for (const auto& [edge, kept] : first) EXPECT_EQ(kept, second.at(edge));
-  EXPECT_NE(first, FatesOf(one, ids({70, 60}), ids({50}), 10, 0.5));
+  EXPECT_NE(first, RecordFates(one, ids({70, 60}), ids({50}), 10, 0.5));
 }
 
 TEST_F(EdgeDropoutTest, DropsAsManyAsAskedFor) {
   const sampler::Block block = RandomBlock(3, 40, 60, 9);
-  const Fates fates = FatesOf(block, torch::arange(60), torch::arange(40) + 1000, 4, 0.6);
+  const Fates fates = RecordFates(block, torch::arange(60), torch::arange(40) + 1000, 4, 0.6);
   std::map<int64_t, double> kept, all;
   for (const auto& [edge, stays] : fates) {
     kept[std::get<2>(edge)] += stays ? 1 : 0;

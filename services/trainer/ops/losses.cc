@@ -54,7 +54,7 @@ torch::Tensor SumOverLabelled(const torch::Tensor& outputs, const torch::Tensor&
 
 }  // namespace
 
-LossKind LossOf(const job::Task& task) {
+LossKind LossFor(const job::Task& task) {
   switch (task.type) {
     case job::TaskType::kNodeClassification:
     case job::TaskType::kEdgeClassification:

@@ -11,7 +11,7 @@ namespace espalier::trainer {
 
 enum class LossKind { kCrossEntropy, kBinaryCrossEntropy, kSquaredError };
 
-LossKind LossOf(const job::Task& task);
+LossKind LossFor(const job::Task& task);
 
 // One row per seed: a node, or an edge. Labels by kind (outputs are f32 [S, C]):
 //   kCrossEntropy        i64 [S], a class in [0, C), or -1: not labelled

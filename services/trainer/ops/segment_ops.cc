@@ -11,8 +11,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-kernels::ConstRows RowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
-kernels::Rows WritableRowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+kernels::ConstRows ToConstRows(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+kernels::Rows ToWritableRows(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
 bool WantsGradient(const torch::Tensor& x) { return torch::GradMode::is_enabled() && x.requires_grad(); }
 
 void CheckBlock(const kernels::Segments& block, const torch::Tensor& x) {
@@ -45,15 +45,15 @@ class SegmentReduce : public Function<SegmentReduce> {
     const bool with_self_columns = reduction == Reduction::kSelfAndMean;
     torch::Tensor result =
         torch::empty({num_rows, with_self_columns ? 2 * width : width}, x.options().requires_grad(false));
-    kernels::Rows out = WritableRowsOf(result);
+    kernels::Rows out = ToWritableRows(result);
     if (with_self_columns) {
       CopyRows(x, num_rows, out);
       out.data += width;
     }
     kernels::SumSegments({.segments = block,
                           .width = width,
-                          .source = RowsOf(x),
-                          .initial = RowsOf(x),
+                          .source = ToConstRows(x),
+                          .initial = ToConstRows(x),
                           .num_initial = reduction == Reduction::kMeanWithSelf ? num_rows : 0,
                           .result_scale = scale.defined() ? scale.data_ptr<float>() : nullptr,
                           .out = out});
@@ -76,25 +76,25 @@ class SegmentReduce : public Function<SegmentReduce> {
     const bool with_self = with_self_columns || reduction == Reduction::kMeanWithSelf;
     const int64_t width = with_self_columns ? gradient.size(1) / 2 : gradient.size(1);
     const float* scale = saved[2].defined() ? saved[2].data_ptr<float>() : nullptr;
-    kernels::ConstRows of_neighbors = RowsOf(gradient);
+    kernels::ConstRows of_neighbors = ToConstRows(gradient);
     if (with_self_columns) of_neighbors.data += width;
 
-    const kernels::Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const kernels::Segments by_source{ToWords(saved[0]), ToWords(saved[1])};
     torch::Tensor result = torch::empty({by_source.num_rows(), width}, gradient.options());
     kernels::SumSegments({.segments = by_source,
                           .width = width,
                           .source = of_neighbors,
                           .source_scale = scale,
-                          .initial = RowsOf(gradient),
+                          .initial = ToConstRows(gradient),
                           .initial_scale = reduction == Reduction::kMeanWithSelf ? scale : nullptr,
                           .num_initial = with_self ? num_rows : 0,
-                          .out = WritableRowsOf(result)});
+                          .out = ToWritableRows(result)});
     return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
   }
 
  private:
   static void CopyRows(const torch::Tensor& x, int64_t num_rows, kernels::Rows out) {
-    const kernels::ConstRows from = RowsOf(x);
+    const kernels::ConstRows from = ToConstRows(x);
     const auto row_bytes = static_cast<size_t>(x.size(1)) * sizeof(float);
     kernels::ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -115,13 +115,13 @@ class ScaledSum : public Function<ScaledSum> {
     torch::Tensor result = torch::empty({num_rows, width}, x.options().requires_grad(false));
     kernels::SumSegments({.segments = block,
                           .width = width,
-                          .source = RowsOf(x),
+                          .source = ToConstRows(x),
                           .source_scale = scales.source.data(),
-                          .initial = RowsOf(x),
+                          .initial = ToConstRows(x),
                           .initial_scale = with_self ? scales.self.data() : nullptr,
                           .num_initial = with_self ? num_rows : 0,
                           .result_scale = scales.result.data(),
-                          .out = WritableRowsOf(result)});
+                          .out = ToWritableRows(result)});
     if (!wants_gradient) return result;
     kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kOmit);
     // The same sum on the transposed block: a source's scale is outside of it, and is taken out of the self part.
@@ -137,18 +137,18 @@ class ScaledSum : public Function<ScaledSum> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor gradient = gradients[0].contiguous();
-    const kernels::Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const kernels::Segments by_source{ToWords(saved[0]), ToWords(saved[1])};
     const bool with_self = saved[4].numel() > 0;
     torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
     kernels::SumSegments({.segments = by_source,
                           .width = gradient.size(1),
-                          .source = RowsOf(gradient),
+                          .source = ToConstRows(gradient),
                           .source_scale = saved[3].data_ptr<float>(),
-                          .initial = RowsOf(gradient),
+                          .initial = ToConstRows(gradient),
                           .initial_scale = with_self ? saved[4].data_ptr<float>() : nullptr,
                           .num_initial = with_self ? saved[4].numel() : 0,
                           .result_scale = saved[2].data_ptr<float>(),
-                          .out = WritableRowsOf(result)});
+                          .out = ToWritableRows(result)});
     return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
   }
 };
@@ -161,7 +161,7 @@ class SegmentMaximum : public Function<SegmentMaximum> {
     torch::Tensor result = torch::empty({block.num_rows(), x.size(1)}, x.options().requires_grad(false));
     // Zeroed: an empty segment leaves its winners alone, and edge 0 is none of its edges.
     torch::Tensor winners = torch::zeros({block.num_rows(), x.size(1)}, torch::kInt32);
-    kernels::MaxSegments(block, x.size(1), RowsOf(x), WritableRowsOf(result),
+    kernels::MaxSegments(block, x.size(1), ToConstRows(x), ToWritableRows(result),
                          static_cast<uint32_t*>(winners.data_ptr()));
     if (wants_gradient) {
       kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kKeep);
@@ -175,10 +175,10 @@ class SegmentMaximum : public Function<SegmentMaximum> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor gradient = gradients[0].contiguous();
-    const kernels::Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const kernels::Segments by_source{ToWords(saved[0]), ToWords(saved[1])};
     torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
-    kernels::SumWonGradients(by_source, WordsOf(saved[2]), gradient.size(1), RowsOf(gradient),
-                             static_cast<const uint32_t*>(saved[3].data_ptr()), WritableRowsOf(result));
+    kernels::SumWonGradients(by_source, ToWords(saved[2]), gradient.size(1), ToConstRows(gradient),
+                             static_cast<const uint32_t*>(saved[3].data_ptr()), ToWritableRows(result));
     return {result, torch::Tensor(), torch::Tensor()};
   }
 };
@@ -188,7 +188,7 @@ class RowAddition : public Function<RowAddition> {
   static torch::Tensor forward(AutogradContext* context, torch::Tensor base, const torch::Tensor& values,
                                const torch::Tensor& rows) {
     const torch::Tensor added = values.contiguous();
-    const std::span<const uint32_t> row_of = WordsOf(rows);
+    const std::span<const uint32_t> row_of = ToWords(rows);
     const int64_t width = base.size(1);
     auto* out = base.data_ptr<float>();
     const auto* from = added.data_ptr<float>();
@@ -207,7 +207,7 @@ class RowAddition : public Function<RowAddition> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const torch::Tensor rows = context->get_saved_variables()[0];
     const torch::Tensor gradient = gradients[0].contiguous();
-    const std::span<const uint32_t> row_of = WordsOf(rows);
+    const std::span<const uint32_t> row_of = ToWords(rows);
     const int64_t width = gradient.size(1);
     torch::Tensor of_values = torch::empty({rows.numel(), width}, gradient.options());
     const auto* from = gradient.data_ptr<float>();

@@ -19,7 +19,7 @@ inline torch::Tensor KeptWords(std::vector<uint32_t> words) {
 }
 
 // As long as the tensor lives.
-inline std::span<const uint32_t> WordsOf(const torch::Tensor& kept) {
+inline std::span<const uint32_t> ToWords(const torch::Tensor& kept) {
   return {static_cast<const uint32_t*>(kept.data_ptr()), static_cast<size_t>(kept.numel())};
 }
 

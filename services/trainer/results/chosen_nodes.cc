@@ -10,14 +10,14 @@ namespace espalier::trainer {
 namespace {
 
 // The whole file as ids below num_nodes.
-Result<std::vector<OriginalNodeId>> IdsOf(const std::string& file, uint64_t num_nodes) {
+Result<std::vector<OriginalNodeId>> ReadIds(const std::string& file, uint64_t num_nodes) {
   ASSIGN_OR_RETURN(const format::NpyHeader header, format::ParseNpyHeader(std::as_bytes(std::span(file))));
   if (header.shape.size() != 1 || IsFloating(header.dtype) || header.dtype == DType::kBool) {
-    return InvalidArgument(std::string("expected integers [n], found ") + NameOf(header.dtype) + " with " +
+    return InvalidArgument(std::string("expected integers [n], found ") + ToString(header.dtype) + " with " +
                            std::to_string(header.shape.size()) + " dimensions");
   }
-  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, SizeOf(header.dtype)));
-  const size_t bytes = static_cast<size_t>(count) * SizeOf(header.dtype);
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, ItemSize(header.dtype)));
+  const size_t bytes = static_cast<size_t>(count) * ItemSize(header.dtype);
   if (file.size() < header.data_offset || file.size() - header.data_offset != bytes) {
     return InvalidArgument("expected " + std::to_string(header.data_offset) + " bytes of header and " +
                            std::to_string(bytes) + " bytes of ids, found " + std::to_string(file.size()) + " bytes");
@@ -57,7 +57,7 @@ Result<ChosenNodes> ReadChosenNodes(const storage::StoreLocation& folder, const 
     if (!file.ok() && file.status().code() == StatusCode::kNotFound) continue;
     if (!file.ok()) return file.status().While("reading the chosen nodes");
     ASSIGN_OR_RETURN(std::vector<OriginalNodeId> ids,
-                     IdsOf(*file, book.num_nodes(NodeTypeId(type))).While(where + key));
+                     ReadIds(*file, book.num_nodes(NodeTypeId(type))).While(where + key));
     RETURN_IF_ERROR(CheckDistinct(ids).While(where + key));
     chosen[NodeTypeId(type)] = std::move(ids);
   }

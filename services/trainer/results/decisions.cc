@@ -2,7 +2,7 @@
 
 namespace espalier::trainer {
 
-torch::Tensor DecisionsOf(LossKind kind, const torch::Tensor& outputs) {
+torch::Tensor Decide(LossKind kind, const torch::Tensor& outputs) {
   switch (kind) {
     case LossKind::kCrossEntropy: return outputs.argmax(1);
     case LossKind::kBinaryCrossEntropy: return outputs.gt(0).to(torch::kUInt8);

@@ -11,7 +11,7 @@
 namespace espalier::trainer {
 
 // Of outputs f32 [n, C]: a class i64 [n], a yes or no per class u8 [n, C], or the values themselves.
-torch::Tensor DecisionsOf(LossKind kind, const torch::Tensor& outputs);
+torch::Tensor Decide(LossKind kind, const torch::Tensor& outputs);
 
 struct DecisionShape {
   DType dtype;

@@ -23,14 +23,14 @@ class EdgeResultsWalk {
       : context_(context),
         edges_(edges),
         kind_(edges.target().loss),
-        predictions_(WriterOf("predictions")),
-        logits_(WriterOf("logits")) {}
+        predictions_(MakeWriter("predictions")),
+        logits_(MakeWriter("logits")) {}
 
   // False when all is written.
   Result<bool> Step() {
     if (part_ == std::size(kWrittenParts)) return Commit();
     const SplitPartName part = kWrittenParts[part_];
-    ASSIGN_OR_RETURN(const uint64_t count, edges_.CountOf(part));
+    ASSIGN_OR_RETURN(const uint64_t count, edges_.Count(part));
     if (chunk_ == 0) RETURN_IF_ERROR(Begin(part, count));
     if (chunk_ * edges_.chunk_edges() < count) {
       RETURN_IF_ERROR(WriteChunk(part));
@@ -48,7 +48,7 @@ class EdgeResultsWalk {
   uint64_t CountRows() const {
     uint64_t rows = 0;
     for (const SplitPartName part : kWrittenParts) {
-      const Result<uint64_t> count = edges_.CountOf(part);
+      const Result<uint64_t> count = edges_.Count(part);
       if (count.ok()) rows += *count;
     }
     return rows;
@@ -57,7 +57,7 @@ class EdgeResultsWalk {
   NodeResultFiles Take() { return std::move(written_); }
 
  private:
-  EdgeResultsWriter WriterOf(const std::string& kind) const {
+  EdgeResultsWriter MakeWriter(const std::string& kind) const {
     const EdgeTarget& target = edges_.target();
     return EdgeResultsWriter(*context_.store, context_.folder, kind,
                              context_.graph.schema().EdgeType(target.edge_type).Name(), target.split,
@@ -67,23 +67,23 @@ class EdgeResultsWalk {
 
   Status Begin(SplitPartName part, uint64_t count) {
     const DecisionShape decisions = ShapeOfDecisions(kind_, edges_.target().num_outputs);
-    RETURN_IF_ERROR(predictions_.Begin({graph::NameOf(part), count, decisions.dtype, decisions.row_shape}));
+    RETURN_IF_ERROR(predictions_.Begin({graph::ToString(part), count, decisions.dtype, decisions.row_shape}));
     if (!has_logits()) return Status();
-    return logits_.Begin({graph::NameOf(part), count, DType::kF32, {edges_.target().num_outputs}});
+    return logits_.Begin({graph::ToString(part), count, DType::kF32, {edges_.target().num_outputs}});
   }
 
   Status WriteChunk(SplitPartName part) {
     ASSIGN_OR_RETURN(const EdgeOutputs edges, edges_.OutputsOfChunk(part, chunk_));
     const graph::GraphSchema& schema = context_.graph.schema();
     const EdgeTypeId type = edges_.target().edge_type;
-    ASSIGN_OR_RETURN(const Tensor sources, OriginalIdsOf(schema.SourceOf(type), edges.sources));
-    ASSIGN_OR_RETURN(const Tensor destinations, OriginalIdsOf(schema.DestinationOf(type), edges.destinations));
-    RETURN_IF_ERROR(predictions_.Append(sources, destinations, FromTorch(DecisionsOf(kind_, edges.outputs))));
+    ASSIGN_OR_RETURN(const Tensor sources, ReadOriginalIds(schema.SourceOf(type), edges.sources));
+    ASSIGN_OR_RETURN(const Tensor destinations, ReadOriginalIds(schema.DestinationOf(type), edges.destinations));
+    RETURN_IF_ERROR(predictions_.Append(sources, destinations, FromTorch(Decide(kind_, edges.outputs))));
     return has_logits() ? logits_.Append(sources, destinations, FromTorch(edges.outputs)) : Status();
   }
 
   // U64 [nodes]
-  Result<Tensor> OriginalIdsOf(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
+  Result<Tensor> ReadOriginalIds(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
     return context_.graph.rows.GatherRows(type, sampler::kOriginalIdColumn, nodes, context_.timeouts.ForData());
   }
 
@@ -109,7 +109,7 @@ class EdgeResultsWalk {
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor) {
   // As every rank knows.
-  if (const Status split = edges.CountOf(SplitPartName::kTrain).status(); split.code() == StatusCode::kNotFound) {
+  if (const Status split = edges.Count(SplitPartName::kTrain).status(); split.code() == StatusCode::kNotFound) {
     return NodeResultFiles{{}, {{"predictions", split.message()}}};
   }
   BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));

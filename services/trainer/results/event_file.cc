@@ -34,7 +34,7 @@ std::string MaskedCrc(std::string_view bytes) {
   return LittleEndian<uint32_t>(((crc >> 15) | (crc << 17)) + 0xA282EAD8u);
 }
 
-std::string RecordOf(const pb::Event& event) {
+std::string MakeRecord(const pb::Event& event) {
   const std::string payload = event.SerializeAsString();
   const std::string length = LittleEndian<uint64_t>(payload.size());
   return length + MaskedCrc(length) + payload + MaskedCrc(payload);
@@ -46,7 +46,7 @@ std::string EventFileHeader(double wall_seconds) {
   pb::Event event;
   event.set_wall_time(wall_seconds);
   event.set_file_version("brain.Event:2");
-  return RecordOf(event);
+  return MakeRecord(event);
 }
 
 std::string ScalarsRecord(const Scalars& scalars) {
@@ -58,7 +58,7 @@ std::string ScalarsRecord(const Scalars& scalars) {
     value->set_tag(tag);
     value->set_simple_value(static_cast<float>(number));
   }
-  return RecordOf(event);
+  return MakeRecord(event);
 }
 
 std::string EventFileName(uint64_t incarnation) {

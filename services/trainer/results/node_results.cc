@@ -45,14 +45,14 @@ class WantedNodes {
   const std::vector<OriginalNodeId>* chosen_ = nullptr;  // outlives this
 };
 
-Tensor IdsOf(const std::vector<OriginalNodeId>& nodes) {
+Tensor ToIds(const std::vector<OriginalNodeId>& nodes) {
   std::vector<uint64_t> ids;
   ids.reserve(nodes.size());
   for (const OriginalNodeId node : nodes) ids.push_back(node.value);
   return Tensor::FromVector(std::move(ids));
 }
 
-NodeResultsWriter WriterOf(const NodeResultsContext& context, const std::string& kind) {
+NodeResultsWriter MakeWriter(const NodeResultsContext& context, const std::string& kind) {
   return NodeResultsWriter(*context.store, context.folder, kind, context.attributes);
 }
 
@@ -75,7 +75,7 @@ class RowsSink {
 class EmbeddingsSink final : public RowsSink {
  public:
   EmbeddingsSink(const NodeResultsContext& context, int64_t width)
-      : schema_(context.graph.schema()), width_(width), writer_(WriterOf(context, "embeddings")) {}
+      : schema_(context.graph.schema()), width_(width), writer_(MakeWriter(context, "embeddings")) {}
 
   Status Begin(NodeTypeId type, uint64_t num_rows) override {
     return writer_.Begin({schema_.NodeTypeName(type), num_rows, DType::kU64, DType::kF32, {width_}});
@@ -96,8 +96,8 @@ class PredictionsSink final : public RowsSink {
       : schema_(context.graph.schema()),
         kind_(context.data.loss_kind()),
         width_(context.data.num_outputs()),
-        predictions_(WriterOf(context, "predictions")),
-        logits_(WriterOf(context, "logits")) {}
+        predictions_(MakeWriter(context, "predictions")),
+        logits_(MakeWriter(context, "logits")) {}
 
   Status Begin(NodeTypeId type, uint64_t num_rows) override {
     const std::string& name = schema_.NodeTypeName(type);
@@ -106,7 +106,7 @@ class PredictionsSink final : public RowsSink {
     return has_logits() ? logits_.Begin({name, num_rows, DType::kU64, DType::kF32, {width_}}) : Status();
   }
   Status Append(const Tensor& ids, const Tensor& rows) override {
-    RETURN_IF_ERROR(predictions_.Append(ids, FromTorch(DecisionsOf(kind_, ToTorch(rows)))));
+    RETURN_IF_ERROR(predictions_.Append(ids, FromTorch(Decide(kind_, ToTorch(rows)))));
     return has_logits() ? logits_.Append(ids, rows) : Status();
   }
   Status Commit(NodeResultFiles* written) override {
@@ -180,7 +180,7 @@ class NodeResultsWalk {
     }
     next_row_ += originals.size();
     AddRows(context_.phases, originals.size());
-    return sink_->Append(IdsOf(originals), *rows);
+    return sink_->Append(ToIds(originals), *rows);
   }
 
   const NodeResultsContext& context_;
@@ -202,7 +202,7 @@ Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResul
 }
 
 // Of the types of `all` whose nodes were chosen.
-StoredRows ChosenOf(const NodeResultsRequest& request, const StoredRows& all) {
+StoredRows SelectChosen(const NodeResultsRequest& request, const StoredRows& all) {
   StoredRows chosen;
   for (const auto& [type, tensor] : all) {
     if (!request.nodes.has_value() || request.nodes->contains(type)) chosen.emplace(type, tensor);
@@ -218,7 +218,7 @@ std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context,
     written->not_written["embeddings"] = "a model of one layer has no hidden activations";
     return nullptr;
   }
-  StoredRows stored = ChosenOf(request, inference.hidden());
+  StoredRows stored = SelectChosen(request, inference.hidden());
   if (stored.empty()) {
     written->not_written["embeddings"] = "none of the chosen nodes is of a type that the model's last layer reads";
     return nullptr;
@@ -265,7 +265,7 @@ std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context
   const bool as_embeddings = request.embeddings_are_outputs;
   StoredRows all;
   for (const NodeTypeId type : context.data.seed_types()) all.emplace(type, tensor);
-  StoredRows stored = ChosenOf(request, all);
+  StoredRows stored = SelectChosen(request, all);
   if (stored.empty()) {
     written->not_written[as_embeddings ? "embeddings" : "predictions"] =
         as_embeddings ? "no node of the task's types was chosen" : "no node of the task's type was chosen";
@@ -293,7 +293,7 @@ uint64_t CountSeedTypeNodes(const NodeResultsContext& context) {
   return nodes;
 }
 
-NodeResultsRequest NodeResultsOf(const job::DistTraining& job) {
+NodeResultsRequest MakeNodeResultsRequest(const job::DistTraining& job) {
   NodeResultsRequest request;
   request.embeddings = Saves(job, job::OutputKind::kEmbeddings);
   request.predictions = Saves(job, job::OutputKind::kPredictions);

@@ -26,7 +26,7 @@ struct NodeResultsRequest {
 };
 
 // What spec.output.save asks for; of all nodes.
-NodeResultsRequest NodeResultsOf(const job::DistTraining& job);
+NodeResultsRequest MakeNodeResultsRequest(const job::DistTraining& job);
 
 struct NodeResultsContext {
   GraphAccess graph;

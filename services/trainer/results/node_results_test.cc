@@ -94,14 +94,14 @@ TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
   const job::Training training = TrainingToWriteAbout();
   NodeData data = *NodeData::Make(training, source.schema, graph);
   ASSERT_TRUE(data.CountOutputs(training.task.split, graph, group, std::chrono::seconds(60)).ok());
-  const sampler::SamplingSpec spec = *SamplingSpecOf(training.sampling, source.schema, 1);
+  const sampler::SamplingSpec spec = *MakeSamplingSpec(training.sampling, source.schema, 1);
   ModelOptions options;
   options.model = training.model;
   options.num_layers = 2;
   options.schema = source.schema;
   options.input_widths = data.input_widths();
   options.num_outputs = data.num_outputs();
-  options.relations = RelationsOf(spec);
+  options.relations = ListRelations(spec);
   options.seed_type = data.seed_type();
   options.seed = 1;
   const std::shared_ptr<Model> model = *MakeModel(options);

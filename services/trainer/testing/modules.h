@@ -52,7 +52,7 @@ inline torch::jit::Module MeanModule(int64_t features, int64_t hidden, int64_t o
   return module;
 }
 
-inline std::shared_ptr<const ModuleFile> FileOf(const torch::jit::Module& module) {
+inline std::shared_ptr<const ModuleFile> ToModuleFile(const torch::jit::Module& module) {
   std::ostringstream archive(std::ios::binary);
   module.save(archive);
   return std::make_shared<const ModuleFile>(ModuleFile{"mem://test/model.pt", archive.str(), "0123"});

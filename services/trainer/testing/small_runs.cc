@@ -18,8 +18,8 @@ namespace {
 Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
                                   collective::Collective& collective, const SmallRun& run) {
   const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, collective.size(), collective.rank()));
   sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
   std::atomic<bool> stop = false;
   uint64_t steps = 0;
@@ -61,7 +61,7 @@ Result<TrainOutcome> RunSmall(const graph::SourceGraph& source, const job::DistT
 
 void ExpectExactFractions(const std::vector<PhaseReport>& reports) {
   for (size_t i = 0; i < reports.size(); ++i) {
-    const std::string where = std::string("report ") + std::to_string(i) + ", " + NameOf(reports[i].phase);
+    const std::string where = std::string("report ") + std::to_string(i) + ", " + ToString(reports[i].phase);
     if (!reports[i].fraction.has_value()) continue;
     const bool begins = i == 0 || reports[i - 1].phase != reports[i].phase || !reports[i - 1].fraction.has_value() ||
                         *reports[i].fraction == 0;
@@ -83,7 +83,7 @@ void ExpectExactFractions(const std::vector<PhaseReport>& reports) {
 std::vector<std::string> PhaseNames(const std::vector<PhaseReport>& reports) {
   std::vector<std::string> names;
   for (const PhaseReport& report : reports) {
-    if (names.empty() || names.back() != NameOf(report.phase)) names.emplace_back(NameOf(report.phase));
+    if (names.empty() || names.back() != ToString(report.phase)) names.emplace_back(ToString(report.phase));
   }
   return names;
 }

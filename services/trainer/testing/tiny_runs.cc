@@ -74,8 +74,8 @@ class StalledSource final : public sampler::MiniBatchSource {
 Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
                              collective::Collective& collective, const Attempt& run) {
   const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, MakeSamplingSpec(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakeEpochPlan(job.training, schema, collective.size(), collective.rank()));
   sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
   std::atomic<bool> stop = run.stop_after == 1;
   StalledSource stalled(source, run.give_up_after, stop);
@@ -153,7 +153,7 @@ TrainOutcome TrainTiny(const job::DistTraining& job, const Attempt& run) {
   return outcomes[0].ok() ? *outcomes[0] : TrainOutcome();
 }
 
-Status ErrorOf(const job::DistTraining& job, const Attempt& run) {
+Status RunToError(const job::DistTraining& job, const Attempt& run) {
   const auto outcomes = RunRanks(job, run);
   for (const auto& outcome : outcomes) EXPECT_EQ(outcome.status(), outcomes[0].status());
   return outcomes[0].status();

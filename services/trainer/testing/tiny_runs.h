@@ -44,7 +44,7 @@ std::vector<Result<TrainOutcome>> RunRanks(const job::DistTraining& job, const A
 TrainOutcome TrainTiny(const job::DistTraining& job, const Attempt& run = {});
 
 // The error of all ranks.
-Status ErrorOf(const job::DistTraining& job, const Attempt& run);
+Status RunToError(const job::DistTraining& job, const Attempt& run);
 
 // Parameters, learnable rows, losses, metrics: all equal.
 void ExpectSame(const TrainOutcome& resumed, const TrainOutcome& whole, const std::string& where);

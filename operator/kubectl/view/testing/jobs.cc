@@ -112,7 +112,7 @@ Json PodJson(const std::string& name, api::Role role, int64_t rank, const Json& 
                 {"labels",
                  {{resources::kManagedByLabel, "espalier-operator"},
                   {resources::kJobLabel, "cora"},
-                  {resources::kComponentLabel, api::NameOf(role)}}}}},
+                  {resources::kComponentLabel, api::ToString(role)}}}}},
               {"spec", {{"nodeName", "node-" + std::to_string(rank)}}},
               {"status", {{"phase", "Running"}}}};
   Json& labels = pod["metadata"]["labels"];
@@ -136,7 +136,7 @@ Json OomKilledPodJson() {
 JobPod Member(const Json& pod) {
   Result<kube::Pod> parsed = kube::ParsePod(pod);
   ESPALIER_CHECK(parsed.ok()) << parsed.status().ToString();
-  std::optional<JobPod> member = JobPodOf(*std::move(parsed));
+  std::optional<JobPod> member = ToJobPod(*std::move(parsed));
   ESPALIER_CHECK(member.has_value()) << "no role's pod";
   return *std::move(member);
 }

@@ -33,21 +33,21 @@ inline process::ExitState Code(int code) { return {code, 0}; }
 // "recover server-1 1/3", "look at stores", "succeed", "give up server-1", "give up on stores server-1".
 inline std::string Text(const Action& action) {
   struct {
-    std::string operator()(const action::Start& a) { return "start " + NameOf(a.child); }
+    std::string operator()(const action::Start& a) { return "start " + ToString(a.child); }
     std::string operator()(const action::BeginIncarnation& a) {
       return "incarnation " + std::to_string(a.attempts.incarnation) + " (total " + std::to_string(a.attempts.total) +
              ", counted " + std::to_string(a.attempts.counted) + ")";
     }
     std::string operator()(const action::Signal& a) {
-      return "signal " + std::to_string(a.signal_number) + " " + NameOf(a.child);
+      return "signal " + std::to_string(a.signal_number) + " " + ToString(a.child);
     }
     std::string operator()(const action::Recovering& a) {
-      return "recover " + NameOf(a.failure.child) + " " + std::to_string(a.attempt) + "/" + std::to_string(a.limit);
+      return "recover " + ToString(a.failure.child) + " " + std::to_string(a.attempt) + "/" + std::to_string(a.limit);
     }
     std::string operator()(const action::LookAtStores&) { return "look at stores"; }
     std::string operator()(const action::Succeed&) { return "succeed"; }
-    std::string operator()(const action::GiveUp& a) { return "give up " + NameOf(a.failure.child); }
-    std::string operator()(const action::GiveUpOnStores& a) { return "give up on stores " + NameOf(a.failure.child); }
+    std::string operator()(const action::GiveUp& a) { return "give up " + ToString(a.failure.child); }
+    std::string operator()(const action::GiveUpOnStores& a) { return "give up on stores " + ToString(a.failure.child); }
   } visitor;
   return std::visit(visitor, action);
 }
