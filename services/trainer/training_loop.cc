@@ -4,6 +4,7 @@
 
 #include "services/base/failpoint.h"
 #include "services/collective/agreement.h"
+#include "services/trainer/early_stopping.h"
 #include "services/trainer/evaluation/forward_pass.h"
 #include "services/trainer/evaluation/metrics.h"
 #include "services/trainer/model/collective_error.h"
@@ -71,14 +72,16 @@ class Loop {
         run_length_{options.steps_per_epoch, options.training.epochs},
         gradients_(GetParameters(model), kNumExtras),
         optimizer_(options.training.optimizer, GetParameters(model)),
-        keeps_buffers_(CountBytes(GetBuffers(model)) <= kMostBytesOfBuffers) {}
+        keeps_buffers_(CountBytes(GetBuffers(model)) <= kMostBytesOfBuffers),
+        early_stopping_(HigherIsBetter(options.training.evaluation.metric), options.training.evaluation.patience) {}
 
   Result<LoopResult> Run() {
     if (options_.start != nullptr) RETURN_IF_ERROR(ResumeFrom(*options_.start));
     while (epoch_ < num_epochs() && result_.end == LoopEnd::kAllEpochs) RETURN_IF_ERROR(RunEpoch());
     if (options_.learnable != nullptr) RETURN_IF_ERROR(options_.learnable->AwaitPushes());
     const uint32_t last = result_.epochs.empty() ? 0 : result_.epochs.back().epoch;
-    if (!result_.best_validation.has_value()) result_.best_epoch = last;
+    result_.best_validation = early_stopping_.best_value();
+    result_.best_epoch = result_.best_validation.has_value() ? early_stopping_.best_epoch() : last;
     if (!result_.best_validation.has_value() || options_.learnable != nullptr) RETURN_IF_ERROR(KeepBestModel(last));
     return std::move(result_);
   }
@@ -96,12 +99,11 @@ class Loop {
     next_step_ = start.next_step;
     report_ = start.partial;
     loss_sum_ = start.partial.loss;
-    evaluations_since_best_ = start.evaluations_since_best;
     result_.end = start.stopped_early ? LoopEnd::kEarlyStopping : LoopEnd::kAllEpochs;
     result_.epochs = start.epochs;
     result_.first_epoch_losses = start.first_epoch_losses;
-    result_.best_epoch = result_.model_epoch = start.best_epoch;
-    result_.best_validation = start.best_validation;
+    early_stopping_.ResumeFrom(start.best_epoch, start.best_validation, start.evaluations_since_best);
+    result_.model_epoch = start.best_epoch;
     result_.best_state = start.best;
     if (epoch_ > 0 || next_step_ > 0) observer_.OnResumed(LastStepBefore());
     return Status();
@@ -261,9 +263,9 @@ class Loop {
       snapshot.validation = result_.epochs.empty() ? std::nullopt : result_.epochs.back().validation;
     }
     snapshot.first_epoch_losses = result_.first_epoch_losses;
-    snapshot.best_epoch = result_.best_epoch;
-    snapshot.best_validation = result_.best_validation;
-    snapshot.evaluations_since_best = evaluations_since_best_;
+    snapshot.best_epoch = early_stopping_.best_epoch();
+    snapshot.best_validation = early_stopping_.best_value();
+    snapshot.evaluations_since_best = early_stopping_.evaluations_since_best();
     ASSIGN_OR_RETURN(snapshot.model, CopyTensors(GetState(model_)));
     snapshot.best = result_.best_state;  // shared: nobody writes to it
     ASSIGN_OR_RETURN(snapshot.optimizer, StateOfOptimizer());
@@ -413,25 +415,11 @@ class Loop {
     ASSIGN_OR_RETURN(report_.validation, evaluator_.Evaluate(model_, graph::SplitPartName::kValidation));
     report_.seconds.evaluate = timer.Seconds();
     if (!report_.validation.has_value()) return Status();
-    if (IsBetter(*report_.validation)) {
-      // Learnable rows keep no earlier state: with them, the model is the last epoch's.
-      if (options_.learnable == nullptr) RETURN_IF_ERROR(KeepBestModel(report_.epoch));
-      result_.best_epoch = report_.epoch;
-      result_.best_validation = report_.validation;
-      evaluations_since_best_ = 0;
-      return Status();
-    }
-    const int64_t patience = options_.training.evaluation.patience;
-    if (++evaluations_since_best_ >= patience && patience > 0 && !is_last) result_.end = LoopEnd::kEarlyStopping;
+    // Learnable rows keep no earlier state: with them, the model is the last epoch's.
+    const bool is_best = early_stopping_.Record(report_.epoch, *report_.validation);
+    if (is_best && options_.learnable == nullptr) RETURN_IF_ERROR(KeepBestModel(report_.epoch));
+    if (early_stopping_.should_stop() && !is_last) result_.end = LoopEnd::kEarlyStopping;
     return Status();
-  }
-
-  bool IsBetter(double value) const {
-    if (!result_.best_validation.has_value()) return true;
-    // A metric that is no number is beaten by any number, and beats nothing.
-    if (std::isnan(*result_.best_validation)) return !std::isnan(value);
-    return HigherIsBetter(options_.training.evaluation.metric) ? value > *result_.best_validation
-                                                               : value < *result_.best_validation;
   }
 
   Status KeepBestModel(uint32_t epoch) {
@@ -463,7 +451,7 @@ class Loop {
   std::optional<bool> has_edges_;  // some mini-batch of this rank; none before the first step
   bool has_looked_for_edges_ = false;
   bool is_given_up_ = false;  // the step, which counts as not begun
-  int64_t evaluations_since_best_ = 0;
+  EarlyStopping early_stopping_;
 };
 
 }  // namespace
