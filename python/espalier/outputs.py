@@ -54,9 +54,9 @@ def write_predictions(g, outputs, group=None, *, task="classification", uri=None
         raise InvalidArgument(f"task must be {', '.join(map(repr, _DECISIONS))}, not {task!r}")
     rows_of = _by_type(g, outputs)
     for name, tensor in rows_of.items():
-        if len(tensor.shape) != 2 or tensor.dtype != np.float32:
+        if len(tensor.shape) != 2 or tensor.shape[1] == 0 or tensor.dtype != np.float32:
             raise InvalidArgument(f"outputs of {name!r} are {tensor.dtype} {list(tensor.shape)}; expected float32 "
-                                  "[nodes, classes or targets]")
+                                  "[nodes, classes or targets], at least one")
     kinds = {"predictions": _DECISIONS[task], "logits": None if task == "regression" else _as_they_are}
     _write(g, group, uri, rows_of, nodes, attributes, kinds)
 

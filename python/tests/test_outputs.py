@@ -173,6 +173,8 @@ class OutputsTest(unittest.TestCase):
         self.refused("task must be 'classification'", ep.write_predictions, g, tensor, task="ranking")
         labels = ep.DistTensor.create(g, (), np.int64, ntype="paper")
         self.refused(r"outputs of 'paper' are int64 \[120\]", ep.write_predictions, g, labels)
+        nothing = ep.DistTensor.create(g, (0,), np.float32, ntype="paper")
+        self.refused(r"outputs of 'paper' are float32 \[120, 0\]", ep.write_predictions, g, nothing)
         with self.assertRaisesRegex(ep.InvalidArgument, "no job has set ESPALIER_OUTPUT"):
             ep.write_embeddings(g, tensor)
         self.assertFalse(self.uri.exists())
