@@ -15,8 +15,8 @@ def reasons_of_the_code():
     status = (SOURCE / "operator" / "api" / "status.h").read_text()
     names.update(re.findall(r'inline constexpr char kAccepted\[\] = "(\w+)"', status))
     for path in PLAN.glob("*.cc"):
-        names.update(re.findall(r'\.Note\((?:[^;"]*)EventType::\w+,\s*"([A-Z]\w+)"', path.read_text()))
-        for condition in re.findall(r"NoteTrue\(draft, api::k(\w+),", path.read_text()):
+        names.update(re.findall(r'\.AddEvent\((?:[^;"]*)EventType::\w+,\s*"([A-Z]\w+)"', path.read_text()))
+        for condition in re.findall(r"NoteTrue\(builder, api::k(\w+),", path.read_text()):
             names.add(condition)
     return names
 

@@ -24,7 +24,7 @@ const char* ReasonOfWaiting(std::string_view waiting) {
   return nullptr;  // ContainerCreating, PodInitializing: on its way
 }
 
-std::optional<Blocker> TroubleOfContainer(const kube::Pod& pod, const kube::ContainerState& container) {
+std::optional<Blocker> FindContainerBlocker(const kube::Pod& pod, const kube::ContainerState& container) {
   const char* reason = ReasonOfWaiting(container.waiting_reason);
   if (reason == nullptr) return std::nullopt;
   Blocker blocker{.reason = reason, .message = container.waiting_message};
@@ -39,14 +39,14 @@ std::optional<Blocker> TroubleOfContainer(const kube::Pod& pod, const kube::Cont
   return blocker;
 }
 
-std::optional<Blocker> TroubleOfPod(const kube::Pod& pod, const Observed& seen) {
+std::optional<Blocker> FindPodBlocker(const kube::Pod& pod, const Observed& seen) {
   if (ProgramHasEnded(pod) || ProgramIsReady(pod) || pod.meta.deletion_requested_at) return std::nullopt;
   if (!pod.unscheduled_reason.empty()) return Blocker{.reason = kUnschedulable, .message = pod.unscheduled_reason};
   // The program's own first. Others' matters, as an init container's or that of a sidecar which has to start before.
   for (const bool of_program : {true, false}) {
     for (const kube::ContainerState& container : pod.containers) {
       if (IsProgramContainer(pod, container) != of_program) continue;
-      if (auto blocker = TroubleOfContainer(pod, container)) return blocker;
+      if (auto blocker = FindContainerBlocker(pod, container)) return blocker;
     }
   }
   if (const auto failure = seen.mount_failures.find(pod.meta.uid); failure != seen.mount_failures.end()) {
@@ -91,7 +91,7 @@ std::vector<const kube::ObjectMeta*> ListControllers(const World& world, const a
   return controllers;
 }
 
-std::optional<Blocker> CreationTrouble(const PlanBuilder& builder, Role role) {
+std::optional<Blocker> FindCreationBlocker(const PlanBuilder& builder, Role role) {
   for (const kube::ObjectMeta* controller : ListControllers(builder.world(), builder.status(), role)) {
     const auto failures = builder.seen().creation_failures.find(controller->uid);
     if (failures == builder.seen().creation_failures.end() || failures->second.empty()) continue;
@@ -122,17 +122,17 @@ std::string SuspensionText(const kube::Job& job, const Observed& seen) {
   return text + "field manager " + by->second.name;
 }
 
-std::optional<Blocker> SuspensionTrouble(const PlanBuilder& builder, Role role) {
+std::optional<Blocker> FindSuspensionBlocker(const PlanBuilder& builder, Role role) {
   const JobRun* const run = RunUnderWay(builder.world(), builder.status(), role);
   if (!IsSuspended(run)) return std::nullopt;
   return Blocker{.reason = kJobSuspended, .message = SuspensionText(*run->job, builder.seen())};
 }
 
-std::optional<Blocker> TroubleOfPods(const PlanBuilder& builder, Role role) {
-  if (auto blocker = SuspensionTrouble(builder, role)) return blocker;
-  if (auto blocker = CreationTrouble(builder, role)) return blocker;
+std::optional<Blocker> FindRoleBlocker(const PlanBuilder& builder, Role role) {
+  if (auto blocker = FindSuspensionBlocker(builder, role)) return blocker;
+  if (auto blocker = FindCreationBlocker(builder, role)) return blocker;
   for (const kube::Pod* pod : builder.world().pods(role)) {
-    if (auto blocker = TroubleOfPod(*pod, builder.seen())) {
+    if (auto blocker = FindPodBlocker(*pod, builder.seen())) {
       blocker->pod = pod->meta.key.name;
       return blocker;
     }
@@ -145,8 +145,7 @@ struct Lack {
   const kube::ObjectMeta* controller;
   kube::WallTime complete_by;
 };
-std::vector<Lack> FindControllersMissingPods(const api::DistTraining& training, const World& world,
-                                             kube::WallTime now) {
+std::vector<Lack> ListLacks(const api::DistTraining& training, const World& world, kube::WallTime now) {
   std::vector<Lack> lacks;
   const kube::WallTime started = training.status.started_at.value_or(kube::WallTime{});
   const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted, const char* condition) {
@@ -208,7 +207,7 @@ bool WaitsForItsContainers(const kube::Pod& pod) {
 std::vector<std::string> ControllersMissingPods(const api::DistTraining& training, const World& world,
                                                 kube::WallTime now) {
   std::vector<std::string> uids;
-  for (const Lack& lack : FindControllersMissingPods(training, world, now)) {
+  for (const Lack& lack : ListLacks(training, world, now)) {
     if (lack.complete_by <= now) uids.push_back(lack.controller->uid);
   }
   return uids;
@@ -249,8 +248,7 @@ void DetectBlockers(PlanBuilder& builder) {
   const auto ask_from = [&](kube::WallTime due) {
     builder.RequeueAt(due > builder.now() ? due : builder.now() + PauseBeforeAskingAgain(builder.now() - due));
   };
-  for (const Lack& lack : FindControllersMissingPods(builder.training(), builder.world(), builder.now()))
-    ask_from(lack.complete_by);
+  for (const Lack& lack : ListLacks(builder.training(), builder.world(), builder.now())) ask_from(lack.complete_by);
   for (const kube::Pod* pod : PodsWithoutContainers(builder.training(), builder.world())) {
     ask_from(pod->meta.created_at + kPodsMissing);
   }
@@ -258,7 +256,7 @@ void DetectBlockers(PlanBuilder& builder) {
 
 std::optional<Blocker> BlockerFor(PlanBuilder& builder, Role role) {
   if (builder.blocker()) return builder.blocker();
-  std::optional<Blocker> blocker = TroubleOfPods(builder, role);
+  std::optional<Blocker> blocker = FindRoleBlocker(builder, role);
   if (!blocker) return std::nullopt;
   blocker->role = api::ToString(role);
   builder.AddNote(*blocker);
@@ -267,7 +265,7 @@ std::optional<Blocker> BlockerFor(PlanBuilder& builder, Role role) {
 
 void WriteLastError(PlanBuilder& builder) {
   api::Status& status = builder.status();
-  // A failure that this round has met is told first: blocker that stays is told by the next one.
+  // A failure that this round has found comes first: a blocker that remains is reported by the next round.
   if (status.last_error && status.last_error != builder.training().status.last_error) return;
   if (const std::optional<Blocker>& blocker = builder.blocker_or_note()) {
     status.last_error = api::LastError{.role = blocker->role,
@@ -277,7 +275,7 @@ void WriteLastError(PlanBuilder& builder) {
                                        .pod = blocker->pod};
     return;
   }
-  // What led to the restart under way stays; blocker that is over goes.
+  // The cause of a restart in progress stays; a blocker that is gone is cleared.
   if (status.last_error && status.last_error->reason != status.restart_reason) status.last_error.reset();
 }
 

@@ -21,7 +21,7 @@ std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, co
 bool WaitsForItsContainers(const kube::Pod& pod);
 // Names of the Jobs under way that another writer has suspended.
 std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world);
-// What may be mended from outside, of pods that cannot be started.
+// Returns whether `reason` is that of a pod that cannot start and can be fixed from outside.
 bool IsInTheWay(const std::string& reason);
 // Writes or clears status.last_error by the blockers met.
 void WriteLastError(PlanBuilder& builder);

@@ -13,7 +13,9 @@ std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& tra
 // Returns whether the operator's certificates are missing, expired, or were issued after `job` was created. A Job that
 // was started because of new certificates also counts for kMountDelay: kubelets may have mounted the old ones.
 bool CertificatesAreReplaced(const PlanBuilder& builder, const kube::Job& job);
-void RenewCertificates(PlanBuilder& builder);  // those that are there, whatever the document says by now
-void MakeShared(PlanBuilder& builder);         // what all roles' pods need
+// Renews the certificates that exist, whatever the document says now.
+void RenewCertificates(PlanBuilder& builder);
+// Creates the objects that the pods of all roles need.
+void MakeShared(PlanBuilder& builder);
 
 }  // namespace espalier::ctl::plan

@@ -6,7 +6,7 @@
 namespace espalier::ctl::plan {
 
 void CleanUp(PlanBuilder& builder);  // of a job that has ended: cleanPodPolicy and ttl
-// Whether there are any, and stay when the job ends: they serve on, for whoever looks into them.
+// Returns whether the job has servers that keep serving after its end, for inspection (cleanPodPolicy).
 bool KeepsServers(const api::DistTraining& training, const World& world);
 void DeleteSets(PlanBuilder& builder);  // servers and samplers
 // When a pod that was asked to end counts as lost with its node; nullopt: it was not asked.

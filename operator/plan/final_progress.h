@@ -6,7 +6,8 @@
 namespace espalier::ctl::plan {
 
 void PublishFinalProgress(PlanBuilder& builder);  // of a job that has succeeded
-// They are in the API server already, with the pod that the caches still show at work: its Job must not go before them.
+// Returns whether the final progress of `run` may be in the API server already, while the caches still show its pod as
+// running: the Job must not be deleted before it is read.
 bool HasFinalProgressPending(const PlanBuilder& builder, const JobRun& run);
 
 }  // namespace espalier::ctl::plan

@@ -5,25 +5,26 @@
 
 namespace espalier::ctl::plan {
 
-// Why the Job fails, once nothing stronger can come: a Job that begins to fail is followed for kCollect, while its
-// pods' ends arrive, and for as long as none of them tells a cause while others are still ending. nullopt: it does not
-// fail, or its reasons are still being collected. `bad_input`: of its pods.
+// How long the ends of pods are collected after a Job begins to fail.
 inline constexpr std::chrono::seconds kCollect{3};
-// How long at most pods are waited for that are still ending: a grace period and a forced deletion.
+// The longest wait for pods that are still ending while none has given a cause: a grace period and a forced deletion.
 inline constexpr std::chrono::minutes kLongestSilence{10};
+// Returns why the Job fails, once no stronger cause can arrive: after kCollect, and after pods that are still ending if
+// none of the others gives a cause. nullopt while causes are being collected, and if the Job does not fail. `bad_input`
+// says how pods that end with BadInput count.
 std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputOnTheWayOut bad_input);
-// Names of the Jobs under way that have ended, or are failing, and of which the cache shows no pod: they may be gone,
-// with what they had to say, or the cache is behind.
+// Returns the names of current Jobs that have ended or are failing and of which the cache shows no pod: the pods may be
+// gone, with their termination messages, or the cache is stale.
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
-// Names of those that were seen before and that the caches do not show: they may only be behind.
+// Returns the names of Jobs that were seen before and that the caches do not show: the caches may be stale.
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);
-// Whether the API server has said of one of these that it is not there.
+// Returns whether the API server has answered that `job`, one of VanishedJobs, does not exist.
 bool IsGone(const PlanBuilder& builder, const std::string& job);
-// Counts, and fails the job where it may not be tried again. True: another attempt may follow.
+// Counts the failure, and fails the job if it may not be retried. Returns whether another attempt may follow.
 bool MayRetry(PlanBuilder& builder, api::Role role, const Failure& failure);
-// The status says why the next attempt is begun, and from when its delay counts.
+// Sets the condition Restarting: why the next attempt begins, and the time from which its delay counts.
 void BeginRestart(PlanBuilder& builder, const std::string& reason, const std::string& message);
-// Restarting=False where it was true.
+// Sets Restarting to False if it is True.
 void EndRestart(PlanBuilder& builder, const std::string& message);
 
 }  // namespace espalier::ctl::plan

@@ -5,8 +5,8 @@
 
 namespace espalier::ctl::plan {
 
-// Succeeded by a trainer Job that is complete, Failed by hopeless servers and samplers: true. So where a trainer Job is
-// about to be complete, for which nothing is to be done. Else false.
+// Returns true if the job has its outcome, or is about to: Succeeded when its trainer Job is complete, Failed when
+// servers or samplers cannot recover. Nothing is done for a trainer Job that is about to be complete.
 bool DecideOutcome(PlanBuilder& builder);
 // Fails the job once activeDeadlineSeconds have passed since the last start or resume. Called after DecideOutcome: a
 // job whose trainers have all succeeded has its outcome, whatever else runs in their pods.

@@ -15,7 +15,7 @@
 
 namespace espalier::ctl::plan {
 
-// What keeps a role from getting ready, and may be mended from outside.
+// What keeps a role from getting ready and can be fixed from outside.
 struct Blocker {
   std::string role = {};  // empty: the job's
   std::string reason = {};
@@ -73,7 +73,7 @@ class PlanBuilder {
   // What keeps the whole job from going on. The first is the cause.
   void SetBlocker(Blocker blocker);
   const std::optional<Blocker>& blocker() const { return blocker_; }
-  // What keeps a role from it: for last_error, where nothing keeps the whole job.
+  // Records a blocker of one role, which last_error reports where no blocker of the whole job exists.
   void AddNote(const Blocker& blocker);
   const std::optional<Blocker>& blocker_or_note() const { return blocker_ ? blocker_ : noted_; }
 

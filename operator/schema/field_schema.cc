@@ -51,7 +51,7 @@ OrderedJson MakeMap(OrderedJson values, size_t max_entries) {
 }
 
 // One item's, where the field is a list.
-OrderedJson MakeEnum(const FieldSpec& field) {
+OrderedJson MakeItemSchema(const FieldSpec& field) {
   switch (field.type) {
     case FieldType::kObject: return {{"type", "object"}};
     case FieldType::kFreeObject: return {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
@@ -88,7 +88,7 @@ OrderedJson MakeList(const FieldSpec& field) {
   } else {
     schema["x-kubernetes-list-type"] = field.type == FieldType::kEnum ? "set" : "atomic";
   }
-  schema["items"] = MakeEnum(field);
+  schema["items"] = MakeItemSchema(field);
   return schema;
 }
 
@@ -103,7 +103,7 @@ std::string MakeDescription(const FieldSpec& field) {
 
 OrderedJson MakeSchema(const FieldSpec& field) {
   OrderedJson schema = {{"description", MakeDescription(field)}};
-  schema.update(field.is_list ? MakeList(field) : MakeEnum(field));
+  schema.update(field.is_list ? MakeList(field) : MakeItemSchema(field));
   if (!field.default_json.empty()) schema["default"] = OrderedJson::parse(field.default_json);
   return schema;
 }

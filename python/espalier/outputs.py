@@ -56,7 +56,7 @@ def write_predictions(g, outputs, group=None, *, task="classification", uri=None
     for name, tensor in rows_of.items():
         if len(tensor.shape) != 2 or tensor.shape[1] == 0 or tensor.dtype != np.float32:
             raise InvalidArgument(f"outputs of {name!r} are {tensor.dtype} {list(tensor.shape)}; expected float32 "
-                                  "[nodes, classes or targets], at least one")
+                                  "[nodes, classes or targets] with at least one column")
     kinds = {"predictions": _DECISIONS[task], "logits": None if task == "regression" else _as_they_are}
     _write(g, group, uri, rows_of, nodes, attributes, kinds)
 

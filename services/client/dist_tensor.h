@@ -76,7 +76,7 @@ class DistTensor {
   void Keep() { drops_rows_ = false; }
 
   // Returns rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. Row ids are global ids of
-  // nodes, edges or own rows (RowsOf converts ids to them).
+  // nodes, edges or own rows (ToRowIds converts ids to them).
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline = {}) const;
   // Assigns rows, which must be distinct. This and all writes below are acknowledged: a read of any process that starts
   // after the write has returned sees it. `values` has the tensor's dtype and shape [rows.size(), row_shape...]; there

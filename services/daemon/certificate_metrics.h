@@ -8,8 +8,8 @@
 
 namespace espalier::daemon {
 
-// As long as what is returned lives; the registry outlives it. Null without certificates. A file that cannot be read,
-// in the middle of its renewal for one, leaves the value as it was.
+// Updates the gauge at each scrape as long as the returned object lives; the registry outlives it. Returns null without
+// certificates. A file that cannot be read, for example during its renewal, leaves the value unchanged.
 [[nodiscard]] std::shared_ptr<void> WatchCertificateExpiry(const TlsFlags& flags, telemetry::MetricRegistry& registry);
 
 }  // namespace espalier::daemon

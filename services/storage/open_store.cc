@@ -34,9 +34,9 @@ Result<StoreLocation> LocateFile(const std::string& uri, const StoreOpener& open
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
   if (folder.empty() || folder == "//") folder += "/";
-  if (name.empty() || folder.ends_with(":/")) {  // "models/", "s3://bucket"
-    return InvalidArgument("'" + uri + "' names no file: expected the URI of one, such as FOLDER/" +
-                           (name.empty() ? "NAME" : name));
+  const bool names_host = !scheme.empty() && folder == "/" && path.starts_with("//");  // "file://best.pt"
+  if (name.empty() || names_host || folder.ends_with(":/")) {                          // "models/", "s3://bucket"
+    return InvalidArgument("'" + uri + "' names no file: expected a path, file:///FOLDER/NAME or s3://BUCKET/NAME");
   }
   ASSIGN_OR_RETURN(StoreLocation location, open_store(scheme + folder));
   location.prefix = JoinKey(location.prefix, name);

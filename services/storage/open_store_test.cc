@@ -25,7 +25,7 @@ TEST(LocateFileTest, SplitsAUriIntoFolderAndFile) {
     ASSERT_TRUE(location.ok()) << uri;
     EXPECT_EQ(location->prefix, "best.safetensors");
   }
-  for (const char* uri : {"", "/", "models/", "s3://bucket", "s3://bucket/"}) {
+  for (const char* uri : {"", "/", "models/", "s3://bucket", "s3://bucket/", "file://best.pt"}) {
     EXPECT_EQ(LocateFile(uri, OpenerWith({})).status().code(), StatusCode::kInvalidArgument) << uri;
   }
 }

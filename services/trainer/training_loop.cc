@@ -415,8 +415,8 @@ class Loop {
     ASSIGN_OR_RETURN(report_.validation, evaluator_.Evaluate(model_, graph::SplitPartName::kValidation));
     report_.seconds.evaluate = timer.Seconds();
     if (!report_.validation.has_value()) return Status();
-    // Learnable rows keep no earlier state: with them, the model is the last epoch's.
     const bool is_best = early_stopping_.Record(report_.epoch, *report_.validation);
+    // Learnable rows keep no earlier state: with them, the model is the last epoch's.
     if (is_best && options_.learnable == nullptr) RETURN_IF_ERROR(KeepBestModel(report_.epoch));
     if (early_stopping_.should_stop() && !is_last) result_.end = LoopEnd::kEarlyStopping;
     return Status();

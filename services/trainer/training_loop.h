@@ -41,9 +41,9 @@ struct LoopOptions {
   const LoopSnapshot* start = nullptr;                // outlives the loop; null: from the first step
   SnapshotSink* snapshots = nullptr;                  // outlives the loop; null on ranks that keep none
   LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads features alone
-  TrainingObserver* observer = nullptr;               // outlives the loop; never null; its OnEpoch is left to on_epoch
-  std::function<void(const EpochReport&)> on_epoch;   // may be empty; not for epochs that `start` contains
-  PhaseTracker* phases = nullptr;                     // outlives the loop; may be null
+  TrainingObserver* observer = nullptr;  // outlives the loop; never null; on_epoch is called in place of its OnEpoch
+  std::function<void(const EpochReport&)> on_epoch;  // may be empty; not for epochs that `start` contains
+  PhaseTracker* phases = nullptr;                    // outlives the loop; may be null
   // May be empty. On every rank, after the first epoch that is trained here, where no mini-batch of any rank had an
   // edge.
   std::function<void()> on_no_edges;

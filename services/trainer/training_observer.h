@@ -28,13 +28,14 @@ class TrainingObserver {
   // Around the computation of a step, during which no server is called.
   virtual void OnComputeBegin() {}
   virtual void OnComputeEnd() {}
-  // After each chunk of long work between steps: evaluations, copies of learnable rows, waits for a snapshot's memory.
+  // After each chunk of long work between steps: of an evaluation, or of a copy of learnable rows. On rank 0 also
+  // before each wait for the memory of a snapshot.
   virtual void OnProgress() {}
   // A stop request takes effect: trainers make no further requests to servers for training, though prefetched
   // mini-batches may still be in flight.
   virtual void OnStopped() {}
-  // After OnStopped, when the last checkpoint is written, and after any error of the training: mini-batches in flight
-  // are not needed. Where the run continues, OnProgress follows once none is in flight.
+  // Mini-batches in flight are not needed any more: after OnStopped, when the last checkpoint is written, and after any
+  // error of the training. Where the run continues, OnProgress follows once none is in flight.
   virtual void OnSaved() {}
   // On rank 0 for each checkpoint, on the thread that uploads it.
   virtual void OnCheckpoint(const CheckpointReport&) {}

@@ -33,7 +33,7 @@ class Page {
     if (columns_) columns_ = std::max(*columns_, kLeastColumns);
   }
 
-  std::string FieldName(const std::string& name, const std::string& value, size_t rows) const {
+  std::string FormatField(const std::string& name, const std::string& value, size_t rows) const {
     if (!columns_) return Field(name, value);
     const std::string printable = text::Printable(value, text::Spacing::kKeepLinesTabs);
     return Field(name, text::FitText(printable, *columns_ - kValueColumn, rows));
@@ -153,27 +153,27 @@ std::string GoneText(const api::LastError& error) {
 std::string HeadText(const Explanation& explanation, const Page& page, kube::WallTime now) {
   const api::DistTraining& training = explanation.training;
   const api::Status& status = training.status;
-  std::string text = page.FieldName("Job", kube::ToString(training.meta.key), kFieldRows) +
-                     page.FieldName("Phase", PhaseText(status, now), kFieldRows);
+  std::string text = page.FormatField("Job", kube::ToString(training.meta.key), kFieldRows) +
+                     page.FormatField("Phase", PhaseText(status, now), kFieldRows);
   if (const api::Condition* leading = LeadingCondition(status)) {
-    text += page.FieldName("Condition",
-                           leading->type + "=" + api::ToString(leading->status) + ", " + leading->reason + ", since " +
-                               AgeText(leading->last_transition, now) + "\n" + leading->message,
-                           kMessageRows);
+    text += page.FormatField("Condition",
+                             leading->type + "=" + api::ToString(leading->status) + ", " + leading->reason +
+                                 ", since " + AgeText(leading->last_transition, now) + "\n" + leading->message,
+                             kMessageRows);
   }
   if (!training.spec) {
-    text += page.FieldName("Spec", "not valid, as this program knows it:\n" + training.violations, kSpecRows);
+    text += page.FormatField("Spec", "not valid, as this program knows it:\n" + training.violations, kSpecRows);
   }
   const std::string progress = ProgressText(training, WithBar::kNo, std::nullopt, now);
-  if (!progress.empty()) text += page.FieldName("Progress", progress, kFieldRows);
-  text += page.FieldName("Attempts", AttemptsText(training), kFieldRows);
-  if (status.last_error) text += page.FieldName("Last error", LastErrorText(*status.last_error), kMessageRows);
+  if (!progress.empty()) text += page.FormatField("Progress", progress, kFieldRows);
+  text += page.FormatField("Attempts", AttemptsText(training), kFieldRows);
+  if (status.last_error) text += page.FormatField("Last error", LastErrorText(*status.last_error), kMessageRows);
   if (explanation.failed) {
-    text += page.FieldName("Pod", PodText(*explanation.failed), kPodRows);
+    text += page.FormatField("Pod", PodText(*explanation.failed), kPodRows);
   } else if (status.last_error && !status.last_error->pod.empty()) {
     const bool is_known_to_be_gone = explanation.may_read_pods;
     text +=
-        page.FieldName("Pod", is_known_to_be_gone ? GoneText(*status.last_error) : status.last_error->pod, kPodRows);
+        page.FormatField("Pod", is_known_to_be_gone ? GoneText(*status.last_error) : status.last_error->pod, kPodRows);
   }
   return text;
 }
@@ -184,7 +184,7 @@ std::string DescribeText(const Explanation& explanation, kube::WallTime now, std
   const Page page(columns);
   std::string text = HeadText(explanation, page, now);
   const std::string foot =
-      "\n" + page.FieldName("What to do", WhatToDo(explanation.training, explanation.failed, now), kAdviceRows);
+      "\n" + page.FormatField("What to do", WhatToDo(explanation.training, explanation.failed, now), kAdviceRows);
   std::vector<Listing> listings = MakeListings(explanation, now);
   page.Shorten(&listings, kScreenRows - std::min(kScreenRows, CountLines(text) + CountLines(foot)));
   for (const Listing& listing : listings) text += ToText(listing);

@@ -106,7 +106,7 @@ EmbeddingTable::EmbeddingTable(std::shared_ptr<sampler::EmbeddingStore> store, c
 
 EmbeddingTable::~EmbeddingTable() = default;
 
-Result<std::vector<GlobalRowId>> EmbeddingTable::ToRows(std::span<const int64_t> ids) const {
+Result<std::vector<GlobalRowId>> EmbeddingTable::ToRowIds(std::span<const int64_t> ids) const {
   std::vector<GlobalRowId> rows;
   rows.reserve(ids.size());
   for (const int64_t id : ids) {
@@ -130,7 +130,7 @@ Status EmbeddingTable::GatherRowsInto(std::span<const int64_t> ids, std::span<fl
                            std::to_string(ids.size()) + " rows of '" + name() + "' with " +
                            std::to_string(spec_.width) + " values each");
   }
-  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, ToRows(ids));
+  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, ToRowIds(ids));
   ASSIGN_OR_RETURN(const Tensor values, ReadRows(rows, deadline));
   CopyToFloats(values, out);
   return Status();
@@ -143,7 +143,7 @@ Status EmbeddingTable::Step(std::span<const int64_t> ids, std::span<const float>
                            std::to_string(ids.size()) + " rows of '" + name() + "' with " +
                            std::to_string(spec_.width) + " values each");
   }
-  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, ToRows(ids));
+  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, ToRowIds(ids));
   std::vector<float> copy(gradients.begin(), gradients.end());
   return Step(rows, Tensor::FromVector(std::move(copy), {static_cast<int64_t>(ids.size()), size()}), learning_rate,
               deadline);

@@ -106,7 +106,7 @@ class EmbeddingTable {
   EmbeddingTable(std::shared_ptr<sampler::EmbeddingStore> store, collective::Collective& group,
                  sampler::EmbeddingSpec spec, std::chrono::milliseconds call_timeout);
   Deadline CallDeadline() const { return Deadline::After(call_timeout_); }
-  Result<std::vector<GlobalRowId>> ToRows(std::span<const int64_t> ids) const;
+  Result<std::vector<GlobalRowId>> ToRowIds(std::span<const int64_t> ids) const;
 
   const std::shared_ptr<sampler::EmbeddingStore> store_;
   collective::Collective& group_;  // outlives this

@@ -20,7 +20,8 @@ struct ScriptFile {
 };
 
 // Reads the file or object at `uri`, a path, "file:" or "s3://bucket/key", by a store that `open_store` opens.
-// FailedPrecondition where it is empty or has more than kMaxScriptBytes bytes; otherwise errors of the store.
+// InvalidArgument where the URI names no file; FailedPrecondition where it is empty or has more than kMaxScriptBytes
+// bytes; otherwise errors of the store.
 Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener& open_store);
 
 // FailedPrecondition, with both digests, where `file` is not the one that was expected. Messages call it `shown`. An

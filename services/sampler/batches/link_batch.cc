@@ -64,7 +64,7 @@ class LinkBatchMaker {
     share_ = PositionsOfShare(batch_, book_, destination_types_, plan_.num_trainers, plan_.rank);
     if (is_joint()) {
       std::stable_sort(share_.begin(), share_.end(),
-                       [this](uint32_t a, uint32_t b) { return FindSet(a) < FindSet(b); });
+                       [this](uint32_t a, uint32_t b) { return JointKey(a) < JointKey(b); });
     }
     if (share_.size() * uint64_t{count()} <= kMaxNegatives) return FindRows(std::move(query));
     return ResourceExhausted("a trainer's share would have " + std::to_string(share_.size()) + " edges with " +
@@ -114,7 +114,7 @@ class LinkBatchMaker {
   NodeTypeId SourceType(uint32_t position) const { return source_types_[batch_.types[position]]; }
   NodeTypeId DestinationType(uint32_t position) const { return destination_types_[batch_.types[position]]; }
   // kJoint: what edges have in common that share their negatives.
-  std::pair<uint64_t, uint16_t> FindSet(uint32_t position) const {
+  std::pair<uint64_t, uint16_t> JointKey(uint32_t position) const {
     return {FindJointGroup(position, count()), DestinationType(position).value};
   }
 
@@ -166,7 +166,7 @@ class LinkBatchMaker {
     negatives.weights.assign(share_.size() * count(), 1);
 
     for (uint32_t i = 0; i < share_.size(); ++i) {
-      const bool is_last = i + 1 == share_.size() || !is_joint() || FindSet(share_[i]) != FindSet(share_[i + 1]);
+      const bool is_last = i + 1 == share_.size() || !is_joint() || JointKey(share_[i]) != JointKey(share_[i + 1]);
       if (is_last) negatives.set_ends.push_back(i + 1);
     }
     if (count() == 0) return negatives;
@@ -315,7 +315,7 @@ class LinkBatchMaker {
   const Deadline deadline_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types
   GlobalBatch batch_;
-  std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by FindSet first
+  std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by JointKey first
   std::map<std::string, Tensor> rows_;  // of the share's edges, by edge column
 };
 

@@ -8,10 +8,10 @@
 
 namespace espalier::server {
 
-// FailedPrecondition names the first difference. `job_name`: by which graph servers know the job. Fan-outs are the
-// stream's own: they follow from the document and the graph's types, which the trainer has put together. So are the
-// edge columns and ids that a program's loader asks for; its links without negatives are the edges of a job that labels
-// them.
+// Returns FailedPrecondition with the first difference between the stream and `job`. `job_name` is the name by which
+// graph servers know the job. Not compared: fan-outs, which the trainer derives from the document and the graph's
+// types, and the edge columns and ids that a program's loader requests. Where the job labels edges, a program's links
+// without negatives count as those edges.
 Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
                           const std::string& job_name);
 

@@ -117,7 +117,7 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
   std::sort(tables_.begin(), tables_.end(), [](const Table& a, const Table& b) { return a.type < b.type; });
 }
 
-std::vector<GlobalRowId> LearnableRows::ToRows(std::span<const GlobalNodeId> nodes) {
+std::vector<GlobalRowId> LearnableRows::ToRowIds(std::span<const GlobalNodeId> nodes) {
   std::vector<GlobalRowId> rows;
   rows.reserve(nodes.size());
   for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
@@ -157,7 +157,7 @@ Result<torch::Tensor> LearnableRows::Read(NodeTypeId type, std::span<const Globa
                                           Deadline deadline) const {
   const Table* const table = Find(type);
   if (table == nullptr) return torch::empty({static_cast<int64_t>(nodes.size()), 0}, torch::kFloat);
-  auto rows = store_.ReadEmbedding(table->spec, version_, ToRows(nodes), deadline);
+  auto rows = store_.ReadEmbedding(table->spec, version_, ToRowIds(nodes), deadline);
   if (!rows.ok()) return RestartWhereLost(std::move(rows).status()).While("reading learnable rows");
   return AsFloats(*rows);
 }
@@ -195,7 +195,7 @@ Status LearnableRows::Push(const BatchTensors& batch, const RunLength& run) {
     const torch::Tensor gradient = batch.learnable[table.type.value].grad();
     // Rows that the loss does not depend on have no gradient at all, for instance those of an empty share.
     std::vector<GlobalRowId> rows;
-    if (gradient.defined()) rows = ToRows(batch.batch.nodes[table.type.value]);
+    if (gradient.defined()) rows = ToRowIds(batch.batch.nodes[table.type.value]);
     const Tensor values = gradient.defined() ? FromTorch(gradient.contiguous())
                                              : Tensor::Zeros(DType::kF32, {0, int64_t{table.spec.width}});
     const sampler::StepOfTrainer step{

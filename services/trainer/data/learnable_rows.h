@@ -86,7 +86,7 @@ class LearnableRows {
   // Rows go with the server that holds them: where they are missing, Unavailable, so that a next incarnation makes them
   // again.
   static Status RestartWhereLost(Status status);
-  static std::vector<GlobalRowId> ToRows(std::span<const GlobalNodeId> nodes);
+  static std::vector<GlobalRowId> ToRowIds(std::span<const GlobalNodeId> nodes);
   static int64_t RowsPerPiece(const Table& table);
   int64_t NumRows(const Table& table) const;
   // Rows of the original ids [first, first + count).

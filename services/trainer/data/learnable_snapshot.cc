@@ -43,7 +43,7 @@ Result<std::vector<GlobalRowId>> LearnableRows::RowsAt(const Table& table, int64
   originals.reserve(static_cast<size_t>(count));
   for (int64_t id = first; id < first + count; ++id) originals.emplace_back(static_cast<uint64_t>(id));
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, seeds_.ToGlobalIds(table.type, originals, deadline));
-  return ToRows(nodes);
+  return ToRowIds(nodes);
 }
 
 Result<LearnableRows::RowsAndState> LearnableRows::ReadAt(const Table& table, int64_t first) const {

@@ -40,7 +40,7 @@ Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
                             MathSettings math) {
   StopWatcher stop;
-  const auto registry = std::make_shared<telemetry::MetricRegistry>();  // calls may end after Train
+  const auto registry = std::make_shared<telemetry::MetricRegistry>();  // calls may end after RunTrainer
   telemetry::MetricRegistry& metrics = *registry;
   metrics.AddProcessMetrics();
   TrainingStatus status(job, flags.job_uid, flags.rank, flags.world_size, flags.incarnation, metrics);

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "services/format/model_kind.h"
-#include "services/storage/object_key.h"
 #include "services/trainer/model/parameters.h"
 
 namespace espalier::trainer {

@@ -8,7 +8,6 @@
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/data/sampling_plan.h"
-#include "services/trainer/model/model_file.h"
 #include "services/trainer/testing/observing.h"
 #include "services/trainer/testing/rank_threads.h"
 

@@ -10,7 +10,6 @@
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/trainer/data/sampling_plan.h"
-#include "services/trainer/model/model_file.h"
 #include "services/trainer/testing/observing.h"
 #include "services/trainer/testing/rank_threads.h"
 
