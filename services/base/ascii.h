@@ -1,11 +1,11 @@
-// Letters without a locale: what `std::tolower` does to a byte depends on one.
+// ASCII case conversion that does not depend on the locale, unlike std::tolower.
 #pragma once
 
 #include <string>
 
 namespace espalier {
 
-// Returns `text` with A to Z replaced by a to z; other bytes, those of UTF-8 among them, stay.
+// Returns `text` with A to Z replaced by a to z. All other bytes, UTF-8 sequences included, are unchanged.
 inline std::string ToLowerAscii(std::string text) {
   for (char& c : text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');

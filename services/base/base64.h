@@ -1,4 +1,4 @@
-// Base64 of RFC 4648, as kubeconfigs, Secrets and S3's checksums have it.
+// Base64 (RFC 4648), the encoding of kubeconfigs, Secrets and S3 checksums.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace espalier {
 
-// With padding, on one line.
+// Returns the encoding of `bytes`, with padding and without line breaks.
 std::string EncodeBase64(std::string_view bytes);
-// Line breaks and other white space are skipped, and padding may be missing or made of '.'. nullopt for anything else.
+// Returns the decoded bytes, or nullopt for invalid text. White space is skipped; padding may be missing or '.'.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-// A queue between one stage and the next.
+// A first-in first-out queue of limited capacity between two stages of a pipeline.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace espalier {
 
-// Push blocks while the queue is full, Pop while it is empty. After Close, Push refuses and Pop drains what is
-// left, then ends. Thread-safe.
+// Push blocks while the queue is full, Pop while it is empty. After Close, Push returns false and Pop returns the
+// remaining items, then nullopt. Thread-safe.
 template <class T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // False once closed (the item is dropped).
+  // Appends `item` and returns true, or drops it and returns false if the queue is closed.
   bool Push(T item) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasRoomOrClosed(); });
@@ -27,21 +27,21 @@ class BoundedQueue {
     return true;
   }
 
-  // nullopt once closed and drained.
+  // Removes and returns the oldest item; nullopt once the queue is closed and drained.
   std::optional<T> Pop() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasItemOrClosed(); });
     return TakeFront();
   }
 
-  // nullopt when closed and drained, or when the deadline passes first (IsClosed tells which).
+  // Like Pop, but also returns nullopt when the deadline passes first; IsClosed distinguishes the two cases.
   std::optional<T> PopBefore(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasItemOrClosed(); });
     return TakeFront();
   }
 
-  // Returns once nothing waits in it, or it is closed.
+  // Blocks until the queue is empty or closed.
   void AwaitEmpty() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || items_.empty(); });

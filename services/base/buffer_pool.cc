@@ -15,12 +15,12 @@ namespace {
 
 constexpr size_t kSmallAlignment = 64;
 
-// Large buffers ask for huge pages: random rows are written all over them.
+// Allocates `capacity` bytes. Large buffers request huge pages, because rows are written to them in random order.
 std::byte* Allocate(size_t capacity) {
   const bool is_large = capacity >= kHugePage;
   void* memory = std::aligned_alloc(is_large ? kHugePage : kSmallAlignment, capacity);
   if (memory == nullptr) throw std::bad_alloc();
-  if (is_large) madvise(memory, capacity, MADV_HUGEPAGE);  // advice: without it only speed suffers
+  if (is_large) madvise(memory, capacity, MADV_HUGEPAGE);  // only a hint: failure costs speed
   return static_cast<std::byte*>(memory);
 }
 
@@ -40,7 +40,7 @@ struct BufferPool::Shared {
   std::pair<size_t, std::byte*> TakeIdle(size_t wanted) {
     MutexLock lock(&mutex);
     const auto found = idle.lower_bound(wanted);
-    // A buffer twice too large is left to those who need it.
+    // A buffer more than twice as large as needed is kept for a caller that needs its size.
     if (found == idle.end() || found->first > 2 * wanted) return {0, nullptr};
     const auto buffer = *found;
     idle.erase(found);
@@ -54,7 +54,7 @@ struct BufferPool::Shared {
       std::free(buffer);
       return;
     }
-    while (idle_bytes + capacity > max_idle_bytes) {  // smallest first: the others are worth more
+    while (idle_bytes + capacity > max_idle_bytes) {  // smallest first: large buffers cost more to allocate again
       const auto smallest = idle.begin();
       idle_bytes -= smallest->first;
       std::free(smallest->second);

@@ -1,5 +1,5 @@
-// Large buffers that are used again: a mini-batch's feature rows take hundreds of megabytes, a step's gradients tens,
-// and fresh memory costs as much to get (page by page, zeroed) as the rows cost to fill.
+// A pool of large reusable buffers. A mini-batch's feature rows take hundreds of megabytes and a step's gradients tens;
+// fresh memory, which the kernel zeroes page by page, would cost as much as filling in the rows.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,11 @@ class BufferPool {
   // Keeps at most `max_idle_bytes` of returned buffers.
   explicit BufferPool(size_t max_idle_bytes);
 
-  // At least `size_bytes` bytes of any content, aligned to 64 bytes; returned to the pool with the last reference.
+  // Returns a buffer of at least `size_bytes` bytes, uninitialized and aligned to 64 bytes. It goes back to the pool
+  // when the last reference is released.
   std::shared_ptr<std::byte> Take(size_t size_bytes);
 
+  // Returns the total capacity of the buffers that the pool holds unused.
   size_t IdleBytes() const;
 
  private:

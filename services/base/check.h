@@ -1,6 +1,6 @@
-// ESPALIER_CHECK(condition) << "words": for what only a bug of ours can make false. It prints the place and
-// ends the process with SIGABRT. What the world can cause is a Status (status.h), never a check.
-// (Prefixed, because libtorch's headers define a CHECK of their own.)
+// ESPALIER_CHECK(condition) << "message" guards conditions that only a bug in Espalier can make false. A failed check
+// prints the source location and ends the process with SIGABRT. Errors caused by input, peers or the system are
+// returned as a Status (status.h). The macro has a prefix because libtorch's headers define CHECK.
 #pragma once
 
 #include <sstream>
@@ -17,7 +17,7 @@ class CheckFailure {
   std::ostringstream stream_;
 };
 
-// Lets the macro be an expression of type void on both branches.
+// Gives both branches of the macro's conditional expression the type void.
 struct Voidify {
   void operator&(std::ostream&) {}
 };

@@ -13,7 +13,7 @@ class RealClock final : public Clock {
 
 }  // namespace
 
-// Never destroyed: threads ask for the time while the process ends.
+// Never destroyed, because threads read the time while the process exits.
 Clock& Clock::Real() {
   static RealClock* const clock = new RealClock;
   return *clock;

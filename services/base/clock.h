@@ -1,5 +1,5 @@
-// Time as a dependency: what waits takes a Clock, so that tests use a FakeClock (base/testing/fake_clock.h)
-// and nothing sleeps to synchronise. This is the only place that calls sleep_for.
+// Time as a dependency: code that waits takes a Clock, so tests can pass a FakeClock (base/testing/fake_clock.h) and no
+// code sleeps in order to synchronize. Only Clock::Real() calls sleep_for.
 #pragma once
 
 #include <algorithm>
@@ -21,38 +21,39 @@ class Clock {
   static Clock& Real();
 };
 
-// The time by which a call must have ended, and optionally a request to end it earlier. Passed down by value, so that
-// nested calls share one budget.
+// The time by which a call must end, and optionally a stop token that ends it earlier. Passed down by value, so that
+// nested calls share one time budget.
 class Deadline {
  public:
   static Deadline After(std::chrono::nanoseconds duration, Clock& clock = Clock::Real()) {
     return Deadline(clock.Now()).Plus(duration);
   }
-  // Never passes: for calls that only a stop ends early.
+  // Returns a deadline that never passes, for calls that only a stop request ends early.
   static Deadline Never() { return Deadline(SteadyTime::max()); }
   static Deadline At(SteadyTime time) { return Deadline(time); }
 
   SteadyTime time() const { return time_; }
-  // Zero once it has passed, never negative.
+  // Returns the time left: zero once the deadline has passed, never negative.
   std::chrono::nanoseconds Remaining(Clock& clock = Clock::Real()) const {
     return std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(time_ - clock.Now()));
   }
   bool HasPassed(Clock& clock = Clock::Real()) const { return clock.Now() >= time_; }
-  // The earlier of this and `duration` from now, with the stop of this.
+  // Returns the earlier of this deadline and `duration` from now, with this deadline's stop token.
   Deadline AtMost(std::chrono::nanoseconds duration, Clock& clock = Clock::Real()) const {
     return Deadline(std::min(time_, After(duration, clock).time_), stop_);
   }
-  // `duration`, at least 0, later, with the stop of this; Never() if that is too far away for a clock.
+  // Returns the deadline `duration` (>= 0) after this one, with the same stop token. A time that the clock cannot
+  // represent becomes that of Never().
   Deadline Plus(std::chrono::nanoseconds duration) const {
     const bool fits = duration < SteadyTime::max() - std::max(time_, SteadyTime());
     return Deadline(fits ? time_ + duration : SteadyTime::max(), stop_);
   }
   Deadline WithoutStop() const { return Deadline(time_); }
 
-  // The same time; calls to servers that are pending with this deadline, or start later, also end when `stop` is
-  // requested, with CANCELLED. Replaces an earlier stop.
+  // Returns a deadline at the same time with `stop` as its stop token, replacing any earlier one. Calls to servers that
+  // use this deadline end with CANCELLED when `stop` is requested, whether they are pending or start later.
   Deadline OrStop(std::stop_token stop) const { return Deadline(time_, std::move(stop)); }
-  // The token given to OrStop; without one it never requests a stop.
+  // Returns the token passed to OrStop, or a token that is never signaled.
   const std::stop_token& stop() const { return stop_; }
 
  private:
@@ -61,7 +62,7 @@ class Deadline {
   std::stop_token stop_;
 };
 
-// Seconds since construction.
+// Measures the seconds since its construction.
 class Timer {
  public:
   double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }

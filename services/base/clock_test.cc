@@ -9,10 +9,10 @@ namespace espalier {
 namespace {
 
 TEST(ClockTest, TheRealOneIsThereUntilTheProcessHasEnded) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which nobody has asked for the time
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which the clock has not been used yet
   EXPECT_EXIT(
       {
-        // Runs after the destructors of what is made from here on, as a thread of gRPC's may.
+        // Runs after the destructors of objects created from here on, as a gRPC thread may.
         std::atexit([] { std::_Exit(Deadline::After(std::chrono::hours(1)).HasPassed() ? 1 : 17); });
         Clock::Real();
         std::exit(0);

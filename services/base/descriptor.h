@@ -8,7 +8,7 @@
 
 namespace espalier {
 
-// Owns a file descriptor, and closes it at the end of the scope. Movable.
+// Owns a file descriptor and closes it on destruction. Movable; not thread-safe.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -21,8 +21,9 @@ class Descriptor {
   }
   ~Descriptor() { Close(); }
 
-  int get() const { return number_; }  // -1: none
+  int get() const { return number_; }  // -1 if none is open
   bool is_open() const { return number_ >= 0; }
+  // Returns the descriptor and gives up ownership: the caller closes it.
   int Release() { return std::exchange(number_, -1); }
   void Close() {
     if (number_ >= 0) close(Release());
@@ -35,7 +36,7 @@ class Descriptor {
 struct Pipe {
   Descriptor read_end, write_end;
 };
-// Both ends close-on-exec.
+// Creates a pipe whose ends are both close-on-exec. Returns the error of pipe2 if it fails.
 Result<Pipe> MakePipe();
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-// Element types of tensors, named as safetensors names them (F32, BF16, I64, ...).
+// Element types of tensors, with the names that safetensors uses (F32, BF16, I64, ...).
 #pragma once
 
 #include <cstddef>
@@ -26,16 +26,16 @@ enum class DType : uint8_t {
   kU64 = 13,
 };
 
-// Bytes of one element.
+// Returns the size of one element in bytes.
 size_t ItemSize(DType dtype);
-// "F32": safetensors' spelling.
+// Returns the safetensors name, such as "F32".
 const char* ToString(DType dtype);
 Result<DType> DTypeFromName(std::string_view name);
-// False for a number that is no DType (from the wire).
+// Returns whether `number`, which may come from the wire, is the value of a DType.
 bool IsValidDType(uint8_t number);
 bool IsFloating(DType dtype);
 
-// IEEE binary16 and bfloat16 as bit patterns; conversions round to nearest even.
+// Conversions between float and the bit patterns of IEEE binary16 and bfloat16. They round to nearest, ties to even.
 float HalfToFloat(uint16_t half_bits);
 uint16_t FloatToHalf(float value);
 float BFloat16ToFloat(uint16_t bf16_bits);

@@ -1,4 +1,4 @@
-// The process's environment as a value: read once in main and handed on in parts.
+// The process's environment as a value. main() reads it once and passes on the variables that each part needs.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@ namespace espalier {
 
 using EnvironmentMap = std::map<std::string, std::string>;
 
-// Name -> value of every variable. Only while no other thread changes the environment.
+// Returns the value of every variable by its name. No other thread may change the environment during the call.
 EnvironmentMap ReadEnvironment();
 
-// The variable's value; "" where it is not set.
+// Returns the variable's value, or "" if it is not set.
 std::string FindValue(const EnvironmentMap& environment, const std::string& name);
 
 }  // namespace espalier

@@ -15,7 +15,7 @@ constexpr int kLimbBits = 32;
 constexpr int64_t kLimbMask = 0xffffffff;
 constexpr int kMantissaBits = 53;
 constexpr int kUnitExponent = -1074;  // of the lowest bit
-// One addition changes a limb by less than 2^32, and 2^63 is where a limb ends.
+// One addition changes a limb by less than 2^32, and a limb overflows at 2^63.
 constexpr uint32_t kAddsBeforeCarries = uint32_t{1} << 30;
 
 }  // namespace
@@ -46,7 +46,7 @@ void ExactSum::Add(const ExactSum& other) {
   ExactSum carried = other;
   carried.MoveCarries();
   MoveCarries();
-  // The top limbs may have any value where the words came from the wire.
+  // Limbs received over the wire may hold any value, the top ones included.
   for (size_t i = 0; i < kLimbs; ++i) {
     limbs_[i] = static_cast<int64_t>(static_cast<uint64_t>(limbs_[i]) + static_cast<uint64_t>(carried.limbs_[i]));
   }
@@ -54,7 +54,7 @@ void ExactSum::Add(const ExactSum& other) {
   MoveCarries();
 }
 
-// Afterwards every limb but the highest is in [0, 2^32).
+// Propagates carries. Afterwards every limb except the highest is in [0, 2^32).
 void ExactSum::MoveCarries() {
   Int128 carry = 0;
   for (size_t i = 0; i + 1 < kLimbs; ++i) {
@@ -87,7 +87,7 @@ double ExactSum::Rounded() const {
   if (top_limb < 0) return 0.0;
   const uint64_t top = static_cast<uint64_t>(magnitude.limbs_[static_cast<size_t>(top_limb)]);
   const int highest = top_limb * kLimbBits + std::bit_width(top) - 1;
-  // Only words from the wire are as large; no finite sum of doubles is.
+  // Only words from the wire can be this large; no finite sum of doubles is.
   if (std::bit_width(top) > kLimbBits) {
     return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
@@ -95,7 +95,7 @@ double ExactSum::Rounded() const {
   const int lowest = std::max(0, highest - kMantissaBits + 1);
   uint64_t mantissa = 0;
   for (int bit = highest; bit >= lowest; --bit) mantissa = mantissa << 1 | static_cast<uint64_t>(bit_at(bit));
-  if (lowest > 0 && bit_at(lowest - 1) != 0) {  // half a unit in the last place, or more
+  if (lowest > 0 && bit_at(lowest - 1) != 0) {  // at least half a unit in the last place
     bool more = false;
     for (int bit = lowest - 2; bit >= 0 && !more; --bit) more = bit_at(bit) != 0;
     if (more || (mantissa & 1) != 0) ++mantissa;

@@ -68,7 +68,7 @@ TEST(ExactSumTest, DoesNotDependOnOrderOrOnHowItIsCut) {
     value = (random.NextUnitDouble() - 0.5) * std::ldexp(1.0, static_cast<int>(random.NextBelow(200)) - 100);
   }
   const double expected = SumOf(values);
-  // Against an addition of the same numbers with 11 bits more: close, not equal.
+  // Compared with a sum that has 11 more bits of precision: close, not equal.
   long double reference = 0;
   for (const double value : values) reference += value;
   EXPECT_NEAR(expected, static_cast<double>(reference), std::fabs(expected) * 1e-12);

@@ -19,7 +19,7 @@ ExitCode ToExitCode(StatusCode code) {
   switch (code) {
     case StatusCode::kOk: return ExitCode::kDone;
     case StatusCode::kCancelled: return ExitCode::kAskedToStop;
-    // The document asks for something that the store, server or model does not support.
+    // The document requests a feature that the store, server or model does not support.
     case StatusCode::kUnimplemented: return ExitCode::kBadDocument;
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:

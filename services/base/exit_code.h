@@ -1,4 +1,4 @@
-// What a process's exit status says; the operator and scripts act on it (docs/exit-codes.md).
+// Exit codes of Espalier's processes. The operator and users' scripts act on them (docs/exit-codes.md).
 #pragma once
 
 #include "services/base/status.h"
@@ -9,20 +9,21 @@ enum class ExitCode : int {
   kDone = 0,
   kBadDocument = 64,  // usage, flags, job document: never retried
   kBadInput = 65,     // graphs, partitions, models: never retried
-  kBug = 70,          // ours
-  kUnavailable = 74,  // a store, a peer, a disk
+  kBug = 70,          // in Espalier
+  kUnavailable = 74,  // a store, a peer or a disk
   kAskedToStop = 75,  // SIGTERM, work saved
   kBadCredentials = 77,
 };
 
-// "bad input"; null for a code that none of our processes ends with.
+// Returns the meaning of a code, such as "bad input"; null for a code that no Espalier process exits with.
 const char* MeaningOfExitCode(int code);
 
-// Returns the code for an error of work on data. Errors of flags and documents are kBadDocument: the caller knows.
+// Returns the exit code for an error of processing data. For errors of flags and documents the caller uses kBadDocument
+// instead.
 ExitCode ToExitCode(StatusCode code);
 
-// Returns the code for an error of a place that a flag or a document names, as a bucket that does not exist: that
-// choice is at fault, not the data.
+// Returns the exit code for an error of a location that a flag or a document names, such as a bucket that does not
+// exist. The flag or document is wrong then, not the data.
 ExitCode ToExitCodeOfPlace(StatusCode code);
 
 }  // namespace espalier

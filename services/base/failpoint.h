@@ -1,10 +1,11 @@
-// Named places in the code where a test can make a process crash, wait or fail. Off, a failpoint costs one relaxed
-// load.
+// Failpoints: named places in the code where a test can make a process crash, wait or fail. A disarmed failpoint costs
+// one relaxed load.
 //
 //   ESPALIER_FAILPOINTS="checkpoint.before_manifest=crash@2;store.get=error:UNAVAILABLE%30;rpc.reply=delay:200ms"
 //
-// Each entry: name=action[@N][%P]. Actions: crash (SIGKILL to itself), delay:<n>ms, error:<STATUS_CODE>. @N: only the
-// Nth time (from 1); %P: P percent of the times, by a generator seeded with the name; without either, every time.
+// Each entry has the form name=action[@N][%P]. Actions are crash (the process sends itself SIGKILL), delay:<n>ms and
+// error:<STATUS_CODE>. @N triggers only the Nth hit, from 1. %P triggers P percent of the hits, chosen by a generator
+// seeded with the name. Without either, every hit triggers.
 #pragma once
 
 #include <atomic>
@@ -20,12 +21,12 @@ extern std::atomic<bool> failpoints_armed;  // atomic, because any thread passes
 Status HitFailpoint(std::string_view name);
 }  // namespace internal
 
-// Replaces all failpoints by those of `text`; "" disarms. InvalidArgument says which entry is wrong. Thread-safe.
+// Replaces all failpoints with those in `text`; "" disarms all. InvalidArgument names the invalid entry. Thread-safe.
 Status ArmFailpoints(const std::string& text);
-// As the environment variable ESPALIER_FAILPOINTS says; for mains.
+// Arms the failpoints listed in the environment variable ESPALIER_FAILPOINTS. Called by main functions.
 Status ArmFailpointsFromEnvironment();
 
-// ok unless a test has asked for something else at `name`. Thread-safe.
+// Performs the action armed for `name`, if any. Returns OK unless that action is an error. Thread-safe.
 inline Status Failpoint(std::string_view name) {
   if (!internal::failpoints_armed.load(std::memory_order_relaxed)) return Status();
   return internal::HitFailpoint(name);

@@ -1,4 +1,4 @@
-// By descriptor: a stream's iterator throws where read() fails.
+// Reads through a file descriptor rather than a stream, whose iterator throws when read() fails.
 #include "services/base/file.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ Result<std::string> ReadToEnd(int descriptor, const std::string& path, size_t ma
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKinds kinds) {
-  // Opening a pipe would wait for its writer.
+  // Opening a pipe without O_NONBLOCK would wait for its writer.
   const int waits = kinds == FileKinds::kRegular ? O_NONBLOCK : 0;
   int number = -1;
   do {

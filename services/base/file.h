@@ -1,4 +1,4 @@
-// Files that fit in memory.
+// Reading files that fit in memory.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 namespace espalier {
 
 enum class FileKinds {
-  kAny,      // pipes too, until their end, which may never come
-  kRegular,  // others are refused at once
+  kAny,      // also pipes: reads until end of file, which may never come
+  kRegular,  // other kinds are rejected at once
 };
 
-// All of the file. NotFound where there is none; InvalidArgument for a folder, for what `kinds` excludes, and for more
-// than `max_bytes`. Errors name the path.
+// Returns the content of the file. Errors name the path: NotFound if it does not exist; InvalidArgument for a folder,
+// for a kind of file that `kinds` excludes and for a file larger than `max_bytes`.
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKinds kinds = FileKinds::kAny);
 
 }  // namespace espalier

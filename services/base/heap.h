@@ -1,15 +1,16 @@
-// The C library's heap, for processes that receive or compute bulk data. Each once, before other threads start.
+// Settings of the C library's heap for processes that receive or compute bulk data. Call each function at most once,
+// before other threads start.
 #pragma once
 
 namespace espalier {
 
-// Keeps up to 32 MiB that were freed at the end of each of the heap's arenas, instead of returning all beyond 128 KiB
-// to the system, and takes blocks up to 32 MiB from it: gRPC receives messages into blocks that it frees at once, and
-// memory that comes anew from the system costs a page fault for every 4 KiB, as much as the bytes cost to copy.
+// Keeps up to 32 MiB of freed memory at the end of each heap arena instead of returning everything beyond 128 KiB to
+// the system, and allocates blocks of up to 32 MiB from the heap. gRPC receives messages into blocks that it frees
+// soon; memory taken from the system again costs a page fault per 4 KiB, about as much as copying the bytes.
 void KeepFreedMemory();
 
-// Lets threads share as many of the heap's arenas as there are processors, where there would be eight for each: what
-// was freed in an arena serves only those threads that allocate there.
+// Limits the heap to one arena per processor instead of eight. Memory freed in an arena can only be used again by the
+// threads that allocate from this arena, so fewer arenas waste less.
 void ShareArenas();
 
 }  // namespace espalier

@@ -1,6 +1,6 @@
-// A mutex that says what it guards (ABSL_GUARDED_BY; Clang checks it) and what a thread waits for. Over
-// std::mutex rather than absl::Mutex, because Debian's abseil is not built for the thread sanitizer, which then
-// sees races where there are none.
+// A mutex with thread-safety annotations (ABSL_GUARDED_BY, checked by Clang) and waits for conditions. It wraps
+// std::mutex rather than absl::Mutex because Debian's abseil is not built for the thread sanitizer, which would then
+// report false races.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,8 @@ class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
 
-  // Wakes everybody whose condition may have become true. (Before unlocking: who waits may destroy this object.)
+  // Unlocks and wakes all waiting threads, which check their conditions again. Notifies before unlocking, because a
+  // thread that wakes up may destroy this object.
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     if (num_waiting_ > 0) {
       changed_.notify_all();
@@ -25,14 +26,15 @@ class ABSL_LOCKABLE Mutex {
     mutex_.unlock();
   }
 
-  // Waits, unlocked meanwhile, until the condition holds. Called with the lock held, as the condition is.
+  // Blocks until the condition holds. Releases the lock while it waits; evaluates the condition with the lock held.
   template <class Condition>
   void Await(Condition condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     Waiting waiting(*this);
     changed_.wait(waiting.lock, condition);
   }
 
-  // The same until the deadline, or until its stop is requested; returns whether the condition holds.
+  // Like Await, but waits at most until the deadline passes or its stop is requested. Returns whether the condition
+  // holds.
   template <class Condition>
   bool AwaitBefore(const Deadline& deadline, Condition condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     Waiting waiting(*this);
@@ -46,7 +48,7 @@ class ABSL_LOCKABLE Mutex {
     explicit Waiting(Mutex& m) : lock(m.mutex_, std::adopt_lock), mutex(m) { ++mutex.num_waiting_; }
     ~Waiting() {
       --mutex.num_waiting_;
-      lock.release();  // the caller goes on holding it
+      lock.release();  // the caller keeps the lock
     }
     std::unique_lock<std::mutex> lock;
     Mutex& mutex;
@@ -55,7 +57,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::unique_ptr<std::condition_variable_any> changed_or_stop_;  // null until a wait has a stop: it is slower
+  std::unique_ptr<std::condition_variable_any> changed_or_stop_;  // null until a wait has a stop token: it is slower
   int num_waiting_ = 0;
 };
 

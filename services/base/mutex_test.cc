@@ -1,4 +1,4 @@
-// Waits that a stop ends.
+// Waits that end because of a stop request.
 #include "services/base/mutex.h"
 
 #include <gtest/gtest.h>
@@ -11,11 +11,11 @@
 namespace espalier {
 namespace {
 
-// A thread in AwaitBefore, until `done`, the deadline or its stop.
+// A thread that waits in AwaitBefore until `done` is set, the deadline passes or its stop is requested.
 class Waiter {
  public:
   explicit Waiter(const Deadline& deadline) : thread_([this, deadline] { Wait(deadline); }) {
-    // Its condition has been seen to be false, and the mutex is free: it waits.
+    // Once the thread has found its condition false and the mutex is free, it waits.
     for (;; std::this_thread::yield()) {
       MutexLock lock(&mutex_);
       if (has_looked_) return;

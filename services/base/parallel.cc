@@ -34,7 +34,7 @@ void ParallelFor(int num_threads, int64_t count, int64_t grain,
   std::vector<std::jthread> threads;
   try {
     for (int i = 1; i < workers; ++i) threads.emplace_back(work);
-  } catch (const std::system_error&) {  // the system gives no further thread: those that run, and this one, do it all
+  } catch (const std::system_error&) {  // no more threads available: this thread and the started ones do all the work
   }
   work();
 }

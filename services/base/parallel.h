@@ -1,4 +1,4 @@
-// Loops over threads. Results must not depend on the number of threads: give each index its own output.
+// Parallel loops. Results must not depend on the number of threads, so each index writes to an output of its own.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,15 @@
 
 namespace espalier {
 
-// The number of processors this process may use (affinity and cgroup included where the kernel tells), at least 1.
+// Returns the number of processors that this process may use, at least 1. Includes affinity and cgroup limits where the
+// kernel reports them.
 int AvailableProcessors();
 
-// A grain for work of a few nanoseconds an element: handing out a range costs little beside it.
+// A grain for work of a few nanoseconds per element, large enough to make the cost of assigning a range negligible.
 inline constexpr int64_t kCheapGrain = int64_t{1} << 16;
 
-// Calls body(begin, end) on disjoint ranges that cover [0, count), from up to num_threads threads, and returns
-// when all have returned. Ranges are contiguous, at least `grain` long (but the last), in no promised order.
+// Calls body(begin, end) on disjoint ranges that cover [0, count), from up to num_threads threads, and returns when all
+// calls have returned. Every range except the last has at least `grain` indices. The order of the calls is unspecified.
 void ParallelFor(int num_threads, int64_t count, int64_t grain,
                  const std::function<void(int64_t begin, int64_t end)>& body);
 

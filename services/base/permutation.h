@@ -1,7 +1,7 @@
-// A pseudo-random permutation of [0, n) that can be computed at any position and in both directions without
-// being stored: a Feistel network over the smallest even number of bits that holds n, with cycle walking
-// (Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). It orders the seeds of an epoch, so
-// that each graph server finds its own seeds of a step and nobody holds the whole list.
+// A pseudo-random permutation of [0, n) that is computed at any position and in both directions without being stored: a
+// Feistel network over the smallest even number of bits that holds n, with cycle walking (Black, Rogaway, "Ciphers with
+// arbitrary finite domains", CT-RSA 2002). It orders the seed nodes of an epoch, so that each graph server computes its
+// own seed nodes of a step and no process holds the whole list.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace espalier {
 // Immutable value; thread-safe.
 class Permutation {
  public:
-  // The permutation of [0, size) that `key` selects; size may be 0 or 1.
+  // Creates the permutation of [0, size) that `key` selects. `size` may be 0 or 1.
   Permutation(uint64_t key, uint64_t size);
 
   uint64_t size() const { return size_; }
-  // position -> element, both in [0, size).
+  // Returns the element at `position`; both are in [0, size).
   uint64_t At(uint64_t position) const;
-  // element -> position: Position(At(i)) == i.
+  // Returns the position of `element`, the inverse of At: Position(At(i)) == i.
   uint64_t Position(uint64_t element) const;
 
  private:

@@ -1,6 +1,6 @@
-// Philox4x32-10: a counter-based random generator (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
-// easy as 1, 2, 3", SC 2011). Random numbers are a pure function of (key, counter), so who draws them, when and
-// in which order does not matter: that is what makes distributed runs repeatable.
+// Philox4x32-10: a counter-based random generator (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1,
+// 2, 3", SC 2011). A random number is a pure function of (key, counter). It does not depend on the process, the time or
+// the order of drawing, which makes distributed runs repeatable.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace espalier {
 
-// Four 32-bit words for a 64-bit key and a 128-bit counter (low word, high word).
+// Returns four random 32-bit words for a 64-bit key and a 128-bit counter, given as its low and high halves.
 constexpr std::array<uint32_t, 4> Philox4x32(uint64_t key, uint64_t counter_low, uint64_t counter_high) {
   uint32_t c0 = static_cast<uint32_t>(counter_low), c1 = static_cast<uint32_t>(counter_low >> 32);
   uint32_t c2 = static_cast<uint32_t>(counter_high), c3 = static_cast<uint32_t>(counter_high >> 32);
@@ -26,20 +26,21 @@ constexpr std::array<uint32_t, 4> Philox4x32(uint64_t key, uint64_t counter_low,
   return {c0, c1, c2, c3};
 }
 
-// A number in [0, bound) out of 32 random bits (Lemire 2019, without rejection: the bias is below
-// bound / 2^32, and each draw costs a fixed number of words, which keeps counters independent of the values).
+// Returns a number in [0, bound) computed from 32 random bits (Lemire 2019, without rejection). The bias is below
+// bound / 2^32. Each draw uses a fixed number of words, so counters do not depend on the values drawn.
 constexpr uint32_t BoundedDraw(uint32_t word, uint32_t bound) {
   return static_cast<uint32_t>((uint64_t{word} * bound) >> 32);
 }
 
-// [0, 1) with 24 bits.
+// Returns a number in [0, 1) with 24 random bits.
 constexpr float UnitFloat(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
-// [0, 1) with 53 bits.
+// Returns a number in [0, 1) with 53 random bits.
 constexpr double UnitDouble(uint32_t high, uint32_t low) {
   return static_cast<double>(((uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
 }
 
-// The words of one (key, counter_high) stream in order, four to a block: for code that draws one by one.
+// The words of the stream (key, counter_high) in order, for code that draws one word at a time. Each Philox block
+// supplies four words.
 class PhiloxStream {
  public:
   PhiloxStream(uint64_t key, uint64_t stream) : key_(key), stream_(stream) {}

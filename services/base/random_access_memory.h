@@ -1,5 +1,5 @@
-// Memory that is read and written at random places: in huge pages, where the system has them, an access is a cache miss
-// less, for the address is translated without a walk through page tables.
+// Memory for random access. Where the system has huge pages, an access costs one cache miss less, because the address
+// translation needs no page table walk.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace espalier {
 
-// Bytes of a huge page.
+// The size of a huge page in bytes.
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
-// Zeroed, aligned for any scalar; of a large array pages come into being when they are first touched. Null where there
-// is no memory.
+// Returns zeroed memory aligned for any scalar, or null if there is not enough memory. The system allocates the pages
+// of a large array when they are first touched.
 std::shared_ptr<std::byte> AllocateForRandomAccess(size_t size_bytes);
 
 }  // namespace espalier

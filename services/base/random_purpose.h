@@ -1,5 +1,5 @@
-// The registry of random streams. Each use of randomness that results depend on has a purpose of its own, so
-// that no two ever share a key. Keys are part of what a seed means: never renumber, only add.
+// The registry of random streams. Each use of randomness that results depend on has a purpose of its own, so that no
+// two uses share a key. The numbers determine the results of a seed: never renumber, only add.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class RandomPurpose : uint32_t {
   kCandidates = 15,        // nodes that an edge's destination is ranked among, by (part of the split, edge's ordinal)
 };
 
-// The key of a purpose's stream under a job's seed. `parts` are the coordinates (epoch, step, layer, ...).
+// Returns the key of a purpose's random stream for a job's seed. `parts` are the coordinates (epoch, step, layer, ...).
 template <class... Parts>
 constexpr uint64_t RandomKey(uint64_t seed, RandomPurpose purpose, Parts... parts) {
   uint64_t key = HashCombine(seed, static_cast<uint64_t>(purpose));

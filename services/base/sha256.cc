@@ -7,8 +7,8 @@
 namespace espalier {
 namespace {
 
-// Looked up once: OpenSSL 3 goes through its providers for EVP_sha256() at every use, which takes longer than the
-// digest of a short text. Never freed: other threads may use it to the end of the process.
+// Fetched once, because OpenSSL 3 searches its providers at every use of EVP_sha256(), which takes longer than the
+// digest of a short text. Never freed, because other threads may use it until the process exits.
 const EVP_MD* Algorithm() {
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return algorithm;

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4, by OpenSSL): digests of sources, partitionings and parameters.
+// SHA-256 (FIPS 180-4), computed by OpenSSL: digests of sources, partitionings and parameters.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace espalier {
 
-// Fed in pieces; one thread at a time.
+// Computes the digest of data that arrives in pieces. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
@@ -19,7 +19,7 @@ class Sha256 {
 
   void Update(std::span<const std::byte> bytes);
   void Update(std::string_view text);
-  // 64 lower-case hexadecimal digits. Ends the use of this object.
+  // Returns the digest as 64 lower-case hexadecimal digits. The object must not be used afterwards.
   std::string HexDigest();
 
  private:
@@ -28,7 +28,7 @@ class Sha256 {
 };
 
 std::string Sha256Hex(std::string_view text);
-// Returns whether `text` is written as such a digest: 64 lower-case hexadecimal digits.
+// Returns whether `text` has the form of a digest: 64 lower-case hexadecimal digits.
 bool IsSha256Hex(std::string_view text);
 
 }  // namespace espalier

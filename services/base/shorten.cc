@@ -21,7 +21,7 @@ std::string ShortenMiddle(std::string_view text, size_t max_bytes) {
   const size_t room = max_bytes - kGap.size();
   size_t head = std::min(text.find('\n'), room / 2);
   size_t tail = text.size() - (room - head);
-  // Bytes that are no UTF-8 may have no boundary nearby: a character has at most four bytes.
+  // A UTF-8 character has at most four bytes. The limit of three steps matters for bytes that are not valid UTF-8.
   for (int i = 0; i < 3 && head > 0 && IsInsideCharacter(text, head); ++i) --head;
   for (int i = 0; i < 3 && IsInsideCharacter(text, tail); ++i) ++tail;
   return std::string(text.substr(0, head)) + std::string(kGap) + std::string(text.substr(tail));

@@ -15,7 +15,7 @@ TEST(ShortenTest, TextThatFitsStaysAsItIs) {
   EXPECT_EQ(ShortenMiddle("exactly 16 bytes", 16), "exactly 16 bytes");
 }
 
-// As TorchScript reports an error: the cause is the last line.
+// The form of a TorchScript error: the cause is in the last line.
 TEST(ShortenTest, OfATraceTheFirstLineAndTheEndStay) {
   std::string trace = "INVALID_ARGUMENT: s3://models/wide.pt: the model failed in its first layer\n";
   for (int i = 0; i < 100; ++i) trace += "  File \"deeper.py\", line " + std::to_string(i) + ", in forward\n";

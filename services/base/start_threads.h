@@ -1,4 +1,4 @@
-// Threads that serve an object as long as it lives.
+// Starts the threads that serve an object during its lifetime.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,10 @@
 
 namespace espalier {
 
-// Starts `count` threads, at least one, which run `body`. Where the system gives no further one, `end` tells those that
-// run to end, and std::system_error is thrown as by std::jthread: a constructor that is left so has no destructor that
-// would tell them, and they would be joined for ever.
+// Starts `count` threads (at least one) that run `body`. If the system cannot start another thread, calls `end`, which
+// must make the running threads return, and rethrows the std::system_error of std::jthread. Without `end`, a
+// constructor that exits with this exception would wait forever for its threads, because the class's destructor does
+// not run.
 template <class Body, class End>
 void StartThreads(std::vector<std::jthread>& threads, int count, const Body& body, const End& end) {
   try {

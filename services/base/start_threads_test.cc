@@ -8,7 +8,7 @@
 namespace espalier {
 namespace {
 
-// Waits for its end. Each thread takes a copy, of which only so many can be had, as it is with threads.
+// A thread body that waits until it is told to end. Copies are limited, which simulates a limit on threads.
 class ScarceWorker {
  public:
   ScarceWorker(std::atomic<bool>* ended, std::atomic<int>* copies_left) : ended_(ended), copies_left_(copies_left) {}
@@ -30,7 +30,7 @@ TEST(StartThreadsTest, ThoseThatRunEndWhereNoFurtherOneIsToBeHad) {
   std::atomic<int> copies_left = 10;
   const ScarceWorker worker(&ended, &copies_left);
   const auto start = [&] {
-    std::vector<std::jthread> threads;  // joined when this is left
+    std::vector<std::jthread> threads;  // joined at the end of the scope
     StartThreads(threads, 100, worker, [&] {
       ended = true;
       ended.notify_all();

@@ -1,6 +1,6 @@
-// Errors as values. `Status` says what went wrong and what the caller may do about it; `Result<T>` is a
-// value or such a status. No exception leaves a function of ours but std::bad_alloc, which ends the process
-// (telemetry/termination.h) unless somebody expects it; libraries' exceptions are caught where they are called.
+// Errors as values. A `Status` says what failed and, by its code, what the caller can do about it; a `Result<T>` is
+// either a value or an error status. Espalier's functions throw no exception except std::bad_alloc, which ends the
+// process (telemetry/termination.h) unless a caller handles it. Exceptions of libraries are caught at the call.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace espalier {
 
-// The numbers are gRPC's (rpc/status_map.h asserts it). Choose by what the caller should do:
-// retry (kUnavailable, kDeadlineExceeded, kAborted, kResourceExhausted), mend the input
-// (kInvalidArgument, kNotFound, kOutOfRange, ...), stop (kDataLoss, kInternal).
+// The numbers are those of gRPC (asserted in rpc/status_map.h). Choose a code by what the caller should do: retry
+// (kUnavailable, kDeadlineExceeded, kAborted, kResourceExhausted), correct the input (kInvalidArgument, kNotFound,
+// kOutOfRange, ...) or stop (kDataLoss, kInternal).
 enum class StatusCode {
   kOk = 0,
   kCancelled = 1,
@@ -34,7 +34,7 @@ enum class StatusCode {
   kUnauthenticated = 16,
 };
 
-// "INVALID_ARGUMENT" and so on: gRPC's spelling.
+// Returns gRPC's name of the code, such as "INVALID_ARGUMENT".
 const char* StatusCodeName(StatusCode code);
 
 // Thread-compatible value.
@@ -47,12 +47,12 @@ class [[nodiscard]] Status {
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // The same error with its context in front: Status("no such file").While("reading edges")
-  // says "reading edges: no such file". An ok status stays ok.
+  // Returns the same error with its context prepended to the message: "no such file" with While("reading edges")
+  // becomes "reading edges: no such file". An OK status stays OK.
   Status While(const std::string& doing) const&;
   Status While(const std::string& doing) &&;
 
-  // "NOT_FOUND: reading edges: no such file", for people and logs.
+  // Returns the code and the message for display and logs: "NOT_FOUND: reading edges: no such file".
   std::string ToString() const;
 
   friend bool operator==(const Status&, const Status&) = default;
@@ -62,7 +62,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// True where the same call may succeed later without any change of its arguments.
+// Returns whether the same call with the same arguments may succeed later.
 bool IsRetryable(StatusCode code);
 
 Status InvalidArgument(std::string message);
@@ -78,7 +78,7 @@ Status Aborted(std::string message);
 Status Cancelled(std::string message);
 Status DataLoss(std::string message);
 Status Internal(std::string message);
-// errno as a status, with the path it is about: "opening x.npy: No such file or directory".
+// Returns the status for an errno, with `doing` as its context: "opening x.npy: No such file or directory".
 Status FromErrno(int error_number, const std::string& doing);
 
 template <class T>
@@ -95,10 +95,10 @@ class [[nodiscard]] Result {
   const Status& status() const& { return status_; }
   Status status() && { return std::move(status_); }
 
-  // The value; only when ok().
+  // Returns the value. Requires ok() (checked).
   T& operator*() & { return Value(); }
   const T& operator*() const& { return const_cast<Result*>(this)->Value(); }
-  T operator*() && { return std::move(Value()); }  // by value: `for (x : *F())` would dangle otherwise
+  T operator*() && { return std::move(Value()); }  // by value, because `for (x : *F())` would dangle otherwise
   T* operator->() { return &Value(); }
   const T* operator->() const { return &const_cast<Result*>(this)->Value(); }
 
@@ -120,13 +120,13 @@ class [[nodiscard]] Result {
 #define ESPALIER_CONCAT_INNER(a, b) a##b
 #define ESPALIER_CONCAT(a, b) ESPALIER_CONCAT_INNER(a, b)
 
-// Returns from the enclosing function when `expression` (a Status) is an error.
+// Returns the error from the enclosing function if `expression` (a Status) is not OK.
 #define RETURN_IF_ERROR(expression)                                                                       \
   do {                                                                                                    \
     if (::espalier::Status espalier_status = (expression); !espalier_status.ok()) return espalier_status; \
   } while (false)
 
-// ASSIGN_OR_RETURN(auto x, MakeX()): x is the value, or the enclosing function returns the error.
+// ASSIGN_OR_RETURN(auto x, MakeX()) sets x to the value or returns the error from the enclosing function.
 #define ASSIGN_OR_RETURN(declaration, expression) \
   ESPALIER_ASSIGN_OR_RETURN(ESPALIER_CONCAT(espalier_result_, __LINE__), declaration, expression)
 #define ESPALIER_ASSIGN_OR_RETURN(result, declaration, expression) \

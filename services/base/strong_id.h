@@ -1,5 +1,5 @@
-// Integers that cannot be mixed up. StrongId<struct NodeTag, uint64_t> and StrongId<struct EdgeTag, uint64_t>
-// are different types of the size of their number; hot loops unwrap `.value` once and keep the word in the
+// Integer IDs of distinct types. StrongId<struct NodeTag, uint64_t> and StrongId<struct EdgeTag, uint64_t> do not
+// convert to each other and are as large as their integers. Hot loops read `.value` once and keep the kind of ID in the
 // variable's name.
 #pragma once
 

@@ -42,7 +42,7 @@ size_t ComputeSizeBytes(DType dtype, std::span<const int64_t> shape) {
   return static_cast<size_t>(*count) * ItemSize(dtype);
 }
 
-// As of any allocation that fails, with its size.
+// std::bad_alloc with the requested size in its message.
 class NoRoom : public std::bad_alloc {
  public:
   explicit NoRoom(size_t size_bytes) : text_("a tensor of " + std::to_string(size_bytes) + " bytes") {}
@@ -56,7 +56,7 @@ class NoRoom : public std::bad_alloc {
 
 Tensor Tensor::Zeros(DType dtype, std::vector<int64_t> shape) {
   const size_t size_bytes = ComputeSizeBytes(dtype, shape);
-  // calloc: large zero tensors cost address space until they are touched.
+  // calloc, because large zero tensors then cost only address space until they are touched.
   return Own(std::calloc(std::max<size_t>(1, size_bytes), 1), dtype, std::move(shape));
 }
 

@@ -1,5 +1,5 @@
-// Dense row-major arrays in host memory: the one shape in which features, labels and id columns travel
-// between readers, files, RPCs and trainers. Bytes are little-endian.
+// Dense row-major arrays in host memory: the representation of features, labels and ID columns in readers, files, RPCs
+// and trainers. Bytes are little-endian.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,25 @@
 
 namespace espalier {
 
-// A dense array with shared, immutable-after-publication bytes: a copy is a second reference. The bytes may be
-// owned memory, a mapped file, or a slice of a message: `owner` keeps whatever it is alive.
+// A dense array with shared bytes: copying a Tensor adds a reference. The bytes must not change once the tensor is
+// shared. They are owned memory, a mapped file or a slice of a message, which `owner` keeps alive.
 // Thread-compatible; concurrent reads are safe.
 class Tensor {
  public:
   Tensor() = default;
 
-  // Zero-filled owned memory. The product of `shape` times the element size must not overflow (checked). Throws
-  // std::bad_alloc, with the size, where there is no room.
+  // Returns a tensor with zero-filled memory of its own. The size in bytes must not overflow (checked). Throws
+  // std::bad_alloc, whose message has the size, if there is not enough memory.
   static Tensor Zeros(DType dtype, std::vector<int64_t> shape);
-  // The same with bytes of any value, for who writes them all.
+  // Like Zeros, but with uninitialized bytes, for callers that write all of them.
   static Tensor Uninitialized(DType dtype, std::vector<int64_t> shape);
 
-  // Bytes that `owner` keeps alive. data must hold the shape's bytes and be aligned to the element size.
+  // Returns a tensor over the bytes at `data`, which `owner` keeps alive. `data` must hold all bytes of the shape and
+  // be aligned to the element size.
   static Tensor Wrap(DType dtype, std::vector<int64_t> shape, const void* data, std::shared_ptr<const void> owner);
 
-  // Takes over the vector; shape must have values.size() elements. (Not for bool: vector<bool> is packed.)
+  // Returns a tensor that owns `values`. `shape` must have values.size() elements (checked). Not for bool, because
+  // vector<bool> is packed.
   template <class T>
   static Tensor FromVector(std::vector<T> values, std::vector<int64_t> shape) {
     auto owner = std::make_shared<std::vector<T>>(std::move(values));
@@ -49,19 +51,19 @@ class Tensor {
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
   int64_t num_elements() const;
-  // Length of the first dimension; 1 for a scalar.
+  // Returns the length of the first dimension; 1 for a scalar.
   int64_t num_rows() const { return shape_.empty() ? 1 : shape_[0]; }
-  // Bytes of one row: of all dimensions but the first.
+  // Returns the number of bytes of one row, that is, of all dimensions except the first.
   size_t row_bytes() const;
   size_t size_bytes() const { return static_cast<size_t>(num_elements()) * ItemSize(dtype_); }
   bool empty() const { return num_elements() == 0; }
 
   const std::byte* bytes() const { return data_; }
   std::span<const std::byte> byte_span() const { return {data_, size_bytes()}; }
-  // Writable bytes: only of a tensor made by Zeros or Uninitialized that nobody else has seen yet.
+  // Returns the bytes for writing. Only for a tensor made by Zeros or Uninitialized that is not shared yet.
   std::byte* mutable_bytes();
 
-  // The elements as T; T must be the dtype's type (checked).
+  // Returns the elements as T, which must be the dtype's C++ type (checked).
   template <class T>
   std::span<const T> values() const {
     ESPALIER_CHECK(dtype_ == DTypeOf<T>::value) << "tensor holds " << espalier::ToString(dtype_);
@@ -73,15 +75,16 @@ class Tensor {
     return {reinterpret_cast<T*>(mutable_bytes()), static_cast<size_t>(num_elements())};
   }
 
-  // Element i as a double or an integer, whatever the dtype: for readers and tests, not for loops over edges.
+  // Returns element i of a tensor of any dtype as a double or an integer. Slow: for readers and tests, not for loops
+  // over edges.
   double ValueAsDouble(int64_t i) const;
   int64_t ValueAsInt(int64_t i) const;
 
-  // "F32 [2708, 1433]"
+  // Returns the dtype and shape, such as "F32 [2708, 1433]".
   std::string ToString() const;
 
  private:
-  // `memory` is freed with the last reference.
+  // Returns a tensor over malloc'ed `memory`, which is freed with the last reference.
   static Tensor Own(void* memory, DType dtype, std::vector<int64_t> shape);
 
   DType dtype_ = DType::kF32;
@@ -91,8 +94,8 @@ class Tensor {
   std::shared_ptr<const void> owner_;
 };
 
-// The number of elements of a shape, or an error where a dimension is negative or the product times
-// `element_bytes` passes 2^62: for shapes that come from files and messages.
+// Returns the number of elements of a shape that comes from a file or a message. Returns an error if a dimension is
+// negative or if the size in bytes exceeds 2^62.
 Result<int64_t> CheckedElementCount(std::span<const int64_t> shape, size_t element_bytes);
 
 }  // namespace espalier

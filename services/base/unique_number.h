@@ -1,11 +1,12 @@
-// Numbers that tell processes, clients and their acts apart.
+// Unique numbers that identify processes, clients and requests.
 #pragma once
 
 #include <cstdint>
 
 namespace espalier {
 
-// Drawn from the system; nobody else has it, but for a chance of 2^-64. For names only: no result may depend on it.
+// Returns a random number from the system. Two numbers are equal with probability 2^-64. Only for identifiers: no
+// training result may depend on it.
 uint64_t UniqueNumber();
 
 }  // namespace espalier

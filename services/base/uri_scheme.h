@@ -5,13 +5,13 @@
 
 namespace espalier {
 
-// Returns `uri` with the scheme of object storage spelled as every component compares it. Schemes are case-insensitive
-// (RFC 3986), and Hadoop's "s3a" names the same objects as "s3": "S3A://b/p", "s3a://b/p" and "S3://b/p" become
-// "s3://b/p". Others, paths included, are returned unchanged.
+// Returns `uri` with the canonical spelling of the object storage scheme, which all components compare. Schemes are
+// case-insensitive (RFC 3986), and Hadoop's "s3a" names the same objects as "s3": "S3A://b/p", "s3a://b/p" and
+// "S3://b/p" become "s3://b/p". Paths and other URIs are returned unchanged.
 std::string CanonicalUri(std::string uri);
 
-// Returns the error for a canonical URI whose scheme has no driver: it lists those that exist. Returns "" for a path
-// and for schemes that have one.
+// Returns the error message for a canonical URI whose scheme has no driver; it lists the supported schemes. Returns ""
+// for a path and for supported schemes.
 std::string SchemeProblem(const std::string& uri);
 
 }  // namespace espalier

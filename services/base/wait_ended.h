@@ -1,4 +1,4 @@
-// The error of a wait that has ended before its condition held.
+// The error of a wait that ended before its condition held.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace espalier {
 
-// Cancelled if the deadline's stop was requested, otherwise DeadlineExceeded(what).
+// Returns Cancelled if the deadline's stop was requested, otherwise DeadlineExceeded with the message `what`.
 inline Status WaitEnded(const Deadline& deadline, const std::string& what) {
   return deadline.stop().stop_requested() ? Cancelled("the call was cancelled") : DeadlineExceeded(what);
 }

@@ -1,4 +1,4 @@
-// How much of a long piece of work is done: told by those who do it, read by whoever shows it.
+// Progress of a long operation, updated by the code that does the work and read by the code that displays it.
 #pragma once
 
 #include <atomic>
@@ -6,16 +6,16 @@
 
 namespace espalier {
 
-// Thread-safe. Counts bytes: of what is made, read or looked at.
+// Counts the bytes that are written, read or examined. Thread-safe.
 class WorkMeter {
  public:
-  // There is this much more to do than was known.
+  // Adds `bytes` to the expected total.
   void Expect(uint64_t bytes) { expected_.fetch_add(bytes, std::memory_order_relaxed); }
-  // There is this much in all, as far as is known now.
+  // Sets the expected total to `bytes`, the best estimate so far.
   void ExpectInAll(uint64_t bytes) { expected_.store(bytes, std::memory_order_relaxed); }
   void Add(uint64_t bytes) { done_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  uint64_t expected_bytes() const { return expected_.load(std::memory_order_relaxed); }  // 0: nobody knows
+  uint64_t expected_bytes() const { return expected_.load(std::memory_order_relaxed); }  // 0 if unknown
   uint64_t done_bytes() const { return done_.load(std::memory_order_relaxed); }
 
  private:
@@ -23,7 +23,7 @@ class WorkMeter {
   std::atomic<uint64_t> done_ = 0;
 };
 
-// For those whose meter may be null.
+// The same for callers whose meter may be null.
 inline void AddExpected(WorkMeter* meter, uint64_t bytes) {
   if (meter != nullptr) meter->Expect(bytes);
 }

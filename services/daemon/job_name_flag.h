@@ -1,4 +1,4 @@
-// --job-name: by which graph servers know a job.
+// The flag --job-name: the name by which graph servers know a job.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace espalier::daemon {
 
-// Declares --job-name, with ESPALIER_JOB_NAME, which leaves `name` as it is where neither is given. A name that servers
-// would refuse is an error of the command line.
+// Declares --job-name with the environment variable ESPALIER_JOB_NAME. If neither is given, `name` is unchanged. A name
+// that graph servers would refuse is a command-line error.
 void AddJobNameFlag(CLI::App& app, std::string* name, const std::string& help);
 
 }  // namespace espalier::daemon

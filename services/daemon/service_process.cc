@@ -1,3 +1,7 @@
+// The life of a service process: Start installs signal handlers and opens the admin port, not ready yet; the program
+// loads its data and starts its RPC server; ServeUntilStopped writes the ready file, reports readiness and blocks until
+// SIGTERM or SIGINT, then reports "stopping" and drains. A watcher thread turns the signal into a stop request, so that
+// loading can be interrupted too.
 #include "services/daemon/service_process.h"
 
 #include <utility>

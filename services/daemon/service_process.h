@@ -1,4 +1,5 @@
-// What the graph server and the sampler share as processes: admin port, readiness, the wait for SIGTERM, exit codes.
+// The common part of the graph server's and the sampler's processes: admin port, readiness, waiting for SIGTERM, exit
+// codes.
 #pragma once
 
 #include <chrono>
@@ -25,9 +26,9 @@ struct ProcessOptions {
   bool insecure_listen_any = false;
   TlsFlags tls;
   std::string admin_listen = "127.0.0.1:0";
-  std::string ready_file;  // empty: none
+  std::string ready_file;  // empty: no ready file
   std::string log_format = "auto";
-  int threads = 0;  // 0: as many as processors
+  int threads = 0;  // 0: one per processor
   int drain_seconds = 10;
   uint32_t max_request_mib = 64;
   uint32_t max_reply_mib = 256;
@@ -35,29 +36,29 @@ struct ProcessOptions {
 
 // Declares the flags of ProcessOptions, each with an environment variable.
 void AddProcessFlags(CLI::App& app, ProcessOptions* options);
-// What is wrong with the flags beyond their syntax.
+// Checks the flags beyond their syntax. InvalidArgument names the flag and what is wrong with it.
 Status CheckFlags(const ProcessOptions& options);
 // The listening address and message sizes of the RPC server.
 rpc::ServerOptions MakeRpcOptions(const ProcessOptions& options);
 int CountThreads(const ProcessOptions& options);
 
-// The admin server of a process, not ready yet. One per process.
+// A service's process with its admin server, not ready at first. At most one per process.
 class ServiceProcess {
  public:
-  // Installs signal handlers and logging, opens the admin port, and logs the configuration: the options of `app`, and
-  // `known` in place of them or besides.
+  // Installs signal handlers and logging, opens the admin port, and logs the configuration: the options of `app`, with
+  // `known` added or replacing options of the same name.
   static Result<std::unique_ptr<ServiceProcess>> Start(const std::string& role, const ProcessOptions& options,
                                                        const CLI::App& app, std::vector<telemetry::Field> known);
 
   telemetry::MetricRegistry& metrics() { return *metrics_; }
-  // For what may count after this has ended.
+  // The same registry with shared ownership, for objects that may update metrics after this object is destroyed.
   const std::shared_ptr<telemetry::MetricRegistry>& shared_metrics() const { return metrics_; }
-  // Asked to stop once SIGTERM or SIGINT has come: for calls and waits that take a token.
+  // Returns the token for calls and waits; its stop is requested on SIGTERM or SIGINT.
   std::stop_token stop() const { return stop_.get_token(); }
   telemetry::AdminServer& admin() { return *admin_; }
 
-  // Says that the process serves at `address`, waits for SIGTERM or SIGINT, then calls `drain` with the time it may
-  // take. The process's exit code.
+  // Reports readiness at `address`, waits for SIGTERM or SIGINT, then calls `drain` with the deadline for draining.
+  // Returns the process's exit code.
   ExitCode ServeUntilStopped(const std::string& address, const std::function<void(Deadline)>& drain);
 
  private:
@@ -65,16 +66,17 @@ class ServiceProcess {
 
   const ProcessOptions options_;
   const std::shared_ptr<telemetry::MetricRegistry> metrics_ = std::make_shared<telemetry::MetricRegistry>();
-  std::unique_ptr<telemetry::AdminServer> admin_;  // it reads the metrics
+  std::unique_ptr<telemetry::AdminServer> admin_;  // reads metrics_
   std::stop_source stop_;
-  std::jthread signal_watcher_;  // last: asks stop_
+  std::jthread signal_watcher_;  // last: uses stop_
 };
 
-// A service's main: parses and checks the flags (64 where they are wrong), arms failpoints, runs. The exit code.
+// The main function of a service: parses and checks the flags (exit code 64 if they are wrong), arms failpoints, and
+// calls `run`. Returns the exit code.
 int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& options,
                 const std::function<Result<ExitCode>()>& run);
 
-// Logs why a process cannot go on; the code it ends with.
+// Logs the error that ends the process and returns the exit code, by default the one for the status code.
 int Fail(const Status& status);
 int Fail(const Status& status, ExitCode code);
 

@@ -1,4 +1,4 @@
-// The flags by which a role binary is told its certificates, each with an environment variable.
+// The flags of a program's certificates, each with an environment variable.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,18 @@ struct TlsFlags {
   std::string key_file;
   std::string job;  // "namespace/uid"
 
-  // Some of them are given: all must be.
+  // Returns whether any of the flags is given; all must be given together.
   bool any() const { return !(ca_file + certificate_file + key_file + job).empty(); }
 };
 
 void AddTlsFlags(CLI::App& app, TlsFlags* flags);
-// InvalidArgument where some flags are given and others are not, or the job is none.
+// Returns InvalidArgument if only some of the flags are given or the job is invalid.
 Status CheckTlsFlags(const TlsFlags& flags);
-// Null where no flag is given: plaintext. Errors as of TransportSecurity::Load, after a second look at files that may
-// be in the middle of being replaced.
+// Returns the certificates' TransportSecurity, or null (plaintext) if no flag is given. Errors as
+// TransportSecurity::Load; it retries for a second or two, because files may be in the middle of being replaced.
 Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, pki::PeerRole role);
 
-// InvalidArgument where the job wants TLS and no flag is given: nobody talks in the clear by omission.
+// Returns InvalidArgument if the job requires TLS and no flag is given, so that an omission never leads to plaintext.
 Status CheckTls(const job::DistTraining& training, const TlsFlags& flags);
 
 }  // namespace espalier::daemon

@@ -18,7 +18,7 @@ void ForEach(int threads, uint64_t count, const Body& body) {
   });
 }
 
-// The ends of candidates.
+// Access to the source and destination of every candidate.
 template <class T>
 struct Candidates {
   std::span<const T> sources, destinations;
@@ -57,7 +57,7 @@ void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations,
   });
 }
 
-// Where the kept candidates of each block of kCheapGrain go: [blocks + 1], exclusive sums.
+// Returns where the kept candidates of each block of kCheapGrain candidates are written: [blocks + 1], exclusive sums.
 std::vector<uint64_t> BlockStarts(const std::vector<uint8_t>& keep) {
   std::vector<uint64_t> starts = {0};
   for (size_t begin = 0; begin < keep.size(); begin += kCheapGrain) {
@@ -129,7 +129,7 @@ uint64_t EdgeFilter::num_kept() const { return static_cast<uint64_t>(std::count(
 EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
   const std::vector<uint64_t> starts = BlockStarts(keep_);
   const auto num_kept = static_cast<int64_t>(starts.back());
-  if (starts.back() == num_edges_ && keep_.size() == num_edges_) return edges;  // nothing changes
+  if (starts.back() == num_edges_ && keep_.size() == num_edges_) return edges;  // all edges are kept
 
   EdgeSet kept{.sources = Tensor::Zeros(sources_.dtype(), {num_kept}),
                .destinations = Tensor::Zeros(sources_.dtype(), {num_kept})};
@@ -141,7 +141,7 @@ EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
       new_destinations[position] = candidates.destination(c);
     });
   });
-  if (starts.back() != keep_.size()) {  // otherwise every candidate stands at its own number
+  if (starts.back() != keep_.size()) {  // otherwise each edge's original ID is its position
     kept.original_ids = Tensor::Zeros(DType::kU64, {num_kept});
     const auto ids = kept.original_ids.mutable_values<uint64_t>();
     ForEachKept(keep_, starts, threads_, [&](size_t position, size_t c) { ids[position] = c; });

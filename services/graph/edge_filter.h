@@ -1,5 +1,6 @@
-// Which edges of one edge type stay, and what the type then holds. Candidates are numbered as original edge ids are:
-// candidate c below m is edge c, candidate m + i the reverse of edge i.
+// Selects the edges of one edge type to keep and builds the resulting edge set. A candidate is an edge or, with kAdded,
+// the reverse of an edge. Candidates are numbered like original edge IDs: of m edges, candidate c < m is edge c and
+// candidate m + i is the reverse of edge i.
 #pragma once
 
 #include <span>
@@ -12,22 +13,23 @@ namespace espalier::graph {
 
 enum class Reverses { kNone, kAdded };
 
-// Owned by one thread. `edges` must be valid and without original ids.
+// Not thread-safe. `edges` must be valid and have no original IDs.
 class EdgeFilter {
  public:
-  // With kAdded, the reverses of self loops are no candidates.
+  // With kAdded, every edge except self loops has a reverse among the candidates.
   EdgeFilter(const EdgeSet& edges, Reverses reverses, int threads);
 
   void DropSelfLoops();
   // Keeps the smallest candidate of each (source, destination).
   void DropDuplicates(uint64_t num_destinations);
-  // Drops every candidate with one of these ends, (source, destination), ascending.
+  // Drops every candidate whose (source, destination) is one of `pairs`, which must be ascending.
   void DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs);
 
-  // Candidates that stay so far.
+  // Returns the number of candidates that have not been dropped.
   uint64_t num_kept() const;
 
-  // The edges that stay, by candidate. Takes the columns over one by one, so that memory never holds all twice.
+  // Returns the kept candidates in ascending order. Moves the columns of `edges` one at a time, so that memory never
+  // holds two copies of all columns.
   EdgeSet Apply(EdgeSet edges) const;
 
  private:
@@ -35,7 +37,7 @@ class EdgeFilter {
   int threads_;
   Tensor sources_;
   Tensor destinations_;
-  std::vector<uint8_t> keep_;  // [candidates]; bytes, because threads write neighbours
+  std::vector<uint8_t> keep_;  // [candidates]; bytes, because threads write adjacent entries
 };
 
 }  // namespace espalier::graph

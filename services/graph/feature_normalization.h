@@ -1,4 +1,4 @@
-// Rows that sum to one, as bags of words are usually given to a model.
+// Row normalization of features: each row is scaled to sum to 1, as is usual for bag-of-words features.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,17 @@
 
 namespace espalier::graph {
 
-// Divides each row of a floating column of two or more dimensions by its sum; a row that sums to zero stays.
-// Sums are taken in double, from left to right. InvalidArgument names the row whose quotients are not finite.
+// Returns `column` with each row divided by its sum; a row that sums to zero is unchanged. The column must be floating
+// and have two or more dimensions. Sums are computed in double from left to right. InvalidArgument names the first row
+// with a quotient that is not finite.
 Result<Tensor> NormalizedRows(const Tensor& column, int threads);
 
-// What NormalizedRows says of the rows [first, last), which are numbered as in the column. Nothing is made.
+// Returns the error that NormalizedRows would return for the rows [first, last) of the column, without computing the
+// normalized rows.
 Status CheckRowsNormalize(const Tensor& column, uint64_t first, uint64_t last, int threads);
 
-// Whether a node column holds features, whose rows are normalised: floating, of two or more dimensions, no label.
+// Returns whether a node column holds features, whose rows are normalized: it is floating, has two or more dimensions
+// and is not a label column.
 bool HoldsFeatures(const std::string& name, const Tensor& column, const std::vector<std::string>& label_columns);
 
 }  // namespace espalier::graph

@@ -1,4 +1,4 @@
-// The lowest index at which something is wrong, searched by several threads: the answer does not depend on them.
+// A parallel search for the lowest index that violates a condition. The result does not depend on the threads.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace espalier::graph {
 
-// The smallest i in [0, count) for which violates(i); nullopt where there is none.
+// Returns the smallest i in [0, count) for which violates(i) is true, or nullopt. `violates` is called from up to
+// `threads` threads.
 template <class Predicate>
 std::optional<int64_t> FirstViolation(int threads, int64_t count, int64_t grain, const Predicate& violates) {
   std::atomic<int64_t> first{count};

@@ -14,13 +14,14 @@ namespace {
 constexpr int64_t kNodeGrain = 1 << 12;
 constexpr uint64_t kMaxNodes = std::numeric_limits<uint32_t>::max();
 
-// The sum of four bytes is near normal and the same on every machine: mean 510, variance (256^2 - 1) / 3.
+// Returns noise of mean 0 and variance 1. The sum of four bytes is nearly normal and the same on every machine: its
+// mean is 510, its variance (256^2 - 1) / 3.
 float ToNoise(uint32_t word) {
   const uint32_t sum = (word & 0xFF) + ((word >> 8) & 0xFF) + ((word >> 16) & 0xFF) + (word >> 24);
   return (static_cast<float>(sum) - 510.0f) * (1.0f / 147.8005f);
 }
 
-// Row `row` of an endless table of noise, `width` values.
+// Fills `values` with row `row` of an infinite table of noise.
 void FillNoise(uint64_t key, uint64_t row, std::vector<float>& values) {
   for (size_t j = 0; j < values.size(); j += 4) {
     const std::array<uint32_t, 4> words = Philox4x32(key, j / 4, row);
@@ -62,7 +63,7 @@ Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& optio
   std::byte* bytes = features.mutable_bytes();
   const size_t row_bytes = features.row_bytes();
   const uint64_t noise_key = GeneratorKey(seed, GeneratorStream::kFeatureNoise, classes.type);
-  // Class vectors are those of all node types: a class looks alike everywhere.
+  // All node types share the class vectors, so nodes of one class have similar features in every type.
   const uint64_t class_key = GeneratorKey(seed, GeneratorStream::kClassVectors, 0);
   const auto signal = static_cast<float>(options.signal);
   ParallelFor(threads, num_nodes, kNodeGrain, [&](int64_t begin, int64_t end) {
@@ -105,7 +106,7 @@ NodeSplit GeneratedSplit(uint64_t num_nodes, const SplitFractions& fractions, ui
   const uint64_t validation_end = std::min(num_nodes, train_end + part_size(fractions.validation));
   const uint64_t test_end = std::min(num_nodes, validation_end + part_size(fractions.test));
 
-  // The split is the beginning of a random order, so its parts have the sizes asked for.
+  // The split takes the beginning of a random order, so its parts have exactly the requested sizes.
   const Permutation order(GeneratorKey(seed, GeneratorStream::kSplit, type), num_nodes);
   std::vector<uint8_t> part(num_nodes);  // 0: none
   ParallelFor(threads, static_cast<int64_t>(num_nodes), kNodeGrain, [&](int64_t begin, int64_t end) {
@@ -139,7 +140,7 @@ Status CheckFeatureOptions(const FeatureOptions& options) {
     return InvalidArgument(std::string("the feature dtype is ") + ToString(options.dtype) +
                            ": expected F32, F16 or BF16");
   }
-  // F16 ends at 65504.
+  // The limit keeps features within the range of F16, whose largest value is 65504.
   if (!(options.signal >= 0 && options.signal <= 1000)) {
     return InvalidArgument("the feature signal is " + std::to_string(options.signal) + ": expected 0 to 1000");
   }
@@ -150,7 +151,7 @@ Status CheckSplitFractions(const SplitFractions& fractions) {
   RETURN_IF_ERROR(CheckFraction("the train fraction", fractions.train));
   RETURN_IF_ERROR(CheckFraction("the validation fraction", fractions.validation));
   RETURN_IF_ERROR(CheckFraction("the test fraction", fractions.test));
-  // 0.1 + 0.2 + 0.7 is a little more than 1.
+  // The tolerance allows for rounding: 0.1 + 0.2 + 0.7 is slightly more than 1.
   const double sum = fractions.train + fractions.validation + fractions.test;
   return sum < 1 + 1e-9 ? Status() : CheckFraction("the sum of the split's fractions", sum);
 }

@@ -1,5 +1,5 @@
-// What all generators give their nodes: shuffled ids, a class, features, labels and a split. Every value is a pure
-// function of (seed, stream, node), so threads do not matter.
+// The node data that all generators share: shuffled IDs, classes, features, labels and a split. Every value is a pure
+// function of (seed, stream, node), so results do not depend on the number of threads.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace espalier::graph {
 
 // The independent random streams of one generated graph: a key is RandomKey(seed, kGenerator, stream, type).
-// Part of what a seed means: never renumber.
+// The numbers determine the graph of a seed: never renumber.
 enum class GeneratorStream : uint32_t {
   kNodeOrder = 1,
   kEdges = 2,
@@ -26,24 +26,28 @@ inline uint64_t GeneratorKey(uint64_t seed, GeneratorStream stream, uint64_t typ
   return RandomKey(seed, RandomPurpose::kGenerator, static_cast<uint32_t>(stream), type);
 }
 
-// The permutation rank -> id as a table: [num_nodes].
+// Returns a random permutation from rank to ID as a table: [num_nodes].
 std::vector<uint32_t> ShuffledNodeIds(uint64_t key, uint64_t num_nodes, int threads);
 
-// class_of_rank is a pure function; features are [num_nodes, width] of the options' dtype.
+// The classes of the nodes of one type. class_of_rank is a pure function.
 struct NodeClasses {
-  const std::vector<uint32_t>& ids;                      // of ranks; outlives this
+  const std::vector<uint32_t>& ids;                      // by rank; must outlive this
   std::function<uint64_t(uint64_t rank)> class_of_rank;  // thread-safe
-  uint64_t type = 0;                                     // tells the streams of node types apart
+  uint64_t type = 0;                                     // selects the node type's random streams
 };
 
+// Returns features [num_nodes, width] of options.dtype: the class vector scaled by the signal, plus noise. `meter`,
+// unless null, counts their bytes.
 Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
                          WorkMeter* meter);
+// Returns the size in bytes of the features of `num_nodes` nodes.
 uint64_t BytesOfFeatures(uint64_t num_nodes, const FeatureOptions& options);
+// Returns labels I64 [num_nodes]. The fraction `noise` of the nodes has a random label instead of its class.
 Tensor GeneratedLabels(const NodeClasses& classes, int64_t num_classes, double noise, uint64_t seed, int threads);
 NodeSplit GeneratedSplit(uint64_t num_nodes, const SplitFractions& fractions, uint64_t seed, uint64_t type,
                          int threads);
 
-// InvalidArgument names the option.
+// Checks of generator options. InvalidArgument names the option, its value and the valid range.
 Status CheckFraction(const std::string& option, double value);
 Status CheckFeatureOptions(const FeatureOptions& options);
 Status CheckSplitFractions(const SplitFractions& fractions);

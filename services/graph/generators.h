@@ -1,5 +1,5 @@
-// Graphs of any size made from a seed: for trying things out, for tests and for benchmarks. Bit-identical for any
-// number of threads. Needs the output's memory and a permutation of the nodes, nothing more.
+// Generators of synthetic graphs of any size, for experiments, tests and benchmarks. A graph depends only on the
+// options and the seed, bit by bit, not on the number of threads. Memory: the output and a permutation of the nodes.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace espalier::graph {
 
-// The columns that generators make, named as OGB's readers name them.
+// Names of generated columns, as in OGB's data loaders.
 inline constexpr char kFeatureColumn[] = "node-feat";
 inline constexpr char kLabelColumn[] = "node-label";
 inline constexpr char kEdgeWeightColumn[] = "weight";
@@ -25,22 +25,22 @@ struct FeatureOptions {
 struct SplitFractions {
   double train = 0.1;
   double validation = 0.1;
-  double test = 0.2;  // the rest is in no part
+  double test = 0.2;  // the remaining nodes are in no part
 };
 
-// A homogeneous graph ("node", "edge") with power-law in- and out-degrees and planted communities, in the manner
-// of Chung and Lu: an edge's ends are drawn by weights, so that degrees follow a power law in expectation.
-// Self loops do not occur; parallel edges may.
+// A homogeneous graph ("node", "edge") with power-law in- and out-degrees and planted communities, after the model of
+// Chung and Lu: the ends of an edge are drawn by weight, so that degrees follow a power law in expectation. There are
+// no self loops; parallel edges may occur.
 struct PowerLawOptions {
   std::string name = "power-law";
   uint64_t num_nodes = 10'000;
   uint64_t num_edges = 100'000;      // directed
-  double out_degree_exponent = 2.5;  // P(degree = d) ~ d^-exponent, above 2; a lower one has larger hubs
+  double out_degree_exponent = 2.5;  // > 2: P(degree = d) ~ d^-exponent; lower exponents give larger hubs
   double in_degree_exponent = 3.0;
-  uint64_t max_out_degree = 0;     // expected degree of the largest hub; 0: as the exponent has it
-  uint64_t community_size = 1024;  // nodes; about, communities are equal
-  double within_community = 0.75;  // fraction of the edges that must stay inside; others may, by chance
-  int64_t num_classes = 10;        // of the I64 labels; a community is of one class; 0: no labels
+  uint64_t max_out_degree = 0;     // limits the expected degree of the largest hub; 0: no limit
+  uint64_t community_size = 1024;  // approximate number of nodes; all communities are about equal
+  double within_community = 0.75;  // fraction of the edges forced to stay inside; others may by chance
+  int64_t num_classes = 10;        // of the I64 labels; each community has one class; 0: no labels
   double label_noise = 0;          // fraction of the nodes whose label is drawn at random
   FeatureOptions features;
   SplitFractions split;
@@ -48,22 +48,24 @@ struct PowerLawOptions {
   uint64_t seed = 0;
 };
 
-// The size and shape of ogbn-products: 2.4 M nodes, 123 M edges, 100 features, 47 classes.
+// Returns options for a graph of the size of ogbn-products: 2.4 M nodes, 123 M edges, 100 features, 47 classes.
 PowerLawOptions ProductsShaped();
 
-// InvalidArgument names the option that makes no sense. `meter`, unless null, counts the bytes of edges and features.
+// Returns the generated graph. InvalidArgument names the invalid option. `meter`, unless null, counts the bytes of
+// edges and features.
 Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int threads, WorkMeter* meter = nullptr);
 
-// Papers and authors whose classes show only to those who tell relations apart. Papers have `num_classes` relations
-// from papers and as many from authors; the sources of relation number r into a paper of class c are of class
-// c + r (mod num_classes), so that the sources over all relations are of all classes alike. Features say little.
+// A graph of papers and authors in which only a model that distinguishes relations can learn the classes. Papers have
+// `num_classes` relations from papers and as many from authors. The sources of relation r of a paper of class c have
+// class c + r (mod num_classes), so the sources over all relations have all classes equally often. Features carry
+// little information.
 struct TypedOptions {
   std::string name = "typed";
   uint64_t num_papers = 10'000;
   uint64_t num_authors = 5'000;
   int64_t num_classes = 3;        // 2 to 8
   double edges_per_relation = 5;  // into a paper, on average
-  double fidelity = 0.9;          // fraction of the edges whose source is of the said class; others are random
+  double fidelity = 0.9;          // fraction of the edges whose source has class c + r; others are random
   double out_degree_exponent = 2.5;
   double label_noise = 0;
   FeatureOptions features = {.width = 32, .signal = 0.15};

@@ -1,4 +1,4 @@
-// Ids of nodes or edges, one after another: in memory, where more may be added, or in a tensor, which may be mapped.
+// A list of node or edge IDs: either a growable vector or a tensor, which may be mapped from a file.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class IdList {
   template <class Iterator>
   IdList(Iterator first, Iterator last) : held_(first, last) {}
 
-  // U64 [k]. A copy of the list is a second reference to it.
+  // Returns a list over a tensor U64 [k] (checked). Copies of the list share the tensor.
   static IdList Of(Tensor ids) {
     ESPALIER_CHECK(ids.dtype() == DType::kU64 && ids.shape().size() == 1) << "ids are " << ids.ToString();
     IdList list;
@@ -35,7 +35,7 @@ class IdList {
     return list;
   }
 
-  // In loops over many: size, begin, end and [] each call it.
+  // Returns the IDs as a span. Loops should call this once, because size, begin, end and [] each call it.
   std::span<const uint64_t> ids() const {
     return shared_.empty() ? std::span<const uint64_t>(held_) : shared_.values<uint64_t>();
   }
@@ -45,13 +45,13 @@ class IdList {
   const_iterator begin() const { return ids().data(); }
   const_iterator end() const { return ids().data() + size(); }
 
-  // Only of a list in memory (checked).
+  // Appends an ID. Not for a list over a tensor (checked).
   void push_back(uint64_t id) {
     ESPALIER_CHECK(shared_.empty()) << "an id for a list that is a tensor";
     held_.push_back(id);
   }
 
-  // The same ids, each greater by `more`.
+  // Returns a new list with `more` added to each ID.
   IdList Plus(uint64_t more) const {
     std::vector<uint64_t> sums(begin(), end());
     for (uint64_t& id : sums) id += more;
@@ -62,7 +62,7 @@ class IdList {
 
  private:
   std::vector<uint64_t> held_;
-  Tensor shared_;  // where it is not empty, the list
+  Tensor shared_;  // used instead of held_ unless empty
 };
 
 }  // namespace espalier::graph

@@ -1,4 +1,4 @@
-// Ids come as U32, I32, I64 or U64: one visit instead of four loops.
+// ID columns have the dtype U32, I32, I64 or U64. VisitIds lets one generic loop handle all four.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Whose number is it? Every id space is a type of its own (docs/architecture.md, "Id spaces").
+// The ID spaces, each with a C++ type of its own (docs/architecture.md, "Id spaces").
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace espalier {
 
-// Type-wise row number in the user's files: node 17 of type "paper".
+// Row number within a node type in the user's files: node 17 of type "paper".
 using OriginalNodeId = StrongId<struct OriginalNodeTag, uint64_t>;
-// Type-wise number after partitioning: partition p owns one contiguous range per node type.
+// Number within a node type after partitioning: each partition owns one contiguous range per node type.
 using GlobalNodeId = StrongId<struct GlobalNodeTag, uint64_t>;
-// Dense within one partition and node type: global - first of the range.
+// Number within one partition and node type: the global ID minus the first global ID of the partition's range.
 using LocalNodeId = StrongId<struct LocalNodeTag, uint32_t>;
 
-// Type-wise number after partitioning: contiguous per partition, in CSC order.
+// Number within an edge type after partitioning: contiguous per partition, in CSC order.
 using GlobalEdgeId = StrongId<struct GlobalEdgeTag, uint64_t>;
 
-// One id over all node types, ordered by (partition, type, local id): what DGL calls the homogeneous id.
+// One ID space over all node types, ordered by (partition, type, local ID). DGL calls it the homogeneous ID.
 using HomogeneousNodeId = StrongId<struct HomogeneousNodeTag, uint64_t>;
 using HomogeneousEdgeId = StrongId<struct HomogeneousEdgeTag, uint64_t>;
 

@@ -1,5 +1,5 @@
-// Which columns may lack values. The one rule for missing values in every format: NaN in a floating label column says
-// that a node, an edge, or one entry of a multi-label target has no label; every other column is complete.
+// Which columns may have missing values. The rule is the same for every format: NaN in a floating label column means
+// that a node, an edge or one entry of a multi-label target has no label. Every other column must be complete.
 #pragma once
 
 #include <string>
@@ -10,21 +10,22 @@
 namespace espalier::graph {
 
 struct LabelColumns {
-  // Named by the user (spec.training.task.label, --label), on nodes and edges alike.
+  // Columns of nodes or edges that the user names as labels (spec.training.task.label, --label).
   std::vector<std::string> labels = {};
-  // Read as numbers by the job (features, weights, times): complete even where the name is a label's.
+  // Columns that the job uses as numbers (features, weights, times). They must be complete even if they are named like
+  // labels.
   std::vector<std::string> complete = {};
 
-  // Whether the column may lack values: it is one of `labels`, or its name is a label's, and it is not in `complete`.
-  // Names of labels, in any case: "label", "labels", "y", and what ends in "label" or "labels" after a '-', '_' or '.'
-  // ("node-label", "node_label", "edge-labels").
+  // Returns whether the column may have missing values: it is in `labels` or is named like a label, and it is not in
+  // `complete`. Names of labels are, in any case, "label", "labels", "y" and names that end in "label" or "labels"
+  // after a '-', '_' or '.' ("node-label", "node_label", "edge-labels").
   bool MayLackValues(const std::string& column) const;
 };
 
-// Whether some value of the column is NaN. Integers and bools have none.
+// Returns whether any value of the column is NaN; false for integers and bools.
 bool HasMissingValues(const Tensor& column);
 
-// What an error about a missing value in a column that must be complete ends with.
+// The end of an error message about a missing value in a column that must be complete.
 inline constexpr char kOnlyLabelsLackValues[] =
     "only label columns may lack values: those called label, labels, y or *-label, and those named by "
     "spec.training.task.label or --label, unless the job computes with them (features, weights, times)";

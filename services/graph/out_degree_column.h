@@ -1,4 +1,4 @@
-// Where partitions keep out-degrees.
+// The names of the node columns in which partitions store out-degrees.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace espalier::graph {
 
 inline constexpr std::string_view kOutDegreePrefix = "out_degree.";
 
-// The node column of the source type that holds the out-degree under an edge type: "out_degree.writes.paper". Where
-// that would be ambiguous or too long for a name, "out_degree.<hash of the canonical name>".
+// Returns the name of the source type's node column with the out-degrees of an edge type: "out_degree.writes.paper". If
+// this name would be ambiguous or too long, returns "out_degree.<hash of the canonical name>".
 std::string OutDegreeColumnName(const CanonicalEdgeType& edge_type);
 
 }  // namespace espalier::graph

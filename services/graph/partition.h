@@ -1,5 +1,5 @@
-// One partition's part of the graph, as arrays: what the partition files hold and a shard answers from.
-// Arrays are owned or mapped (Tensor decides); ids of sources are global, rows are local.
+// One partition of the graph as arrays: the content of the partition files, from which a graph server answers requests.
+// Arrays are in memory or mapped from files (see Tensor). IDs of source nodes are global, IDs of owned nodes local.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct InEdges {
   Tensor indices;  // global ids of sources: U32 [m] where the source type has fewer than 2^32 nodes, else U64
 };
 
-// What one partition knows of one node type.
+// The owned nodes of one node type in one partition.
 struct OwnedNodes {
   uint64_t count = 0;
   Tensor original_ids;  // U32 or U64 [count], ascending: owned nodes are numbered in original order
@@ -31,9 +31,9 @@ struct OwnedNodes {
   std::map<std::string, Tensor> columns;
 };
 
-// This partition's slice of the original-to-global directory of one node type: the global id of original ids
-// [first, first + global_ids.size()). Slices are equal ranges of original ids: partition p of P holds
-// [n * p / P, n * (p + 1) / P), whoever owns those nodes.
+// This partition's slice of the directory that maps original to global IDs of one node type. It covers the original IDs
+// [first, first + global_ids.size()). Slices are equal ranges of original IDs: partition p of P holds
+// [n * p / P, n * (p + 1) / P), no matter which partitions own these nodes.
 struct DirectorySlice {
   uint64_t first = 0;
   Tensor global_ids;  // U32 or U64
@@ -54,19 +54,20 @@ struct EdgeSplitPart {
   Tensor sources;       // U32 or U64 [k], global ids
   Tensor destinations;  // U32 [k], local ids
   Tensor ordinals;      // U64 [k], ascending
-  // Where the split says which of several edges a pair means: U32 or U64 [k] positions in the type's InEdges::indices,
-  // or their number: any edge with these ends. Empty: that is so for all.
+  // U32 or U64 [k]: the position in the type's InEdges::indices of the edge that a pair denotes, for splits that
+  // distinguish parallel edges. The number of in-edges stands for any edge with these ends. Empty if it would for all
+  // pairs.
   Tensor positions = {};
 };
 
 enum class SplitPartName { kTrain = 0, kValidation = 1, kTest = 2 };
 const char* ToString(SplitPartName part);  // "train", "validation", "test"
 
-// Nodes' original ids, as a column's name: every node type has it.
+// The column of original node IDs, which every node type has.
 inline constexpr const char* kOriginalIdColumn = "original_id";
 
-// An edge column that partitioning makes out of a node column (or the original ids) of each edge's source, because a
-// partition knows no other node's columns than its own: "source.<column>".
+// The prefix of edge columns that partitioning copies from a node column (or the original IDs) of each edge's source,
+// because a partition has the columns of its own nodes only: "source.<column>".
 inline constexpr std::string_view kSourceColumnPrefix = "source.";
 inline std::string SourceColumnName(std::string_view node_column) {
   return std::string(kSourceColumnPrefix) + std::string(node_column);
@@ -79,14 +80,14 @@ struct Partition {
   std::vector<DirectorySlice> directory;  // by NodeTypeId
   // split name -> node type -> the three parts, indexed by SplitPartName.
   std::map<std::string, std::map<uint16_t, std::vector<SplitPart>>> splits;
-  // split name -> edge type -> the three parts, likewise.
+  // split name -> edge type -> the three parts, indexed by SplitPartName.
   std::map<std::string, std::map<uint16_t, std::vector<EdgeSplitPart>>> edge_splits;
   // Optional, loaded on request: by EdgeTypeId. An edge's original id is its row in the user's file; a derived reverse
   // edge of edge i of m has m + i.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
-  // Gets original_edge_ids that were not loaded, for all edge types, once somebody needs them; null: there is no way.
-  // May take long, and ends early when it is asked to stop. Thread-safe.
+  // Loads the original_edge_ids of all edge types on first use if they were not loaded before; null if it is not
+  // possible. May take long; returns early when `stop` is requested. Thread-safe.
   std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> load_original_edge_ids;
 };
 

@@ -21,7 +21,7 @@ Status CheckRanges(const std::string& what, const std::string& type_name, const 
   return {};
 }
 
-// Where each (partition, type) starts when all ids are counted in that order; one more entry for the end.
+// Returns the first homogeneous ID of each (partition, type) in this order, and one more entry for the end.
 Result<std::vector<uint64_t>> HomogeneousFirst(const Ranges& first, size_t num_partitions) {
   std::vector<uint64_t> starts = {0};
   for (size_t p = 0; p < num_partitions; ++p) {
@@ -36,7 +36,7 @@ Result<std::vector<uint64_t>> HomogeneousFirst(const Ranges& first, size_t num_p
   return starts;
 }
 
-// The last range that starts at or before id and is not empty.
+// Returns the last non-empty range that starts at or before `id`.
 size_t FindRange(const std::vector<uint64_t>& first, uint64_t id) {
   return static_cast<size_t>(std::upper_bound(first.begin(), first.end(), id) - first.begin()) - 1;
 }

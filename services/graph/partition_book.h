@@ -1,5 +1,5 @@
-// Who owns which id. After partitioning, ids of each type are contiguous per partition, so the book is a few
-// numbers: partition p owns global ids [first[p], first[p + 1]) of a type.
+// The partition book: which partition owns which ID. After partitioning, the IDs of each type are contiguous per
+// partition, so the book holds only range limits: partition p owns the global IDs [first[p], first[p + 1]) of a type.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ struct NodeLocation {
 class PartitionBook {
  public:
   PartitionBook() = default;
-  // node_first[type] and edge_first[type] have num_partitions + 1 ascending entries that start with 0.
-  // Ranges may be empty. InvalidArgument where that does not hold or does not fit the schema.
+  // Returns a book. node_first[type] and edge_first[type] must have num_partitions + 1 ascending entries that start
+  // with 0; ranges may be empty. Returns InvalidArgument if they do not or if they do not match the schema.
   static Result<PartitionBook> Make(GraphSchema schema, std::vector<std::vector<uint64_t>> node_first,
                                     std::vector<std::vector<uint64_t>> edge_first);
 
@@ -41,13 +41,13 @@ class PartitionBook {
     return edge_first_[type.value][p.value + 1] - edge_first_[type.value][p.value];
   }
 
-  // The id must be below num_nodes / num_edges of its type (checked).
+  // Return the partition that owns an ID, which must be below num_nodes or num_edges of its type (checked).
   PartitionId OwnerOf(NodeTypeId type, GlobalNodeId node) const;
   PartitionId OwnerOf(EdgeTypeId type, GlobalEdgeId edge) const;
   NodeLocation Locate(NodeTypeId type, GlobalNodeId node) const;
   GlobalNodeId ToGlobal(NodeTypeId type, PartitionId partition, LocalNodeId local) const;
 
-  // One id over all types, ordered by (partition, type, local), as DGL's homogeneous ids are.
+  // Return the ID over all types, ordered by (partition, type, local ID) like DGL's homogeneous IDs.
   HomogeneousNodeId ToHomogeneous(NodeTypeId type, GlobalNodeId node) const;
   HomogeneousEdgeId ToHomogeneous(EdgeTypeId type, GlobalEdgeId edge) const;
   struct TypedNode {

@@ -32,7 +32,7 @@ TEST(PartitionBookTest, FindsOwnersAcrossEmptyRanges) {
 
 TEST(PartitionBookTest, HomogeneousIdsCountByPartitionThenType) {
   const PartitionBook book = ThreePartitions();
-  // Enumerated: (partition, type, local) in order.
+  // Enumerates (partition, type, local ID) in order.
   uint64_t expected = 0;
   for (uint32_t p = 0; p < 3; ++p) {
     for (uint16_t t = 0; t < 2; ++t) {

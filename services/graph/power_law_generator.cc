@@ -1,6 +1,6 @@
-// Ranks are dealt to communities in turn: community c of C has ranks c, c + C, c + 2C, ... So all communities have
-// nearly the same weights, and a destination inside the source's community is a global draw moved to it:
-// the rank of the same height, (rank / C) * C + c.
+// Ranks are assigned to communities round-robin: community c of C has the ranks c, c + C, c + 2C, ... All communities
+// therefore have nearly the same weights. To draw a destination inside community c, the generator draws a rank from all
+// nodes and moves it to the community's rank in the same row: (rank / C) * C + c.
 #include "services/base/parallel.h"
 #include "services/base/philox.h"
 #include "services/graph/generated_nodes.h"
@@ -133,7 +133,7 @@ Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int th
   graph.edges.push_back(DrawEdges(options, drawer, ids, threads, meter));
   if (options.edge_weights) graph.edges[0].columns[kEdgeWeightColumn] = DrawWeights(options, threads);
 
-  // Without labels a community is its own class of features.
+  // Without labels, each community is a class of its own for the features.
   const uint64_t num_communities = drawer.num_communities();
   const uint64_t num_classes = options.num_classes == 0 ? num_communities : static_cast<uint64_t>(options.num_classes);
   const NodeClasses classes{

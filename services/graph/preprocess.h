@@ -1,5 +1,5 @@
-// What users usually do to a graph before training on it, in this order: drop self loops, add reverse edges, drop
-// duplicates, hold out edges, normalise features.
+// Preprocessing of a graph before training, in this order: drop self loops, add reverse edges, drop duplicates, hold
+// out edges, normalize features.
 #pragma once
 
 #include <optional>
@@ -12,60 +12,65 @@ namespace espalier::graph {
 
 enum class FeatureNormalization { kNone, kRow };
 
-// The relation that add_reverse_edges makes of one of a typed graph: "a:r:b" -> "b:rev_r:a".
+// Returns the relation that add_reverse_edges creates for a relation of a typed graph: "b:rev_r:a" for "a:r:b".
 CanonicalEdgeType ReverseRelation(const CanonicalEdgeType& forward);
-// The schema of a typed graph with a reverse relation for each edge type. InvalidArgument where one is there already.
+// Returns the schema of a typed graph with a reverse relation added for each edge type. InvalidArgument if the schema
+// already contains one of the reverse relations.
 Result<GraphSchema> WithReverseRelations(const GraphSchema& schema);
 
-// Edges that only measure a model and must not take part in message passing.
+// Edges that are only used for evaluation and must not take part in message passing.
 struct HeldOutEdges {
-  std::string split;                         // of edges
-  std::string edge_type;                     // "a:r:b" or "r"; empty: edge_types, or every one
-  std::string reverse_edge_type;             // as PreprocessOptions::held_out says; may be empty
-  std::vector<std::string> edge_types = {};  // several; edge_type is empty then
+  std::string split;                         // name of the edge split
+  std::string edge_type;                     // "a:r:b" or "r"; empty: those in edge_types, or all
+  std::string reverse_edge_type;             // see PreprocessOptions::held_out; may be empty
+  std::vector<std::string> edge_types = {};  // used instead of edge_type to name several
 
-  // What edge_type and edge_types name; empty: every edge type.
+  // Returns the edge types that edge_type and edge_types name; empty: all edge types.
   std::vector<std::string> Names() const;
 };
 
-// The edge types of a graph whose edges are held out, ascending, each once. A relation that add_reverse_edges is yet to
-// make is named in the place of the one that it is made of. NotFound: no such edge type.
+// Returns the edge types whose edges are held out, ascending and distinct. The name of a relation that
+// add_reverse_edges will create stands for the relation that it is created from. Returns NotFound if an edge type does
+// not exist.
 Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, const GraphSchema& schema,
                                                bool add_reverse_edges);
 
 struct PreprocessOptions {
-  // Homogeneous graphs: edge (u, v) also as (v, u) in the same edge type, self loops excepted; the reverse of original
-  // edge i of m has original id m + i. Typed graphs: relation "rev_<relation>" for every edge type, ids alike; the edge
-  // type's splits are the reverse relation's too, with the ends of each pair swapped.
+  // Homogeneous graphs: adds (v, u) to the same edge type for every edge (u, v) that is not a self loop; the reverse of
+  // original edge i of m has original ID m + i. Typed graphs: adds a relation "rev_<relation>" for every edge type,
+  // with original IDs numbered alike. The reverse relation gets the splits of the edge type with the ends of each pair
+  // swapped.
   bool add_reverse_edges = false;
-  bool drop_self_loops = false;       // of edge types whose ends are of one node type
-  bool drop_duplicate_edges = false;  // of several edges (u, v) of a type, that of the smallest original id stays
-  // Edges with the ends of a pair of the split's validation or test part are dropped, every one of them; with them the
-  // edges (v, u) of reverse_edge_type, or, where that is empty, those that add_reverse_edges makes. The split
-  // stays, but for training pairs that are dropped by the same rule.
+  bool drop_self_loops = false;       // only in edge types whose ends have the same node type
+  bool drop_duplicate_edges = false;  // of parallel edges, keeps the one with the smallest original ID
+  // Drops all edges (u, v) that are a pair of the split's validation or test part, and their reverses (v, u) in
+  // reverse_edge_type or, if it is empty, those that add_reverse_edges would create. Training pairs of the split are
+  // dropped by the same rule; the rest of the split is unchanged.
   std::optional<HeldOutEdges> held_out = {};
-  // kRow: rows of floating node columns of two and more dimensions are divided by their sums; rows that sum to zero
-  // stay. Labels are not features:
+  // kRow divides the rows of floating node columns of two or more dimensions by their sums; rows that sum to zero are
+  // unchanged. The columns in label_columns are not features and are left unchanged.
   FeatureNormalization normalize_features = FeatureNormalization::kNone;
   std::vector<std::string> label_columns = {"node-label"};
 };
 
-// How many edges, of all types together, each step has dropped or added.
+// The number of edges, over all types, that each step dropped or added.
 struct EdgeChanges {
   uint64_t self_loops_dropped = 0;
-  uint64_t reverses_added = 0;  // of which some may have been duplicates
+  uint64_t reverses_added = 0;  // including those dropped as duplicates
   uint64_t duplicates_dropped = 0;
   uint64_t held_out_dropped = 0;
-  uint64_t training_pairs_dropped = 0;  // of held_out's split
+  uint64_t training_pairs_dropped = 0;  // from the split in held_out
   friend bool operator==(const EdgeChanges&, const EdgeChanges&) = default;
 };
 
-// `graph` must be valid (ValidateSourceGraph). Arrays that do not change are shared, not copied; those that do are
-// freed one by one on the way. EdgeSet::original_ids is set where edges no longer stand at their original numbers.
-// InvalidArgument: edges to be changed of a graph whose edges were changed before, a relation "rev_..." that exists
-// already, a row whose quotients are not finite, a reverse type of held_out that does not lead back or is named for
-// more than one edge type. NotFound: a split or edge type of held_out that does not exist.
-// `changes`, unless null, gets what was done to the edges.
+// Returns the preprocessed graph. `graph` must be valid (ValidateSourceGraph). Unchanged arrays are shared, not copied;
+// changed ones are freed one by one. Sets EdgeSet::original_ids for edge types in which an edge's position is no longer
+// its original ID. `changes`, unless null, receives the number of changed edges.
+//
+// InvalidArgument: the options change edges of a graph whose edges have been changed before, a relation "rev_..."
+// already exists, a row has quotients that are not finite, or held_out's reverse type does not connect the same node
+// types in the opposite direction or is given for more than one edge type. NotFound: held_out's split or edge type does
+// not exist.
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads,
                                EdgeChanges* changes = nullptr);
 

@@ -1,6 +1,6 @@
 // Draws ranks 0, 1, 2, ... with power-law probabilities in constant time and memory: rank r has weight
 // (r + shift)^-a, a = 1 / (exponent - 1), the weights of a Chung-Lu graph whose degrees have that exponent. The sum
-// over ranks is taken as an integral, whose inverse is closed.
+// over ranks is approximated by an integral, whose inverse has a closed form.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@ namespace espalier::graph {
 // Immutable value; thread-safe.
 class RankSampler {
  public:
-  // Ranks below num_ranks (at least 1); exponent above 2. Where max_share is above 0, ranks are flattened so that
-  // rank 0 has at most that share of the draws (at least 1 / num_ranks).
+  // Samples ranks below num_ranks (>= 1) with an exponent > 2. If max_share > 0, flattens the distribution so that rank
+  // 0 gets at most this share of the draws (at least 1 / num_ranks).
   RankSampler(uint64_t num_ranks, double exponent, double max_share);
 
-  // The rank at `unit` in [0, 1) of the distribution.
+  // Returns the rank at the quantile `unit` in [0, 1).
   uint64_t At(double unit) const {
     const double x = std::pow(low_ + unit * (high_ - low_), inverse_power_) - shift_;
     return std::min(num_ranks_ - 1, static_cast<uint64_t>(std::max(0.0, x)));

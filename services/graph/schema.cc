@@ -14,7 +14,7 @@ bool IsWordCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// A knowledge graph has hundreds of relations: no more than these are listed.
+// The most names listed in a message, because a knowledge graph has hundreds of relations.
 constexpr size_t kMostListed = 40;
 
 Status NoSuchType(const std::string& kind, size_t type, size_t num_types) {
@@ -42,7 +42,7 @@ Status CheckEdgeTypeNames(const CanonicalEdgeType& type) {
   return CheckName("node type", type.destination);
 }
 
-// The position of `name` in sorted `names`, or names.size().
+// Returns the position of `name` in the sorted `names`, or names.size() if it is not there.
 size_t FindPosition(const std::vector<std::string>& names, std::string_view name) {
   const auto at = std::lower_bound(names.begin(), names.end(), name);
   return at != names.end() && *at == name ? static_cast<size_t>(at - names.begin()) : names.size();

@@ -1,4 +1,4 @@
-// The types of a graph. A homogeneous graph has one node type and one edge type; nothing else about it is special.
+// The node and edge types of a graph. A homogeneous graph is a graph with one node type and one edge type.
 #pragma once
 
 #include <string>
@@ -10,32 +10,34 @@
 
 namespace espalier::graph {
 
-// A canonical edge type, DGL's (source type, relation, destination type).
+// A canonical edge type as in DGL: (source type, relation, destination type).
 struct CanonicalEdgeType {
   std::string source;
   std::string relation;
   std::string destination;
 
-  // "author:writes:paper": the spelling in documents, files and metrics.
+  // Returns the form used in documents, files and metrics: "author:writes:paper".
   std::string Name() const { return source + ":" + relation + ":" + destination; }
   friend bool operator==(const CanonicalEdgeType&, const CanonicalEdgeType&) = default;
 };
 
-// Parses "author:writes:paper".
+// Parses a canonical name such as "author:writes:paper". InvalidArgument for other text.
 Result<CanonicalEdgeType> ParseCanonicalEdgeType(std::string_view name);
 
-// Names of node types, relations and columns: [A-Za-z0-9_][A-Za-z0-9_.-]{0,127}. They become keys in files.
+// Checks a name of a node type, relation or column, which becomes a key in files: [A-Za-z0-9_][A-Za-z0-9_.-]{0,127}.
+// `kind` describes it in the error.
 Status CheckName(std::string_view kind, std::string_view name);
 
-// "author, paper", for messages; the first forty of more; "none".
+// Returns the names for a message: "author, paper"; only the first 40 of a longer list; "none" for an empty one.
 std::string JoinNames(const std::vector<std::string>& names);
 
-// Node and edge types in the order of their ids: sorted by name, so that ids do not depend on the order in which
-// files were found. Immutable after Make; thread-safe.
+// The node and edge types in the order of their IDs. They are sorted by name, so that IDs do not depend on the order in
+// which files are found. Immutable; thread-safe.
 class GraphSchema {
  public:
   GraphSchema() = default;
-  // Sorts; InvalidArgument on bad names, duplicates, or an edge type whose end is not a node type.
+  // Returns the schema of these types in any order. InvalidArgument for invalid names, duplicates, or an edge type
+  // whose source or destination is not a node type.
   static Result<GraphSchema> Make(std::vector<std::string> node_types, std::vector<CanonicalEdgeType> edge_types);
 
   const std::vector<std::string>& node_types() const { return node_types_; }
@@ -44,27 +46,28 @@ class GraphSchema {
   size_t num_edge_types() const { return edge_types_.size(); }
   bool is_homogeneous() const { return node_types_.size() == 1 && edge_types_.size() <= 1; }
 
-  // InvalidArgument: "edge type 7 does not exist; the graph has 3".
+  // Return InvalidArgument if the type does not exist: "edge type 7 does not exist; the graph has 3".
   Status CheckNodeType(NodeTypeId type) const;
   Status CheckEdgeType(EdgeTypeId type) const;
 
-  // Of types that exist.
+  // The following take types that exist.
   const std::string& NodeTypeName(NodeTypeId type) const { return node_types_[type.value]; }
   const CanonicalEdgeType& EdgeType(EdgeTypeId type) const { return edge_types_[type.value]; }
   NodeTypeId SourceOf(EdgeTypeId type) const { return source_[type.value]; }
   NodeTypeId DestinationOf(EdgeTypeId type) const { return destination_[type.value]; }
 
-  // NotFound names the types that exist.
+  // Returns the node type with this name. NotFound lists the existing types.
   Result<NodeTypeId> FindNodeType(std::string_view name) const;
-  // "author:writes:paper", or "writes" where that relation is unique (InvalidArgument where it is not).
+  // Returns the edge type for "author:writes:paper", or for "writes" if the relation is unique. NotFound lists the
+  // existing types; InvalidArgument means that the relation is ambiguous.
   Result<EdgeTypeId> FindEdgeType(std::string_view name) const;
-  // As JoinNames.
+  // Return the names of all types for a message, as JoinNames does.
   std::string NodeTypeList() const;
   std::string EdgeTypeList() const;
-  // The one that there is: what a user means who names none. InvalidArgument names them where there are several.
+  // Return the only type, the default when the user names none. InvalidArgument lists the types if there are several.
   Result<NodeTypeId> OnlyNodeType() const;
   Result<EdgeTypeId> OnlyEdgeType() const;
-  // The edge types into a node type, ascending.
+  // Returns the edge types with this destination type, ascending.
   std::vector<EdgeTypeId> EdgeTypesInto(NodeTypeId destination) const;
 
   friend bool operator==(const GraphSchema&, const GraphSchema&) = default;

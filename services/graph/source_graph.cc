@@ -17,7 +17,7 @@ Status CheckEdgeEnds(const Tensor& ids, uint64_t num_nodes, const std::string& w
     const std::span<const T> values = ids.values<T>();
     return FirstViolation(threads, ids.num_rows(), kCheapGrain, [&](int64_t i) {
       const T id = values[static_cast<size_t>(i)];
-      // A negative id becomes huge and fails the same test.
+      // A negative ID becomes a huge number and fails the same test.
       return static_cast<uint64_t>(static_cast<int64_t>(id)) >= num_nodes;
     });
   };
@@ -37,7 +37,7 @@ Status CheckEdgeEnds(const Tensor& ids, uint64_t num_nodes, const std::string& w
 
 enum class MissingValues { kRefused, kAllowed };
 
-// NaN and infinities have an exponent of ones only; those of NaN are followed by a fraction that is not 0.
+// The exponent bits of NaN and infinity are all 1. NaN also has a fraction that is not 0.
 template <class Bits, int kExponentShift, Bits kExponentMask>
 std::optional<int64_t> FirstNotFinite(const Tensor& column, MissingValues missing, int threads) {
   const std::byte* bytes = column.bytes();
@@ -70,7 +70,7 @@ Status CheckFinite(const Tensor& column, MissingValues missing, const std::strin
   return InvalidArgument(element + "NaN: expected finite numbers; " + kOnlyLabelsLackValues);
 }
 
-// Any other byte read as a bool is undefined behaviour, and who loads partitions refuses it.
+// Reading any other byte as a bool is undefined behavior, and loaders of partitions reject it.
 Status CheckBools(const Tensor& column, const std::string& where, int threads) {
   if (column.dtype() != DType::kBool) return {};
   const std::byte* bytes = column.bytes();

@@ -1,5 +1,5 @@
-// A whole graph as its user wrote it: typed edge lists, node and edge columns, labels, splits, all by original
-// id. What readers produce, generators make and partitioners cut. In memory or mapped (Tensor decides).
+// A whole graph as the user provides it: typed edge lists, node and edge columns, labels and splits, all by original
+// ID. Readers and generators produce it; partitioners cut it. Arrays are in memory or mapped from files (see Tensor).
 #pragma once
 
 #include <map>
@@ -24,13 +24,13 @@ struct EdgeSet {
   Tensor sources;                         // U32, I32, I64 or U64 [m]
   Tensor destinations;                    // same dtype and length
   std::map<std::string, Tensor> columns;  // each [m, ...]; m = num_edges()
-  // With preprocessing, edge i may stand for another original edge: empty means i itself.
+  // The original ID of each edge after preprocessing; empty: edge i has original ID i.
   Tensor original_ids;  // U64 [m], or empty
 
   uint64_t num_edges() const { return static_cast<uint64_t>(sources.num_rows()); }
 };
 
-// The named split of one node type: original ids, ascending and distinct within each part, parts disjoint.
+// A named split of one node type: original IDs, ascending and distinct within each part. Parts are disjoint.
 struct NodeSplit {
   std::vector<uint64_t> train;
   std::vector<uint64_t> validation;
@@ -41,16 +41,16 @@ struct NodeSplit {
 struct EdgePairs {
   IdList sources;       // [k]
   IdList destinations;  // [k]
-  // [k] original ids of the edges that are meant (EdgeSet::original_ids), which tells parallel ones apart; empty: not
-  // said.
+  // [k] original IDs (EdgeSet::original_ids) of the edges, which distinguish parallel edges; empty: not specified.
   IdList edge_ids = {};
 
   size_t size() const { return sources.size(); }
   friend bool operator==(const EdgePairs&, const EdgePairs&) = default;
 };
 
-// The named split of one edge type. Parts are pairs first: edges that are only measured need not be edges of the graph,
-// and a pair means the same whatever is done to the edge lists. A pair may stand in a part twice.
+// A named split of one edge type. Parts are given as pairs of nodes, because edges used for evaluation need not be
+// edges of the graph, and because pairs stay valid when the edge lists change. A part may contain a pair more than
+// once.
 struct EdgeSplit {
   EdgePairs train;
   EdgePairs validation;
@@ -71,9 +71,10 @@ struct SourceGraph {
   const EdgeSet& edges_of(EdgeTypeId type) const { return edges[type.value]; }
 };
 
-// Every invariant above, plus: edge ends exist, floating columns are finite but for NaN in columns that may lack values
-// (label_columns.h), BOOL columns are zeros and ones, split ids exist. One pass over everything, `threads` at once. The
-// first violation as InvalidArgument or OutOfRange: what, where (type, column, row), what was expected.
+// Checks every invariant above, and that edge ends and split IDs exist, that floating columns are finite (NaN is
+// allowed in columns that may have missing values, label_columns.h), and that BOOL columns hold zeros and ones. Makes
+// one pass over all data with `threads` threads. Returns the first violation as InvalidArgument or OutOfRange with the
+// problem, its place (type, column, row) and the expected value.
 Status ValidateSourceGraph(const SourceGraph& graph, int threads, const LabelColumns& labels = {});
 
 }  // namespace espalier::graph

@@ -68,7 +68,7 @@ TEST(ValidateSourceGraphTest, RefusesEndsOfDifferentLengthsAndOtherDTypes) {
   EXPECT_THAT(Violation(graph), HasSubstr("expected U32, I32, I64 or U64"));
 }
 
-// Of nodes and edges; infinity is a mistake in labels too.
+// Labels of nodes and edges. Infinity is an error in labels too.
 TEST(ValidateSourceGraphTest, LabelsMayLackValuesInEveryFloatingType) {
   const auto with = [](DType dtype, const std::vector<uint16_t>& bits) {
     SourceGraph graph = testing::PathGraph(3);
@@ -113,7 +113,7 @@ TEST(ValidateSourceGraphTest, NamesTheRowOfANumberThatIsNotFinite) {
   EXPECT_THAT(Violation(graph), HasSubstr("column 'x' row 0, value 0 is infinite"));
 }
 
-// What numpy's view(bool) makes of bytes: whoever loaded a partition with it would take its file for damaged.
+// NumPy's view(bool) creates such bytes. A process that loads a partition with them would report a damaged file.
 TEST(ValidateSourceGraphTest, NamesTheRowOfABoolThatIsNeitherZeroNorOne) {
   SourceGraph graph = testing::PathGraph(3);
   Tensor& flags = graph.nodes[0].columns["flags"] = Tensor::Zeros(DType::kBool, {3, 2});

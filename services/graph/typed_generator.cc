@@ -1,4 +1,5 @@
-// A node of rank r is of class r mod K. A source of class k is a power-law draw of a height j: rank j * K + k.
+// A node of rank r has class r mod K. To draw a source of class k, the generator draws a row j from a power law and
+// takes the rank j * K + k.
 #include <array>
 #include <cmath>
 
@@ -25,7 +26,7 @@ Status CheckOptions(const TypedOptions& options) {
   }
   RETURN_IF_ERROR(CheckNodeCount("the number of papers", options.num_papers));
   RETURN_IF_ERROR(CheckNodeCount("the number of authors", options.num_authors));
-  // Two papers of every class, so that an edge need not be a self loop.
+  // With two papers of every class, a self loop can always be avoided.
   const uint64_t needed = 2 * static_cast<uint64_t>(options.num_classes);
   if (options.num_papers < needed || options.num_authors < needed) {
     return InvalidArgument("papers and authors must number at least twice the classes: " + std::to_string(needed));
@@ -77,7 +78,7 @@ EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const S
       const uint64_t source_class = faithful ? (destination + relation.shift) % num_classes : any_class;
       const uint64_t height = heights.At(random.NextUnitDouble());
       uint64_t source = height * num_classes + source_class;
-      // Instead of a self loop, the neighbour of the same class.
+      // Avoids a self loop by taking the next node of the same class.
       if (from_papers && source == destination) source += height == 0 ? num_classes : uint64_t{0} - num_classes;
       sources[e] = source_ids[source];
       destinations[e] = ids.papers[destination];
@@ -107,7 +108,7 @@ NodeSet MakeNodes(const TypedOptions& options, const std::vector<uint32_t>& ids,
 
 Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads, WorkMeter* meter) {
   RETURN_IF_ERROR(CheckOptions(options).While("generating '" + options.name + "'"));
-  // Streams of random numbers, not NodeTypeIds.
+  // Numbers of random streams, not NodeTypeIds.
   constexpr uint64_t kPapers = 0, kAuthors = 1;
   const auto num_relations = static_cast<size_t>(options.num_classes);
   std::vector<CanonicalEdgeType> edge_types;

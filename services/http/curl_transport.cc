@@ -18,7 +18,7 @@ constexpr size_t kMaxHeaderBytes = 64 * 1024;
 constexpr long kReceiveBufferBytes = 512 * 1024;     // NOLINT: curl's type
 constexpr long kLowSpeedBytesPerSecond = 32 * 1024;  // NOLINT
 
-// One exchange while curl calls back.
+// The state of one exchange for curl's callbacks.
 struct Exchange {
   const Request& request;
   const SendOptions& options;
@@ -42,7 +42,7 @@ size_t OnHeader(char* bytes, size_t one, size_t count, void* user) {
     exchange.has_overflown = true;
     return 0;
   }
-  if (line.starts_with("HTTP/")) {  // after a 1xx answer the true one follows
+  if (line.starts_with("HTTP/")) {  // a 1xx response is followed by the final one
     exchange.response.headers.clear();
     return one * count;
   }
@@ -59,7 +59,7 @@ bool IsSuccess(CURL* easy) {
   return status >= 200 && status < 300;
 }
 
-// Where curl's body goes: the handle is needed to know the status by then.
+// The receiver of the body. It has the handle in order to read the status.
 struct Receiver {
   CURL* easy;
   Exchange& exchange;
@@ -95,7 +95,7 @@ size_t OnRead(char* buffer, size_t one, size_t count, void* user) {
   return size_bytes;
 }
 
-// Curl sends the body again where a kept connection turns out to be closed.
+// Called by curl to send the body again when a reused connection turns out to be closed.
 int OnSeek(void* user, curl_off_t offset, int origin) {
   Exchange& exchange = *static_cast<Exchange*>(user);
   if (origin != SEEK_SET || offset < 0 || static_cast<size_t>(offset) > exchange.request.body.size()) {
@@ -108,9 +108,9 @@ int OnSeek(void* user, curl_off_t offset, int origin) {
 class HeaderList {
  public:
   explicit HeaderList(const Headers& headers) {
-    // An empty value needs ';' to be sent at all.
+    // curl sends a header with an empty value only in the form "name;".
     for (const auto& [name, value] : headers) Append(value.empty() ? name + ";" : name + ": " + value);
-    Append("Expect:");  // no waiting for "100 Continue": a round trip for each part
+    Append("Expect:");  // do not wait for "100 Continue", which costs a round trip per part
   }
   ~HeaderList() { curl_slist_free_all(list_); }
   HeaderList(const HeaderList&) = delete;
@@ -138,7 +138,7 @@ void SetMethod(CURL* easy, const Request& request) {
   } else if (request.method == "GET") {
     Set(easy, CURLOPT_HTTPGET, 1L);
   } else {
-    // PUT and POST send a length even where it is 0.
+    // PUT and POST send a length even if it is 0.
     if (request.method != "DELETE" || !request.body.empty()) {
       Set(easy, CURLOPT_UPLOAD, 1L);
       Set(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
@@ -148,7 +148,7 @@ void SetMethod(CURL* easy, const Request& request) {
 }
 
 void SetLimits(CURL* easy, const SendOptions& options, milliseconds connect_timeout) {
-  // Rounded up: 0 would be no limit at all.
+  // Rounded up, because 0 means no limit.
   const auto remaining = std::chrono::ceil<milliseconds>(options.deadline.Remaining());
   const milliseconds total = std::clamp(remaining, milliseconds(1), milliseconds(std::chrono::hours(24)));
   Set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(total.count()));                                    // NOLINT
@@ -157,7 +157,7 @@ void SetLimits(CURL* easy, const SendOptions& options, milliseconds connect_time
   Set(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_timeout.count()));  // NOLINT
 }
 
-// Whether OpenSSL found something else than TLS at the other end. Its words differ between versions.
+// Returns whether OpenSSL reports that the peer does not speak TLS. The message differs between versions.
 bool IsPlainPort(CURLcode code, std::string_view details) {
   if (code != CURLE_SSL_CONNECT_ERROR) return false;
   for (const char* words :
@@ -177,7 +177,7 @@ Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& 
   if (IsPlainPort(code, details)) {
     return FailedPrecondition(message + "; the port does not speak TLS: use http:// in the endpoint, or another port");
   }
-  // A TLS port may answer a plain request with a TLS alert, which is no HTTP.
+  // A TLS port may respond to a plain request with a TLS alert, which is not HTTP.
   if (code == CURLE_UNSUPPORTED_PROTOCOL && origin.starts_with("http://")) {
     return FailedPrecondition(message + "; the port does not speak HTTP: it may expect https:// in the endpoint");
   }
@@ -241,7 +241,7 @@ class CurlTransport::Handle {
     return std::move(exchange.response);
   }
 
-  // Whether the port of an http:// URL speaks TLS, whatever its certificate. Sends nothing after the handshake.
+  // Returns whether the port of an http:// URL speaks TLS with any certificate. Sends nothing after the handshake.
   bool CompletesTlsHandshake(const Request& request, const CurlOptions& settings, milliseconds time_left) {
     const std::string url = "https" + request.url.substr(std::string_view("http").size());
     const auto limit = std::min(settings.connect_timeout, time_left);
@@ -258,7 +258,7 @@ class CurlTransport::Handle {
  private:
   void SetTransport(const Request& request, const CurlOptions& settings) {
     Set(easy_, CURLOPT_NOSIGNAL, 1L);
-    Set(easy_, CURLOPT_PATH_AS_IS, 1L);  // the signature covers the path as it is
+    Set(easy_, CURLOPT_PATH_AS_IS, 1L);  // the signature covers the unmodified path
     Set(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // NOLINT
     Set(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
     Set(easy_, CURLOPT_BUFFERSIZE, kReceiveBufferBytes);
@@ -292,8 +292,8 @@ Result<Response> CurlTransport::Send(const Request& request, const SendOptions& 
   if (options.deadline.HasPassed()) return DeadlineExceeded("no time is left to send a request");
   std::unique_ptr<Handle> handle = TakeHandle();
   Result<Response> response = handle->Perform(request, options, options_);
-  // One that failed has no connection worth keeping, and may take no options any more: after a name that could not be
-  // resolved, libcurl 7.88 refuses CURLOPT_BUFFERSIZE until it is made anew.
+  // Drops a handle after a failure. Its connection is not reusable, and it may reject options: after a host name that
+  // could not be resolved, libcurl 7.88 rejects CURLOPT_BUFFERSIZE on this handle.
   if (!response.ok()) return ExplainEmptyReply(std::move(response).status(), request, options);
   GiveBack(std::move(handle));
   {
@@ -303,8 +303,8 @@ Result<Response> CurlTransport::Send(const Request& request, const SendOptions& 
   return response;
 }
 
-// A TLS port may close the connection at a plain request without a word, which looks like a failing server. Before the
-// first answer of the server a handshake tells the two apart.
+// A TLS port may close the connection after a plain request without a response, which looks like a failing server.
+// Until the server has responded once, a TLS handshake distinguishes the two cases.
 Status CurlTransport::ExplainEmptyReply(Status status, const Request& request, const SendOptions& options) {
   const bool is_empty = status.message().find(curl_easy_strerror(CURLE_GOT_NOTHING)) != std::string::npos ||
                         status.message().find("Empty reply") != std::string::npos;

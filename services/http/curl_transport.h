@@ -1,5 +1,5 @@
-// HTTP by libcurl: TLS, proxies by the environment (https_proxy, http_proxy, no_proxy), IPv4 and IPv6, and
-// connections that are kept and used again.
+// HTTP over libcurl with TLS, proxies from the environment (https_proxy, http_proxy, no_proxy), IPv4 and IPv6, and
+// reused connections.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@
 namespace espalier::http {
 
 struct CurlOptions {
-  std::string ca_file;  // PEM; empty: the system's
+  std::string ca_file;  // PEM; empty: the system's CA certificates
   std::chrono::milliseconds connect_timeout{5000};
-  // Connections without work that are kept for later; those in use have no limit but the callers'.
+  // The most idle connections to keep. The number of connections in use is not limited.
   size_t max_idle_connections = 32;
 };
 
-// Every call that runs has a connection of its own; the last one given back is the first taken again.
+// Each running call uses its own connection. The most recently released connection is reused first.
 class CurlTransport final : public Transport {
  public:
   explicit CurlTransport(CurlOptions options = {});
@@ -38,7 +38,7 @@ class CurlTransport final : public Transport {
   const CurlOptions options_;
   Mutex mutex_;
   std::vector<std::unique_ptr<Handle>> idle_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> answered_origins_ ABSL_GUARDED_BY(mutex_);  // that have answered at least once
+  std::set<std::string> answered_origins_ ABSL_GUARDED_BY(mutex_);  // that have responded at least once
 };
 
 }  // namespace espalier::http

@@ -1,4 +1,4 @@
-// One GET of something small, from a peer that may be slow, silent or hostile.
+// A GET of a small resource from a peer that may be slow, unresponsive or malicious.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,10 @@
 
 namespace espalier::http {
 
-// The body of a 200 answer of "http://127.0.0.1:9090/status", asked for directly, whatever proxies the environment
-// names. Unavailable: no connection, cut short, or another code than 200; DeadlineExceeded: not whole by then, however
-// it drips; Internal: longer than `max_bytes`; InvalidArgument: not a URL. Errors name host and port. Thread-safe.
+// Returns the body of a 200 response from a URL such as "http://127.0.0.1:9090/status". Ignores proxies from the
+// environment. Errors name the host and port: Unavailable (no connection, truncated response, or a status other than
+// 200), DeadlineExceeded (incomplete at the deadline, even if bytes still arrive), Internal (longer than `max_bytes`)
+// and InvalidArgument (invalid URL). Thread-safe.
 Result<std::string> Get(const std::string& url, size_t max_bytes, Deadline deadline);
 
 }  // namespace espalier::http

@@ -1,5 +1,5 @@
-// One HTTP exchange: what protocols over HTTP (S3, STS, metadata endpoints) ask of the network. CurlTransport does it
-// for real, tests script it.
+// The interface for HTTP exchanges of the protocols over HTTP (S3, STS, metadata endpoints). CurlTransport implements
+// it over the network; tests use scripted implementations.
 #pragma once
 
 #include <chrono>
@@ -17,34 +17,34 @@ namespace espalier::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-enum class ProxyUse { kEnvironment, kNone };  // https_proxy, http_proxy, no_proxy | always directly
+enum class ProxyUse { kEnvironment, kNone };  // https_proxy, http_proxy, no_proxy | no proxy
 
 struct Request {
   std::string method;               // "GET"
-  std::string url;                  // "https://host:9000/path?query", percent-encoded as it is sent
-  Headers headers;                  // may hold secrets: never logged
-  std::span<const std::byte> body;  // outlives the exchange
+  std::string url;                  // "https://host:9000/path?query", percent-encoded
+  Headers headers;                  // may contain secrets: never logged
+  std::span<const std::byte> body;  // must outlive the exchange
   ProxyUse proxy = ProxyUse::kEnvironment;
 };
 
 struct Response {
   int status = 0;
   Headers headers;        // names in lower case
-  std::string body;       // empty where it went to SendOptions::into
-  size_t bytes_into = 0;  // of SendOptions::into that were written
-  std::string method;     // of the request, where the sender has set it
+  std::string body;       // empty if it was written to SendOptions::into
+  size_t bytes_into = 0;  // number of bytes written to SendOptions::into
+  std::string method;     // of the request, if the sender has set it
 
-  // The value of the first header of that (lower-case) name; null where there is none.
+  // Returns the value of the first header with this (lower-case) name, or null.
   const std::string* Header(std::string_view name) const;
 };
 
 struct SendOptions {
   Deadline deadline;
-  // Less than 32 KiB/s on average for so long, in either direction: the exchange fails.
+  // The exchange fails after a time of this length with less than 32 KiB/s on average in both directions.
   std::chrono::seconds stall_timeout{15};
   size_t max_body_bytes = size_t{1} << 20;  // of Response::body
-  // Where the body of a 2xx answer goes; null data: to Response::body. Outlives the exchange. On an error its
-  // contents are unspecified.
+  // The buffer for the body of a 2xx response; null data: the body goes to Response::body. Must outlive the exchange.
+  // After an error, its content is unspecified.
   std::span<std::byte> into;
 };
 
@@ -52,10 +52,10 @@ struct SendOptions {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // The complete answer, whatever its status. Errors: Unavailable (no connection, reset, cut short),
-  // DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted; http:// to a port of TLS, or the
-  // reverse), Internal (more bytes than max_body_bytes), Unimplemented (more than SendOptions::into holds). Messages
-  // name the host, nothing else of the request.
+  // Returns the complete response, for any HTTP status. Errors: Unavailable (no connection, connection reset, truncated
+  // response), DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted, or http:// is used for a
+  // TLS port or https:// for a plain one), Internal (more than max_body_bytes), Unimplemented (more bytes than
+  // SendOptions::into can hold). Messages contain the host but no other part of the request.
   virtual Result<Response> Send(const Request& request, const SendOptions& options) = 0;
 };
 

@@ -1,4 +1,4 @@
-// URLs in parts, and percent-encoding (RFC 3986).
+// Parsing of URLs, and percent-encoding (RFC 3986).
 #pragma once
 
 #include <string>
@@ -11,22 +11,23 @@ namespace espalier::http {
 struct Url {
   std::string scheme;     // "http" or "https"
   std::string host;       // "s3.example.com", "127.0.0.1", "[::1]"
-  std::string authority;  // host, with ":port" where that is not the scheme's own
-  std::string path;       // as given, "" or from '/' on, with the query
+  std::string authority;  // host, with ":port" unless it is the scheme's default
+  std::string path;       // unmodified, with the query; "" or starts with '/'
 
   std::string Origin() const { return scheme + "://" + authority; }
 };
 
-// InvalidArgument for anything but http(s) with a host of letters, digits, '.', '-', '_' or an address in brackets,
-// and at most a port and a path: no user, no fragment. The message holds the URL's host only.
+// Parses an http or https URL. The host consists of letters, digits, '.', '-' and '_' or is an address in brackets. A
+// port and a path are optional; a user or a fragment is not allowed. InvalidArgument for other text; the message
+// contains only the host of the URL.
 Result<Url> ParseUrl(const std::string& text);
 
 enum class SlashEncoding { kKeep, kEncode };
-// Every byte but A-Z a-z 0-9 - . _ ~ as %XX, upper case.
+// Encodes every byte except A-Z a-z 0-9 - . _ ~ as %XX in upper case.
 std::string PercentEncode(std::string_view text, SlashEncoding slash);
 
 enum class PlusDecoding { kKeep, kSpace };
-// The inverse. InvalidArgument for a '%' without two hexadecimal digits.
+// Decodes the result of PercentEncode. InvalidArgument for a '%' that is not followed by two hexadecimal digits.
 Result<std::string> PercentDecode(std::string_view text, PlusDecoding plus);
 
 }  // namespace espalier::http

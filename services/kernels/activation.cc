@@ -11,9 +11,9 @@
 namespace espalier::kernels {
 namespace {
 
-// One row: x = passes * scale * (x + bias), passes = (x + bias > 0 and kept), as bytes too for the way back. What is no
-// number passes, as it does torch's ReLU: a zero in its place would hide it from the loss and from every metric.
-// (Written with integers instead of conditions: in this form the compiler vectorises it.)
+// Processes one row: x = passes * scale * (x + bias), passes = (x + bias > 0 and kept). Stores `passes` as bytes for
+// the backward pass. NaN passes, as in torch's ReLU: a zero in its place would hide it from the loss and from every
+// metric. Uses integer arithmetic instead of conditions, because the compiler vectorizes this form.
 void ActivateRow(float* __restrict x, const float* __restrict bias, const uint16_t* __restrict half_words,
                  int32_t threshold, float scale, uint8_t* __restrict passes, int64_t width) {
   for (int64_t j = 0; j < width; ++j) {
@@ -25,13 +25,13 @@ void ActivateRow(float* __restrict x, const float* __restrict bias, const uint16
   }
 }
 
-// Room for the half-words of a row.
+// Returns a buffer for the half-words of a row.
 std::vector<uint16_t> HalfWordBuffer(int64_t width) {
   return std::vector<uint16_t>(
       static_cast<size_t>((width + kDropoutColumnsAtOnce) / kDropoutColumnsAtOnce * kDropoutColumnsAtOnce));
 }
 
-// Chunks of rows may straddle ranges.
+// Finds the range of each row, because a chunk of rows may span several ranges.
 void RowHalfWords(const DropoutMasks& masks, int64_t row, int64_t width, uint16_t* half_words) {
   const auto range = std::ranges::find_if(masks.ranges, [&](const MaskRange& r) { return row < r.end; });
   ESPALIER_CHECK(range != masks.ranges.end() && row >= range->begin) << "no dropout range for row " << row;

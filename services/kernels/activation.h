@@ -1,8 +1,8 @@
-// What a hidden layer does to its rows at the end, in one pass over the memory: bias, ReLU and dropout. Loops over
-// arrays of f32, without torch; their autograd for libtorch is in trainer/ops/activation.h.
+// The last operations of a hidden layer in one pass over memory: bias, ReLU and dropout. The kernels are loops over
+// arrays of f32 that do not depend on torch; trainer/ops/activation.h has their autograd functions for libtorch.
 //
-// A mask is a pure function of (key, original id of the row, column) (dropout_half_words.h): results depend neither on
-// the number of threads nor on where a row lies.
+// A mask is a pure function of (key, original ID of the row, column) (dropout_half_words.h). Results depend neither on
+// the number of threads nor on the position of a row.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,17 @@ struct DropoutMasks {
   std::span<const MaskRange> ranges;  // ascending; cover all rows (checked) if probability > 0
 };
 
-// x = dropout(relu(x + bias)) in place, x f32 [num_rows, width], bias f32 [width]. passes, u8 [num_rows, width]: 1
-// where the element was kept and above 0. NaN counts as above 0, as in torch's ReLU.
+// Computes x = dropout(relu(x + bias)) in place: x f32 [num_rows, width], bias f32 [width]. Sets passes, u8
+// [num_rows, width], to 1 where the element was kept and above 0. NaN counts as above 0, as in torch's ReLU.
 void BiasReluDropoutRows(const DropoutMasks& masks, int64_t num_rows, int64_t width, const float* bias, float* x,
                          uint8_t* passes);
 
-// of_x = scale * passes * gradient. of_bias_by_chunk: partial sums [NumChunks(num_rows), width] of of_x over chunks of
-// rows (row_ranges.h), or null.
+// Computes of_x = scale * passes * gradient. of_bias_by_chunk, unless null, gets the partial sums
+// [NumChunks(num_rows), width] of of_x over chunks of rows (row_ranges.h).
 void BiasReluDropoutGradient(float scale, int64_t num_rows, int64_t width, const float* gradient, const uint8_t* passes,
                              float* of_x, float* of_bias_by_chunk);
 
-// factors, f32 [num_rows, width]: 0 for what is dropped, KeptScale(probability) for the rest.
+// Sets factors, f32 [num_rows, width]: 0 for dropped elements, KeptScale(probability) for the others.
 void DropoutFactors(const DropoutMasks& masks, int64_t num_rows, int64_t width, float* factors);
 
 }  // namespace espalier::kernels

@@ -1,4 +1,4 @@
-// Bias, ReLU and dropout in one pass: which elements stay, and gradients against the formula.
+// Tests bias, ReLU and dropout in one pass: the kept elements, and gradients against the formula.
 #include "services/kernels/activation.h"
 
 #include <gtest/gtest.h>

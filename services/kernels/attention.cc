@@ -15,7 +15,7 @@ namespace {
 float Leaky(float value, float slope) { return value > 0.0f ? value : slope * value; }
 float LeakySlope(float value, float slope) { return value > 0.0f ? 1.0f : slope; }
 
-// body(d, e, s): every edge e of destination d, from source s, in order; one thread per destination.
+// Calls body(d, e, s) for every edge e of destination d from source s, in order; one thread per destination.
 template <class Body>
 void ForEdges(const Segments& segments, const Body& body) {
   ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
@@ -26,7 +26,7 @@ void ForEdges(const Segments& segments, const Body& body) {
   });
 }
 
-// out[row, :] = sum over the row's edges of values[edge, :], f32 [rows, heads].
+// Computes out[row, :] = sum over the row's edges of values[edge, :], f32 [rows, heads].
 void SumOverEdges(const Segments& rows, std::span<const uint32_t> positions, int64_t heads, const float* values,
                   float* out) {
   ForSegmentRanges(rows.indptr, [&](int64_t begin, int64_t end) {
@@ -41,7 +41,7 @@ void SumOverEdges(const Segments& rows, std::span<const uint32_t> positions, int
   });
 }
 
-// Adds what one edge means for one end of it: gradient[h] * attention[h, j] * LeakyReLU'(a[h, j] + b[h, j]).
+// Adds the gradient of one edge for one of its ends: gradient[h] * attention[h, j] * LeakyReLU'(a[h, j] + b[h, j]).
 void AddDynamicSlope(HeadShape shape, float negative_slope, const float* a, const float* b, const float* attention,
                      const float* gradient, float* to) {
   for (int64_t h = 0; h < shape.heads; ++h) {
@@ -147,7 +147,7 @@ void SoftmaxOverSegments(const Segments& segments, int64_t heads, const float* s
           weights[e * heads + h] = weight;
           sum += weight;
         }
-        // At least 1: the largest score's own term.
+        // `sum` is at least 1, the term of the largest score.
         for (int64_t e = first; e < last; ++e) weights[e * heads + h] /= sum;
       }
     }
@@ -214,7 +214,7 @@ void EdgeDropoutFactors(const Segments& segments, int64_t heads, const EdgeMasks
   ForEdges(segments, [&](int64_t d, uint32_t e, uint32_t s) {
     const auto source = static_cast<uint64_t>(masks.source_ids[s]);
     const auto destination = static_cast<uint64_t>(masks.destination_ids[d]);
-    // A block of Philox is 8 half-words: one for each of 8 heads.
+    // A block of Philox has 8 half-words, one for each of 8 heads.
     for (int64_t first = 0; first < heads; first += 8) {
       const auto words = Philox4x32(HashCombine(masks.key, static_cast<uint64_t>(first / 8)), source, destination);
       for (int64_t h = first; h < std::min(heads, first + 8); ++h) {

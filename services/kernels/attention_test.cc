@@ -1,5 +1,5 @@
-// Attention on a block of four destinations, one of them alone, against the formulas, and gradients against
-// differences.
+// Tests attention on a block of four destinations, one of them without edges, against the formulas, and gradients
+// against finite differences.
 #include "services/kernels/attention.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ TEST(AttentionTest, DotsAreOfBothEnds) {
 
 TEST(AttentionTest, MasksFollowOriginalIdsOfBothEnds) {
   const std::vector<int64_t> source_ids{11, 12, 13, 14, 15}, destination_ids{21, 22, 23, 24};
-  constexpr int64_t kManyHeads = 11;  // more than a block of Philox has
+  constexpr int64_t kManyHeads = 11;  // more than the half-words of a Philox block
   std::vector<float> factors(kEdges * kManyHeads, -1), moved(factors.size(), -1);
   EdgeDropoutFactors({kIndptr, kIndices}, kManyHeads, {0.5, 7, source_ids.data(), destination_ids.data()},
                      factors.data());
@@ -116,7 +116,7 @@ TEST(AttentionTest, MasksFollowOriginalIdsOfBothEnds) {
   EXPECT_EQ(factors, moved);
 }
 
-// The sum of all scores, each times its gradient.
+// Returns the sum of all scores, each multiplied by its gradient.
 double Objective(const std::vector<float>& source, const std::vector<float>& destination,
                  const std::vector<float>& gradient) {
   std::vector<float> scores(kEdges * kHeads);

@@ -11,8 +11,8 @@ namespace {
 
 #ifdef __AVX2__
 
-// Four Philox blocks at once, one per 64-bit lane. Only the low halves of the lanes mean anything: the multiplier
-// reads nothing else, so what the products leave above them never has to be cleared.
+// Four Philox blocks at once, one per 64-bit lane. Only the low halves of the lanes are significant. The multiplication
+// reads only these, so the high halves of products never have to be cleared.
 struct FourBlocks {
   __m256i c0, c1, c2, c3;
 };

@@ -1,4 +1,4 @@
-// The half-words against the generator that they are specified by, which is written without vector instructions.
+// Compares the half-words with the scalar generator that specifies them.
 #include "services/kernels/dropout_half_words.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(DropoutHalfWordsTest, ThresholdAndScaleBelongTogether) {
   EXPECT_EQ(KeptScale(0), 1);
   EXPECT_EQ(DropThreshold(0.5), 32768);
   EXPECT_EQ(KeptScale(0.5), 2);
-  EXPECT_EQ(DropThreshold(1), 65535);  // something always stays
+  EXPECT_EQ(DropThreshold(1), 65535);  // some elements are always kept
 }
 
 }  // namespace

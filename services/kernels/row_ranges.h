@@ -1,4 +1,5 @@
-// Loops over rows on OpenMP's threads. Each row's result is its own, so the division never shows in results.
+// Parallel loops over rows on OpenMP threads. The result of a row does not depend on other rows, so results do not
+// depend on how the rows are divided.
 #pragma once
 
 #include <omp.h>
@@ -9,10 +10,10 @@
 
 namespace espalier::kernels {
 
-// The number of threads that a loop would use here: 1 in a parallel region.
+// Returns the number of threads that a loop would use: 1 within a parallel region.
 inline int NumThreads() { return omp_in_parallel() != 0 ? 1 : omp_get_max_threads(); }
 
-// body(part) for each of [0, parts), contiguous parts on one thread. `body` must not throw.
+// Calls body(part) for each part of [0, parts); each thread gets contiguous parts. `body` must not throw.
 template <class Body>
 void ForParts(int64_t parts, const Body& body) {
   const int threads = static_cast<int>(std::min<int64_t>(parts, NumThreads()));
@@ -24,7 +25,7 @@ void ForParts(int64_t parts, const Body& body) {
   for (int64_t part = 0; part < parts; ++part) body(part);
 }
 
-// body(begin, end) over ranges of rows with about equally many edges each.
+// Calls body(begin, end) on ranges of rows with about the same number of edges.
 template <class Body>
 void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
@@ -49,8 +50,8 @@ void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
            [&](int64_t part) { body(first_row_of(part), part + 1 == parts ? num_rows : first_row_of(part + 1)); });
 }
 
-// body(chunk, begin, end) for chunks of kChunkRows rows: for reductions over rows, whose partial sums must be
-// those of fixed chunks.
+// Calls body(chunk, begin, end) on chunks of kChunkRows rows, for reductions over rows, whose partial sums must not
+// depend on the number of threads.
 inline constexpr int64_t kChunkRows = 256;
 inline int64_t NumChunks(int64_t num_rows) { return (num_rows + kChunkRows - 1) / kChunkRows; }
 template <class Body>

@@ -11,7 +11,7 @@ namespace espalier::kernels {
 namespace {
 
 constexpr uint32_t kPrefetchAhead = 8;    // edges
-constexpr int64_t kPrefetchBytes = 1024;  // of a row; the hardware follows from there
+constexpr int64_t kPrefetchBytes = 1024;  // of a row; the hardware prefetches the rest
 constexpr int64_t kCacheLineBytes = 64;
 
 void PrefetchRow(const float* row, int64_t width) {
@@ -20,7 +20,7 @@ void PrefetchRow(const float* row, int64_t width) {
   for (int64_t at = 0; at < num_bytes; at += kCacheLineBytes) __builtin_prefetch(bytes + at);
 }
 
-// Additions happen in edge order, four edges to a pass over the output row.
+// Adds in the order of the edges, four edges per pass over the output row.
 template <bool kScaled>
 void AddRows4(float* __restrict out, const float* const rows[4], const float scales[4], int64_t width) {
   const float* __restrict a = rows[0], * __restrict b = rows[1], * __restrict c = rows[2], * __restrict d = rows[3];
@@ -113,7 +113,7 @@ void MaxSegments(const Segments& segments, int64_t width, ConstRows source, Rows
           for (int64_t j = 0; j < width; ++j) winner[j] = e;
           continue;
         }
-        // No comparison with a NaN is true, so one that has won stays.
+        // No comparison with NaN is true, so a NaN that is the maximum stays.
         for (int64_t j = 0; j < width; ++j) {
           const int32_t wins = (row[j] > best[j] ? 1 : 0) | (std::isnan(row[j]) ? 1 : 0);
           best[j] = wins != 0 ? row[j] : best[j];

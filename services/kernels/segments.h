@@ -1,9 +1,9 @@
-// Sums and maxima over segments of rows: what message passing on a block is made of. Loops over arrays of f32, without
-// torch; their autograd for libtorch is in trainer/ops/segment_ops.h.
+// Sums and maxima over segments of rows, the kernels of message passing on a block. The kernels are loops over arrays
+// of f32 that do not depend on torch; trainer/ops/segment_ops.h has their autograd functions for libtorch.
 //
-// Forward, a destination row adds up source rows named by its in-edges. Backward, a source row adds up the
-// gradients of the destinations it went to: the same loop over the transposed block. Nothing is scattered, each
-// output row is written by one thread in a fixed order, so results do not depend on the number of threads.
+// In the forward pass, a destination row adds up the source rows of its in-edges. In the backward pass, a source row
+// adds up the gradients of its destinations with the same loop over the transposed block. There are no scattered
+// writes: one thread writes each output row in a fixed order, so results do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace espalier::kernels {
 
-// Row i is at data + i * stride.
+// A matrix whose row i is at data + i * stride.
 struct ConstRows {
   const float* data = nullptr;
   int64_t stride = 0;
@@ -22,7 +22,7 @@ struct Rows {
   int64_t stride = 0;
 };
 
-// Edges of row i: indices[indptr[i] .. indptr[i + 1]).
+// Edges grouped by row (CSR): those of row i are indices[indptr[i] .. indptr[i + 1]).
 struct Segments {
   std::span<const uint32_t> indptr;
   std::span<const uint32_t> indices;
@@ -30,8 +30,9 @@ struct Segments {
   int64_t num_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
 };
 
-// out[i] = result_scale[i] * (initial_scale[i] * initial[i] + sum over edges e of i: source_scale[s] * source[s], s =
-// indices[e]). Scales are 1 where null. Rows from num_initial on start from zero. `out` must not overlap the others.
+// out[i] = result_scale[i] * (initial_scale[i] * initial[i] + sum over the edges e of i of source_scale[s] *
+// source[s]), where s = indices[e]. Null scales are 1. Rows from num_initial on start at zero. `out` must not overlap
+// the inputs.
 struct SegmentSumArguments {
   Segments segments;
   int64_t width = 0;
@@ -45,20 +46,22 @@ struct SegmentSumArguments {
 };
 void SumSegments(const SegmentSumArguments& arguments);
 
-// out[i] = element-wise maximum of the sources of i, zeros where it has none; winners[i * width + j]: the edge
-// that gave it, the first among equals (untouched where it has none). A NaN counts as the largest, as in torch's max.
+// Computes out[i] = element-wise maximum of the sources of i, zeros if it has none. Sets winners[i * width + j] to the
+// edge with the maximum, the first of equal ones; it is not written if row i has no edges. NaN counts as the largest,
+// as in torch's max.
 void MaxSegments(const Segments& segments, int64_t width, ConstRows source, Rows out, uint32_t* winners);
 
-// The edges by source: those of source s are [indptr[s], indptr[s + 1]), ascending in position.
+// The edges grouped by source: those of source s are [indptr[s], indptr[s + 1]), in ascending order of position.
 struct TransposedSegments {
   std::vector<uint32_t> indptr;        // [sources + 1]
-  std::vector<uint32_t> destinations;  // [edges] row of each
-  std::vector<uint32_t> positions;     // [edges] position in the segments; empty unless asked for
+  std::vector<uint32_t> destinations;  // [edges] row of each edge
+  std::vector<uint32_t> positions;     // [edges] position in the segments; empty with EdgePositions::kOmit
 };
 enum class EdgePositions { kOmit, kKeep };
 TransposedSegments Transpose(const Segments& segments, int64_t num_sources, EdgePositions positions);
 
-// out[s, j] = sum of gradient[d, j] over the edges of s that won column j of their destination d.
+// Computes out[s, j] = sum of gradient[d, j] over the edges of s that are the winners of column j of their destination
+// d.
 void SumWonGradients(const Segments& by_source, std::span<const uint32_t> positions, int64_t width, ConstRows gradient,
                      const uint32_t* winners, Rows out);
 

@@ -1,4 +1,4 @@
-// Kernels over segments against loops that are written down as the formulas are.
+// Compares the kernels over segments with direct implementations of the formulas.
 #include "services/kernels/segments.h"
 
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 namespace espalier::kernels {
 namespace {
 
-constexpr int64_t kWidth = 37;  // no multiple of a vector
+constexpr int64_t kWidth = 37;  // not a multiple of the vector length
 
-// 700 destinations, of which each third has no in-edges; 900 sources.
+// 700 destinations, of which every third has no in-edges; 900 sources.
 struct RandomBlock {
   RandomBlock() {
     PhiloxStream random(1, 2);
@@ -41,7 +41,7 @@ std::vector<float> Sums(const RandomBlock& block) {
   return out;
 }
 
-// Values are multiples of 1/64 below 2^16: sums are exact, in any order.
+// Values are multiples of 1/64 below 2^16, so sums are exact in any order.
 TEST(SegmentsTest, SumsInEdges) {
   const RandomBlock block;
   const std::vector<float> out = Sums(block);

@@ -1,4 +1,4 @@
-// Every kernel on a block that is worth several threads: each number of threads gives the same bits.
+// Tests that every kernel gives the same bits for any number of threads, on a block large enough for several threads.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -16,7 +16,7 @@ constexpr int64_t kManyDestinations = 8000, kManySources = 9000;
 constexpr HeadShape kWideShape{.heads = 2, .columns = 5};
 constexpr float kLeak = 0.2f;
 
-// Sums of these depend on their order.
+// Returns values whose sums depend on the order.
 std::vector<float> RandomValues(int64_t count, uint64_t stream) {
   PhiloxStream random(11, stream);
   std::vector<float> values;
@@ -39,7 +39,7 @@ struct LargeBlock {
   std::vector<uint32_t> indptr{0}, indices;
 };
 
-// What all kernels write, one after the other.
+// Returns the outputs of all kernels.
 std::vector<std::vector<float>> AllOutputs(const LargeBlock& block) {
   const Segments segments{block.indptr, block.indices};
   const TransposedSegments transposed = Transpose(segments, kManySources, EdgePositions::kKeep);
@@ -96,7 +96,7 @@ TEST(ThreadsTest, EveryNumberOfThreadsGivesTheSameBits) {
 #pragma omp parallel
 #pragma omp single
   parts = omp_get_num_threads();
-  EXPECT_EQ(parts, 5);  // the machine gives them, however many processors it has
+  EXPECT_EQ(parts, 5);  // independent of the number of processors
   const auto together = AllOutputs(block);
   omp_set_num_threads(threads);
   ASSERT_EQ(alone.size(), together.size());

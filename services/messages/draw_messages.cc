@@ -5,7 +5,7 @@
 namespace espalier::messages {
 namespace {
 
-// Both messages name these fields alike.
+// A template for both messages, whose fields have the same names.
 template <class Message>
 void EncodeOptions(const sampler::DrawSpec& draw, Message* message) {
   message->set_method(EncodeDrawMethod(draw.method));

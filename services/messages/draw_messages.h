@@ -1,4 +1,4 @@
-// The options of draws in messages, both ways. Pure.
+// Conversion of draw options to and from messages. Pure.
 #pragma once
 
 #include "espalier/graph/v1/graph.pb.h"
@@ -9,11 +9,11 @@
 namespace espalier::messages {
 
 graph::v1::DrawMethod EncodeDrawMethod(sampler::DrawMethod method);
-// kNeighbor where none is said. InvalidArgument for a method that does not exist.
+// Returns kNeighbor for an unspecified method, InvalidArgument for an unknown one.
 Result<sampler::DrawMethod> DecodeDrawMethod(graph::v1::DrawMethod method);
 
-// Sets the options of one hop's draws, or of a mini-batch's. Decoding gives an equal specification, or InvalidArgument
-// where an option has a value that does not exist.
+// Sets the draw options of a hop request or of a mini-batch stream. Decoding returns an equal specification, or
+// InvalidArgument if an option has an unknown value.
 void EncodeDraw(const sampler::DrawSpec& draw, graph::v1::SampleNeighborsRequest* request);
 Result<sampler::DrawSpec> DecodeDraw(const graph::v1::SampleNeighborsRequest& request);
 void EncodeDraw(const sampler::DrawSpec& draw, minibatch::v1::SamplingSpec* spec);

@@ -9,7 +9,7 @@
 namespace espalier::messages {
 namespace {
 
-// Exactly `count` rows of seeds.
+// Returns the tensor's row numbers after checking that there are exactly `count`, each of a seed.
 Result<std::vector<uint32_t>> RowsOfEnds(const Tensor& tensor, uint64_t count, uint64_t num_seeds,
                                          const std::string& what) {
   RETURN_IF_ERROR(CheckIds(tensor, count, num_seeds, what));
@@ -55,7 +55,7 @@ Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors>
   if (labels.shape().empty() || static_cast<uint64_t>(labels.num_rows()) != count) {
     return InvalidArgument("the labels of " + std::to_string(count) + " edges are " + labels.ToString());
   }
-  // Any other byte read as a bool is undefined behaviour.
+  // Reading any byte other than 0 and 1 as a bool is undefined behavior.
   const auto is_no_bool = [](std::byte byte) { return byte > std::byte{1}; };
   if (labels.dtype() == DType::kBool && std::ranges::any_of(labels.byte_span(), is_no_bool)) {
     return InvalidArgument("labels of edges are BOOL, but neither 0 nor 1");

@@ -1,4 +1,4 @@
-// Edge classification and regression in the messages of MiniBatchStream, both ways. Pure.
+// Conversion of edge classification and regression to and from the messages of MiniBatchStream. Pure.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace espalier::messages {
 
-// Tensors of a batch of labelled edges, behind all others.
+// Number of tensors of a batch of labeled edges, after all others.
 inline constexpr size_t kEdgeTensors = 3;
 
 minibatch::v1::EdgePlan EncodeEdgePlan(const sampler::EdgePlan& edges);
-// Untrusted input; sampler::CheckEdgePlan checks it against the graph.
+// Returns the plan. Untrusted input; sampler::CheckEdgePlan checks it against the graph.
 Result<sampler::EdgePlan> DecodeEdgePlan(const minibatch::v1::EdgePlan& edges);
 
-// Appends the tensors of a batch's edges, as the message says.
+// Appends the tensors of a batch's edges, in the order that the message documents.
 void EncodeEdgeSeeds(const sampler::EdgeSeeds& edges, std::vector<Tensor>* tensors);
-// The edges of a batch with `num_seeds` seeds of all node types. Untrusted input: sizes and rows are checked, so that a
-// loss may index with them; what the labels are is checked by who reads them.
+// Returns the edges of a batch with `num_seeds` seeds of all node types. Untrusted input: sizes and row numbers are
+// checked, so that a loss function may index with them; the labels' dtype and values are checked by their reader.
 Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds);
 
 }  // namespace espalier::messages

@@ -11,7 +11,7 @@
 namespace espalier::messages {
 namespace {
 
-// Walks come with all relations of a query or with none (sampler::CheckDrawRule).
+// Walks are present for all relations of a query or for none (sampler::CheckDrawRule).
 bool HasWalks(const sampler::PartitionHopQuery& query) {
   return std::any_of(query.relations.begin(), query.relations.end(),
                      [](const sampler::PartitionRelationQuery& relation) { return !relation.walks.empty(); });
@@ -52,12 +52,12 @@ Result<sampler::PartitionRelationQuery> DecodeRelation(uint32_t edge_type, int32
   return relation;
 }
 
-// Refuses before drawing what could not be sent: 4 bytes an edge at least, 8 with edge ids.
+// Refuses, before drawing, a response that could not be sent: an edge takes at least 4 bytes, at least 8 with edge ids.
 Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const ServiceLimits& limits) {
   const uint64_t edge_bytes = query.want_edge_ids ? 2 * sizeof(uint32_t) : sizeof(uint32_t);
   uint64_t bytes = 0;
   for (const sampler::PartitionRelationQuery& relation : query.relations) {
-    // Without replacement a destination has at most its in-edges: the shard counts them before it draws.
+    // Without replacement a destination draws at most its in-edges, which the shard counts before it draws.
     if (relation.fanout == sampler::kFullNeighborhood || !query.draw.replace) continue;
     bytes += relation.destinations.size() * static_cast<uint64_t>(relation.fanout) * edge_bytes;
     if (bytes > limits.max_reply_bytes) {
@@ -68,14 +68,14 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
   return Status();
 }
 
-// A type may be asked for more than once, so the number of types does not bound this.
+// The number of edge types is no bound, because a request may repeat a type.
 Status CheckRelationCount(int count, const ServiceLimits& limits) {
   if (static_cast<uint32_t>(count) <= limits.max_relations) return Status();
   return ResourceExhausted(std::to_string(count) + " relations in one request, the limit is " +
                            std::to_string(limits.max_relations));
 }
 
-// [k] of T, one for each destination.
+// Returns a tensor's elements as T [k], one for each destination.
 template <class T>
 Result<std::vector<T>> ReadValues(const Tensor& tensor, size_t num_destinations, const char* what) {
   const bool fits = tensor.dtype() == DTypeOf<T>::value && tensor.shape().size() == 1 &&

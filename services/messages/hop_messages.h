@@ -1,4 +1,4 @@
-// A hop's question to a partition and its answer in the messages of GraphStore, both ways. Pure.
+// Conversion of a hop's request to a partition, and of the response, to and from the messages of GraphStore. Pure.
 #pragma once
 
 #include <vector>
@@ -17,23 +17,26 @@ struct SampleSpan {
   size_t begin = 0;
   size_t end = 0;
 };
-using SamplePiece = std::vector<SampleSpan>;  // what one request asks for
+using SamplePiece = std::vector<SampleSpan>;  // the destinations of one request
 
+// Returns whether `query` excludes edges into destinations of the piece.
 bool HasExclusions(const sampler::PartitionHopQuery& query, const SamplePiece& piece);
 
-// The frame that asks for a piece.
+// Returns the request for a piece.
 grpc::ByteBuffer EncodeHopRequest(const sampler::PartitionHopQuery& query, const SamplePiece& piece,
                                   const tensor::v1::RequestIdentity& identity);
-// The piece as a query of its own. Untrusted input.
+// Returns the requested piece as a query. Untrusted input: InvalidArgument or ResourceExhausted if it is invalid or
+// exceeds the limits.
 Result<sampler::PartitionHopQuery> DecodeHopRequest(const rpc::Frame<graph::v1::SampleNeighborsRequest>& frame,
                                                     const ServiceLimits& limits);
-// The full neighborhood of the requested destinations. Untrusted input.
+// Returns the query for the full neighborhood of the requested destinations. Untrusted input.
 Result<sampler::PartitionHopQuery> DecodeHopRequest(const rpc::Frame<graph::v1::InSubgraphRequest>& frame,
                                                     const ServiceLimits& limits);
 
-// Counts, sources and edge ids of each relation, one after another.
+// Returns the response's tensors: counts, sources and edge ids of each relation in turn.
 std::vector<Tensor> EncodeHopReply(const sampler::PartitionHopSample& sample);
-// The spans' samples; InvalidArgument where the reply does not fit the question or names nodes that do not exist.
+// Returns the samples of the piece's spans; InvalidArgument if the response does not match the request or contains
+// nodes that do not exist.
 Result<std::vector<sampler::PartitionRelationSample>> DecodeHopReply(const grpc::ByteBuffer& reply,
                                                                      const sampler::PartitionHopQuery& query,
                                                                      const SamplePiece& piece,

@@ -1,3 +1,6 @@
+// A batch's pairs are sent as tensors in a fixed order (kPairTensors, then optional ids and rows), and the header says
+// which optional ones are present. Decoding assumes nothing: every array is checked against the number of pairs, sets
+// and negatives, and every row number against the number of seeds, before the struct is built.
 #include "services/messages/link_messages.h"
 
 #include <algorithm>
@@ -11,7 +14,7 @@
 namespace espalier::messages {
 namespace {
 
-constexpr size_t kPairTensors = 7;  // before ids and rows of the pairs
+constexpr size_t kPairTensors = 7;  // before the pairs' ids and rows
 
 minibatch::v1::Negatives EncodeNegatives(sampler::NegativeKind kind) {
   switch (kind) {
@@ -35,7 +38,7 @@ Result<sampler::NegativeKind> DecodeNegatives(minibatch::v1::Negatives negatives
   }
 }
 
-// Exactly `count` numbers below `limit`.
+// Returns the tensor's numbers after checking that there are exactly `count`, each below `limit`.
 Result<std::vector<uint32_t>> ToNumbers(const Tensor& tensor, uint64_t count, uint64_t limit, const std::string& what) {
   RETURN_IF_ERROR(CheckIds(tensor, count, limit, what));
   if (count == 0) return std::vector<uint32_t>();
@@ -46,7 +49,7 @@ Result<std::vector<uint32_t>> ToNumbers(const Tensor& tensor, uint64_t count, ui
 
 uint64_t Count(const Tensor& tensor) { return static_cast<uint64_t>(tensor.num_elements()); }
 
-// Each once: their rows come by name.
+// Each name once, because rows are looked up by name.
 std::set<std::string> ListColumns(const sampler::LinkPlan& plan) {
   return {plan.edge_columns.begin(), plan.edge_columns.end()};
 }
@@ -59,7 +62,7 @@ Status CheckColumns(const minibatch::v1::LinkSeeds& header, const sampler::LinkP
                        ": it is of another version");
 }
 
-// The ids and rows of the pairs that are there; `tensors` are theirs alone.
+// Decodes the pairs' ids and rows that are present; `tensors` holds only these.
 Status TakeIdsAndRows(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
                       const sampler::LinkPlan& plan, uint64_t num_edges, sampler::LinkSeeds* links) {
   const size_t pairs = links->sources.size();
@@ -167,7 +170,7 @@ Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& heade
                            std::to_string(NumLinkTensors(header)));
   }
   const uint64_t num_seeds = bounds.num_seeds, num_types = plan.types.size();
-  // Tensors are no longer than their message, so products of their sizes with 32 bits cannot overflow.
+  // A tensor is no longer than its message, so the product of its size and a 32-bit number cannot overflow.
   const uint64_t k = header.negatives_per_edge(), pairs = Count(tensors[0]), sets = Count(tensors[3]);
   if (k != plan.negatives.count) {
     return InvalidArgument("edges with " + std::to_string(k) + " negatives each, expected " +

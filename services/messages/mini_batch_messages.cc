@@ -1,3 +1,6 @@
+// A batch is one frame: a header with counts by layer, relation and node type, then the tensors: nodes by type, the
+// blocks of each layer, times, and the links or edges. Decoding walks header and tensors together and checks each layer
+// against the previous one, so that afterwards every index is in range without further checks.
 #include "services/messages/mini_batch_messages.h"
 
 #include <algorithm>
@@ -53,8 +56,9 @@ Result<sampler::Block> DecodeBlock(EdgeTypeId type, std::span<const Tensor> tens
   return block;
 }
 
-// A layer reads what the one before it writes, the first the batch's nodes (`rows`, by node type), and writes some of
-// it. Its blocks are those of its fan-outs, in their order: a model tells them apart by their place alone.
+// Checks a layer: it reads what the previous one writes, the first layer the batch's nodes (`rows`, by node type), and
+// writes a subset of that. Its blocks must be those of its fan-outs in the same order, because a model identifies
+// blocks by their position.
 Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& spec,
                   const std::vector<uint32_t>& rows) {
   if (!std::equal(rows.begin(), rows.end(), layer.num_inputs().begin(), layer.num_inputs().end()) ||
@@ -75,8 +79,8 @@ Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& s
                          std::to_string(expected.size()) + " edge types with a fan-out");
 }
 
-// The layers of the spec, from the tensors that stand first in `tensors` and are taken from it. Returns the rows that
-// the last one writes, by node type.
+// Decodes the layers of the spec from the first tensors of `tensors`, which it consumes. Returns the rows that the last
+// layer writes, by node type.
 Result<std::vector<uint32_t>> TakeLayers(const minibatch::v1::MiniBatch& header, const sampler::SamplingSpec& spec,
                                          const graph::PartitionBook& book, std::span<const Tensor>& tensors,
                                          sampler::MiniBatch& batch) {
@@ -104,7 +108,7 @@ Result<std::vector<uint32_t>> TakeLayers(const minibatch::v1::MiniBatch& header,
   return rows;
 }
 
-// What a batch's seeds are.
+// The kind of a batch's seeds.
 enum class SeedKind { kNodes, kLinks, kEdges };
 
 const char* WordFor(SeedKind kind) {
@@ -140,7 +144,8 @@ Status CheckKind(const minibatch::v1::MiniBatch& header, SeedKind expected) {
   return InvalidArgument(std::string("a mini-batch of ") + WordFor(found) + ", expected " + WordFor(expected));
 }
 
-// A sampler drops an option that its version does not know and draws without it.
+// Compares the options that the sampler has used with the requested ones: a sampler of an older version ignores unknown
+// options.
 Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::DrawSpec& asked) {
   sampler::DrawSpec drawn = asked;
   if (header.has_drawn_by()) {
@@ -156,8 +161,8 @@ Status CheckDrawnAsAsked(const minibatch::v1::MiniBatch& header, const sampler::
                        "this process");
 }
 
-// The seeds are what the last layer writes (`rows`, by node type): those of the plan's type, or the ends of links and
-// edges, which are of all types.
+// Checks the seeds, the rows that the last layer writes (`rows`, by node type): nodes of the plan's type, or the ends
+// of links and edges of all types.
 Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vector<uint32_t>& rows,
                   const sampler::MiniBatch& batch) {
   uint64_t num_seeds = 0;
@@ -179,7 +184,7 @@ Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
   return InvalidArgument("a mini-batch with more edges than all trainers have");
 }
 
-// The seeds of a plan of links or edges, from the last tensors.
+// Decodes the seeds of a plan of links or edges from the last tensors.
 Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor> tensors,
                  const sampler::EpochPlan& plan, const graph::PartitionBook& book, sampler::MiniBatch& batch) {
   const SeedKind kind = ToSeedKind(plan);
@@ -195,7 +200,7 @@ Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor>
   return CheckCountOfEdges(batch.edges->sources.size(), batch);
 }
 
-// A block is described in 22 bytes or more even where it is empty.
+// The header of even an empty block takes at least 22 bytes.
 Status CheckHeader(const minibatch::v1::MiniBatch& header) {
   const size_t size_bytes = header.ByteSizeLong();
   if (size_bytes <= rpc::kMaxHeaderBytes) return Status();

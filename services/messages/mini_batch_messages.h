@@ -1,4 +1,4 @@
-// Batches of MiniBatchStream, both ways. Pure.
+// Conversion of mini-batches to and from the messages of MiniBatchStream. Pure.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -10,13 +10,13 @@
 
 namespace espalier::messages {
 
-// `draw` is what the batch was drawn by, as the sampler has read it. ResourceExhausted where layers, relations and node
-// types are so many that the header would not be read.
+// Returns the message of a batch. `draw` holds the draw options that the sampler has decoded and used.
+// ResourceExhausted if the header would exceed its size limit because of too many layers, relations and node types.
 Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch, const sampler::DrawSpec& draw);
 
-// A received batch of the plan, drawn by the spec. Untrusted input: every count, row number and id is checked against
-// the others, the book and the fan-outs, so that a model may index with them. Epoch and step are the caller's to check.
-// Unimplemented: the sampler has drawn by other options than `spec`, because it is of another version.
+// Decodes a received batch of the plan, drawn by the spec. Untrusted input: every count, row number and id is checked
+// against the others, the book and the fan-outs, so that a model may index with them. The caller checks epoch and step.
+// Unimplemented if the sampler, of another version, has used other draw options than `spec`.
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
                                            const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 

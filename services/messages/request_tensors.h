@@ -1,4 +1,5 @@
-// Tensors of requests as typed arrays: dtype and rank are checked here, ids by whoever answers.
+// Tensors of requests as typed arrays. Dtype and rank are checked here; the code that answers the request checks the
+// ids.
 #pragma once
 
 #include <string>
@@ -10,16 +11,17 @@
 
 namespace espalier::messages {
 
-// Exactly `expected` tensors came along.
+// Returns InvalidArgument unless the request has exactly `expected` tensors.
 Status CheckTensorCount(const std::vector<Tensor>& tensors, size_t expected);
-// U32 [k], k within the limit: local ids, viewed in place.
+// Returns the local ids of a tensor U32 [k], viewed in place. ResourceExhausted if k exceeds limits.max_rows.
 Result<std::span<const LocalNodeId>> LocalIds(const Tensor& tensor, const ServiceLimits& limits);
-// As many rows of so many bytes fit into an answer.
+// Returns ResourceExhausted if `num_rows` rows of `row_bytes` bytes do not fit into a response.
 Status CheckReplyRows(size_t num_rows, uint64_t row_bytes, const ServiceLimits& limits);
-// U32 or U64 [k] as ids of 64 bits.
+// Returns the ids of a tensor U32 or U64 [k] as 64-bit ids. ResourceExhausted if k exceeds limits.max_rows.
 template <class Id>
 Result<std::vector<Id>> WideIds(const Tensor& tensor, const ServiceLimits& limits);
 
+// Checks dtype, rank and size of a tensor of ids: U32 [k], or also U64 [k] if `wide_allowed`.
 Status CheckIdTensor(const Tensor& tensor, bool wide_allowed, const ServiceLimits& limits);
 
 template <class Id>

@@ -1,4 +1,4 @@
-// A step's seeds in the messages of GraphStore, both ways. Pure.
+// Conversion of a step's seeds to and from the messages of GraphStore. Pure.
 #pragma once
 
 #include <vector>
@@ -12,13 +12,14 @@
 namespace espalier::messages {
 
 grpc::ByteBuffer EncodeSeedsRequest(const sampler::SeedQuery& query, const tensor::v1::RequestIdentity& identity);
-// Untrusted input.
+// Returns the query. Untrusted input: InvalidArgument or ResourceExhausted if it is invalid or exceeds the limits.
 Result<sampler::SeedQuery> DecodeSeedsRequest(const rpc::Frame<graph::v1::SeedsOfStepRequest>& frame,
                                               const ServiceLimits& limits);
 
-// The tensors of the answer to `query`, in the order of the message.
+// Returns the tensors of the response to `query`, in the order that the message documents.
 std::vector<Tensor> EncodeSeedsReply(const sampler::SeedQuery& query, const sampler::PartitionSeeds& seeds);
-// InvalidArgument where the reply does not fit the query or names nodes or edges that do not exist.
+// Returns the seeds; InvalidArgument if the response does not match the query or contains nodes or edges that do not
+// exist.
 Result<sampler::PartitionSeeds> DecodeSeedsReply(const grpc::ByteBuffer& reply, const sampler::SeedQuery& query,
                                                  const graph::PartitionBook& book);
 

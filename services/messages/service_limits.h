@@ -1,4 +1,4 @@
-// What one request may ask for: decoders of requests answer beyond it with ResourceExhausted.
+// Limits of one request; decoders of requests return ResourceExhausted beyond them.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@ struct ServiceLimits {
   int32_t max_fanout = 1 << 20;           // drawn in-edges per node; "all" (-1) is always allowed
   uint64_t max_rows = uint64_t{1} << 24;  // nodes or edges in one request; 2^28 at most
   uint64_t max_reply_bytes = rpc::kMaxMessageBytes;
-  uint32_t max_relations = 1 << 16;  // of one hop; the reply's header stays below its limit
+  uint32_t max_relations = 1 << 16;  // of one hop, so that the response's header stays below its limit
   uint32_t max_trainers = 1 << 16;
-  // Edges that one mini-batch may draw at most, by fan-outs times batch: what is absurd is refused before any work.
+  // Upper bound of the edges that a mini-batch may draw, computed from fan-outs and batch size, so that absurd requests
+  // are refused before any work.
   uint64_t max_draws_per_batch = uint64_t{1} << 30;
   uint32_t max_layers = 64;                      // of a mini-batch
-  uint32_t max_edge_columns = 64;                // whose rows come with a mini-batch's edges
+  uint32_t max_edge_columns = 64;                // whose rows are sent with a mini-batch's edges
   uint32_t max_batches_ahead = 256;              // credits that one mini-batch stream may hold
   size_t max_function_bytes = size_t{32} << 20;  // request or response of a plugin's function
-  // Of one call of such a function: changes of tensors that it asks for, as espalier_plugin.h counts them.
+  // Upper bound of the tensor changes of one function call, counted as documented in espalier_plugin.h.
   uint64_t max_change_bytes = uint64_t{64} << 20;
-  size_t max_kept_answer_bytes = size_t{64} << 20;  // of functions that change tensors, of all clients together
+  size_t max_kept_answer_bytes = size_t{64} << 20;  // stored responses of functions that change tensors
 };
 
 }  // namespace espalier::messages

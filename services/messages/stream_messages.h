@@ -1,4 +1,4 @@
-// The first message of a MiniBatchStream, both ways. Pure.
+// Conversion of the first message of a MiniBatchStream. Pure.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace espalier::messages {
 
-// What a stream was asked for.
+// The contents of a stream's first message.
 struct StreamPlan {
   sampler::EpochPlan plan;
   sampler::SamplingSpec spec;
-  std::string job;  // whose incarnation that is
+  std::string job;  // the job that `incarnation` belongs to
   uint64_t incarnation = 0;
   uint32_t epoch = 0;
   uint32_t first_step = 0;
@@ -22,9 +22,10 @@ struct StreamPlan {
   bool want_edge_ids = false;  // of drawn edges
 };
 
-// What fixes an epoch's batches; identity, epoch, first_step and stride are the caller's to set.
+// Returns the part of the message that determines an epoch's batches; the caller sets identity, epoch, first_step and
+// stride.
 minibatch::v1::StreamStart EncodeStart(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
-// Untrusted input; fan-outs are checked against the graph by the sampler.
+// Returns the plan. Untrusted input; the sampler checks the fan-outs against the graph.
 Result<StreamPlan> DecodeStart(const minibatch::v1::StreamStart& start, const ServiceLimits& limits);
 
 }  // namespace espalier::messages

@@ -11,7 +11,7 @@
 namespace espalier::partition {
 namespace {
 
-// One constraint before they are put side by side.
+// One constraint, before the weights of all constraints are interleaved.
 struct Constraint {
   std::string name;
   std::vector<uint32_t> weight_of_vertex;

@@ -1,4 +1,4 @@
-// What a partitioning balances, as weights of vertices.
+// The balance constraints of a partitioning, as vertex weights.
 #pragma once
 
 #include <functional>
@@ -10,26 +10,26 @@
 
 namespace espalier::partition {
 
-// Weights of every vertex (undirected_graph.h numbers them) under each constraint; a partition's share of a
+// The weight of every vertex (numbered as in undirected_graph.h) under each constraint. A partition's load under a
 // constraint is the sum over its vertices.
 struct VertexWeights {
   std::vector<std::string> names;  // "nodes", "nodes:paper", "train-nodes", "edges"
-  std::vector<uint64_t> totals;    // as names, > 0
-  std::vector<int32_t> weights;    // [vertices * names.size()], a vertex's side by side
+  std::vector<uint64_t> totals;    // by constraint, > 0
+  std::vector<int32_t> weights;    // [vertices, constraints], row-major
 
   size_t num_constraints() const { return names.size(); }
 };
 
-// The constraints of options.balance that bind: all nodes, or each node type instead (together they imply it);
-// training nodes; in-edges. What no node counts towards is left out. InvalidArgument for a train_split that the graph
+// Returns the weights of the constraints in options.balance: all nodes (or each node type, which implies it), training
+// nodes and in-edges. Omits constraints under which all weights are 0. InvalidArgument for a train_split that the graph
 // does not have.
 Result<VertexWeights> MakeVertexWeights(const graph::SourceGraph& graph, const PartitionOptions& options);
 
-// In-edges of every vertex over all edge types.
+// Returns the number of in-edges of every vertex over all edge types.
 std::vector<uint32_t> InDegrees(const graph::SourceGraph& graph, int threads);
 
-// Calls body(node type, original id) for every training node of the split, or of every split where it is empty; a
-// node may come more than once then. InvalidArgument where the graph has no such split.
+// Calls body(node type, original id) for every training node of the split. If `train_split` is empty, calls it for
+// those of all splits, possibly more than once per node. InvalidArgument if the graph has no such split.
 Status ForTrainingNodes(const graph::SourceGraph& graph, const std::string& train_split,
                         const std::function<void(NodeTypeId, uint64_t)>& body);
 

@@ -1,4 +1,4 @@
-// What a partitioning balances, counted by hand.
+// Compares the balance constraints with values counted by hand.
 #include "services/partition/balance.h"
 
 #include <gmock/gmock.h>

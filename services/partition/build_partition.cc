@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kBuildGrain = 1 << 14;
 
-// Row i of the answer is row rows[i] of `column`. R: U32 or U64.
+// Returns a tensor whose row i is row rows[i] of `column`. R is uint32_t or uint64_t.
 template <class R>
 Tensor GatherRows(const Tensor& column, std::span<const R> rows, int threads) {
   std::vector<int64_t> shape = column.shape();
@@ -34,7 +34,7 @@ Tensor Gather(const Tensor& column, const Tensor& rows, int threads) {
                                      : GatherRows(column, rows.values<uint64_t>(), threads);
 }
 
-// Original ids of the nodes whose global ids are [first, first + count), by local id, which ascend in both.
+// Returns the original IDs of the nodes with global IDs [first, first + count) by local ID. They are ascending.
 template <class T>
 Tensor OwnedOriginalIds(std::span<const T> global_of, uint64_t first, uint64_t count, int threads) {
   Tensor ids = Tensor::Zeros(DTypeOf<T>::value, {static_cast<int64_t>(count)});
@@ -57,7 +57,7 @@ graph::OwnedNodes BuildNodes(const graph::SourceGraph& graph, const PartitionLay
   nodes.original_ids = global_of.dtype() == DType::kU32
                            ? OwnedOriginalIds(global_of.values<uint32_t>(), first, nodes.count, threads)
                            : OwnedOriginalIds(global_of.values<uint64_t>(), first, nodes.count, threads);
-  // A partition that owns all nodes has them in original order: its columns are the source's own bytes.
+  // A partition that owns all nodes has them in original order, so it shares the columns of the source graph.
   const auto owned_rows = [&](const Tensor& column) {
     return nodes.count == graph.nodes_of(type).count ? column : Gather(column, nodes.original_ids, threads);
   };
@@ -101,7 +101,7 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
           .ordinals = Tensor::FromVector(std::move(ordinals))};
 }
 
-// `built` has its in-edges.
+// `built` must already have its in-edges.
 graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const PartitionLayout& layout, EdgeTypeId type,
                                         const graph::Partition& built) {
   const NodeTypeId source_type = layout.book.schema().SourceOf(type);
@@ -136,7 +136,7 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
   return part;
 }
 
-// U32 or U64 [m]: the user's number of the edge at each position.
+// Returns the original ID of the edge at each position: U32 or U64 [m].
 Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, DType dtype, int threads) {
   if (edges.original_ids.empty() && source_rows.dtype() == dtype) return source_rows;
   Tensor ids = Tensor::Zeros(dtype, source_rows.shape());
@@ -158,7 +158,7 @@ Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, D
   return ids;
 }
 
-// [m]: the original id of the source of the edge at each position.
+// Returns the original ID of the source of the edge at each position: [m].
 Tensor SourceOriginalIds(const graph::EdgeSet& edges, const Tensor& source_rows, uint64_t num_sources, int threads) {
   const bool is_narrow = num_sources <= uint64_t{1} << 32;
   Tensor ids = Tensor::Zeros(is_narrow ? DType::kU32 : DType::kU64, source_rows.shape());
@@ -221,7 +221,7 @@ Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std
     if (!good.ok()) return Status(good).While("the copies of column '" + name + "'");
     RETURN_IF_ERROR(CheckNameIsFree(graph, graph::SourceColumnName(name)));
   }
-  // Always: samplers take whatever has this name for the sources' ids.
+  // Checked in all cases, because samplers use any column with this name as the sources' IDs.
   return CheckNameIsFree(graph, graph::SourceColumnName(graph::kOriginalIdColumn));
 }
 

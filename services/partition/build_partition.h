@@ -1,4 +1,4 @@
-// From a graph and an assignment to the arrays that partition files hold (graph/partition.h).
+// Builds the arrays of partition files (graph/partition.h) from a graph and an assignment.
 #pragma once
 
 #include <string>
@@ -12,27 +12,27 @@ namespace espalier::partition {
 
 struct BuildOptions {
   int threads = 1;  // results do not depend on it
-  // Edge column [m] that orders in-edges first, in the edge types that have it. Empty: none.
+  // Edge column [m] that is the first sort key of in-edges in the edge types that have it. Empty: none.
   std::string time_column;
-  // Node columns that edges get a copy of, their source's (graph::SourceColumnName), in the edge types whose source
-  // type has them; "original_id" is the sources' original ids.
+  // Node columns to copy from sources to edges (graph::SourceColumnName), in the edge types whose source type has them.
+  // "original_id" copies the sources' original IDs.
   std::vector<std::string> source_columns;
 };
 
-// One partition's arrays, all of them. `graph` is the one that the layout was made from. Besides the partition itself
-// it needs memory for one number per edge of one edge type, and for three per edge of a part of a split; so build,
-// write and drop one after another.
+// Returns all arrays of one partition. `layout` must be made from `graph`. Besides the partition itself, needs memory
+// for one number per edge of one edge type and three numbers per edge of a part of a split. To save memory, build,
+// write and free one partition after another.
 graph::Partition BuildPartition(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
                                 const BuildOptions& options);
 
-// InvalidArgument where no edge type has the time column, or where it is not one number an edge.
+// Returns InvalidArgument if no edge type has the time column or if it does not hold one number per edge.
 Status CheckTimeColumn(const graph::SourceGraph& graph, const std::string& time_column);
 
-// InvalidArgument where no node type has one of the columns, where one is named twice or its copy's name is too long,
-// or where an edge column of the graph has the name of one that would be made, or of the sources' ids.
+// Returns InvalidArgument if no node type has one of the columns, if a column is given twice, if the name of its copy
+// is too long, or if the graph has an edge column with the name of a copy or of the column of source IDs.
 Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns);
 
-// The whole graph at once, for graphs that fit twice.
+// All partitions of a graph, for graphs that fit in memory twice.
 struct PartitionSet {
   graph::PartitionBook book;
   std::vector<graph::Partition> partitions;

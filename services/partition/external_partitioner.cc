@@ -1,4 +1,4 @@
-// External: the assignment that the user brings along.
+// External: uses the assignment that the user provides.
 #include "services/partition/partitioner.h"
 
 #include "services/partition/input_checks.h"

@@ -1,4 +1,4 @@
-// How wide a partition stores ids and offsets: by how many there are.
+// The width of IDs and offsets in a partition, which depends on their count.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace espalier::partition {
 
 constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
 
-// The dtype of numbers below `count`.
+// Returns the dtype for numbers below `count`: U32 if it fits, otherwise U64.
 inline DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
 
 }  // namespace espalier::partition

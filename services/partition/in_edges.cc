@@ -1,6 +1,6 @@
-// A counting sort by destination, then a small sort inside each row. Threads write a row's edges in whatever order
-// they come by; the row's sort has no ties (the last key is the edge's row in the source), so the result does not
-// depend on it. Memory: the CSC itself, one number per edge, and the largest row.
+// A counting sort by destination, then a small sort within each row. Threads write the edges of a row in any order. The
+// sort of the row has no ties (its last key is the edge's row in the source), so the result does not depend on the
+// order. Memory: the CSC itself, one number per edge, and the largest row.
 #include "services/partition/in_edges.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 constexpr int64_t kEdgeGrain = 1 << 18;
 constexpr int64_t kRowGrain = 1 << 12;
 
-// Times as unsigned numbers of the same order: -0 counts as 0, and NaN does not occur (ValidateSourceGraph).
+// Returns the time as an unsigned number that preserves the order. -0 equals 0; NaN does not occur
+// (ValidateSourceGraph).
 uint64_t TimeKey(const Tensor& times, int64_t edge) {
   constexpr uint64_t kSignBit = uint64_t{1} << 63;
   if (times.dtype() == DType::kU64) return times.values<uint64_t>()[static_cast<size_t>(edge)];
@@ -28,7 +29,7 @@ uint64_t TimeKey(const Tensor& times, int64_t edge) {
   return (bits & kSignBit) != 0 ? ~bits : bits | kSignBit;
 }
 
-// What one edge type looks like from one partition. S: stored ids of the source graph.
+// One partition's view of one edge type. S is the type of the source graph's IDs.
 template <class S>
 struct EdgeView {
   std::span<const S> sources;
@@ -55,7 +56,7 @@ void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destina
   });
 }
 
-// indptr [n + 1] of the row lengths, in place: lengths stand at [1, n].
+// Replaces the row lengths at positions [1, n] with indptr [n + 1].
 template <class P>
 void SumLengths(std::span<P> indptr) {
   for (size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
@@ -74,7 +75,8 @@ void SortRow(const EdgeView<S>& view, std::span<R> row, std::vector<SortKey>* sc
   for (size_t k = 0; k < row.size(); ++k) row[k] = static_cast<R>((*scratch)[k].row);
 }
 
-// P: indptr, R: rows of the source's edge list, S: its ids, G: global ids of destinations.
+// Integer types: P of indptr, R of rows in the source's edge list, S of the source's IDs, G of the global IDs of
+// destinations.
 template <class P, class R, class S, class G>
 void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr, std::span<R> rows,
               int threads) {
@@ -82,7 +84,8 @@ void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination,
     std::atomic_ref<P>(indptr[local + 1]).fetch_add(1, std::memory_order_relaxed);
   });
   SumLengths(indptr);
-  // Each row's start serves as its cursor and ends up as the next row's start: shifting back restores indptr.
+  // Each row's start serves as the row's write cursor and ends as the next row's start. Shifting by one restores
+  // indptr.
   ForOwnedEdges(view, global_of_destination, threads, [&](size_t edge, uint64_t local) {
     const P position = std::atomic_ref<P>(indptr[local]).fetch_add(1, std::memory_order_relaxed);
     rows[position] = static_cast<R>(edge);
@@ -129,7 +132,7 @@ void Build(const EdgeView<S>& view, const Tensor& global_of_source, const Tensor
     });
   });
   VisitWidth(in_edges->source_rows.dtype(), [&]<class R>(R) {
-    // Global ids of sources and indices have one width: both follow from the number of source nodes.
+    // Global IDs of sources and indices have the same width, because both depend on the number of source nodes.
     VisitWidth(global_of_source.dtype(), [&]<class G>(G) {
       FillIndices(in_edges->csc.indices.mutable_values<G>(), std::as_const(in_edges->source_rows).values<R>(),
                   view.sources, global_of_source.values<G>(), threads);

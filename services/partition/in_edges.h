@@ -10,12 +10,12 @@ namespace espalier::partition {
 
 struct OrderedInEdges {
   graph::InEdges csc;
-  // U32 or U64 [m]: which edge of the source graph's EdgeSet stands at each position of csc.indices.
+  // U32 or U64 [m]: the row in the source graph's EdgeSet of the edge at each position of csc.indices.
   Tensor source_rows;
 };
 
-// In-edges of `partition` under one edge type, each node's ordered by (time column if the type has it, source's
-// original id, original edge id). The same for every number of threads.
+// Returns the in-edges of `partition` of one edge type. Those of each node are ordered by (time column if the type has
+// it, source's original ID, original edge ID). The result does not depend on the number of threads.
 OrderedInEdges BuildInEdges(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
                             EdgeTypeId type, const std::string& time_column, int threads);
 

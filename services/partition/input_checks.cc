@@ -35,7 +35,7 @@ Status CheckArrays(const graph::EdgeSet& edges, const std::string& name) {
   return Status();
 }
 
-// The lowest edge of which one end does not exist, or the largest number.
+// Returns the lowest edge with an end that does not exist, or the largest uint64_t if all exist.
 uint64_t FirstBadEdge(const graph::EdgeSet& edges, uint64_t num_sources, uint64_t num_destinations, int threads) {
   std::atomic<uint64_t> first_bad{std::numeric_limits<uint64_t>::max()};
   VisitIds(edges.sources, [&](auto sources) {

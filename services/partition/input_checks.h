@@ -1,19 +1,20 @@
-// What every algorithm here relies on before it follows an edge or a split.
+// Input checks that every algorithm relies on before it reads edges or splits.
 #pragma once
 
 #include "services/graph/source_graph.h"
 
 namespace espalier::partition {
 
-// InvalidArgument: no partitions, or fewer than there are nodes for: a partition has fewer than 2^32 of a type. To be
-// asked before memory is taken for each node: how many there are may be a number that a file says and nothing proves.
+// Returns InvalidArgument if there are no partitions or too few: a partition holds fewer than 2^32 nodes of a type.
+// Call it before allocating memory per node, because the number of nodes may be an unverified number from a file.
 Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitions);
 
-// One pass over the edges, `threads` at once. InvalidArgument where an edge type's arrays do not belong together,
-// OutOfRange for the first edge of a type whose ends do not exist.
+// Checks all edges in one pass with `threads` threads. InvalidArgument if the arrays of an edge type do not match;
+// OutOfRange for the first edge of a type whose source or destination does not exist.
 Status CheckEdges(const graph::SourceGraph& graph, int threads);
 
-// OutOfRange for nodes of splits that do not exist, InvalidArgument where a part of nodes is not ascending.
+// Checks all splits. OutOfRange for nodes that do not exist; InvalidArgument if a part of a node split is not
+// ascending.
 Status CheckSplits(const graph::SourceGraph& graph);
 
 }  // namespace espalier::partition

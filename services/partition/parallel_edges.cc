@@ -10,7 +10,7 @@
 namespace espalier::partition {
 namespace {
 
-// Element i of U32 or U64 ids.
+// Returns a function that reads element i of U32 or U64 IDs.
 auto MakeReader(const Tensor& ids) {
   const bool is_narrow = ids.dtype() == DType::kU32;
   const auto narrow = is_narrow ? ids.values<uint32_t>() : std::span<const uint32_t>();
@@ -18,7 +18,7 @@ auto MakeReader(const Tensor& ids) {
   return [narrow, wide](uint64_t i) -> uint64_t { return narrow.empty() ? wide[i] : narrow[i]; };
 }
 
-// At the width of indptr.
+// Converts the positions to the width of indptr.
 Tensor NarrowedWhereAllFit(std::vector<uint64_t> positions, uint64_t num_edges) {
   if (num_edges > std::numeric_limits<uint32_t>::max()) return Tensor::FromVector(std::move(positions));
   return Tensor::FromVector(std::vector<uint32_t>(positions.begin(), positions.end()));
@@ -35,7 +35,7 @@ Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& origi
   const auto edge_of = [&](size_t pair) { return pairs.edge_ids[pair]; };
   std::vector<size_t> order(pairs.sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Within the same ends by edge, so that of many parallel edges none is compared with all pairs.
+  // Pairs with the same ends are ordered by edge, so that no edge of many parallel ones is compared with all pairs.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::tuple(destination_of(a), source_of(a), edge_of(a)) <
            std::tuple(destination_of(b), source_of(b), edge_of(b));

@@ -1,4 +1,4 @@
-// Which of several edges between the same ends a split means.
+// Finds the edges that a split selects among parallel edges.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace espalier::partition {
 
-// Pairs of a part of a split that end in owned nodes, all [k].
+// The pairs of a part of a split whose destinations are owned nodes; each array is [k].
 struct MeantEdges {
   std::span<const uint64_t> sources;       // global ids
   std::span<const uint32_t> destinations;  // local ids
-  std::span<const uint64_t> edge_ids;      // original ids of the edges that are meant
+  std::span<const uint64_t> edge_ids;      // original IDs of the selected edges
 };
 
-// U32 or U64 [k]: where the edges stand in `in_edges`, whose original ids are `original_ids`. The number of in-edges
-// for a pair that is one edge or none, or whose edge has been dropped: its ends say all there is to say. Empty where
-// that is so of every pair. Each distinct destination's in-edges are walked once.
+// Returns the positions of the edges in `in_edges`, whose original IDs are `original_ids`: U32 or U64 [k]. The position
+// of a pair is the number of in-edges if its ends have at most one edge or if its edge has been dropped, because its
+// ends are sufficient then. Returns an empty tensor if this holds for every pair. Visits the in-edges of each distinct
+// destination once.
 Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const MeantEdges& pairs);
 
 }  // namespace espalier::partition

@@ -21,7 +21,7 @@ const graph::InEdges kParallel = {.indptr = Tensor::FromVector<uint32_t>({0, 4, 
                                   .indices = Tensor::FromVector<uint32_t>({7, 9, 7, 7, 7})};
 const Tensor kParallelIds = Tensor::FromVector<uint32_t>({3, 1, 4, 6, 2});
 
-// Of (source, destination, edge).
+// Takes (source, destination, edge) triples.
 Tensor PositionsOf(const std::vector<std::tuple<uint64_t, uint32_t, uint64_t>>& pairs) {
   std::vector<uint64_t> sources, edge_ids;
   std::vector<uint32_t> destinations;
@@ -45,7 +45,7 @@ TEST(PositionsOfMeantEdgesTest, AreNoneWhereEndsSayItAll) {
   EXPECT_TRUE(PositionsOf({}).empty());
 }
 
-// Every citation is in the split, and some papers cite another several times.
+// The split contains every citation; some papers cite another paper several times.
 TEST(PositionsOfMeantEdgesTest, AreThoseOfTheUsersEdgesInEveryPartition) {
   graph::SourceGraph source = testing::TypedGraph(20, /*seed=*/1);
   const EdgeTypeId cites = *source.schema.FindEdgeType("cites");

@@ -13,7 +13,7 @@
 namespace espalier::partition {
 namespace {
 
-// Where each partition's nodes of one type start: [num_partitions + 1].
+// Returns the first global node ID of each partition for one type: [num_partitions + 1].
 Result<std::vector<uint64_t>> NodeFirst(const std::vector<uint32_t>& partition_of, uint32_t num_partitions,
                                         const std::string& type_name) {
   std::vector<uint64_t> first(num_partitions + 1, 0);
@@ -28,7 +28,7 @@ Result<std::vector<uint64_t>> NodeFirst(const std::vector<uint32_t>& partition_o
   return first;
 }
 
-// Nodes in original order take the next number of their partition.
+// Gives each node, in original order, the next ID of its partition.
 template <class T>
 Tensor GlobalIds(const std::vector<uint32_t>& partition_of, std::vector<uint64_t> next) {
   Tensor ids = Tensor::Zeros(DTypeOf<T>::value, {static_cast<int64_t>(partition_of.size())});
@@ -39,11 +39,11 @@ Tensor GlobalIds(const std::vector<uint32_t>& partition_of, std::vector<uint64_t
   return ids;
 }
 
-// D is the out-degrees' type.
+// D is the integer type of the out-degrees.
 template <class D>
 void CountEdgesAs(const graph::EdgeSet& edges, const std::vector<uint32_t>& owner_of_destination,
                   const CountOptions& options, EdgeCounts* counts) {
-  std::mutex mutex;  // guards *counts but out_degree
+  std::mutex mutex;  // guards *counts except out_degree
   const std::span<D> out_degree = counts->out_degree.mutable_values<D>();
   const std::span<const uint64_t> original_ids =
       edges.original_ids.empty() ? std::span<const uint64_t>() : edges.original_ids.values<uint64_t>();
@@ -68,7 +68,7 @@ void CountEdgesAs(const graph::EdgeSet& edges, const std::vector<uint32_t>& owne
   });
 }
 
-// Where each partition's edges of one type start: [num_partitions + 1].
+// Returns the first global edge ID of each partition for one type: [num_partitions + 1].
 std::vector<uint64_t> EdgeFirst(const std::vector<uint64_t>& of_partition) {
   std::vector<uint64_t> first(of_partition.size() + 1, 0);
   for (size_t p = 0; p < of_partition.size(); ++p) first[p + 1] = first[p] + of_partition[p];
@@ -139,7 +139,7 @@ Status CheckAssignment(const graph::SourceGraph& graph, const Assignment& assign
 }
 
 DirectoryRange DirectoryRangeFor(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition) {
-  // floor(n * p / P) without the product, which could overflow.
+  // Computes floor(n * p / P) without the product n * p, which could overflow.
   const auto start = [&](uint64_t p) {
     return num_nodes / num_partitions * p + num_nodes % num_partitions * p / num_partitions;
   };

@@ -1,4 +1,4 @@
-// The numbers that a partitioning gives to nodes: original -> global ids, and the book of who owns what.
+// The numbering of a partitioning: the map from original to global IDs and the partition book.
 #pragma once
 
 #include <span>
@@ -12,59 +12,60 @@
 
 namespace espalier::partition {
 
-// What all partitions of a graph have in common; built once, then each partition is built from it.
-// Owned nodes of a partition are numbered in original order; an edge belongs to its destination's owner.
+// The data that all partitions of a graph share. It is built once; each partition is then built from it. The nodes of a
+// partition are numbered in original order. An edge belongs to the partition that owns its destination.
 struct PartitionLayout {
   graph::PartitionBook book;
-  // By NodeTypeId, [nodes]: the global id of each original id. U32 where the type has fewer than 2^32 nodes.
+  // By NodeTypeId, [nodes]: the global ID of each original ID. U32 if the type has fewer than 2^32 nodes, else U64.
   std::vector<Tensor> global_ids;
-  // By EdgeTypeId, [source nodes]: edges that leave each original id. U32 where the type has fewer than 2^32 edges.
+  // By EdgeTypeId, [source nodes]: the out-degree of each original ID. U32 if the type has fewer than 2^32 edges, else
+  // U64.
   std::vector<Tensor> out_degrees;
   // By EdgeTypeId: the dtype of original edge ids in all partitions.
   std::vector<DType> original_edge_id_dtypes;
 };
 
-// What edges of one type, all of them or a part, tell a layout. Those of parts add up.
+// Counts over the edges of one type or over a part of them. The counts of parts can be added.
 struct EdgeCounts {
-  std::vector<uint64_t> of_partition;  // [num_partitions]: by their destination's owner
-  uint64_t max_original_id = 0;        // 0 where there are no edges
+  std::vector<uint64_t> of_partition;  // [num_partitions]: edges by the owner of their destination
+  uint64_t max_original_id = 0;        // 0 if there are no edges
   Tensor out_degree;                   // U32 or U64 [source nodes]
 };
 
-// The dtype of out-degrees of a type with so many edges in the whole graph.
+// Returns the dtype of out-degrees for a type with `num_edges` edges in the whole graph.
 DType OutDegreeDType(uint64_t num_edges);
 
 struct CountOptions {
   uint32_t num_partitions = 1;
   uint64_t num_source_nodes = 0;
   DType out_degree = DType::kU32;  // OutDegreeDType
-  uint64_t first_row = 0;          // of the first edge in the type's edge list: its original id where edges have none
+  uint64_t first_row = 0;          // row of the first edge in the type's edge list; the basis of implicit original IDs
   int threads = 1;
 };
-// `edges` must have passed CheckEdges.
+// Returns the counts over `edges`, which must have passed CheckEdges.
 EdgeCounts CountEdges(const graph::EdgeSet& edges, const std::vector<uint32_t>& owner_of_destination,
                       const CountOptions& options);
 
-// The layout of a graph whose edges have been counted, by EdgeTypeId: only nodes and schema of `graph` are looked at.
-// InvalidArgument where the assignment does not fit them or num_partitions.
+// Returns the layout of a graph from the counts of its edges by EdgeTypeId. Reads only the nodes and the schema of
+// `graph`. InvalidArgument if the assignment does not match them or num_partitions.
 Result<PartitionLayout> MakeLayout(const graph::SourceGraph& graph, const Assignment& assignment,
                                    uint32_t num_partitions, std::vector<EdgeCounts> counts);
 
-// InvalidArgument for columns under names that partitions use themselves, or that have not one row a node.
+// Returns InvalidArgument for columns with names reserved for partitions and for columns without one row per node.
 Status CheckNodeColumns(const graph::SourceGraph& graph);
 
-// One pass over all edges. The graph should have passed ValidateSourceGraph; what would make a partition wrong is
-// refused here all the same: InvalidArgument for an assignment that does not fit the graph or num_partitions, for
-// columns under names that partitions use themselves; OutOfRange for edges whose ends do not exist.
+// Returns the layout of a graph, computed in one pass over all edges. The graph should have passed ValidateSourceGraph.
+// Errors that would corrupt a partition are checked again: InvalidArgument for an assignment that does not match the
+// graph or num_partitions and for columns with reserved names; OutOfRange for edges whose ends do not exist.
 Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, const Assignment& assignment,
                                             uint32_t num_partitions, int threads);
 
-// InvalidArgument where the assignment does not fit the graph or names partitions that do not exist.
+// Returns InvalidArgument if the assignment does not match the graph or contains partitions that do not exist.
 Status CheckAssignment(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions);
 
 using graph::OutDegreeColumnName;
 
-// The original ids [first, last) of one type whose directory partition `partition` of `num_partitions` holds.
+// The original IDs [first, last) of one type in the directory slice of one partition (graph::DirectorySlice).
 struct DirectoryRange {
   uint64_t first = 0;
   uint64_t last = 0;

@@ -1,5 +1,5 @@
-// Cutting a graph: a partition for every node. Implementations: METIS, Random, Streaming (restreamed LDG),
-// External (the user's assignment).
+// Graph partitioners, which assign a partition to every node: METIS, Random, Streaming (restreamed LDG) and External
+// (the user's assignment).
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace espalier::partition {
 
 enum class Algorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class Objective { kEdgeCut, kCommunicationVolume };
-// What is balanced over partitions besides all nodes together.
+// Quantities to balance over partitions in addition to the total number of nodes.
 enum class BalanceConstraint { kNodeTypes, kTrainNodes, kEdges };
 
 struct PartitionOptions {
@@ -23,7 +23,7 @@ struct PartitionOptions {
   std::string train_split;  // for kTrainNodes; empty: every split's training nodes
   uint64_t seed = 0;
   int threads = 1;             // results do not depend on it
-  WorkMeter* meter = nullptr;  // Streaming counts the bytes of neighbours that it passes, unless null
+  WorkMeter* meter = nullptr;  // unless null, Streaming counts the bytes of neighbors that it visits
 };
 
 // assignment[node type][original id] = partition.
@@ -33,16 +33,17 @@ using Assignment = std::vector<std::vector<uint32_t>>;
 class Partitioner {
  public:
   virtual ~Partitioner() = default;
-  virtual const char* name() const = 0;  // "METIS": as in the job document
-  virtual int version() const = 0;       // part of the partitioning's key: raised when results change
-  // Deterministic in (graph, options). InvalidArgument names what does not fit and the alternative.
+  virtual const char* name() const = 0;  // as in the job document, such as "METIS"
+  virtual int version() const = 0;       // part of the partitioning's key; increased when results change
+  // Returns the assignment, a deterministic function of the graph and the options. InvalidArgument names the limit that
+  // is exceeded and the alternative.
   virtual Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const = 0;
 };
 
 std::unique_ptr<Partitioner> MakeMetisPartitioner();
 std::unique_ptr<Partitioner> MakeRandomPartitioner();
 std::unique_ptr<Partitioner> MakeStreamingPartitioner();
-// assignment[node type]: U32/I32/I64... [nodes], values in [0, num_partitions) (checked at Partition).
+// assignment[node type]: U32, I32, I64 or U64 [nodes], values in [0, num_partitions), checked by Partition.
 std::unique_ptr<Partitioner> MakeExternalPartitioner(std::vector<Tensor> assignment);
 
 }  // namespace espalier::partition

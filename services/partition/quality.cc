@@ -14,7 +14,7 @@
 namespace espalier::partition {
 namespace {
 
-// Calls body(source vertex, source's owner, destination's owner) for every edge of which the owners differ.
+// Calls body(source vertex, source's owner, destination's owner) for every edge whose ends have different owners.
 template <class Body>
 void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, int threads, const Body& body) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
@@ -37,7 +37,7 @@ void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, 
 }
 
 uint64_t CutEdges(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options) {
-  // One counter per partition, far apart: threads seldom meet.
+  // The counters of partitions are on different cache lines, to avoid false sharing.
   constexpr size_t kStride = 8;
   std::vector<uint64_t> cut_into(options.num_partitions * kStride, 0);
   ForCutEdges(graph, assignment, options.threads, [&](uint64_t, uint32_t to) {
@@ -48,7 +48,8 @@ uint64_t CutEdges(const graph::SourceGraph& graph, const Assignment& assignment,
   return cut;
 }
 
-// Remote in-neighbours, distinct per partition, summed over the partitions: bitmaps of as many partitions as fit.
+// Returns the number of remote in-neighbors, distinct per partition, summed over the partitions. Each pass over the
+// edges fills the bitmaps of as many partitions as fit.
 uint64_t RemoteNeighbors(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options) {
   const uint64_t words = (VertexFirst(graph).back() + 63) / 64;
   if (words == 0) return 0;
@@ -58,7 +59,7 @@ uint64_t RemoteNeighbors(const graph::SourceGraph& graph, const Assignment& assi
   for (uint32_t first = 0; first < options.num_partitions; first += std::min(at_once, options.num_partitions - first)) {
     std::vector<uint64_t> bitmap(words * at_once, 0);
     ForCutEdges(graph, assignment, options.threads, [&](uint64_t source, uint32_t to) {
-      if (to - first >= at_once) return;  // wraps where to < first
+      if (to - first >= at_once) return;  // wraps around if to < first
       const uint64_t bit = uint64_t{1} << (source % 64);
       const std::atomic_ref<uint64_t> word(bitmap[(to - first) * words + source / 64]);
       if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// How good an assignment is.
+// Quality metrics of an assignment.
 #pragma once
 
 #include <map>
@@ -11,39 +11,42 @@ namespace espalier::partition {
 
 struct Quality {
   uint64_t cut_edges = 0;  // directed edges whose ends have different owners
-  double cut_ratio = 0;    // cut_edges / edges; 0 where there are none
-  double replication = 0;  // (owned + remote in-neighbours, distinct per partition) / nodes; 0 where there are none
-  // "nodes", "nodes:paper" (where there are several types), "train-nodes", "edges" -> largest partition / average.
-  // What nothing counts towards is left out.
+  double cut_ratio = 0;    // cut_edges / edges; 0 if there are no edges
+  double replication = 0;  // (owned + remote in-neighbors, distinct per partition) / nodes; 0 if there are no nodes
+  // Largest partition divided by the average, by quantity: "nodes", "nodes:paper" (if there are several types),
+  // "train-nodes" and "edges". Quantities that are 0 in all partitions are omitted.
   std::map<std::string, double> balance;
   friend bool operator==(const Quality&, const Quality&) = default;
 };
 
 struct QualityOptions {
   uint32_t num_partitions = 1;
-  std::string train_split;  // for "train-nodes"; empty: every split's
+  std::string train_split;  // for "train-nodes"; empty: all splits
   int threads = 1;
-  // Marks which nodes a partition reads; more partitions than fit at once take more passes over the edges.
+  // Memory for bitmaps of the nodes that each partition reads. If not all bitmaps fit, more passes over the edges
+  // follow.
   uint64_t bitmap_bytes = uint64_t{128} << 20;
 };
 
-// What the in-edges of one partition add to a quality.
+// The contribution of one partition's in-edges to the quality.
 struct InEdgeQuality {
   uint64_t edges = 0;
-  uint64_t cut_edges = 0;         // whose sources others own
-  uint64_t remote_neighbors = 0;  // those sources, each counted once
+  uint64_t cut_edges = 0;         // with sources owned by other partitions
+  uint64_t remote_neighbors = 0;  // the distinct sources of cut edges
 };
 
-// Of a partition, where `in_edges` holds its in-edges and no others, which must have passed CheckEdges. Memory: a bit a
-// node.
+// Returns the contribution of a partition. `in_edges` holds exactly its in-edges, which must have passed CheckEdges.
+// Memory: one bit per node.
 InEdgeQuality MeasureInEdgeQuality(const graph::SourceGraph& in_edges, const Assignment& assignment,
                                    PartitionId partition, int threads);
 
-// The quality of a graph whose edges have been counted, by PartitionId: only its nodes and splits are looked at.
+// Returns the quality of an assignment from the contributions by PartitionId. Reads only the nodes and splits of
+// `graph`.
 Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
                                const std::vector<InEdgeQuality>& of_partition, const std::string& train_split);
 
-// InvalidArgument where the assignment does not fit the graph or num_partitions, OutOfRange for bad edges.
+// Returns the quality of an assignment. InvalidArgument if it does not match the graph or num_partitions; OutOfRange
+// for edges whose ends do not exist.
 Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
                                const QualityOptions& options);
 

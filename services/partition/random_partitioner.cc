@@ -1,5 +1,5 @@
-// Random: nodes of each type are dealt to the partitions in the order of a seeded permutation, so that partitions
-// differ by at most one node of a type. The baseline for cuts, and the cheapest that balances.
+// Random: assigns the nodes of each type to partitions round-robin in the order of a seeded permutation, so that
+// partitions differ by at most one node of a type. It is the baseline for cuts and the cheapest balanced partitioner.
 #include "services/base/hash.h"
 #include "services/base/parallel.h"
 #include "services/base/permutation.h"

@@ -6,8 +6,8 @@
 namespace espalier::partition {
 
 enum class RandomStream : uint32_t {
-  kRandomOrder = 1,     // Random: the order in which a type's nodes are dealt
-  kStreamingOrder = 2,  // Streaming: the order in which nodes come by
+  kRandomOrder = 1,     // Random: the order in which the nodes of a type are assigned
+  kStreamingOrder = 2,  // Streaming: the order in which nodes are visited
   kMetisSeed = 3,       // METIS: its 31-bit seed
 };
 

@@ -8,7 +8,7 @@
 namespace espalier::partition {
 namespace {
 
-constexpr double kCapacitySlack = 1.03;  // the largest partition against the average, METIS's default
+constexpr double kCapacitySlack = 1.03;  // largest partition / average; the default of METIS
 constexpr uint32_t kUnplaced = ~uint32_t{0};
 
 }  // namespace
@@ -50,7 +50,8 @@ double Restream::Fullest(uint64_t vertex, uint32_t partition, int times) const {
   return fullest;
 }
 
-// Of the partitions with neighbours and room the one with the best score, lower number first; else the emptiest.
+// Returns the partition with the best score among those with neighbors and free capacity; ties go to the lower number.
+// If there is none, returns the emptiest partition.
 uint32_t Restream::Choose(uint64_t vertex, const WeightedNeighbors& adjacent) {
   touched_.clear();
   for (size_t k = 0; k < adjacent.neighbors.size(); ++k) {

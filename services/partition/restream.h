@@ -1,4 +1,4 @@
-// The state of restreamed linear deterministic greedy between two nodes of the stream (streaming_partitioner.cc).
+// The state of the restreamed linear deterministic greedy algorithm (streaming_partitioner.cc).
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,28 @@
 
 namespace espalier::partition {
 
-inline constexpr int kRestreamPasses = 6;  // one, and five restreams
+inline constexpr int kRestreamPasses = 6;  // the first pass and five restreams
 
-// The order in which vertices (undirected_graph.h) come by in every pass: position -> vertex.
+// Returns the order in which every pass visits the vertices (undirected_graph.h): position -> vertex.
 Permutation StreamOrder(uint64_t seed, uint64_t num_vertices);
 
-// Neighbours of one vertex, each once; `weights` (edges between the two) is empty where all are 1.
+// The distinct neighbors of one vertex. `weights` holds the number of edges to each; empty if all are 1.
 struct WeightedNeighbors {
   std::span<const uint32_t> neighbors;
   std::span<const uint32_t> weights;
 };
 
-// Owned by one thread.
+// Places vertices one after another in several passes. Not thread-safe.
 class Restream {
  public:
-  // `weights` outlives this.
+  // `weights` must outlive this object.
   Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t num_partitions);
 
+  // Starts a pass. Until they are visited, vertices keep their partitions of the pass before.
   void StartPass();
-  // Each vertex comes by once in a pass.
+  // Assigns `vertex` to the best partition. Called once per vertex in each pass.
   void Place(uint64_t vertex, const WeightedNeighbors& adjacent) { PutAt(vertex, Choose(vertex, adjacent)); }
-  // The same where another process has chosen.
+  // Assigns `vertex` to the partition that another process has chosen.
   void PutAt(uint64_t vertex, uint32_t partition);
 
   uint32_t PartitionFor(uint64_t vertex) const { return partition_of_[vertex]; }
@@ -40,19 +41,20 @@ class Restream {
  private:
   uint32_t Choose(uint64_t vertex, const WeightedNeighbors& adjacent);
   uint32_t Emptiest(uint64_t vertex) const;
-  // The fullest constraint that the vertex counts towards, as a fraction of its capacity; with the vertex or not.
+  // Return the load of the fullest constraint in which the vertex has weight, as a fraction of its capacity, before and
+  // after the vertex is added.
   double Before(uint64_t vertex, uint32_t partition) const { return Fullest(vertex, partition, 0); }
   double After(uint64_t vertex, uint32_t partition) const { return Fullest(vertex, partition, 1); }
   double Fullest(uint64_t vertex, uint32_t partition, int times) const;
   int32_t VertexWeight(uint64_t vertex, size_t c) const { return weights_.weights[vertex * num_constraints_ + c]; }
 
-  const VertexWeights& weights_;  // outlives this
+  const VertexWeights& weights_;
   const size_t num_constraints_;
   const uint32_t num_partitions_;
   std::vector<double> capacities_;  // by constraint
   std::vector<uint64_t> loads_;     // [partition, constraint]
   std::vector<uint32_t> partition_of_;
-  std::vector<uint64_t> affinity_;  // by partition: edges to the vertex at hand; 0 between vertices
+  std::vector<uint64_t> affinity_;  // by partition: edges to the current vertex; 0 between vertices
   std::vector<uint32_t> touched_;   // partitions with affinity
 };
 

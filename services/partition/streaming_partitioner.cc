@@ -1,8 +1,8 @@
 // Streaming: restreamed linear deterministic greedy (Stanton, Kliot, "Streaming graph partitioning for large
-// distributed graphs", KDD 2012; Nishimura, Ugander, "Restreaming graph partitioning", KDD 2013). Nodes come by in a
-// seeded order; each goes where most of its neighbours are, times the room that is left there. Later passes repeat
-// that with the neighbours' places of the pass before. Besides the adjacency its state is O(nodes), and its numbers
-// are 64 bits wide: what METIS cannot hold.
+// distributed graphs", KDD 2012; Nishimura, Ugander, "Restreaming graph partitioning", KDD 2013). Nodes are visited in
+// a seeded order. Each goes to the partition with the largest product of its neighbors there and the free capacity.
+// Later passes repeat this with the neighbors' partitions of the pass before. Besides the adjacency, its state is
+// O(nodes), and its integers have 64 bits, so it handles graphs that exceed the limits of METIS.
 #include <algorithm>
 #include <span>
 
@@ -16,7 +16,7 @@ namespace espalier::partition {
 namespace {
 
 constexpr uint64_t kBytesOfNeighbor = sizeof(uint32_t);
-constexpr uint64_t kMeteredVertices = 1 << 12;  // between two words to the meter
+constexpr uint64_t kMeteredVertices = 1 << 12;  // vertices between two updates of the meter
 
 WeightedNeighbors CollectNeighbors(const UndirectedGraph& graph, uint64_t vertex) {
   const uint64_t begin = graph.offsets[vertex], count = graph.offsets[vertex + 1] - begin;

@@ -1,4 +1,4 @@
-// Node numbers as their files store them (U32, I32, I64 or U64) for loops that are compiled once per type.
+// Dispatch over the integer types of stored node IDs (U32, I32, I64 or U64), for loops compiled once per type.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace espalier::partition {
 
-// Calls body(std::span<const T>) with the element type that `ids` has; it must be one of the four.
+// Calls body(std::span<const T>) with the element type of `ids`, which must be one of the four.
 template <class Body>
 decltype(auto) VisitIds(const Tensor& ids, Body&& body) {
   switch (ids.dtype()) {
@@ -19,8 +19,8 @@ decltype(auto) VisitIds(const Tensor& ids, Body&& body) {
   }
 }
 
-// One id for comparisons with unsigned bounds: a negative number becomes a very large one, so that a single
-// `< count` refuses both.
+// Converts a stored ID for comparison with unsigned bounds. A negative number becomes a very large one, so that a
+// single `< count` rejects both.
 template <class T>
 constexpr uint64_t ToId(T stored) {
   return static_cast<uint64_t>(static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(stored));

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kVisitGrain = 1 << 18;
 constexpr int64_t kVertexGrain = 1 << 12;
 
-// Calls body(u, v) for every edge of every type that is no self loop; u and v are vertices.
+// Calls body(u, v) for every edge of every type that is not a self loop; u and v are vertices.
 template <class Body>
 void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first, int threads,
               const Body& body) {
@@ -33,7 +33,7 @@ void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vert
   }
 }
 
-// Offsets of neighbours with repetitions.
+// Returns the offsets of the neighbors, with parallel edges not merged.
 std::vector<uint64_t> CountNeighbors(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
                                      int threads) {
   std::vector<uint64_t> offsets(vertex_first.back() + 1, 0);
@@ -48,12 +48,12 @@ std::vector<uint64_t> CountNeighbors(const graph::SourceGraph& graph, const std:
   return offsets;
 }
 
-// Neighbours with repetitions, each vertex's sorted, where their offsets say.
+// Returns the graph with parallel edges not merged; the neighbors of each vertex are sorted.
 UndirectedGraph WithRepetitions(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
                                 std::vector<uint64_t> offsets, int threads) {
   UndirectedGraph all{.offsets = std::move(offsets)};
   all.neighbors.resize(all.offsets.back());
-  // A vertex's offset serves as its cursor and ends up as the next one's offset: shifting back restores them.
+  // A vertex's offset serves as its write cursor and ends as the next vertex's offset. Shifting by one restores them.
   const auto place = [&](uint64_t vertex, uint64_t neighbor) {
     const uint64_t position = std::atomic_ref<uint64_t>(all.offsets[vertex]).fetch_add(1, std::memory_order_relaxed);
     all.neighbors[position] = static_cast<uint32_t>(neighbor);
@@ -73,7 +73,7 @@ UndirectedGraph WithRepetitions(const graph::SourceGraph& graph, const std::vect
   return all;
 }
 
-// Calls body(neighbour, multiplicity) for each run of equal numbers.
+// Calls body(neighbor, multiplicity) for each run of equal numbers.
 template <class Body>
 void ForRuns(const uint32_t* begin, const uint32_t* end, const Body& body) {
   while (begin != end) {
@@ -83,7 +83,7 @@ void ForRuns(const uint32_t* begin, const uint32_t* end, const Body& body) {
   }
 }
 
-// The multiplicity that all neighbours have, or 0 where they differ.
+// Returns the multiplicity common to all neighbors, or 0 if they differ.
 uint32_t CommonMultiplicity(const UndirectedGraph& all) {
   uint32_t common = 0;
   bool differs = false;
@@ -97,7 +97,7 @@ uint32_t CommonMultiplicity(const UndirectedGraph& all) {
   return differs ? 0 : common;
 }
 
-// Merges repetitions, moving neighbours down in place.
+// Merges repeated neighbors in place.
 void MergeRepetitions(UndirectedGraph* graph) {
   const bool weighted = CommonMultiplicity(*graph) == 0 && !graph->neighbors.empty();
   uint64_t kept = 0, row_begin = 0;

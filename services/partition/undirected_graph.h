@@ -1,5 +1,5 @@
-// The graph as cutting algorithms see it: all node types in one numbering, all edge types in one undirected graph
-// without self loops, parallel edges merged.
+// The input of the partitioning algorithms: one undirected graph over all node and edge types, without self loops and
+// with parallel edges merged.
 #pragma once
 
 #include <functional>
@@ -11,31 +11,32 @@
 
 namespace espalier::partition {
 
-// Vertex numbers: original node i of type t is vertex VertexFirst(graph)[t] + i. [node types + 1]
+// Returns the first vertex number of each node type: [node types + 1]. Original node i of type t is vertex
+// VertexFirst(graph)[t] + i.
 std::vector<uint64_t> VertexFirst(const graph::SourceGraph& graph);
 
-// InvalidArgument: there are 2^32 or more.
+// Returns InvalidArgument if there are 2^32 or more vertices.
 Status CheckNumVertices(uint64_t num_vertices);
 
-// Neighbours of vertex v stand at [offsets[v], offsets[v + 1]), ascending; each edge is there from both ends.
+// The neighbors of vertex v are at [offsets[v], offsets[v + 1]), ascending. Each edge is stored at both ends.
 struct UndirectedGraph {
   std::vector<uint64_t> offsets;    // [n + 1]
   std::vector<uint32_t> neighbors;  // [offsets[n]]
-  std::vector<uint32_t> weights;    // directed edges between the two ends, both ways; empty where all are equal
+  std::vector<uint32_t> weights;    // number of directed edges in both directions; empty if all are equal
 
   uint64_t num_vertices() const { return offsets.size() - 1; }
   uint32_t WeightAt(uint64_t position) const { return weights.empty() ? 1 : weights[position]; }
 };
 
-// The edges must have passed CheckEdges. InvalidArgument where there are 2^32 nodes or more. Memory: 8 bytes per
-// directed edge, 4 more per distinct neighbour where multiplicities differ. The same for every number of threads.
-// `before_neighbors`, unless null, is asked before there is memory for neighbours: its argument is `offsets` as they
-// are while parallel edges stand side by side, and its error is the result.
+// Returns the undirected graph. The edges must have passed CheckEdges. InvalidArgument if there are 2^32 or more nodes.
+// Memory: 8 bytes per directed edge, and 4 more per distinct neighbor if multiplicities differ. The result does not
+// depend on the number of threads. `before_neighbors`, unless null, is called before memory for neighbors is allocated,
+// with the offsets before parallel edges are merged; its error is returned.
 Result<UndirectedGraph> MakeUndirectedGraph(
     const graph::SourceGraph& graph, int threads,
     const std::function<Status(std::span<const uint64_t> offsets)>& before_neighbors = nullptr);
 
-// Partitions of vertices, back by node type.
+// Returns the partitions of the vertices as an assignment by node type.
 Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex);
 
 }  // namespace espalier::partition

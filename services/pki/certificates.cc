@@ -36,7 +36,7 @@ Result<KeyAndCertificate> ToPem(EVP_PKEY* key, X509* certificate) {
 bool SetRandomSerial(X509* certificate) {
   unsigned char bytes[16];
   if (RAND_bytes(bytes, sizeof(bytes)) != 1) return false;
-  bytes[0] = static_cast<unsigned char>((bytes[0] & 0x3f) | 0x40);  // positive, and always as long
+  bytes[0] = static_cast<unsigned char>((bytes[0] & 0x3f) | 0x40);  // positive and of constant length
   BIGNUM* number = BN_bin2bn(bytes, sizeof(bytes), nullptr);
   const bool set = number != nullptr && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nullptr;
   BN_free(number);
@@ -44,7 +44,7 @@ bool SetRandomSerial(X509* certificate) {
 }
 
 bool SetSubject(X509* certificate, const std::string& common_name) {
-  // X.520's limit.
+  // The limit of X.520.
   const std::string name = common_name.substr(0, 64);
   return X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
                                     reinterpret_cast<const unsigned char*>(name.data()), static_cast<int>(name.size()),
@@ -60,7 +60,7 @@ bool AddExtension(X509* certificate, X509* issuer, int nid, const std::string& v
   return added;
 }
 
-// A certificate without extensions and signature.
+// Returns a certificate without extensions and signature.
 CertificateHandle Blank(EVP_PKEY* key, const std::string& common_name, std::chrono::seconds valid_since,
                         std::chrono::seconds valid_for) {
   CertificateHandle certificate(X509_new());
@@ -72,7 +72,8 @@ CertificateHandle Blank(EVP_PKEY* key, const std::string& common_name, std::chro
   return made ? std::move(certificate) : nullptr;
 }
 
-// "URI:spiffe://...,DNS:a,IP:127.0.0.1". The list is OpenSSL's little language, in which a comma is not for names.
+// Returns the names in OpenSSL's syntax: "URI:spiffe://...,DNS:a,IP:127.0.0.1". Names must not contain a comma, which
+// separates them.
 Result<std::string> AlternativeNames(const LeafOptions& options) {
   std::string list = "URI:" + ToSpiffeUri(options.identity);
   const auto add = [&](const char* kind, const std::string& name) {

@@ -1,5 +1,5 @@
-// X.509 certificates of a job: a throw-away authority and the leaves it signs, all EC P-256, as PEM text; and what
-// can be said about certificate files before anybody connects.
+// X.509 certificates of a job, as PEM text: an authority for this job only and the leaf certificates that it signs, all
+// with EC P-256 keys. Also checks certificate files before the first connection.
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,14 @@ struct KeyAndCertificate {
   std::string certificate_pem;
 };
 
-// A self-signed authority that may sign leaves only, valid from an hour ago for `validity`.
+// Returns a self-signed authority that may sign leaf certificates only. It is valid for `validity` from an hour ago.
 Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_name, std::chrono::seconds validity);
 
 struct LeafOptions {
   PeerIdentity identity;  // becomes the SPIFFE URI
   std::vector<std::string> dns_names;
   std::vector<std::string> ip_addresses;
-  // From now; the start lies in the past because clocks differ.
+  // The validity, relative to now. It starts in the past, because clocks differ.
   std::chrono::seconds valid_since = std::chrono::hours(1);
   std::chrono::seconds valid_for = std::chrono::hours(24);
 };
@@ -35,20 +35,20 @@ struct IssuedLeaf {
   std::chrono::sys_seconds expires_at{};
 };
 
-// An authority that is read once for all the leaves it signs: reading a key and its certificate takes OpenSSL longer
-// than signing with it. Movable; one thread at a time.
+// An authority that is parsed once for all leaf certificates that it signs, because OpenSSL needs more time to parse a
+// key and its certificate than to sign. Movable; not thread-safe.
 class LeafIssuer {
  public:
-  // InvalidArgument for what is no PEM, and for a key of another certificate.
+  // Parses an authority. InvalidArgument for text that is not PEM and for a key of another certificate.
   static Result<LeafIssuer> Of(const KeyAndCertificate& authority);
   ~LeafIssuer();
   LeafIssuer(LeafIssuer&&) noexcept;
   LeafIssuer& operator=(LeafIssuer&&) noexcept;
 
-  // A leaf for both ends of connections. InvalidArgument: a name that cannot stand in a certificate.
+  // Returns a leaf certificate for clients and servers. InvalidArgument for a name that is not valid in a certificate.
   Result<IssuedLeaf> Issue(const LeafOptions& options) const;
   const std::string& certificate_pem() const;  // the authority's
-  const std::string& fingerprint() const;      // of the authority's certificate, as CertificateDetails::fingerprint
+  const std::string& fingerprint() const;      // of the authority's certificate, see CertificateDetails::fingerprint
   std::chrono::sys_seconds expires_at() const;
 
  private:
@@ -57,12 +57,12 @@ class LeafIssuer {
   std::unique_ptr<State> state_;
 };
 
-// A single leaf of `authority`. Errors as LeafIssuer's.
+// Returns a leaf certificate signed by `authority`. The errors are those of LeafIssuer.
 Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const LeafOptions& options);
 
-// Whether a process with `identity` can use these files: all readable, the key that of the certificate, the
-// certificate valid now, signed by the authority, fit for both ends, and of that identity. Errors name the file and
-// say what is wrong: what a peer would answer with a refusal that says less.
+// Checks whether a process with `identity` can use these files: all are readable, the key matches the certificate, and
+// the certificate is valid now, signed by the authority, usable by clients and servers, and of this identity. Errors
+// name the file and the problem, which a peer's handshake error would not.
 Status CheckCertificateFiles(const std::string& ca_file, const std::string& certificate_file,
                              const std::string& key_file, const PeerIdentity& identity);
 

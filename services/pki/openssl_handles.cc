@@ -13,7 +13,7 @@ BioHandle MakeBio(const std::string& text) {
   return BioHandle(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Keys with a passphrase are refused rather than asked for at a terminal.
+// Rejects keys with a passphrase, for which OpenSSL would prompt at the terminal.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners, and its errors as statuses.
+// Owning handles for OpenSSL objects, and conversion of OpenSSL's errors to Status.
 #pragma once
 
 #include <openssl/bio.h>
@@ -29,7 +29,7 @@ using CertificateHandle = std::unique_ptr<X509, OpenSslFree<&X509_free>>;
 using StoreHandle = std::unique_ptr<X509_STORE, OpenSslFree<&X509_STORE_free>>;
 using StoreContextHandle = std::unique_ptr<X509_STORE_CTX, OpenSslFree<&X509_STORE_CTX_free>>;
 
-// `doing` failed; empties OpenSSL's error queue of this thread.
+// Returns a status for OpenSSL's last error, with `doing` as its context. Clears the error queue of this thread.
 inline Status OpenSslError(StatusCode code, const std::string& doing) {
   char text[256] = "unknown error";
   if (const unsigned long error = ERR_get_error(); error != 0) ERR_error_string_n(error, text, sizeof(text));
@@ -37,14 +37,15 @@ inline Status OpenSslError(StatusCode code, const std::string& doing) {
   return Status(code, doing + ": " + text);
 }
 
-// All certificates of a PEM text, in order; empty where there is none or one is malformed.
+// Returns all certificates in a PEM text in order; empty if there is none or one is malformed.
 std::vector<CertificateHandle> ReadCertificates(const std::string& pem);
-KeyHandle ReadKey(const std::string& pem);  // null where there is none
-// SHA-256 of the certificate (DER), 64 hexadecimal digits.
+// Returns the private key in a PEM text; null if there is none.
+KeyHandle ReadKey(const std::string& pem);
+// Returns the SHA-256 of the certificate in DER as 64 hexadecimal digits.
 Result<std::string> ComputeFingerprint(X509* certificate);
-// The last second of its life.
+// Returns the last second in which the certificate is valid.
 Result<std::chrono::sys_seconds> GetExpiry(X509* certificate);
-// The URI names among the subject alternative names.
+// Returns the URIs among the subject alternative names.
 std::vector<std::string> ListUriNames(X509* certificate);
 
 }  // namespace espalier::pki

@@ -1,8 +1,8 @@
-// Who a process is, as its certificate says: a SPIFFE URI in the leaf's subject alternative names,
+// The identity of a process in its certificate: a SPIFFE URI in the subject alternative names of the leaf,
 //
 //   spiffe://espalier/<namespace>/<job uid>/<role>
 //
-// Every process of a job has a certificate of its role; a job's processes talk to processes of the same job only.
+// Every process of a job has a certificate for its role. The processes of a job only connect to processes of this job.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ inline constexpr PeerRole kPeerRoles[] = {PeerRole::kPartitioner, PeerRole::kSer
                                           PeerRole::kTrainer, PeerRole::kOperator};
 const char* ToString(PeerRole role);  // "partitioner", "server", "sampler", "trainer", "operator"
 
-// Which job, of all that a cluster has ever run.
+// Identifies a job among all jobs that a cluster has ever run.
 struct JobIdentity {
   std::string name_space;
   std::string job_uid;
@@ -31,15 +31,17 @@ struct PeerIdentity {
   friend bool operator==(const PeerIdentity&, const PeerIdentity&) = default;
 };
 
-// "default/0a1b2c": both parts of letters, digits, '-', '_' and '.', at most 253 long.
+// Parses "default/0a1b2c". Both parts consist of at most 253 letters, digits, '-', '_' and '.'. InvalidArgument for
+// other text.
 Result<JobIdentity> ParseJobIdentity(const std::string& text);
 std::string ToString(const JobIdentity& job);
 
 std::string ToSpiffeUri(const PeerIdentity& identity);
 Result<PeerIdentity> ParseSpiffeUri(const std::string& uri);
 
-// The identity among a certificate's URI names, which must be the only one, if it is of `job` and of one of `roles`.
-// Unauthenticated: no identity, or several; PermissionDenied: another job or role. The message says which.
+// Returns the only identity among a certificate's URI names, which must belong to `job` and have one of `roles`.
+// Unauthenticated: there is no identity or more than one; PermissionDenied: another job or role, which the message
+// names.
 Result<PeerIdentity> CheckPeer(std::span<const std::string> uri_names, const JobIdentity& job,
                                std::span<const PeerRole> roles);
 

@@ -98,7 +98,7 @@ std::optional<ExitState> ChildProcess::Poll() {
 void ChildProcess::Reap() {
   int state = 0;
   if (waitpid(pid_, &state, WNOHANG) != pid_) return;
-  kill(-pid_, SIGKILL);  // what it may have started itself
+  kill(-pid_, SIGKILL);  // kills processes that the child has started
   exit_ = WIFSIGNALED(state) ? ExitState{0, WTERMSIG(state)} : ExitState{WEXITSTATUS(state), 0};
 }
 

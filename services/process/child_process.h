@@ -1,6 +1,5 @@
-// A program that runs beside this one: in a process group of its own (so that a Ctrl-C at the terminal reaches only
-// this process, which then stops its children in order), with its output in a log file, and dead as soon as this
-// process is, even by kill -9.
+// A child process in a process group of its own, so that Ctrl-C at the terminal only reaches this process, which then
+// stops its children in order. Its output goes to a log file. It is killed when this process ends, even by SIGKILL.
 #pragma once
 
 #include <sys/types.h>
@@ -22,45 +21,46 @@ struct ChildSpec {
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;  // over this process's, if that is inherited
   bool inherits_environment = true;
-  std::string folder = {};  // it works in; empty: this process's
-  std::string log_path;     // appended to: standard error, and output without a path of its own
-  std::string output_path;  // replaced; empty: the log
-  // Descriptors of the caller's in place of /dev/null, output_path and log_path; -1: none.
+  std::string folder = {};  // working directory; empty: that of this process
+  std::string log_path;     // standard error, and standard output without output_path, are appended to this file
+  std::string output_path;  // standard output replaces this file; empty: the log
+  // The caller's descriptors to use instead of /dev/null, output_path and log_path; -1: none.
   int input = -1, output = -1, error = -1;
 };
 
 struct ExitState {
   int code = 0;
-  int signal = 0;  // 0: ended by itself with `code`
+  int signal = 0;  // the signal that killed the process; 0: it exited with `code`
 
   bool ok() const { return code == 0 && signal == 0; }
-  // "exit code 65 (bad input)", "signal 9 (Killed)"
+  // Returns "exit code 65 (bad input)" or "signal 9 (Killed)".
   std::string Describe() const;
-  // What this process exits with because of it: the child's code where it is one of ours, kBug for crashes and other
-  // codes, kUnavailable for children that were killed.
+  // Returns the code that this process should exit with because of the child: the child's code if it is an ExitCode,
+  // kBug for crashes and other codes, kUnavailable for a child that was killed.
   ExitCode Class() const;
 };
 
-// Movable; owned by one thread, which must outlive the child (the kernel ties the child's life to the thread that
-// started it).
+// Movable. Not thread-safe: used by one thread, which must outlive the child, because the kernel kills the child when
+// the thread that started it ends.
 class ChildProcess {
  public:
-  // Errors name the program and what failed: a log that cannot be opened, a program that does not exist.
+  // Starts the program. Errors name the program and the problem, such as a log that cannot be opened or a program that
+  // does not exist.
   static Result<ChildProcess> Start(const ChildSpec& spec);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
-  // Kills and reaps what still runs.
+  // Kills and reaps the process group if it still runs.
   ~ChildProcess();
 
   const std::string& name() const { return name_; }
   const std::string& log_path() const { return log_path_; }
   pid_t pid() const { return pid_; }
-  // For poll(): readable once the child has ended.
+  // Returns a descriptor for poll() that becomes readable when the child has ended.
   int descriptor() const { return ended_.get(); }
 
-  // nullopt while it runs. Does not wait.
+  // Returns the exit state, or nullopt while the child runs. Does not block.
   std::optional<ExitState> Poll();
-  // To the whole process group; nothing happens once it has ended.
+  // Sends a signal to the whole process group. No effect after the child has ended.
   void Signal(int signal_number);
 
  private:

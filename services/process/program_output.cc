@@ -20,9 +20,10 @@
 namespace espalier::process {
 namespace {
 
-constexpr std::chrono::milliseconds kStopCheckInterval{100};  // at most so long until a stop is noticed
+constexpr std::chrono::milliseconds kStopCheckInterval{100};  // the longest time until a stop request is noticed
 
-// The path to run, or "" where there is none. Empty entries of PATH, which mean the working folder, are passed over.
+// Returns the path of the program, or "" if it is not found. Skips empty entries of PATH, which mean the working
+// directory.
 std::string FindProgram(const ProgramCall& call) {
   if (call.command.find('/') != std::string::npos) return call.command;
   std::istringstream folders(FindValue(call.environment, "PATH"));
@@ -33,7 +34,8 @@ std::string FindProgram(const ProgramCall& call) {
   return "";
 }
 
-// A child and all that it has started: dead and reaped in the end. Owned by one thread, which outlives it.
+// A child and the processes that it has started, which the destructor kills and reaps. Used by one thread, which must
+// outlive it.
 class Child {
  public:
   explicit Child(const StartedProgram& started) : pid_(started.pid) {}
@@ -60,7 +62,7 @@ ssize_t ReadSome(int descriptor, void* buffer, size_t size) {
   return count;
 }
 
-// Appends what is there without waiting. False at the end of the file.
+// Appends the available bytes without blocking. Returns false at the end of the file.
 Result<bool> Drain(int descriptor, size_t max_bytes, std::string* text) {
   std::array<char, 16384> buffer;
   for (;;) {
@@ -75,7 +77,7 @@ Result<bool> Drain(int descriptor, size_t max_bytes, std::string* text) {
   }
 }
 
-// One of the child's pipes, read as it comes and until it ends.
+// Reads one of the child's pipes until its end.
 struct PipeReader {
   explicit PipeReader(Descriptor read_end, size_t max) : pipe(std::move(read_end)), max_bytes(max) {
     fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
@@ -93,7 +95,7 @@ struct PipeReader {
   bool is_open = true;
 };
 
-// Why the program could not be run, as StartedProgram::failure has it; ok: nothing was written.
+// Returns the error that the child wrote to StartedProgram::failure; OK if it wrote nothing.
 Status ExecFailure(const std::string& written, const std::string& path) {
   int error_number = 0;
   if (written.size() < sizeof(error_number)) return {};
@@ -114,7 +116,7 @@ Status AwaitEnd(const Descriptor& ended, PipeReader& output, PipeReader& error, 
     if (count <= 0) continue;
     RETURN_IF_ERROR(output.Read());
     RETURN_IF_ERROR(error.Read());
-    // Not the end of its output, which a process that it left behind may hold open.
+    // Waits for the child, not for the end of its output, which a process that it has started may keep open.
     if (waiting[0].revents != 0) return {};
   }
 }

@@ -1,4 +1,4 @@
-// Runs a program for what it prints, bounded in time and size.
+// Runs a program and returns its output, with limits on time and size.
 #pragma once
 
 #include <map>
@@ -12,18 +12,19 @@
 namespace espalier::process {
 
 struct ProgramCall {
-  std::string command;  // a path, or a name that is looked up in the PATH of `environment`
+  std::string command;  // a path, or a name to look up in the PATH of `environment`
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // all of it
+  std::map<std::string, std::string> environment;  // the complete environment
   size_t max_output_bytes = 1 << 20;
 };
 
-// Standard output of a program that ended with 0. Its standard error is this process's, its input is empty, and no
-// other descriptor of this process reaches it. It runs in a process group of its own, of which nothing is left when
-// this returns.
+// Returns the standard output of a program that exits with 0. The program writes standard error to that of this
+// process, gets an empty input and inherits no other descriptor. It runs in a process group of its own; all processes
+// of the group have ended when this returns.
 //
-// NotFound: there is no such program; Unavailable: it ended otherwise ("exit code 1", "signal 9"); DeadlineExceeded;
-// Cancelled: asked to stop; ResourceExhausted: it printed more. Errors name the command and never what it printed.
+// NotFound: the program does not exist; Unavailable: it did not exit with 0 ("exit code 1", "signal 9");
+// DeadlineExceeded; Cancelled: `stop` was requested; ResourceExhausted: the output exceeds max_output_bytes. Errors
+// name the command and never contain its output.
 Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop = {});
 
 }  // namespace espalier::process

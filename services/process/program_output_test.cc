@@ -57,13 +57,14 @@ TEST(ProgramOutputTest, BoundsTime) {
       << "its output has ended, it has not";
 }
 
-// A lease on the program's file (fcntl(2)) makes exec wait until it is given up, as a file server that is gone would.
+// A lease on the program's file (fcntl(2)) makes exec wait until it is released, like a file server that does not
+// respond.
 TEST(ProgramOutputTest, BoundsTheTimeUntilTheProgramHasBegun) {
   storage::TemporaryFolder folder;
   const std::string path = folder.path() + "/program";
   std::ofstream(path) << "#!/bin/sh\n";
   ASSERT_EQ(chmod(path.c_str(), 0755), 0);
-  const auto before = signal(SIGIO, SIG_IGN);  // told to whoever has the lease; by default it kills
+  const auto before = signal(SIGIO, SIG_IGN);  // sent to the holder of the lease; the default action kills the process
   const Descriptor leased(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (fcntl(leased.get(), F_SETLEASE, F_WRLCK) != 0) GTEST_SKIP() << "no leases on this file system";
   EXPECT_THAT(Output({.command = path}, Deadline::After(milliseconds(50))), HasSubstr("it did not end in time"));
@@ -92,7 +93,7 @@ TEST(ProgramOutputTest, DoesNotWaitForWhatItLeavesBehindAndKillsIt) {
   const std::string pid_text = Output(Shell("sleep 1000 & echo $!"));
   const auto pid = static_cast<pid_t>(std::atol(pid_text.c_str()));
   ASSERT_GT(pid, 1) << pid_text;
-  // Killed with its group; whoever adopted it has yet to reap it, so it may still be there as a zombie.
+  // It was killed with its group. It may still exist as a zombie until its new parent reaps it.
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   for (;;) {
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -104,7 +105,7 @@ TEST(ProgramOutputTest, DoesNotWaitForWhatItLeavesBehindAndKillsIt) {
 }
 
 TEST(ProgramOutputTest, HandsDownNoDescriptors) {
-  const Descriptor leaked(open("/dev/null", O_RDONLY));  // not close-on-exec, as cpprestsdk's sockets
+  const Descriptor leaked(open("/dev/null", O_RDONLY));  // not close-on-exec, like the sockets of cpprestsdk
   ASSERT_GE(leaked.get(), 3);
   EXPECT_EQ(Output(Shell("test -e /proc/self/fd/" + std::to_string(leaked.get()) + " && echo open || echo closed")),
             "closed\n");

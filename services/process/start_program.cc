@@ -13,7 +13,7 @@
 namespace espalier::process {
 namespace {
 
-// All that the child needs between fork and exec, made before the fork.
+// The data that the child needs between fork and exec, prepared before the fork.
 struct Preparation {
   const ProgramStart& start;
   const char* folder;  // null: this process's
@@ -34,9 +34,9 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 [[noreturn]] void Exec(const Preparation& prepared) {
   const ProgramStart& start = prepared.start;
   setpgid(0, 0);
-  // posix_spawn has no way to say this, hence fork.
+  // posix_spawn does not support this, hence fork.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != prepared.parent) _exit(127);  // it died before the line above
+  if (getppid() != prepared.parent) _exit(127);  // the parent died before the line above
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -66,11 +66,11 @@ Result<StartedProgram> StartProgram(const ProgramStart& start) {
                              .parent = getpid(),
                              .arguments = argument_pointers.data(),
                              .environment = environment_pointers.data()};
-  signal(SIGCHLD, SIG_DFL);  // it may be inherited as ignored: then children leave no exit status
+  signal(SIGCHLD, SIG_DFL);  // if it is inherited as ignored, children leave no exit status
   const pid_t pid = fork();
   if (pid < 0) return FromErrno(errno, "fork");
   if (pid == 0) Exec(prepared);
-  setpgid(pid, pid);  // here as in the child: the second call changes nothing
+  setpgid(pid, pid);  // in the parent and the child; the second call has no effect
   Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!ended.is_open()) {
     const int error_number = errno;
@@ -81,7 +81,7 @@ Result<StartedProgram> StartProgram(const ProgramStart& start) {
 }
 
 int KillAndWait(pid_t pid) {
-  // While the program, dead or not, still holds its number.
+  // Before waiting, because the process ID is only valid until then.
   kill(-pid, SIGKILL);
   kill(pid, SIGKILL);
   int state = 0;

@@ -1,4 +1,4 @@
-// Starts programs by fork and exec: what child_process.h and program_output.h have in common.
+// Starts programs with fork and exec, for child_process.h and program_output.h.
 #pragma once
 
 #include <sys/types.h>
@@ -15,26 +15,26 @@ namespace espalier::process {
 struct ProgramStart {
   std::string path;                                // of the program's file; not looked up in PATH
   std::vector<std::string> arguments;              // from argv[0] on
-  std::map<std::string, std::string> environment;  // all of it
-  std::string folder = {};                         // it works in; empty: this process's
+  std::map<std::string, std::string> environment;  // the complete environment
+  std::string folder = {};                         // working directory; empty: that of this process
   int input = -1, output = -1, error = -1;         // the caller's descriptors that become 0, 1 and 2
-  // Of this process's other descriptors none reaches it, close-on-exec or not.
+  // Whether the program inherits no other descriptor, even if it is not close-on-exec.
   bool closes_others = false;
 };
 
 struct StartedProgram {
-  pid_t pid = -1;    // the caller's, to wait for: also the number of the process group that it leads
+  pid_t pid = -1;    // the caller must wait for it; also the ID of its process group
   Descriptor ended;  // a pidfd: readable once the program has ended
-  // Ends empty once exec has worked. Otherwise an int comes before the end: errno of what failed in the child.
+  // The read end of a pipe, which is closed when exec succeeds. If the child fails, it writes errno as an int first.
   Descriptor failure;
 };
 
-// Starts a program in a process group of its own, with no signal blocked and SIGPIPE at its default. It is killed when
-// the thread that calls this ends, even by kill -9 of this process. Does not wait for exec: its file may be on a file
-// server that does not answer.
+// Starts a program in a process group of its own, with no signals blocked and the default action for SIGPIPE. The
+// kernel kills it when the calling thread ends, even if this process gets SIGKILL. Does not wait for exec, because the
+// program's file may be on a file server that does not respond.
 Result<StartedProgram> StartProgram(const ProgramStart& start);
 
-// Kills the group of a program that has not been waited for, then waits for it. Returns waitpid's state.
+// Kills the process group of a program that has not been waited for and waits for it. Returns the status of waitpid.
 int KillAndWait(pid_t pid);
 
 }  // namespace espalier::process

@@ -2,10 +2,10 @@
 //
 //   certificate files --(watched)--> TransportSecurity --> channel and server credentials
 //
-// In the handshake each end asks for a certificate of the job's authority and then for an identity of this very job
-// (peer_identity.h): a client goes no further with a server of another job or role, so that no call's payload has
-// left by then; a server closes on a client of another job. Which roles may call a server is looked up for every
-// call: others get PERMISSION_DENIED. Refusals are logged with their reason, a limited number of lines.
+// In the handshake, each end requires a certificate from the job's authority and an identity of the same job
+// (peer_identity.h). A client rejects a server of another job or role before it sends the payload of a call; a server
+// closes connections of clients of other jobs. The server checks for every call whether the role of the client may make
+// it, and returns PERMISSION_DENIED otherwise. Rejections are logged with their reason, at a limited rate.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -23,29 +23,33 @@
 namespace espalier::rpc {
 
 struct TlsSettings {
-  std::string ca_file;           // PEM: every authority that peers' certificates may come from
-  std::string certificate_file;  // PEM: this process's certificate, then what leads to the authority
+  std::string ca_file;           // PEM: the authorities that may sign peers' certificates
+  std::string certificate_file;  // PEM: this process's certificate, then the intermediate certificates
   std::string key_file;          // PEM, without a passphrase
   pki::JobIdentity job;
-  // How often the files are looked at. Connections that exist go on as they are; new ones use what was read last.
+  // The interval at which the files are checked for changes. New connections use the files read last; existing ones are
+  // not affected.
   std::chrono::seconds refresh_interval{1};
 };
 
-// What a process shows to others and asks of them. Immutable but for the files it watches; thread-safe.
+// The credentials of a process and its requirements on peers. Immutable except for the files that it watches;
+// thread-safe.
 class TransportSecurity {
  public:
-  // For a process of `role`. Checks the files first (certificates.h says what is wrong with them).
+  // Loads the credentials of a process with the role `role`. Checks the files first and returns the errors of
+  // pki::CheckCertificateFiles.
   static Result<std::shared_ptr<const TransportSecurity>> Load(const TlsSettings& settings, pki::PeerRole role);
-  // Load, with further looks, for a second or two, at files that may be in the middle of being replaced: they do not
-  // fit each other, or are not there, for an instant.
+  // Like Load, but retries for a second or two, because files that are being replaced may not match each other or may
+  // be missing for a moment.
   static Result<std::shared_ptr<const TransportSecurity>> LoadPatiently(const TlsSettings& settings,
                                                                         pki::PeerRole role);
 
   const TlsSettings& settings() const { return settings_; }
 
-  // For channels to a server of `server_role`.
+  // Returns credentials for channels to servers with the role `server_role`.
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(pki::PeerRole server_role) const;
-  // For a server that processes of `callers` may call. Health checks are open to every process of the job.
+  // Returns credentials for a server that processes with the roles `callers` may call. Health checks are open to every
+  // process of the job.
   std::shared_ptr<grpc::ServerCredentials> ServerCredentials(std::vector<pki::PeerRole> callers) const;
 
  private:

@@ -32,7 +32,7 @@ AppliedWrites::Claim AppliedWrites::ClaimFor(Client& client, const Number& chang
       client.below = change.lowest_under_way;
       break;
     }
-    // It was given up, but a worker applies it at this moment: what follows waits for that.
+    // The client gave this change up, but a worker applies it right now; later changes wait until it ends.
     if (client.changes.front() == State::kUnderWay) return Claim::kUnderWay;
     client.changes.pop_front();
     ++client.below;

@@ -1,13 +1,14 @@
-// Which changes of tensors have been applied, so that one that arrives again is acknowledged and not applied again: a
-// retry whose first try still sat in a queue must not undo a later change. A change is claimed before it is applied, so
-// that of two tries at the same time only one applies it.
+// Records which tensor changes have been applied, so that a repeated message is acknowledged and not applied again: a
+// retry whose first attempt was still queued must not undo a later change. A change is claimed before it is applied, so
+// of two concurrent attempts only one applies it.
 //
-// A client numbers its changes and says with each which is the lowest that is still under way. Below that all have
-// ended, for better or worse: they are forgotten, and a message of theirs that comes late is refused, so that what
-// follows a failed change is never overwritten by it.
+// A client numbers its changes and sends with each the lowest number that is still in flight. All changes below that
+// number have ended, successfully or not: they are forgotten, and a late message of theirs is refused, so that it never
+// overwrites what follows a failed change.
 //
-// A client is remembered until none of its changes can come again, by the deadlines of its calls: whoever forgets it
-// before that takes a repetition for a new change. While that holds for all that there is room for, new ones wait.
+// A client is remembered until, by the deadlines of its calls, none of its changes can arrive again. Forgetting it
+// earlier would take a repetition for a new change. While every slot holds such a client, changes of new clients have
+// to wait.
 #pragma once
 
 #include <cstdint>
@@ -25,47 +26,48 @@ namespace espalier::server {
 class AppliedWrites {
  public:
   static constexpr size_t kMaxClients = 65'536;  // less than 1 KiB each, as long as few of their changes are under way
-  // A message may come so long after its call's deadline: it lay in a socket.
+  // How long after its call's deadline a message may still arrive: it can lie in a socket buffer.
   static constexpr std::chrono::minutes kLateness{1};
-  // Whoever sets a later deadline, or none, is remembered for so long: nobody takes the room of others for ever.
+  // Upper bound of the time for which a client with a later deadline, or with none, is remembered, so that no client
+  // occupies a slot forever.
   static constexpr std::chrono::hours kLongestCall{1};
-  // A client may have so many numbers from the lowest that is under way on: a byte for each is all that it takes here.
+  // How far above the lowest number in flight a client may number its changes; each number takes one byte here.
   static constexpr uint64_t kWindow = 4096;
 
   struct Number {
     uint64_t client_id = 0;
     uint64_t sequence = 0;          // more than 0
-    uint64_t lowest_under_way = 0;  // at most `sequence`; 0: says nothing
+    uint64_t lowest_under_way = 0;  // at most `sequence`; 0: not stated
   };
   enum class Claim {
     kTaken,     // the caller applies the change, then calls Applied or Failed
-    kApplied,   // nothing to do
-    kUnderWay,  // another try applies it at this moment, or one that its client has given up: come again
-    kTooMany,   // too far from the lowest that is under way: come again
-    kOver,      // its client has been told how it ended
-    kFull,      // the room is that of others, who may still repeat theirs: come again
+    kApplied,   // applied before: nothing to do
+    kUnderWay,  // another attempt, possibly one that its client gave up, applies it right now: retry
+    kTooMany,   // too far above the lowest number in flight: retry
+    kOver,      // the client already knows how the change ended
+    kFull,      // every slot belongs to a client that may still repeat a change: retry
   };
 
-  // `clock` outlives this.
+  // Remembers at most `max_clients` clients. `clock` outlives this.
   explicit AppliedWrites(size_t max_clients = kMaxClients, Clock& clock = Clock::Real())
       : max_clients_(max_clients), clock_(clock) {}
 
-  // `deadline`: of the call, all of its tries included.
+  // Claims a change, or returns why it cannot be claimed. `deadline` is that of the call with all of its attempts.
   Claim TryClaim(const Number& change, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The end of a claim. Failed: the next try may claim the change.
+  // Ends a claim. After Failed, the next attempt may claim the change.
   void Applied(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kApplied); }
   void Failed(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kUnknown); }
 
  private:
   enum class State : uint8_t { kUnknown, kUnderWay, kApplied };
   struct Client {
-    uint64_t below = 1;          // what is below is over
+    uint64_t below = 1;          // all changes with lower numbers have ended
     std::deque<State> changes;   // from `below` on
     uint64_t num_under_way = 0;  // of them
-    SteadyTime needed_until;     // when the last of its calls' messages has come
+    SteadyTime needed_until;     // when the last message of its calls has arrived
   };
 
-  // Null where there is no room for one more.
+  // Returns the client's record, a new one if it is unknown, or null if every slot is taken.
   Client* FindClient(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Claim ClaimFor(Client& client, const Number& change);
   void End(const Number& change, State state) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -74,7 +76,7 @@ class AppliedWrites {
   Clock& clock_;
   Mutex mutex_;
   absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);
-  // Those that have nothing under way, by `needed_until`.
+  // Clients without a change in flight, ordered by `needed_until`.
   std::set<std::pair<SteadyTime, uint64_t>> idle_ ABSL_GUARDED_BY(mutex_);
 };
 

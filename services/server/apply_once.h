@@ -1,4 +1,4 @@
-// A change of tensors out of a request, applied once however often the request arrives.
+// Applies the tensor change of a request once, however often the request arrives.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,10 @@ namespace espalier::server {
 
 AppliedWrites::Number ToNumber(const tensor::v1::Change& change);
 
-// Calls apply(done) unless the change was applied before; then answer(status), at once or when apply is done. One
-// without a number is applied. An error is that of a change that cannot be taken now (Unavailable), or never (Aborted):
-// nothing is called then. `deadline`: of the call that brings it. `applied` outlives the answer.
+// Calls apply(done) unless the change was applied before; then calls answer(status), either at once or when apply is
+// done. A change without a number is always applied. Returns Unavailable if the change cannot be accepted now and
+// Aborted if it never can; then neither function is called. `deadline` is that of the call. `applied` outlives the call
+// of `answer`.
 Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadline deadline,
                  const std::function<void(sampler::DoneStatus)>& apply, sampler::DoneStatus answer);
 

@@ -1,3 +1,8 @@
+// How a stream works. The first message fixes the plan and thereby the number of batches; every message adds credits.
+// MakeMore submits as many steps to workers as credits and batches_at_once allow, workers put their results into ready_
+// in any order, and SendNext writes them in step order, one write at a time. Every event (a read, a write, a finished
+// batch) calls both, so the stream needs no thread of its own. The first call of End finishes the stream; later results
+// are dropped.
 #include "services/server/batch_stream.h"
 
 #include <algorithm>
@@ -24,7 +29,7 @@ BatchStream* BatchStream::Start(const MiniBatchService& service, grpc::CallbackS
 void BatchStream::OnReadDone(bool ok) {
   MutexLock lock(&mutex_);
   if (ended_) return;
-  if (!ok) {  // the trainer has said all it wanted: what its credits cover is still sent
+  if (!ok) {  // the trainer sends nothing more; batches covered by its credits are still sent
     if (!started_) End(InvalidArgument("stream without a start"));
     return;
   }
@@ -40,7 +45,7 @@ Status BatchStream::TakeRequest() {
   if (started_ == frame.header.has_start()) return InvalidArgument("a stream starts once, with its first message");
   if (!started_) RETURN_IF_ERROR(TakeStart(frame.header.start()));
   credits_ += frame.header.more_credits();
-  // One that is on its way may have arrived, and been answered with its credit, before its write is done here.
+  // The batch being written may already have arrived, and its credit been returned, before the write completes here.
   const uint64_t num_sent = next_to_send_ + (writing_ ? 1 : 0);
   if (credits_ > num_sent + service_.context_.limits.max_batches_ahead) {
     return ResourceExhausted("a stream holds at most " + std::to_string(service_.context_.limits.max_batches_ahead) +
@@ -61,7 +66,7 @@ Status BatchStream::TakeStart(const minibatch::v1::StreamStart& start) {
   return Status();
 }
 
-// Training nodes, or edges, of the plan.
+// Returns the number of training nodes or edges of the plan, after checking the plan against the graph.
 Result<uint64_t> BatchStream::CountSeeds() const {
   const sampler::EpochPlan& plan = plan_.plan;
   const graph::GraphSchema& schema = service_.neighbors_.book().schema();
@@ -95,7 +100,7 @@ void BatchStream::MakeMore() {
 void BatchStream::MakeBatch(uint64_t index) {
   {
     MutexLock lock(&mutex_);
-    if (ended_) {  // while it was queued: nobody wants the batch
+    if (ended_) {  // the stream ended while the batch was queued
       --in_the_making_;
       return;
     }
@@ -184,7 +189,7 @@ void BatchStream::SendNext() {
   Result<grpc::ByteBuffer> batch = std::move(next->second);
   ready_.erase(next);
   if (!batch.ok()) {
-    // OUT_OF_RANGE would say that the epoch is over.
+    // OUT_OF_RANGE would tell the trainer that the epoch has ended.
     const bool looks_like_the_end = batch.status().code() == StatusCode::kOutOfRange;
     return End(looks_like_the_end ? Internal(batch.status().message()) : batch.status());
   }

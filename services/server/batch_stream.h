@@ -17,9 +17,9 @@
 
 namespace espalier::server {
 
-// Reactions come from gRPC's threads, results from workers. Owns itself until gRPC is done with it and the last
-// worker has left. gRPC never runs a reaction inside a Start... or Finish call of ours, so those are made with the
-// mutex held: that keeps Finish the last of them.
+// Handles one MiniBatchStream call. Reactions run on gRPC's threads, results come from workers. The object owns itself
+// until gRPC has finished with it and the last worker has left. gRPC never runs a reaction inside a Start... or Finish
+// call, so these are made with the mutex held, which guarantees that Finish is the last of them.
 class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                           public std::enable_shared_from_this<BatchStream> {
  public:
@@ -36,13 +36,13 @@ class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   Status TakeRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status TakeStart(const minibatch::v1::StreamStart& start) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<uint64_t> CountSeeds() const;
-  // Hands steps to workers as far as credits allow.
+  // Submits steps to workers as far as the credits allow.
   void MakeMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sends the next step where it is ready; ends the stream after the last.
+  // Sends the next step if it is ready; ends the stream after the last step.
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // On a worker.
+  // Runs on a worker: draws batch `index` and puts it into ready_.
   void MakeBatch(uint64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
   Result<sampler::MiniBatch> SampleBatch(uint32_t step, sampler::FanoutSampler& sampler) const;
   Result<grpc::ByteBuffer> DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const;
@@ -58,9 +58,9 @@ class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  // Batches of this stream are counted 0, 1, ...; batch i is step first_step + i * stride.
+  // Batches of this stream are numbered 0, 1, ...; batch i is step first_step + i * stride.
   uint64_t num_batches_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t credits_ ABSL_GUARDED_BY(mutex_) = 0;  // batches that may be sent, from the beginning on
+  uint64_t credits_ ABSL_GUARDED_BY(mutex_) = 0;  // batches that may be sent, counted from the start of the stream
   uint64_t next_to_make_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_to_send_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t in_the_making_ ABSL_GUARDED_BY(mutex_) = 0;

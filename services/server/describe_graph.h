@@ -1,4 +1,4 @@
-// What Describe says of a graph. Pure.
+// The graph's part of a DescribeResponse. Pure.
 #pragma once
 
 #include "espalier/graph/v1/graph.pb.h"
@@ -6,6 +6,7 @@
 
 namespace espalier::server {
 
+// Fills the fields of `response` that describe the graph: schema, partition book, columns, splits.
 void DescribeGraph(const sampler::GraphDescription& description, graph::v1::DescribeResponse* response);
 
 }  // namespace espalier::server

@@ -7,9 +7,9 @@
 namespace espalier::server {
 namespace {
 
-constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the products below cannot overflow
+constexpr uint64_t kMost = uint64_t{1} << 40;  // larger bounds are capped, so that the products below do not overflow
 
-// Of one rank: nodes, or the ends of its edges and, with links, of their negatives.
+// Returns the seeds of one rank: nodes, or the ends of its edges and, for links, of their negatives.
 uint64_t MaxSeeds(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
   const uint64_t share = std::min(kMost, plan.batch_size / plan.num_trainers + 1);
   if (plan.links() == nullptr && plan.edges() == nullptr) return share;
@@ -22,8 +22,8 @@ uint64_t MaxSeeds(const sampler::EpochPlan& plan, const graph::PartitionBook& bo
 uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book) {
   const bool expands_once = stream.spec.draw.expand == sampler::Expand::kOnce;
   uint64_t nodes = MaxSeeds(stream.plan, book);
-  uint64_t new_nodes = nodes;                                      // found by the hop before
-  std::vector<uint64_t> drawn(book.schema().num_edge_types(), 0);  // by edge type, in all hops so far
+  uint64_t new_nodes = nodes;                                      // found by the previous hop
+  std::vector<uint64_t> drawn(book.schema().num_edge_types(), 0);  // by edge type, over all hops so far
   uint64_t draws = 0;
   for (size_t layer = stream.spec.layers.size(); layer > 0; --layer) {
     const std::vector<int32_t>& fanouts = stream.spec.layers[layer - 1].fanouts;
@@ -32,7 +32,7 @@ uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook
       if (fanouts[type] <= 0) continue;
       uint64_t edges = std::min(kMost, expands_once ? new_nodes : nodes) *
                        std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
-      // (Temporal sampling expands a node once for each time.)
+      // (Temporal sampling expands a node once per time.)
       if (!stream.spec.draw.replace && stream.spec.draw.time_column.empty()) {
         edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
       }

@@ -1,4 +1,4 @@
-// How much a stream's batches may draw, by its fan-outs alone: what is absurd is refused before any work.
+// Bounds the draws of a stream's batches by its fan-outs alone, so that absurd requests are refused before any work.
 #pragma once
 
 #include "services/graph/partition_book.h"
@@ -11,7 +11,7 @@ namespace espalier::server {
 // layer. With Expand::kOnce only new nodes are expanded, and a layer also has the edges that hops before drew. Without
 // replacement a relation gives at most its edges once; full neighborhoods are not counted, the graph bounds them.
 uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book);
-// ResourceExhausted where that is more than limits.max_draws_per_batch.
+// Returns ResourceExhausted if that bound is more than limits.max_draws_per_batch.
 Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits);
 
 }  // namespace espalier::server

@@ -38,7 +38,7 @@ Result<sampler::EmbeddingSpec> ParseEmbeddingSpec(const tensor::v1::CreateEmbedd
   return spec;
 }
 
-// What is not there yet may come.
+// A version that has not been reached within kLongestWait may still come, so the client is asked to retry.
 sampler::DoneStatus OrAskAgain(sampler::DoneStatus answer) {
   return [answer = std::move(answer)](const Status& status) {
     answer(status.code() == StatusCode::kDeadlineExceeded ? Unavailable(status.message()) : status);

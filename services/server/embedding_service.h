@@ -1,4 +1,4 @@
-// EmbeddingStore over a partition's learnable rows.
+// The gRPC service EmbeddingStore over the learnable rows of one partition.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,8 @@ using RawEmbeddingStore = E::WithRawCallbackMethod_Create<
 // Thread-safe.
 class EmbeddingService final : public internal::RawEmbeddingStore {
  public:
-  // How long a read or a push waits for others before the client has to ask again: a server that drains waits for it.
+  // The longest time that a read or a push waits for other trainers before the client has to retry. It is short because
+  // a draining server waits for these calls.
   static constexpr std::chrono::seconds kLongestWait{5};
 
   EmbeddingService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);

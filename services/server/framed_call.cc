@@ -37,7 +37,7 @@ void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& ca
 
 namespace {
 
-// null `workers`: on this thread.
+// Runs `work` on `workers`, or on this thread if `workers` is null.
 void GoOnWith(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call, std::function<Status()> work,
               const char* busy) {
   const auto go_on = [call, work = std::move(work)] {

@@ -1,5 +1,5 @@
-// What all framed unary methods do around their own three steps (decode, call, encode): a worker thread, the
-// gate, limits, metrics, and exactly one answer.
+// The common part of all framed unary methods, around their own three steps (decode, call, encode): a worker thread,
+// the request gate, limits, metrics, and exactly one response.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -21,17 +21,17 @@
 
 namespace espalier::server {
 
-// What a service needs besides its subject. Everything outlives the service; metrics may be null.
+// The dependencies of a service besides its subject. All of them outlive the service; `metrics` may be null.
 struct ServiceContext {
   rpc::WorkerPool* workers = nullptr;
-  rpc::WorkerPool* plugin_workers = nullptr;  // of what plugins compute, which may take long; null: there are none
-  rpc::WorkerPool* change_worker = nullptr;   // one thread, of functions that change tensors; null likewise
+  rpc::WorkerPool* plugin_workers = nullptr;  // for plugin code, which may take long; null without plugins
+  rpc::WorkerPool* change_worker = nullptr;   // one thread, for functions that change tensors; null without plugins
   RequestGate* gate = nullptr;
   RpcMetrics* metrics = nullptr;
   ServiceLimits limits;
 };
 
-// One call under way. Shared by whoever may still finish it; Finish is called exactly once, on any thread.
+// One call in progress, shared by all code that may still finish it. Finish is called exactly once, on any thread.
 class FramedCall {
  public:
   FramedCall(const ServiceContext& service, const char* method, grpc::CallbackServerContext* context,
@@ -52,7 +52,7 @@ class FramedCall {
   bool IsCancelled() const { return context_->IsCancelled(); }
 
   void Finish(const Status& status);
-  // Sends header and tensors, or RESOURCE_EXHAUSTED where they are over the limit.
+  // Finishes the call with header and tensors, or with RESOURCE_EXHAUSTED if they exceed the limit.
   template <class Response>
   void FinishWith(Response header, const std::vector<Tensor>& tensors) {
     FinishWithBytes(rpc::EncodeFrame(std::move(header), tensors));
@@ -72,18 +72,18 @@ class FramedCall {
   const Timer timer_;
 };
 
-// Runs `work` on a worker; UNAVAILABLE where all are busy and the queue is full.
+// Runs `work` on a worker; finishes the call with UNAVAILABLE if all workers are busy and the queue is full.
 void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work);
 
-// Goes on with a call on a thread for plugins, where there are any: `work` finishes it or returns an error.
+// Continues a call on a plugin thread if the server has plugins. `work` finishes the call or returns an error.
 void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                      std::function<Status()> work);
-// The same on the thread of functions that change tensors.
+// Like GoOnWithPlugins, on the thread for functions that change tensors.
 void GoOnWithChanges(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                      std::function<Status()> work);
 
-// Decodes a Request on a worker thread, lets the gate look at it, and hands both to `body`, which finishes the call
-// or returns an error: Status body(std::shared_ptr<FramedCall>, rpc::Frame<Request>&&).
+// Decodes a Request on a worker thread, checks it with the gate, and passes both to `body`, which finishes the call or
+// returns an error: Status body(std::shared_ptr<FramedCall>, rpc::Frame<Request>&&).
 template <class Request, class Body>
 grpc::ServerUnaryReactor* HandleFramed(const ServiceContext& service, const char* method,
                                        grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

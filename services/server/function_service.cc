@@ -1,3 +1,7 @@
+// How a call runs. Functions that change no tensors run at once on a plugin thread. A function that changes tensors
+// moves to the single change thread and is claimed by its change number (applied_writes.h): the first attempt runs it,
+// stores the response and marks the change as applied; a repeated request gets the stored response instead of a second
+// run.
 #include "services/server/function_service.h"
 
 #include <algorithm>
@@ -12,7 +16,7 @@ namespace {
 
 using SharedCall = std::shared_ptr<FramedCall>;
 
-// Of a reply besides the function's response: more than a frame of one tensor has.
+// Upper bound of a response's size besides the function's own bytes.
 constexpr uint64_t kReplyFrameBytes = 1024;
 
 Result<Tensor> ReadRequest(const rpc::Frame<function::v1::CallFunctionRequest>& frame, const ServiceLimits& limits) {
@@ -28,14 +32,15 @@ Result<Tensor> ReadRequest(const rpc::Frame<function::v1::CallFunctionRequest>& 
   return request;
 }
 
-// No more than a reply holds: what could not be sent is refused before the function's changes are made.
+// Bounded by what a response message can hold, so that a function whose response cannot be sent fails before its
+// changes are made.
 size_t MostResponseBytes(const ServiceLimits& limits) {
   const uint64_t room = limits.max_reply_bytes - std::min(limits.max_reply_bytes, kReplyFrameBytes);
   return static_cast<size_t>(std::min<uint64_t>(limits.max_function_bytes, room));
 }
 
-// Whoever calls a function and whoever wrote it must agree on whether it changes tensors: only then has a repeated
-// request a number to be known by.
+// The caller and the plugin must agree on whether the function changes tensors: only then does a repeated request carry
+// a number by which it is recognized.
 Status CheckSaysWhatItDoes(const PluginLibrary::Function& function, const function::v1::CallFunctionRequest& request) {
   const bool is_changing = function.kind == FunctionKind::kChanging;
   if (is_changing == (request.change().sequence() != 0)) return Status();
@@ -46,7 +51,7 @@ Status CheckSaysWhatItDoes(const PluginLibrary::Function& function, const functi
   return InvalidArgument(what + " changes no tensors, and the call says that it does (TensorEffect::kChanges)");
 }
 
-// Without plugins there is nothing to call, which any worker says.
+// Without plugins the ordinary workers answer, because every call fails anyway.
 ServiceContext ForCalls(ServiceContext context) {
   if (context.plugin_workers != nullptr) context.workers = context.plugin_workers;
   return context;
@@ -108,13 +113,13 @@ Status FunctionService::ChangeOnce(const PluginLibrary::Function& function,
         Result<Tensor> answer = Run(function, header.identity(), request, *call);
         if (answer.ok()) {
           response = *answer;
-          answers_.Keep(number, *answer);  // before anybody hears that it is applied
+          answers_.Keep(number, *answer);  // stored before the change is reported as applied
         }
         done(answer.status());
       },
       [&](const Status& status) {
         if (!status.ok()) return call->Finish(status);
-        if (!response.has_value()) response = answers_.Find(number);  // an earlier try's, whose answer was lost
+        if (!response.has_value()) response = answers_.Find(number);  // of an earlier attempt whose response was lost
         if (response.has_value()) return call->FinishWith(function::v1::CallFunctionResponse(), {*response});
         call->Finish(FailedPrecondition("function '" + function.name +
                                         "' has made its changes in an earlier try, whose answer is not kept any more"));

@@ -1,4 +1,4 @@
-// ServerFunctions over plugins: decode, call, encode.
+// The gRPC service ServerFunctions over plugins: decode, call, encode.
 #pragma once
 
 #include <memory>
@@ -19,25 +19,26 @@ using F = function::v1::ServerFunctions;
 using RawServerFunctions = F::WithRawCallbackMethod_CallFunction<F::WithRawCallbackMethod_ListFunctions<F::Service>>;
 }  // namespace internal
 
-// Which functions can be called, and over what.
+// The functions that clients can call, and the data that they see.
 struct ServedFunctions {
-  std::shared_ptr<const PluginFunctions> functions;  // null: none
-  PluginPartition partition = {};                    // where there are functions
-  // Threads that run them, and initialisers, so that slow ones do not keep others from their rows; more than 0. One
-  // more runs those that change tensors.
+  std::shared_ptr<const PluginFunctions> functions;  // null: no functions
+  PluginPartition partition = {};                    // set if there are functions
+  // Number of threads, at least 1, for functions and initializers, so that slow ones do not delay requests for rows.
+  // One additional thread runs the functions that change tensors.
   int threads = 1;
-  // Calls that may wait for one of them, and again as many for the one more: so many, and of so many bytes together.
-  // More get UNAVAILABLE.
+  // How many calls may wait for these threads, and how many bytes their requests may hold together; the additional
+  // thread has a queue of the same size. Further calls get UNAVAILABLE.
   size_t queue_capacity = 256;
   size_t max_waiting_bytes = size_t{256} << 20;
 };
 
-// A function that changes tensors runs once however often its request arrives; a repetition is answered as the first
-// was. Thread-safe.
+// A function that changes tensors runs once, however often its request arrives; a repeated request gets the response of
+// the first. Thread-safe.
 class FunctionService final : public internal::RawServerFunctions {
  public:
-  // Functions run on the context's threads for plugins, those that change tensors one at a time on the thread for that,
-  // and what needs none on its workers. `tensors`: whose they see. `applied` outlives this, as TensorService has it.
+  // Functions run on the context's plugin threads, those that change tensors one at a time on its change thread,
+  // everything else on its workers. `tensors` holds the tensors that functions see. `applied`, the same object as
+  // TensorService's, outlives this.
   FunctionService(ServedFunctions served, std::shared_ptr<sampler::PartitionAccess> tensors, AppliedWrites& applied,
                   const ServiceContext& context);
 
@@ -47,10 +48,10 @@ class FunctionService final : public internal::RawServerFunctions {
                                          grpc::ByteBuffer* reply) override;
 
  private:
-  // `request`: the frame's tensor.
+  // Calls `function` with the frame's tensor and returns its response.
   Result<Tensor> Run(const PluginLibrary::Function& function, const tensor::v1::RequestIdentity& identity,
                      const Tensor& request, const FramedCall& call);
-  // Finishes the call or returns an error.
+  // Runs a function that changes tensors, unless an earlier attempt has. Finishes the call or returns an error.
   Status ChangeOnce(const PluginLibrary::Function& function, const function::v1::CallFunctionRequest& header,
                     const Tensor& request, const std::shared_ptr<FramedCall>& call);
 
@@ -60,7 +61,7 @@ class FunctionService final : public internal::RawServerFunctions {
   AppliedWrites& applied_;
   KeptAnswers answers_;
   const ServiceContext context_;
-  const ServiceContext context_of_calls_;  // whose workers are those for plugins
+  const ServiceContext context_of_calls_;  // with plugin_workers in place of workers
 };
 
 }  // namespace espalier::server

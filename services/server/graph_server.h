@@ -18,21 +18,22 @@ struct GraphServerOptions {
   int worker_threads = 1;
   size_t queue_capacity = 4096;  // calls that may wait for a worker; more get UNAVAILABLE
   std::string partition_key;
-  std::string job;                               // that it is started for; it serves others too
+  std::string job;                               // that it is started for; other jobs are served too
   uint64_t incarnation = 0;                      // of that job
-  ServedFunctions functions = {};                // of plugins; none unless said
+  ServedFunctions functions = {};                // of plugins; none by default
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: none
 };
 
 // Thread-safe.
 class GraphServer {
  public:
-  // Serves one partition until drained or destroyed.
+  // Starts serving one partition, until drained or destroyed.
   static Result<std::unique_ptr<GraphServer>> Start(const GraphServerOptions& options, ServedGraph served,
                                                     std::shared_ptr<sampler::PartitionAccess> partition);
 
   const std::string& address() const { return rpc_->address(); }
   uint64_t newest_incarnation() const { return gate_.newest_incarnation(); }
+  // Refuses new calls and waits for those in progress, until the deadline.
   void Drain(Deadline deadline) { rpc_->Drain(deadline); }
 
  private:
@@ -40,14 +41,14 @@ class GraphServer {
               std::shared_ptr<sampler::PartitionAccess> partition);
 
   RequestGate gate_;
-  AppliedWrites applied_;  // one client numbers its changes of all services together
+  AppliedWrites applied_;  // shared: a client numbers its changes across all services
   std::unique_ptr<RpcMetrics> metrics_;
   std::unique_ptr<GraphService> graph_service_;
   std::unique_ptr<TensorService> tensor_service_;
   std::unique_ptr<EmbeddingService> embedding_service_;
   std::unique_ptr<FunctionService> function_service_;
-  // Their tasks touch the services: they end before them. Those of workers_ go on with plugin_workers_ and theirs with
-  // change_worker_ (both null: there are no plugins).
+  // Worker tasks use the services, so the pools are destroyed first. Tasks of workers_ submit to plugin_workers_, and
+  // those to change_worker_ (both null without plugins).
   std::unique_ptr<rpc::WorkerPool> change_worker_;
   std::unique_ptr<rpc::WorkerPool> plugin_workers_;
   std::unique_ptr<rpc::WorkerPool> workers_;

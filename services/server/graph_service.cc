@@ -15,7 +15,7 @@ namespace {
 
 using Call = std::shared_ptr<FramedCall>;
 
-// Answers with tensors made of the result, or with its error.
+// Returns a callback that finishes the call with the tensors made from the result, or with its error.
 template <class Response, class T, class Encode>
 std::function<void(Result<T>)> Answer(Call call, Encode encode) {
   return [call = std::move(call), encode = std::move(encode)](Result<T> result) {
@@ -24,14 +24,15 @@ std::function<void(Result<T>)> Answer(Call call, Encode encode) {
   };
 }
 
-// Answers with the one tensor of the result. `request_ids` is what the question points to: kept until answered.
+// Returns a callback that finishes the call with the result's tensor. `request_ids` owns the memory of the requested
+// ids and is kept until then.
 template <class Response, class Held>
 std::function<void(Result<Tensor>)> AnswerTensor(Call call, Held request_ids) {
   return Answer<Response, Tensor>(
       std::move(call), [held = std::move(request_ids)](const Tensor& tensor) { return std::vector<Tensor>{tensor}; });
 }
 
-// Ends are I64; where all fit they travel as U32.
+// Ends are I64; they are sent as U32 if all of them fit.
 Tensor NarrowedEnds(const Tensor& ends) {
   for (const int64_t id : ends.values<int64_t>()) {
     if (id < 0 || id > int64_t{0xffffffff}) return ends;

@@ -1,4 +1,4 @@
-// GraphStore over a PartitionAccess: decode, call, encode.
+// The gRPC service GraphStore over a PartitionAccess: decode, call, encode.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace espalier::server {
 
-// What Describe says besides the gate's key, partition and incarnation.
+// What Describe returns besides the gate's partition key, partition and incarnation.
 struct ServedGraph {
   std::string name;
   sampler::GraphDescription description;
-  std::optional<graph::v1::MappedFiles> mapped_files;  // absent: not offered
-  std::string machine = {};                            // that it runs on (rpc/machine.h); empty: unknown
-  std::vector<std::string> warnings = {};              // of the partitioning (format::Manifest)
+  std::optional<graph::v1::MappedFiles> mapped_files;  // absent: clients cannot map the files
+  std::string machine = {};                            // the host of this server (rpc/machine.h); empty: unknown
+  std::vector<std::string> warnings = {};              // from the partitioning's manifest (format::Manifest)
 };
 
 namespace internal {
@@ -57,7 +57,7 @@ class GraphService final : public internal::RawGraphStore {
                                            grpc::ByteBuffer* reply) override;
 
  private:
-  graph::v1::DescribeResponse description_;  // but for the incarnation
+  graph::v1::DescribeResponse description_;  // complete except for the incarnation
   const std::shared_ptr<sampler::PartitionAccess> partition_;
   const ServiceContext context_;
 };

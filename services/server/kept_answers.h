@@ -1,4 +1,4 @@
-// What functions that change tensors have answered, for a client that asks again because an answer was lost.
+// Stores responses of functions that change tensors, for a client that repeats a request because its response was lost.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,19 @@
 
 namespace espalier::server {
 
-// Keeps each answer until its client says that the change is over, or newer ones need the room. Thread-safe.
+// Keeps each response until its client reports that the change has ended, or until newer responses need the space.
+// Thread-safe.
 class KeptAnswers {
  public:
-  static constexpr size_t kBytesOfAnAnswer = 256;  // besides its own
+  static constexpr size_t kBytesOfAnAnswer = 256;  // bookkeeping overhead of one response
 
   explicit KeptAnswers(size_t max_bytes) : max_bytes_(max_bytes) {}
 
+  // Stores the response to `change`.
   void Keep(const AppliedWrites::Number& change, Tensor answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // None: it has been forgotten.
+  // Returns the response to `change`, or nullopt if it is no longer stored.
   std::optional<Tensor> Find(const AppliedWrites::Number& change) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the bytes of all stored responses, overhead included.
   size_t SizeBytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// What one request may ask for. Beyond it the answer is RESOURCE_EXHAUSTED.
+// Limits of one request. A request beyond them fails with RESOURCE_EXHAUSTED.
 #pragma once
 
 #include "services/messages/service_limits.h"

@@ -1,4 +1,4 @@
-// espalier_rpc_*: what a server process did for its clients.
+// The metrics espalier_rpc_*: number, duration and size of the calls that a server process answered.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class RpcMetrics {
  public:
   explicit RpcMetrics(telemetry::MetricRegistry& registry);
 
-  // One finished call of a method ("GatherRows"); bytes are those of whole messages.
+  // Records one finished call of a method ("GatherRows"). Sizes are those of whole messages.
   void Finished(const std::string& method, StatusCode code, double seconds, size_t request_bytes, size_t reply_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

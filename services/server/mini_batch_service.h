@@ -1,4 +1,5 @@
-// MiniBatchStream over a graph: draws the batches that a trainer asks for, ahead of it as far as its credits go.
+// The gRPC service MiniBatchStream over a graph: draws the batches that a trainer requests, ahead of it as far as its
+// credits allow.
 #pragma once
 
 #include <functional>
@@ -13,11 +14,11 @@
 namespace espalier::server {
 
 struct MiniBatchServiceOptions {
-  // Batches of one stream in the making at once, at least 1.
+  // How many batches of one stream are drawn concurrently, at least 1.
   uint32_t batches_at_once = 1;
-  // How long one batch may wait for graph servers.
+  // How long drawing one batch may wait for graph servers.
   std::chrono::milliseconds step_timeout = std::chrono::minutes(10);
-  // Refuses streams that are not of this sampler's job; null accepts all.
+  // Returns an error for a stream that does not belong to this sampler's job; null accepts all streams.
   std::function<Status(const messages::StreamPlan&)> admit;
 };
 
@@ -25,7 +26,7 @@ struct MiniBatchServiceOptions {
 class MiniBatchService final
     : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
  public:
-  // `neighbors` and `seeds` are thread-safe and outlive this, as what `context` names does.
+  // `neighbors` and `seeds` are thread-safe. They and what `context` points to outlive this.
   MiniBatchService(sampler::NeighborSource& neighbors, sampler::SeedSource& seeds, const ServiceContext& context,
                    MiniBatchServiceOptions options);
 

@@ -1,4 +1,4 @@
-// One call of a plugin's function: what it sees of the partition, and what its answer comes to.
+// Calls a plugin's function with a view of the partition and maps its outcome to a response or an error.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace espalier::server {
 
-// What functions see. Immutable while anybody may call them.
+// The data that functions see. Immutable while functions may run.
 struct PluginPartition {
   std::shared_ptr<const graph::PartitionBook> book;
   std::shared_ptr<const graph::Partition> data;
@@ -21,15 +21,15 @@ struct PluginPartition {
 
 struct PluginCallOptions {
   Deadline deadline;
-  std::function<bool()> is_cancelled;  // the caller is gone; asked on the calling thread
+  std::function<bool()> is_cancelled;  // whether the caller is gone; called on the calling thread
   size_t max_response_bytes = 0;
-  PluginTensors* tensors = nullptr;  // outlives the call; null: it sees none
+  PluginTensors* tensors = nullptr;  // outlives the call; null: the function sees no tensors
 };
 
-// Runs it on this thread, and makes the changes of tensors that it has asked for. U8 [n], what it has answered. Its own
-// errors, with its name in front; Internal where it throws, or ends with a status that functions do not have;
-// ResourceExhausted where the response is over the limit; DeadlineExceeded where there are changes and the time is
-// over. After an error nothing is changed.
+// Runs the function on this thread, then makes the tensor changes that it has requested. Returns its response, U8 [n].
+// Errors: the function's own, prefixed with its name; Internal if it throws or returns an undefined status;
+// ResourceExhausted if the response exceeds the limit; DeadlineExceeded if there are changes and the deadline has
+// passed. After an error no tensor is changed.
 Result<Tensor> CallPlugin(const PluginLibrary::Function& function, const PluginPartition& partition,
                           std::span<const std::byte> request, const PluginCallOptions& options);
 

@@ -7,9 +7,9 @@ namespace espalier::server {
 namespace {
 
 constexpr size_t kMostNamesShown = 20;
-constexpr size_t kMostNameBytesShown = 260;  // of a request's: two names and a slash
+constexpr size_t kMostNameBytesShown = 260;  // of the requested name: two names and a slash
 
-// `what` is "function" or "initialiser", `existing` what there is of it by name.
+// Returns Unimplemented with the existing names. `what` is the kind of entry in `existing`.
 template <class Entry>
 Status NoneOfThatName(const std::string& what, const std::string& name, const std::map<std::string, Entry>& existing,
                       bool has_plugins) {

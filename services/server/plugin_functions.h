@@ -1,4 +1,4 @@
-// What the plugins of a graph server offer: functions that can be called, and initialisers of tensors.
+// What the plugins of a graph server provide: callable functions, and initializers of tensors.
 #pragma once
 
 #include <map>
@@ -18,18 +18,19 @@ class PluginFunctions {
     std::string plugin_version;
   };
 
-  // None.
+  // No functions and no initializers.
   PluginFunctions() = default;
-  // Loads the files in this order, once in a process. The first error of PluginLibrary::Load; InvalidArgument where two
-  // have one name.
+  // Loads the files in this order, each once per process. Returns the first error of PluginLibrary::Load, or
+  // InvalidArgument if two plugins have the same name.
   static Result<std::shared_ptr<const PluginFunctions>> Load(const std::vector<PluginFile>& files);
 
   bool empty() const { return by_name_.empty() && initializers_.empty(); }
   const std::map<std::string, Function>& by_name() const { return by_name_; }  // "plugin/function"
-  // "plugin/initialiser"
+  // By "plugin/initializer".
   const std::map<std::string, PluginLibrary::Initializer>& initializers() const { return initializers_; }
 
-  // Unimplemented names those that there are. Lives as long as this object.
+  // Returns the function, which lives as long as this object, or Unimplemented with the names of the existing
+  // functions.
   Result<const PluginLibrary::Function*> Find(const std::string& name) const;
   Result<const PluginLibrary::Initializer*> FindInitializer(const std::string& name) const;  // likewise
 

@@ -1,3 +1,6 @@
+// The C functions of EspalierHost, called by plugins through a table (services/plugin/espalier_plugin.h), and the call
+// itself. Functions that take a type number check it. Plugins may be written in C, so the functions report errors by
+// status, and the tensor functions convert exceptions to one. Arrays are returned as views of the server's memory.
 #include "services/server/plugin_host.h"
 
 #include <algorithm>
@@ -78,7 +81,7 @@ int32_t HostInEdges(const EspalierCall* call, uint32_t type, EspalierInEdges* ou
   const graph::Partition& data = call->data;
   const uint64_t count = book.NumOwnedEdges(data.id, id);
   const Tensor* const original_ids = type < data.original_edge_ids.size() ? &data.original_edge_ids[type] : nullptr;
-  // An array that is not loaded is the empty tensor, which has no dimensions.
+  // An array that is not loaded is an empty tensor without dimensions.
   const bool has_original_ids = original_ids != nullptr && original_ids->shape().size() == 1 &&
                                 static_cast<uint64_t>(original_ids->num_elements()) == count;
   *out = {count,
@@ -133,7 +136,8 @@ int32_t HostAppendResponse(EspalierCall* call, const void* data, size_t size_byt
   return ESPALIER_OK;
 }
 
-// What cannot be printed does not travel in a status.
+// Stores the plugin's error text. Bytes other than printable ASCII become '?', because they cannot be sent in a gRPC
+// status.
 void HostSetError(EspalierCall* call, const char* message) {
   if (message == nullptr) return;
   call->message.assign(message, strnlen(message, kMostMessageBytes));
@@ -141,13 +145,13 @@ void HostSetError(EspalierCall* call, const char* message) {
       call->message.begin(), call->message.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
 }
 
-// Asks the call's tensors; the answer's words are kept for the plugin.
+// Calls `ask` with the call's tensors and stores its status, whose message the plugin can read with `error`.
 template <class Ask>
 int32_t AskTensors(EspalierCall* call, Ask ask) {
   Status status = FailedPrecondition("an initialiser sees no tensors");
   try {
     if (call->tensors != nullptr) status = ask(*call->tensors);
-  } catch (const std::bad_alloc&) {  // which code in C could not let through
+  } catch (const std::bad_alloc&) {  // which must not propagate into C code
     status = ResourceExhausted("out of memory for rows of a tensor");
   }
   const auto code = static_cast<int32_t>(status.code());
@@ -193,7 +197,8 @@ constexpr EspalierHost kHost = {.partition = HostPartition,
                                 .change_rows = HostChangeRows,
                                 .error = HostError};
 
-// Those of the header. Others mean something of ours to clients: ABORTED is an older incarnation's.
+// Whether `status` is one that espalier_plugin.h defines. Other codes have their own meaning for clients: ABORTED, for
+// example, means an older incarnation.
 bool IsStatusOfPlugins(int32_t status) {
   switch (status) {
     case ESPALIER_INVALID_ARGUMENT:
@@ -212,7 +217,7 @@ bool IsStatusOfPlugins(int32_t status) {
 
 const EspalierHost& PluginHost() { return kHost; }
 
-// A plugin that was made without plugin.h may throw.
+// The catch clauses are for plugins that do not use plugin.h and throw.
 Status RunPlugin(const std::string& what, EspalierCall* call, const std::function<int32_t()>& run) {
   int32_t status = ESPALIER_INTERNAL;
   try {

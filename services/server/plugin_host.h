@@ -1,4 +1,5 @@
-// What a plugin sees of the server while it is called, and what its call ends with.
+// The host interface of a plugin call: the server's data and services that a plugin can use, and the result of the
+// call.
 #pragma once
 
 #include <functional>
@@ -11,27 +12,28 @@
 #include "services/plugin/espalier_plugin.h"
 #include "services/server/plugin_tensors.h"
 
-// The state of a call; plugins have a pointer to it and do not know what it points to. Of one thread.
+// The state of a call. Plugins hold a pointer to this opaque type. Used by one thread.
 struct EspalierCall {
-  // They outlive the call, and nobody changes them meanwhile.
+  // Both outlive the call and do not change during it.
   const espalier::graph::PartitionBook& book;
   const espalier::graph::Partition& data;
   espalier::Deadline deadline;
-  std::function<bool()> is_cancelled = {};  // the caller is gone; empty: it never is
+  std::function<bool()> is_cancelled = {};  // whether the caller is gone; empty: it never is
   size_t max_response_bytes = 0;
-  espalier::server::PluginTensors* tensors = nullptr;  // outlives the call; null: it sees none
+  espalier::server::PluginTensors* tensors = nullptr;  // outlives the call; null: the plugin sees no tensors
   std::vector<uint8_t> response = {};
   bool is_over_limit = false;
-  std::string message = {};            // what the plugin has said of its error
-  espalier::Status tensor_error = {};  // of its last answer about tensors; ok: that was none
+  std::string message = {};            // error text set by the plugin
+  espalier::Status tensor_error = {};  // status of its last tensor operation
 };
 
 namespace espalier::server {
 
+// Returns the function table that plugins call (services/plugin/espalier_plugin.h).
 const EspalierHost& PluginHost();
 
-// Runs a plugin's code on this thread, which is given `call`. Its own error, with `what` in front; Internal where it
-// throws, or ends with a status that plugins do not have; ResourceExhausted where the response is over the limit.
+// Runs `run`, plugin code that uses `call`, on this thread. Errors: the plugin's own, prefixed with `what`; Internal if
+// it throws or returns an undefined status; ResourceExhausted if the response exceeds the limit.
 Status RunPlugin(const std::string& what, EspalierCall* call, const std::function<int32_t()>& run);
 
 }  // namespace espalier::server

@@ -9,10 +9,10 @@
 namespace espalier::server {
 namespace {
 
-constexpr size_t kGuardBytes = 64;  // behind the rows
+constexpr size_t kGuardBytes = 64;  // after the rows
 constexpr std::byte kGuard{0xa5};
 
-// Who makes a tensor takes NotFound for rows that are lost.
+// Creating a tensor interprets NotFound as lost rows, so an initializer's NotFound is changed to another code.
 Status NotTakenForLost(Status status) {
   return status.code() == StatusCode::kNotFound ? FailedPrecondition(status.message()) : status;
 }

@@ -1,4 +1,4 @@
-// First values of tensors by the initialisers of plugins.
+// Initializes rows of tensors with the initializers of plugins.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace espalier::server {
 
-// Thread-safe. Rows are filled on the asking thread, in memory of their own: what an initialiser writes past their end
-// is found and harms no tensor (up to 64 bytes; nobody can answer for more).
+// Thread-safe. Rows are filled on the calling thread in a buffer of their own with guard bytes, so writes of up to 64
+// bytes past the end are detected and damage no tensor.
 class PluginInitializers final : public sampler::RowInitializers {
  public:
   explicit PluginInitializers(std::shared_ptr<const PluginFunctions> plugins) : plugins_(std::move(plugins)) {}
 
   Status CheckExists(const std::string& name) const override;
-  // Internal: the initialiser has filled fewer bytes or more than it was to.
+  // Fills the rows. Returns Internal if the initializer wrote fewer or more bytes than the rows have.
   Status Fill(const sampler::RowsToFill& rows, Deadline deadline) const override;
 
  private:

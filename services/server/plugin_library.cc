@@ -1,3 +1,6 @@
+// Loads a shared library with dlopen and checks what its exported function returns before any of it is used: the
+// version of the interface, then the number and the names of functions and initializers. Plugins of earlier versions
+// are accepted and converted to the current tables.
 #include "services/server/plugin_library.h"
 
 #include <dlfcn.h>
@@ -13,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMostEntries = 256;  // of each kind
 
-// What version 1 returned.
+// The table that version 1 of the interface returned.
 struct PluginOfVersion1 {
   uint32_t interface_version;
   uint32_t num_functions;
@@ -21,9 +24,9 @@ struct PluginOfVersion1 {
   const char* version;
 };
 constexpr const char* kSymbolOfVersion1 = "espalier_plugin_v1";
-constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables are this version's
+constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables are those of the current version
 
-// Before the loader looks at it, which says less of it.
+// Checks the file before dlopen does, whose errors say less.
 Status CheckIsFile(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "opening it");
@@ -31,7 +34,7 @@ Status CheckIsFile(const std::string& path) {
   return Status();
 }
 
-// What the plugin's exported function returns; its first field, in every version, is the version.
+// The table that the plugin's exported function returns. In every version its first field is the version.
 template <class Plugin>
 Result<const Plugin*> ReturnedBy(void* function, const std::string& symbol, uint32_t version) {
   const Plugin* const plugin = reinterpret_cast<const Plugin* (*)()>(function)();
@@ -43,11 +46,12 @@ Result<const Plugin*> ReturnedBy(void* function, const std::string& symbol, uint
                             " (services/plugin/espalier_plugin.h)");
 }
 
-// Of any version, as one of this.
+// Returns the table of any supported version as one of the current version.
 Result<EspalierPlugin> Open(const std::string& path) {
   if (!path.starts_with('/')) return InvalidArgument("the path is not absolute");
   RETURN_IF_ERROR(CheckIsFile(path));
-  // All symbols now rather than in the middle of a call; and none of them for other libraries to find.
+  // RTLD_NOW: unresolved symbols fail here, not during a call. RTLD_LOCAL: other libraries do not see the plugin's
+  // symbols.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = dlerror();
@@ -93,7 +97,7 @@ Status CheckCounts(const EspalierPlugin& plugin) {
                             std::to_string(kMostEntries) + " of each at most");
 }
 
-// `what` is "function" or "initialiser".
+// Checks the name and the code of one function or initializer; `what` is the kind.
 Status CheckEntry(const std::string& what, const std::string& name, bool has_code, std::set<std::string>* names) {
   if (const Status valid = graph::CheckName(what, name); !valid.ok()) return FailedPrecondition(valid.message());
   if (!has_code) return FailedPrecondition("its " + what + " '" + name + "' is null");

@@ -1,4 +1,4 @@
-// One plugin: a shared library of a user's, loaded into this process (services/plugin/espalier_plugin.h).
+// One plugin: a user's shared library, loaded into this process (services/plugin/espalier_plugin.h).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace espalier::server {
 
-// Which library, and what it is called by.
+// A plugin's library and the name under which it is used.
 struct PluginFile {
   std::string name;
   std::string path;  // absolute
@@ -23,11 +23,10 @@ enum class FunctionKind : uint8_t {
   kChanging = ESPALIER_CHANGING,  // changes tensors
 };
 
-// "name=/path/of/library.so". InvalidArgument says what is wrong with it.
+// Parses "name=/path/of/library.so". InvalidArgument says what is wrong with the text.
 Result<PluginFile> ParsePluginFile(const std::string& text);
 
-// Immutable; thread-safe. The library stays loaded for as long as the process lives, because nobody knows what it has
-// started.
+// Immutable; thread-safe. The library is never unloaded, because it may have started threads or registered callbacks.
 class PluginLibrary {
  public:
   struct Function {
@@ -36,17 +35,17 @@ class PluginLibrary {
     FunctionKind kind = FunctionKind::kCalledOnce;
   };
   struct Initializer {
-    std::string name;  // "plugin/initialiser"
+    std::string name;  // "plugin/initializer"
     EspalierInitializer initializer = nullptr;
   };
 
-  // Runs what the library runs when it is loaded. NotFound, PermissionDenied: the file; FailedPrecondition: it cannot
-  // be loaded, is no plugin, is one of another version of the interface, or has functions or initialisers that cannot
-  // be called. All name plugin and file.
+  // Loads the library, which runs its static initializers. Errors, all with the plugin's name and file: NotFound or
+  // PermissionDenied for the file; FailedPrecondition if it cannot be loaded, is not a plugin, has another version of
+  // the interface, or has functions or initializers that cannot be called.
   static Result<PluginLibrary> Load(const PluginFile& file);
 
   const std::string& name() const { return name_; }
-  const std::string& version() const { return version_; }  // its author's; may be empty
+  const std::string& version() const { return version_; }  // set by its author; may be empty
   const std::vector<Function>& functions() const { return functions_; }
   const std::vector<Initializer>& initializers() const { return initializers_; }
 

@@ -23,10 +23,10 @@ static_assert(IsNumbered(RowWrite::kAssign, ESPALIER_ASSIGN) && IsNumbered(RowWr
               IsNumbered(RowWrite::kMin, ESPALIER_MIN) && IsNumbered(RowWrite::kMax, ESPALIER_MAX) &&
               IsNumbered(RowWrite::kOr, ESPALIER_OR));
 
-constexpr size_t kMostNameBytes = 128;     // as graph::CheckName takes it
-constexpr uint64_t kBytesOfAChange = 256;  // besides its rows and values: espalier_plugin.h says so
+constexpr size_t kMostNameBytes = 128;     // the limit of graph::CheckName
+constexpr uint64_t kBytesOfAChange = 256;  // overhead besides rows and values, as documented in espalier_plugin.h
 
-// What an owner answers, which it does at once where it is of this process.
+// Calls `ask` and blocks until the owner has answered, which an owner in this process does at once.
 template <class T, class Ask>
 Result<T> AnswerTo(Ask ask) {
   const auto answer = std::make_shared<std::promise<Result<T>>>();
@@ -127,7 +127,7 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
                              std::to_string(limits_.max_rows));
   }
   if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": its rows' numbers are null");
-  if (rows.value_bytes != rows.count * known.row_bytes) {  // 2^28 times 16 MiB at most
+  if (rows.value_bytes != rows.count * known.row_bytes) {  // at most 2^28 times 16 MiB, so no overflow
     return InvalidArgument(what + ": " + std::to_string(rows.value_bytes) + " bytes for " + std::to_string(rows.count) +
                            " rows of " + std::to_string(known.row_bytes) + " bytes");
   }
@@ -145,11 +145,11 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
 }
 
 Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::vector<LocalRowId>& rows) {
-  if (known.row_bytes == 0) return Status();  // there is nothing to read
+  if (known.row_bytes == 0) return Status();  // nothing to read
   for (; known.changes_seen < changes_.size(); ++known.changes_seen) {
     const RowChange& change = changes_[known.changes_seen];
     if (change.tensor != tensor) continue;
-    known.is_changed.resize(known.count);  // a bit for each row, which has a byte or more itself
+    known.is_changed.resize(known.count);  // one bit per row; a row itself has at least a byte
     for (const LocalRowId row : change.rows) known.is_changed[row.value] = true;
   }
   if (known.is_changed.empty()) return Status();
@@ -208,7 +208,7 @@ Status PluginTensors::Apply() {
       tensors_.Write(known.id, change.write, std::move(change.rows), std::move(change.values), caller_.deadline,
                      std::move(done));
     });
-    // It was checked when it was asked for; only the tensor may have gone since.
+    // The change was checked when it was requested; since then only the tensor may have been dropped.
     if (!made.ok() && made.code() != StatusCode::kNotFound) return Internal("changing rows: " + made.message());
   }
   return Status();

@@ -1,5 +1,5 @@
-// The mutable tensors of a job as one call of a plugin's function sees them. Rows are read as they are; changes wait
-// until the function has returned, so that all that a call asks for is done, or nothing.
+// The mutable tensors of a job as one call of a plugin's function sees them. Reads return the current rows; changes are
+// deferred until the function has returned, so that all changes of a call are made, or none.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,40 @@
 
 namespace espalier::server {
 
-// What a function may do to tensors.
+// Whether a function only reads tensors or also changes them.
 enum class TensorUse { kReads, kChanges };
 
-// Of one thread. Whatever a plugin passes is checked, but for pointers that lead nowhere.
+// Used by one thread. Everything that a plugin passes is checked, except for invalid pointers.
 class PluginTensors {
  public:
   struct Caller {
-    std::string job;  // as sampler::TensorId has it
+    std::string job;  // as in sampler::TensorId
     uint64_t incarnation = 0;
     Deadline deadline;
   };
-  // tensors, book and limits outlive this. `partition` is whose rows the tensors have.
+  // `tensors`, `book` and `limits` outlive this. `partition` is the one whose rows `tensors` holds.
   PluginTensors(sampler::PartitionTensors& tensors, const graph::PartitionBook& book, PartitionId partition,
                 Caller caller, TensorUse use, const ServiceLimits& limits);
 
-  // The three functions of EspalierHost, which says what they answer. What they answer with is good as long as this.
+  // The three tensor functions of EspalierHost, which documents their results. Returned pointers are valid as long as
+  // this.
   Status Find(uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out);
   Status Read(uint32_t tensor, const EspalierTensorRows& rows);
   Status Change(uint32_t tensor, uint32_t how, const EspalierTensorRows& rows);
 
-  // Makes the changes that were asked for, in their order, each under its tensor's lock; those of a tensor that has
-  // been dropped since go with it. DeadlineExceeded, and none is made: the caller's time is over. Once.
+  // Makes the requested changes in order, each under its tensor's lock; changes of a tensor that has been dropped
+  // meanwhile are skipped. Returns DeadlineExceeded, and makes none, if the caller's deadline has passed. Called at
+  // most once.
   Status Apply();
 
  private:
   struct Known {
-    sampler::TensorId id;  // with its creation
+    sampler::TensorId id;  // creation included
     sampler::TensorDescription description;
-    uint64_t first = 0, count = 0, total = 0;  // as EspalierTensor's
+    uint64_t first = 0, count = 0, total = 0;  // as in EspalierTensor
     uint64_t row_bytes = 0;
-    size_t changes_seen = 0;         // of changes_: those whose rows are marked in is_changed
-    std::vector<bool> is_changed{};  // [count] by row, once a read has followed a change; empty: none is changed
+    size_t changes_seen = 0;         // how many of changes_ are marked in is_changed
+    std::vector<bool> is_changed{};  // [count] by row, from the first read after a change on; empty: none
   };
   struct RowChange {
     uint32_t tensor = 0;
@@ -58,7 +60,7 @@ class PluginTensors {
   static EspalierTensor MakeView(uint32_t number, const Known& known);
   Result<Known> Described(const sampler::TensorId& id);
   Result<Known*> Numbered(uint32_t tensor);
-  // The rows, which exist; values and dtype fit the tensor.
+  // Returns the rows after checking that they exist and that values and dtype fit the tensor.
   Result<std::vector<LocalRowId>> CheckRows(const Known& known, const EspalierTensorRows& rows) const;
   Status CheckUnchanged(uint32_t tensor, Known& known, const std::vector<LocalRowId>& rows);
 
@@ -68,7 +70,7 @@ class PluginTensors {
   const Caller caller_;
   const TensorUse use_;
   const ServiceLimits& limits_;
-  std::deque<Known> known_;  // by number; they stay where they are, because plugins hold their shapes
+  std::deque<Known> known_;  // by number; a deque, because plugins hold pointers to the shapes
   std::vector<RowChange> changes_;
   uint64_t change_bytes_ = 0;
 };

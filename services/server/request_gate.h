@@ -1,4 +1,4 @@
-// Which requests are meant for this server.
+// Checks that a request is meant for this server.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,24 @@
 
 namespace espalier::server {
 
-// Refuses other partitionings and partitions (FailedPrecondition), and incarnations older than the newest one seen of
-// the same job (Aborted): once a job has been restarted, what is left of its past can do no harm. Thread-safe.
+// Refuses requests for other partitionings or partitions (FailedPrecondition), and those of an incarnation older than
+// the newest one seen of the same job (Aborted): after a restart, late requests of the job's earlier incarnation do no
+// harm. Thread-safe.
 class RequestGate {
  public:
-  // Jobs besides the one that the server was started for whose incarnations are remembered: the last so many.
+  // How many jobs, besides the server's own, have their newest incarnation remembered; the least recently active job is
+  // forgotten first.
   static constexpr size_t kOtherJobs = 1024;
 
-  // `job`: that the server was started for, whose incarnation is `incarnation`; it may have no name.
+  // `job` is the job that the server was started for, `incarnation` its incarnation. `job` may be empty.
   RequestGate(std::string partition_key, PartitionId partition, std::string job, uint64_t incarnation);
 
+  // Returns OK, or why the request is refused. Remembers the request's incarnation if it is newer.
   Status Admit(const tensor::v1::RequestIdentity& identity);
 
   const std::string& partition_key() const { return partition_key_; }
   PartitionId partition() const { return partition_; }
-  // Of the job that the server was started for.
+  // Returns the newest incarnation seen of the server's own job.
   uint64_t newest_incarnation() const { return newest_incarnation_.load(); }
   // 0 for a job that has not been seen.
   uint64_t NewestIncarnation(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);

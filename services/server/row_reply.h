@@ -1,5 +1,5 @@
-// Answers that consist of rows, and answers that consist of nothing: what the services of columns, tensors and
-// embeddings have in common.
+// Responses that consist of rows, and responses without content: the common part of the services of columns, tensors
+// and embeddings.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 
 namespace espalier::server {
 
-// The rows of a reply in the making: written in place, in the order of the question, then sent from there.
+// The rows of a response under construction: written in place, in the order of the request, and sent without a copy.
 class RowReply {
  public:
-  // ResourceExhausted where an answer may not be so large. `question` holds what the asked ids point into, until the
-  // answer is sent.
+  // Returns ResourceExhausted if the response would exceed the limit. `question` owns the memory of the requested ids
+  // and is kept until the response is sent.
   static Result<std::shared_ptr<RowReply>> Make(size_t num_rows, uint64_t row_bytes, Tensor question,
                                                 const ServiceLimits& limits);
 
-  // Lives as long as this.
+  // Returns the sink to gather into; valid as long as this.
   sampler::RowSink sink() const { return {bytes_.get(), row_bytes_, positions_}; }
-  // U8 [rows, row_bytes], which keeps the bytes.
+  // Returns U8 [rows, row_bytes], which shares ownership of the memory.
   Tensor rows() const;
 
  private:
@@ -34,7 +34,7 @@ class RowReply {
   Tensor question_;
 };
 
-// Answers with the rows, or with the error.
+// Returns a callback that finishes the call with the rows, or with the error.
 template <class Response>
 sampler::DoneStatus AnswerRows(std::shared_ptr<FramedCall> call, std::shared_ptr<const RowReply> reply) {
   return [call = std::move(call), reply = std::move(reply)](const Status& status) {
@@ -43,7 +43,7 @@ sampler::DoneStatus AnswerRows(std::shared_ptr<FramedCall> call, std::shared_ptr
   };
 }
 
-// Answers with nothing but success, or with the error.
+// Returns a callback that finishes the call with an empty response, or with the error.
 template <class Response>
 sampler::DoneStatus Acknowledge(std::shared_ptr<FramedCall> call) {
   return [call = std::move(call)](const Status& status) {

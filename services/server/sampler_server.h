@@ -16,10 +16,10 @@ struct SamplerServerOptions {
   int worker_threads = 1;
   size_t queue_capacity = 4096;
   std::string partition_key;
-  std::string job;           // whose streams it draws
+  std::string job;           // whose mini-batches it draws
   uint64_t incarnation = 0;  // of that job
   std::chrono::milliseconds step_timeout = MiniBatchServiceOptions().step_timeout;
-  std::function<Status(const messages::StreamPlan&)> admit;  // refuses streams of other jobs; null accepts all
+  std::function<Status(const messages::StreamPlan&)> admit;  // an error refuses the stream; null accepts all
   telemetry::MetricRegistry* metrics = nullptr;              // outlives the server; null: none
 };
 

@@ -54,7 +54,7 @@ Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& ask
       initializer = Initializer::Plugin(asked.plugin().name(), asked.plugin().arguments(), asked.seed());
       break;
     case tensor::v1::Initializer::KIND_NOT_SET:
-      // Zeros, unless a newer client has said what this program cannot read.
+      // An unset kind means zeros, unless a newer client has set a field that this program does not know.
       if (asked.GetReflection()->GetUnknownFields(asked).empty()) break;
       return InvalidArgument("this server does not know the kind of the initialiser: is it older than the client?");
   }

@@ -1,4 +1,4 @@
-// Requests of TensorStore as the values that PartitionTensors takes. Pure; untrusted input.
+// Converts requests of TensorStore to the arguments of PartitionTensors. Pure. Untrusted input.
 #pragma once
 
 #include <span>
@@ -19,10 +19,11 @@ Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& ask
 Result<sampler::RowWrite> ParseRowWrite(tensor::v1::RowWrite write);
 Result<sampler::Reduction> ParseReduction(tensor::v1::Reduction reduction);
 
-// U32 [k], k within the limit: local rows, viewed in place.
+// Returns the local rows of a tensor U32 [k], viewed in place; InvalidArgument for another dtype or shape,
+// ResourceExhausted if k exceeds the limit.
 Result<std::span<const LocalRowId>> LocalRows(const Tensor& tensor, const ServiceLimits& limits);
 
-// CreateResponse and DescribeTensorResponse.
+// Returns a CreateResponse or a DescribeTensorResponse.
 template <class Response>
 Response Described(const sampler::TensorDescription& description) {
   Response response;

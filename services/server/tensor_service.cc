@@ -56,7 +56,7 @@ Status TensorService::CreateNow(const Call& call, const sampler::TensorSpec& spe
       [this, call, made, id = spec.id](const Status& status) {
         if (!status.ok()) return call->Finish(status);
         if (made->has_value()) return call->FinishWith(Described<tensor::v1::CreateResponse>(**made), {});
-        // Applied by an earlier try, whose answer was lost.
+        // Applied by an earlier attempt whose response was lost.
         tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::CreateResponse>(call));
       });
 }

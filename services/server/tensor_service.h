@@ -1,4 +1,4 @@
-// TensorStore over a partition's tensors.
+// The gRPC service TensorStore over the mutable tensors of one partition.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ using RawTensorStore =
             T::WithRawCallbackMethod_Reduce<T::WithRawCallbackMethod_Drop<T::Service>>>>>>>>;
 }  // namespace internal
 
-// Changes that arrive again are acknowledged and not applied again. Thread-safe.
+// A repeated change is acknowledged and not applied again. Thread-safe.
 class TensorService final : public internal::RawTensorStore {
  public:
-  // `applied` outlives this: of the changes of whoever else changes the partition's tensors, too.
+  // `applied`, shared with the other services that change the partition's tensors, outlives this.
   TensorService(std::shared_ptr<sampler::PartitionAccess> partition, AppliedWrites& applied,
                 const ServiceContext& context);
 
@@ -45,7 +45,7 @@ class TensorService final : public internal::RawTensorStore {
  private:
   sampler::PartitionTensors& tensors() const { return partition_->tensors(); }
 
-  // Finishes the call or returns an error.
+  // Creates the tensor. Finishes the call or returns an error.
   Status CreateNow(const std::shared_ptr<FramedCall>& call, const sampler::TensorSpec& spec,
                    const tensor::v1::CreateRequest& request);
 

@@ -1,4 +1,4 @@
-// How many bytes several owners may hold together.
+// A limit on the bytes that several owners hold together.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ class ByteBudget {
   ByteBudget(const ByteBudget&) = delete;
   ByteBudget& operator=(const ByteBudget&) = delete;
 
-  // False where the limit leaves no room for so many: then nothing is taken.
+  // Reserves `bytes` and returns true, or returns false and reserves nothing if they exceed the limit.
   bool Take(uint64_t bytes) {
     uint64_t taken = taken_.load();
     do {
@@ -23,7 +23,7 @@ class ByteBudget {
     } while (!taken_.compare_exchange_weak(taken, taken + bytes));
     return true;
   }
-  // Of what was taken.
+  // Releases bytes that were reserved.
   void Give(uint64_t bytes) { taken_ -= bytes; }
 
   uint64_t limit() const { return limit_; }
@@ -34,9 +34,9 @@ class ByteBudget {
   std::atomic<uint64_t> taken_ = 0;  // atomic, because owners do not share a lock; never above limit_
 };
 
-// What waits for a step and what waits for the next one: trainers are never further apart. Each has a budget to itself,
-// so whether the gradients of a step fit does not depend on who is ahead, in other rows maybe. Copies are of the same
-// two. Thread-safe.
+// Budgets for the gradients that wait for the current step and for the next one; trainers are never further apart. Each
+// step has its own budget, so whether its gradients fit does not depend on gradients sent ahead for the next step,
+// possibly for other rows. Copies share the two budgets. Thread-safe.
 class StepBudgets {
  public:
   explicit StepBudgets(uint64_t limit_of_step)

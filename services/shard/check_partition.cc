@@ -37,7 +37,7 @@ Status CheckNodes(const graph::PartitionBook& book, const graph::Partition& part
   return CheckIds("directory of " + name, directory.global_ids, static_cast<uint64_t>(directory.global_ids.num_rows()));
 }
 
-// indptr ascends from 0 to the number of edges in steps below 2^32.
+// Checks that indptr ascends from 0 to the number of edges in steps below 2^32.
 Status CheckIndptr(const std::string& name, const Tensor& indptr, uint64_t num_edges) {
   const IdArray values(indptr);
   uint64_t previous = 0;
@@ -69,7 +69,7 @@ Status CheckEdges(const graph::PartitionBook& book, const graph::Partition& part
   return CheckColumns(name, partition.edge_columns[type.value], num_edges);
 }
 
-// Ordinals and local ids ascend below their bounds.
+// Checks that ordinals and local ids ascend and stay below their bounds.
 Status CheckSplitPart(const std::string& name, const graph::SplitPart& part, uint64_t num_nodes) {
   const auto count = static_cast<uint64_t>(part.local_ids.num_rows());
   RETURN_IF_ERROR(CheckIds("local ids of " + name, part.local_ids, count));
@@ -101,7 +101,7 @@ Status CheckSplits(const graph::PartitionBook& book, const graph::Partition& par
   return {};
 }
 
-// Ordinals ascend below the total, ends lie below their bounds.
+// Checks that ordinals ascend and stay below the total, and ends below their bounds.
 Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& part, uint64_t num_sources,
                           uint64_t num_owned) {
   const auto count = static_cast<uint64_t>(part.ordinals.num_rows());
@@ -121,7 +121,8 @@ Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& p
   return {};
 }
 
-// None, or each is among the destination's in-edges and from the source, or is their number.
+// Checks the positions of a split's edges: either there are none, or each is an in-edge of the edge's destination from
+// its source, or equal to the number of in-edges.
 Status CheckPositions(const std::string& name, const graph::EdgeSplitPart& part, const graph::InEdges& in_edges) {
   if (part.positions.empty()) return {};
   const auto count = static_cast<uint64_t>(part.ordinals.num_rows());

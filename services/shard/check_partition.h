@@ -1,11 +1,11 @@
-// Whether a partition's arrays fit the book and each other, so that nothing reads past an end later.
+// Validation of a partition's arrays against the book and each other, so that later code never reads out of bounds.
 #pragma once
 
 #include "services/graph/partition.h"
 
 namespace espalier::shard {
 
-// DataLoss names the array and what was expected of it.
+// Returns OK, or DataLoss with the array and what was expected of it.
 Status CheckPartition(const graph::PartitionBook& book, const graph::Partition& partition);
 
 }  // namespace espalier::shard

@@ -1,13 +1,13 @@
-// Floating point as a process begins with it, whatever its threads have been set to since.
+// The default floating-point environment of a process, regardless of what its threads have changed.
 #pragma once
 
 #include <cfenv>
 
 namespace espalier::shard {
 
-// While it lives, its thread's arithmetic is that of FE_DFL_ENV, subnormal numbers included; then the thread's own
-// again. A trainer's threads flush subnormal numbers to zero, a graph server's do not, and what either writes into
-// learnable rows must be the same bits. Owned by one thread.
+// Sets the calling thread's floating-point environment to FE_DFL_ENV, subnormal numbers included, and restores the
+// previous one on destruction. A trainer's threads flush subnormal numbers to zero and a graph server's do not, but
+// both must write the same bits into learnable rows. Owned by one thread.
 class DefaultFloats {
  public:
   DefaultFloats() {

@@ -1,3 +1,7 @@
+// Edges are looked up by their ends as follows: the pairs are sorted by (destination, source), and the in-edges of each
+// distinct destination are scanned once, with a binary search for every in-edge among the pairs of that destination.
+// Pairs with a position in the split skip the search. The cost is the in-degree of the destinations, which max_lookups
+// bounds.
 #include "services/shard/edge_rows.h"
 
 #include <algorithm>
@@ -16,8 +20,8 @@ namespace {
 
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
-// Any of several edges with the same ends will do where is_same(position, position) says so of them; else the pair is
-// refused as `several`.
+// Returns the position of each pair's edge. Several edges with the same ends are accepted if is_same(position,
+// position) holds for them; otherwise the pair is refused as `several`.
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
                                             const AskedEdges& asked, uint64_t max_lookups, const char* several,
@@ -29,7 +33,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
   };
   const IdArray indptr(in_edges.indptr), indices(in_edges.indices);
   std::vector<uint64_t> position(sources.size(), kNoEdge);
-  std::vector<size_t> order;  // of those to be found
+  std::vector<size_t> order;  // pairs that have to be searched
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!asked.positions.empty() && asked.positions[i] < indices.size()) {
       position[i] = asked.positions[i];
@@ -37,8 +41,8 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
       order.push_back(i);
     }
   }
-  // In-edges of a node are ordered by more than their sources' global ids, so a node's are walked once for all pairs
-  // that lead to it.
+  // A node's in-edges are not ordered by their sources' global ids alone, so they are scanned once for all pairs with
+  // this destination.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::pair(destinations[a], sources[a]) < std::pair(destinations[b], sources[b]);
   });
@@ -56,7 +60,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
     lookups += end - begin;
     const auto group = std::span(order).subspan(first, last - first);
     for (uint64_t edge = begin; edge < end; ++edge) {
-      // The first pair with these ends stands for all of them.
+      // The first of several equal pairs stands for all of them.
       const auto at = std::ranges::lower_bound(group, indices[edge], {}, source_of);
       if (at == group.end() || sources[*at] != indices[edge]) continue;
       uint64_t& found = position[*at];

@@ -14,14 +14,14 @@ namespace {
 using sampler::Reduction;
 using sampler::RowWrite;
 
-// An element type: how it is kept, and the type it is computed in.
+// An element type: its storage type and the type of its arithmetic.
 template <class T>
 struct Integers {
   using Stored = T;
   using Value = T;
   static Value Load(Stored stored) { return stored; }
   static Stored Store(Value value) { return value; }
-  // Unsigned, where wrapping around is defined; signed numbers wrap alike in two's complement.
+  // Unsigned arithmetic, for which wrapping around is defined; two's complement gives the same bits for signed numbers.
   static Value Add(Value a, Value b) {
     using Unsigned = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
@@ -83,7 +83,7 @@ bool IsNan(Value value) {
   return false;
 }
 
-// +0 and -0 are ordered by their signs, so that no result depends on the order of rows.
+// +0 and -0 are ordered by sign, so that no result depends on the order of rows.
 template <class Value>
 bool IsNegative(Value value) {
   if constexpr (std::is_floating_point_v<Value>) return std::signbit(value);
@@ -114,12 +114,12 @@ void ForEachElement(std::byte* into, const std::byte* from, uint64_t num_element
   }
 }
 
-// Results of a reduction are kept in the widest type of their kind.
+// A reduction accumulates in the widest type of the kind.
 template <class Value>
 using Wide = std::conditional_t<std::is_floating_point_v<Value>, double,
                                 std::conditional_t<std::is_signed_v<Value>, int64_t, uint64_t>>;
 
-// step(column's result so far, element), row after row; the first row gives the first results where `from_first_row`.
+// Calls step(column's result so far, element) row by row; with `from_first_row` the first row initializes the results.
 template <class Elements, class Result, class Step>
 Tensor ReduceColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_columns, bool from_first_row, Step step) {
   const auto* in = reinterpret_cast<const typename Elements::Stored*>(rows);

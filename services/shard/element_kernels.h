@@ -1,4 +1,4 @@
-// Element-wise arithmetic on rows of any dtype: what writing to and reducing a tensor come down to.
+// Element-wise arithmetic on rows of any dtype: the kernels of writes and reductions.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace espalier::shard {
 
-// into[i] = into[i] `write` from[i], as sampler::RowWrite says it. Both aligned to the dtype; CheckWrite has passed.
+// Computes into[i] = into[i] `write` from[i], as sampler::RowWrite defines it. Both arrays are aligned to the dtype;
+// CheckWrite has passed.
 void WriteElements(sampler::RowWrite write, DType dtype, std::byte* into, const std::byte* from, uint64_t num_elements);
 
-// [num_rows, num_columns] down to what sampler::PartitionTensors::Reduce answers with.
+// Reduces [num_rows, num_columns] to the result of sampler::PartitionTensors::Reduce.
 Tensor ReduceRows(sampler::Reduction reduction, DType dtype, const std::byte* rows, uint64_t num_rows,
                   uint64_t num_columns);
 
-// One element as the dtype keeps it; the value has been checked to fit (CheckSpec).
+// Stores `value` as one element of the dtype; CheckSpec has checked that it fits.
 void StoreElement(DType dtype, double value, std::byte* into);
 
 }  // namespace espalier::shard

@@ -1,3 +1,8 @@
+// How a step is applied. Pieces for step version_ are collected in current_, pieces of trainers that are one step ahead
+// in next_. The thread that completes current_ sets is_applying_, updates the rows without holding mutex_ (no other
+// thread changes current_ any more, and TensorRows has its own lock), then moves next_ to current_, increments the
+// version, and wakes its waiters. If the new current_ is complete too, the same thread continues. Hence steps are
+// applied one at a time and in order, whatever the order in which pieces arrive.
 #include "services/shard/embedding_rows.h"
 
 #include <algorithm>
@@ -86,7 +91,7 @@ Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) 
   RETURN_IF_ERROR(Hold().status());
   RETURN_IF_ERROR(CheckPiece(piece));
   MutexLock lock(&mutex_);
-  // A late repetition: its step has been applied, so it was in it.
+  // A late repetition: its step has been applied, with this piece.
   if (piece.step < version_) return StepIs::kIncompleteOrApplied;
   if (piece.step > version_ + 1) {
     return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
@@ -108,7 +113,7 @@ void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sample
   const uint64_t number = piece.step;
   const Result<StepIs> step = Take(std::move(piece));
   if (!step.ok() || *step == StepIs::kIncompleteOrApplied) return done(step.status());
-  // Who is a step ahead hears of it when the others have come so far, and can send no further one until then.
+  // A trainer that is one step ahead is acknowledged when the rows reach its step, and can send nothing further before.
   const uint64_t acknowledged_at = *step == StepIs::kAwaitsOthers ? number : number + 1;
   waits_->Await(number_in_waits_, acknowledged_at, deadline, std::move(done));
   if (*step != StepIs::kToBeApplied) return;
@@ -152,7 +157,7 @@ bool EmbeddingRows::ApplyStep() {
   uint64_t number = 0;
   {
     MutexLock lock(&mutex_);
-    gradients = current_.get();  // complete, so nobody changes it until this thread replaces it
+    gradients = current_.get();  // complete, so it does not change until this thread replaces it
     number = version_ + 1;
   }
   const std::vector<RowGradients> parts = gradients->InOrder();
@@ -165,7 +170,7 @@ bool EmbeddingRows::ApplyStep() {
     step_.Apply(update, spec_.optimizer.duplicates,
                 MakeTable(rows.bytes(), state.has_value() ? state->bytes() : nullptr), parts);
   }
-  std::unique_ptr<StepGradients> applied;  // freed without the lock
+  std::unique_ptr<StepGradients> applied;  // destroyed outside the lock
   bool more = false;
   {
     MutexLock lock(&mutex_);
@@ -174,7 +179,7 @@ bool EmbeddingRows::ApplyStep() {
     version_ = number;
     more = is_applying_ = current_->IsComplete();
   }
-  applied.reset();  // there is room again when the trainers hear of it
+  applied.reset();  // releases the budget before trainers are notified
   waits_->Reach(number_in_waits_, number);
   return more;
 }
@@ -182,8 +187,8 @@ bool EmbeddingRows::ApplyStep() {
 Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink) {
   ASSIGN_OR_RETURN(const Tensors tensors, Hold());
   RETURN_IF_ERROR(tensors.rows->Gather(rows, sink));
-  // Looked at afterwards: a step that began meanwhile may be in what was read. Nobody who is to read this version lets
-  // a step begin, because a trainer sends its gradients only when it has its rows.
+  // The version is checked after the read, because a step that started in between may be in the data. No step can start
+  // while a trainer still has to read this version: it sends its gradients only after it has its rows.
   MutexLock lock(&mutex_);
   if (version_ == version && !is_applying_) return Status();
   return FailedPrecondition("version " + std::to_string(version) + " of '" + spec_.id.name +

@@ -1,9 +1,9 @@
-// The learnable rows of one tensor on their owner: takes the trainers' gradients, applies each step once, and answers
-// reads of a version (sampler/access/partition_embeddings.h says the protocol).
+// The learnable rows of one embedding on their owner: receives the trainers' gradients, applies each step once, and
+// answers reads of a version (the protocol is described in sampler/access/partition_embeddings.h).
 //
-// Rows and optimiser state are two mutable tensors, so that whoever can read, copy or restore tensors can do so with
-// them. The tensors belong to MutableTensors alone: where they are dropped, by name or by a newer incarnation, their
-// memory is free, and every later question is NotFound.
+// Rows and optimizer state are two mutable tensors, so they can be read, copied and restored like any tensor.
+// MutableTensors owns them: once they are dropped, by name or by a newer incarnation, their memory is freed and every
+// later request returns NotFound.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,13 @@ namespace espalier::shard {
 // Thread-safe.
 class EmbeddingRows {
  public:
-  // Both tensors hold their first values; `state` is null where the optimiser keeps none (StateRowWidth 0).
-  // `budgets`: of gradients that have been taken and not yet applied. ResourceExhausted: VersionWaits::Open.
+  // Returns rows at spec.first_version. Both tensors hold their first values; `state` is null if the optimizer has none
+  // (StateRowWidth 0). `budgets` limits the gradients that are received and not yet applied. ResourceExhausted as
+  // VersionWaits::Open.
   static Result<std::shared_ptr<EmbeddingRows>> Make(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                                                      std::shared_ptr<TensorRows> state,
                                                      std::shared_ptr<VersionWaits> waits, StepBudgets budgets);
-  // Who waits for them is told Unavailable.
+  // Ends waiting requests with Unavailable.
   ~EmbeddingRows();
   EmbeddingRows(const EmbeddingRows&) = delete;
   EmbeddingRows& operator=(const EmbeddingRows&) = delete;
@@ -33,7 +34,7 @@ class EmbeddingRows {
   const sampler::EmbeddingSpec& spec() const { return spec_; }
   uint64_t version() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // As PartitionEmbeddings. A step is applied on the thread that brings its last piece.
+  // As in PartitionEmbeddings. A step is applied on the thread that delivers its last piece.
   void Push(sampler::GradientPiece piece, Deadline deadline, sampler::DoneStatus done) ABSL_LOCKS_EXCLUDED(mutex_);
   void Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink, Deadline deadline,
             sampler::DoneStatus done);
@@ -42,23 +43,24 @@ class EmbeddingRows {
   EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows, std::shared_ptr<TensorRows> state,
                 std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, StepBudgets budgets);
 
-  // A piece's step, now that the piece is in it.
+  // The state of a piece's step after the piece was added.
   enum class StepIs {
     kIncompleteOrApplied,
-    kAwaitsOthers,  // the trainer, whose pieces are all there, is a step ahead of others
-    kComplete,      // another thread applies it, or has one before it to apply
-    kToBeApplied    // by this thread
+    kAwaitsOthers,  // the trainer's pieces are complete, and it is one step ahead of other trainers
+    kComplete,      // another thread applies it, possibly after the step before it
+    kToBeApplied    // this thread must apply it
   };
 
   Status CheckPiece(const sampler::GradientPiece& piece) const;
   Result<StepIs> Take(sampler::GradientPiece piece) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns whether the next step is complete too.
+  // Applies the current step. Returns whether the next step is complete too.
   bool ApplyStep() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of a step that cannot be applied any more.
+  // Ends a step that can no longer be applied, because the tensors were dropped.
   void GiveUp() ABSL_LOCKS_EXCLUDED(mutex_);
   Status Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // For one question; `state` is null where there is none. NotFound where they have been dropped.
+  // The tensors, kept alive during one request; `state` is null if there is none. Hold returns NotFound if they have
+  // been dropped.
   struct Tensors {
     std::shared_ptr<TensorRows> rows, state;
   };
@@ -73,16 +75,17 @@ class EmbeddingRows {
 
   mutable Mutex mutex_;
   uint64_t version_ ABSL_GUARDED_BY(mutex_);
-  // A thread applies `current_`, which is complete and no longer changes; rows may be of the next version already.
+  // True while a thread applies `current_`, which is complete and does not change; rows may already be of the next
+  // version.
   bool is_applying_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StepGradients> current_ ABSL_GUARDED_BY(mutex_);  // of step version_
-  std::unique_ptr<StepGradients> next_ ABSL_GUARDED_BY(mutex_);     // of trainers that are a step ahead
-  SparseStep step_;                                                 // of the thread that applies
+  std::unique_ptr<StepGradients> next_ ABSL_GUARDED_BY(mutex_);     // of trainers that are one step ahead
+  SparseStep step_;                                                 // used by the thread that applies a step
   const std::shared_ptr<VersionWaits> waits_;
   const uint64_t number_in_waits_;
 };
 
-// First values of state rows [count, StateRowWidth], from those of the rows [count, width].
+// Writes the initial state rows [count, StateRowWidth], derived from the rows [count, width].
 void FillState(const sampler::EmbeddingSpec& spec, const std::byte* rows, uint64_t count, float* state);
 
 }  // namespace espalier::shard

@@ -1,3 +1,7 @@
+// Creating and dropping an embedding takes several calls to MutableTensors, so these operations are serialized by name:
+// InTurn queues an operation behind the running one of the same name, and the thread that finishes one runs the next.
+// No lock is held meanwhile. rows_ holds the embeddings that can be found; destroying an EmbeddingRows ends its waiting
+// requests, so it is released outside mutex_.
 #include "services/shard/embeddings.h"
 
 #include <algorithm>
@@ -7,7 +11,8 @@
 namespace espalier::shard {
 namespace {
 
-// An epsilon that is absent is torch's: as such it comes over the network.
+// Returns the optimizer with torch's default epsilon if it has none, which is the form in which it is sent over the
+// network.
 sampler::SparseOptimizer WithEpsilon(sampler::SparseOptimizer optimizer) {
   optimizer.epsilon = sampler::EpsilonFor(optimizer);
   return optimizer;
@@ -54,7 +59,7 @@ bool Embeddings::InTurn(const Key& key, std::function<void()> work) {
   }
   for (;;) {
     work();
-    work = nullptr;  // what it holds goes without the lock
+    work = nullptr;  // destroys what it captured outside the lock
     MutexLock lock(&mutex_);
     const auto turn = turns_.find(key);
     if (turn->second.empty()) {
@@ -87,14 +92,14 @@ Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec, Deadline dead
 }
 
 Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorSpec& spec, Deadline deadline) {
-  // That of the run, so that a message of another one which comes late finds nothing.
+  // The run's creation number, so that a late message of another run finds nothing.
   const uint64_t creation = spec.id.creation != 0 ? spec.id.creation : next_creation_++;
   std::optional<Result<sampler::TensorDescription>> made;
-  // The built-in initialisers come to their end soon, whoever still waits for them.
+  // Built-in initializers finish soon, regardless of the caller's deadline.
   const bool may_take_long = spec.initializer.kind == sampler::Initializer::Kind::kPlugin;
   tensors_.Create(spec, creation, may_take_long ? deadline : Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
-  // NotFound: tensors of other creators have numbers of other registers.
+  // NotFound: tensors of other creators have creation numbers of other registers.
   const bool is_taken = made->status().code() == StatusCode::kNotFound;
   if (!is_taken && !made->ok()) return made->status();
   if (is_taken || (*made)->creation != creation)
@@ -113,7 +118,7 @@ Status Embeddings::CheckRoomFor(const sampler::EmbeddingSpec& spec) const {
 }
 
 Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) {
-  // What older incarnations have left goes first: a server need not have room for both.
+  // Tensors of older incarnations are freed first, so that the server does not need memory for both.
   RETURN_IF_ERROR(tensors_.EnterIncarnation(spec.id.job, spec.incarnation));
   ForgetOlderThan(spec);
   RETURN_IF_ERROR(CheckRoomFor(spec));
@@ -146,7 +151,7 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadli
 }
 
 void Embeddings::ForgetOlderThan(const sampler::EmbeddingSpec& spec) {
-  std::vector<std::shared_ptr<EmbeddingRows>> forgotten;  // let go without the lock: waiting reads are answered
+  std::vector<std::shared_ptr<EmbeddingRows>> forgotten;  // released outside the lock: ends waiting reads
   MutexLock lock(&mutex_);
   for (auto entry = rows_.begin(); entry != rows_.end();) {
     const sampler::EmbeddingSpec& known = entry->second->spec();
@@ -185,7 +190,7 @@ void Embeddings::Drop(const sampler::TensorId& embedding, Deadline, sampler::Don
 }
 
 void Embeddings::DropAlone(const sampler::TensorId& embedding) {
-  std::shared_ptr<EmbeddingRows> dropped;  // let go without the lock: its waiting reads are answered
+  std::shared_ptr<EmbeddingRows> dropped;  // released outside the lock: ends its waiting reads
   {
     MutexLock lock(&mutex_);
     const auto found = rows_.find(ToKey(embedding));

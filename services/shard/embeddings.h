@@ -1,5 +1,5 @@
-// The learnable rows of one partition by name. Each is two mutable tensors (embedding_rows.h), which count for the
-// limits on those.
+// The learnable rows of one partition, by name. Each embedding is two mutable tensors (embedding_rows.h), which count
+// toward the limits on tensors.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,14 @@
 namespace espalier::shard {
 
 struct EmbeddingLimits {
-  uint64_t max_waiting_bytes = 0;     // of one step's gradients, of all embeddings, that are taken and not yet applied
+  uint64_t max_waiting_bytes = 0;     // of one step's gradients, all embeddings together, received and not yet applied
   uint64_t max_rows_per_request = 0;  // read or pushed
   size_t max_embeddings_per_job = 1024;
 };
 
-// Thread-safe. Answers on the asking thread, before the call returns, but for what waits: reads for a version, pushes
-// for other trainers', and Create and Drop for one of the same name that is under way. None of it holds a thread.
+// Thread-safe. Calls complete on the calling thread before they return, except those that have to wait: reads for a
+// version, pushes for other trainers, and Create and Drop for an operation in progress on the same name. Waiting calls
+// do not block a thread.
 class Embeddings final : public sampler::PartitionEmbeddings {
  public:
   // `tensors` outlives this.
@@ -39,28 +40,27 @@ class Embeddings final : public sampler::PartitionEmbeddings {
             sampler::DoneStatus done) override;
   void Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) override;
 
-  // NotFound where there are none of that name; Aborted where they are another run's.
+  // Returns the rows; NotFound if there are none of that name, Aborted if they belong to another run.
   Result<std::shared_ptr<EmbeddingRows>> Find(const sampler::TensorId& embedding) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Key = std::tuple<std::string, sampler::RowSpace, std::string>;
   static Key ToKey(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
 
-  // Rows of one name are made and dropped one after the other; those of others meanwhile. `work` is done before this
-  // returns, or by the thread whose turn it is. False, and nothing is done: too many wait.
+  // Runs `work`, one operation per name at a time: before this returns, or later on the thread that runs the operation
+  // before it. Returns false, without running it, if too many operations wait.
   bool InTurn(const Key& key, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
-  static constexpr size_t kMaxWaiting = 4096;  // of one name
+  static constexpr size_t kMaxWaiting = 4096;  // for one name
   Status CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   void DropAlone(const sampler::TensorId& embedding) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Status CheckRoomFor(const sampler::EmbeddingSpec& spec) const ABSL_LOCKS_EXCLUDED(mutex_);
   Status CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The job's rows of incarnations before that of `spec`, whose tensors are dropped already.
+  // Forgets the job's rows of incarnations older than that of `spec`; their tensors have been dropped before.
   void ForgetOlderThan(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The rows of a tensor that did not exist; AlreadyExists where it did. A plugin that fills them has until the
-  // deadline.
+  // Creates a tensor; AlreadyExists if there is one of that name. An initializer of a plugin has until the deadline.
   Result<std::shared_ptr<TensorRows>> NewTensor(const sampler::TensorSpec& spec, Deadline deadline);
-  // Of rows that nobody finds any more: with their tensors.
+  // Drops rows that are no longer in rows_, and their tensors.
   void Drop(std::shared_ptr<EmbeddingRows> embedding);
   void DropTensor(const sampler::TensorId& tensor);
 
@@ -68,7 +68,8 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   const EmbeddingLimits limits_;
   const StepBudgets budgets_;
   const std::shared_ptr<VersionWaits> waits_ = std::make_shared<VersionWaits>();
-  // Of rows that are no run's; in a register of their own. Atomic, because several may be made at once.
+  // Creation numbers, in a register of their own, for rows without a run. Atomic, because several creations may run at
+  // once.
   std::atomic<uint64_t> next_creation_ = Hash64("embeddings");
   mutable Mutex mutex_;
   std::map<Key, std::deque<std::function<void()>>> turns_ ABSL_GUARDED_BY(mutex_);

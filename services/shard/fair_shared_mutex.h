@@ -1,5 +1,5 @@
-// A std::shared_mutex whose writers are not starved: the C library's prefers readers, and where these never pause a
-// writer would wait for ever.
+// A std::shared_mutex that does not starve writers: the C library's implementation prefers readers, so a writer could
+// wait forever while readers keep arriving.
 #pragma once
 
 #include <mutex>
@@ -7,7 +7,8 @@
 
 namespace espalier::shard {
 
-// Whoever comes after a waiting writer waits behind it. For std::unique_lock, std::shared_lock and std::lock.
+// A lock request that arrives after a waiting writer waits behind it. Meets the requirements of std::unique_lock,
+// std::shared_lock and std::lock.
 class FairSharedMutex {
  public:
   void lock() {
@@ -30,7 +31,7 @@ class FairSharedMutex {
   void unlock_shared() { mutex_.unlock_shared(); }
 
  private:
-  std::mutex turn_;  // held while waiting for the other
+  std::mutex turn_;  // held while waiting for mutex_
   std::shared_mutex mutex_;
 };
 

@@ -1,3 +1,6 @@
+// Requests may come from the network, so types, ids, counts and limits are checked before they are used. The public
+// functions forward to State, which returns values; all of them complete on the calling thread. Structure, columns and
+// splits are immutable; WeightSums and TimeColumns cache what is derived from columns.
 #include "services/shard/graph_shard.h"
 
 #include <algorithm>
@@ -22,12 +25,12 @@
 namespace espalier::shard {
 namespace {
 
-// Answers of one hop are in use at a time, for each asking thread.
+// Idle buffers for hop responses; each calling thread uses those of one hop at a time.
 constexpr size_t kIdleAnswerBytes = size_t{256} << 20;
 
 bool FitsU32(uint64_t count) { return count <= std::numeric_limits<uint32_t>::max(); }
 
-// Draws look them up by bisection.
+// Checks that the excluded edges are sorted, because draws find them by binary search.
 Status CheckExclusions(const sampler::PartitionRelationQuery& relation) {
   const auto& destinations = relation.excluded_destinations;
   const auto& sources = relation.excluded_sources;
@@ -42,7 +45,7 @@ Status CheckExclusions(const sampler::PartitionRelationQuery& relation) {
   return {};
 }
 
-// Ids below `bound` at the width in which they travel.
+// Returns a tensor of ids below `bound` in the width in which they are sent: U32 if the bound fits, else U64.
 Tensor IdTensor(std::vector<uint64_t> ids, uint64_t bound) {
   if (!FitsU32(bound)) return Tensor::FromVector(std::move(ids));
   std::vector<uint32_t> narrow(ids.begin(), ids.end());
@@ -72,7 +75,7 @@ struct GraphShard::State {
   const graph::Partition partition;
   const ShardLimits limits;
   std::vector<uint64_t> relation_hashes;     // by EdgeTypeId
-  std::vector<uint64_t> source_type_hashes;  // likewise: of the source's node type
+  std::vector<uint64_t> source_type_hashes;  // by EdgeTypeId: of the source's node type
   // Thread-safe.
   WeightSums weight_sums;
   TimeColumns time_columns;
@@ -88,7 +91,7 @@ struct GraphShard::State {
                              std::to_string(limits.max_rows_per_request));
   }
 
-  // The random key of one relation's draws.
+  // Returns the random key of one relation's draws.
   uint64_t ToKey(const sampler::PartitionHopQuery& query, const sampler::PartitionRelationQuery& relation) const {
     const size_t type = relation.edge_type.value;
     if (query.draw.method == sampler::DrawMethod::kLabor) {
@@ -236,7 +239,7 @@ Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const s
                   "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
 }
 
-// ResourceExhausted where so many rows of it are too many at once.
+// Returns the column; ResourceExhausted if `num_rows` rows of it exceed the limit of one response.
 Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const std::string& name,
                                                         size_t num_rows) const {
   std::string existing;
@@ -287,7 +290,7 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   const bool of_edges = !query.edge_types.empty();
   uint64_t total = 0;
   std::vector<OrdinalList> lists;
-  std::vector<IdArray> local_ids, list_sources, list_positions;  // by list; the last two of edges
+  std::vector<IdArray> local_ids, list_sources, list_positions;  // by list; the last two only for edges
   for (const EdgeTypeId type : query.edge_types) {
     ASSIGN_OR_RETURN(const graph::EdgeSplitPart* const part, FindEdgeSplitPart(query, type));
     lists.push_back({total, &part->ordinals});
@@ -308,8 +311,8 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   const std::vector<OwnSeed> own = OwnSeedsAt(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));
 
-  std::vector<uint64_t> first_nodes;        // by list: of its destinations' type
-  uint64_t num_nodes = 0, num_sources = 0;  // of the type that has the most
+  std::vector<uint64_t> first_nodes;        // by list: first owned id of the destinations' type
+  uint64_t num_nodes = 0, num_sources = 0;  // maximum over the types
   for (size_t list = 0; list < lists.size(); ++list) {
     const NodeTypeId type = of_edges ? schema.DestinationOf(query.edge_types[list]) : query.node_type;
     first_nodes.push_back(book.NodeFirst(type)[partition.id.value]);
@@ -317,8 +320,8 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
     if (of_edges) num_sources = std::max(num_sources, book.num_nodes(schema.SourceOf(query.edge_types[list])));
   }
   std::vector<uint32_t> positions;
-  std::vector<uint64_t> nodes, sources, local_destinations;  // the last two of edges
-  // Of edges with a column, or whose ids are wanted, which are of one list.
+  std::vector<uint64_t> nodes, sources, local_destinations;  // the last two only for edges
+  // Only for edges whose rows or ids are requested; these are of one list.
   std::vector<uint64_t> edge_positions;
   const bool looks_at_edges = !query.edge_column.empty() || query.want_edge_ids;
   for (const OwnSeed& seed : own) {
@@ -376,7 +379,7 @@ Result<Tensor> GraphShard::State::InDegrees(EdgeTypeId type, std::span<const Loc
   return Tensor::FromVector(std::move(degrees));
 }
 
-// Of the edges, in the type's InEdges::indices.
+// Returns the edges' positions in the type's InEdges::indices.
 Result<std::vector<uint64_t>> GraphShard::State::FindPositions(EdgeTypeId type,
                                                                std::span<const GlobalEdgeId> edges) const {
   RETURN_IF_ERROR(CheckEdgeType(type));
@@ -402,7 +405,7 @@ Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const Glo
   std::vector<int64_t> ends(2 * edges.size());
   for (size_t i = 0; i < edges.size(); ++i) {
     const uint64_t position = positions[i];
-    // The row is the last that begins at or before the position (rows without edges begin where the next one does).
+    // The row is the last one that begins at or before the position (an empty row begins where the next row does).
     uint64_t row = 0;
     for (uint64_t length = indptr.size() - 1; length > 1;) {
       const uint64_t half = length / 2;

@@ -1,5 +1,5 @@
-// Answers questions about one partition, in memory or mapped, in local ids. What a graph server wraps in RPCs, and
-// what a process that mapped the same files asks directly.
+// One partition, in memory or mapped, answering requests in local ids. A graph server wraps it in RPCs; a process that
+// has mapped the same files calls it directly.
 #pragma once
 
 #include <limits>
@@ -12,23 +12,23 @@
 
 namespace espalier::shard {
 
-// 0 is not "unlimited" anywhere here: it allows nothing.
+// Limits of one partition. 0 never means "unlimited": it allows nothing.
 struct ShardLimits {
   uint64_t max_draws_per_request = uint64_t{1} << 28;   // drawn in-edges of one hop
   uint64_t max_rows_per_request = uint64_t{1} << 28;    // rows read, written, looked up
   uint64_t mutable_tensor_bytes = uint64_t{1} << 40;    // of all mutable tensors together
-  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of one step, of all learnable rows together, not yet applied
-  // In-edges that LABOR and exclusion look at for one hop. Who asks a shard of its own process pays for that itself; a
-  // server bounds what others can make it do.
+  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of one step, all learnable rows together, not yet applied
+  // In-edges that LABOR and exclusion visit for one hop. Unlimited by default, because a caller in the same process
+  // pays for its own requests; a server bounds the work of its clients.
   uint64_t max_lookups_per_request = std::numeric_limits<uint64_t>::max();
-  uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, in one answer
+  uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, in one response
 };
 
-// Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern.
+// Thread-safe. Calls complete on the calling thread before they return; they ignore deadlines.
 class GraphShard final : public sampler::PartitionAccess {
  public:
-  // Checks every array that later indexes another (they may come from damaged files): DataLoss says which.
-  // `initializers`: those of plugins, for tensors; null: there are none.
+  // Returns the shard after checking every array that later indexes another, because files may be damaged: DataLoss
+  // names the array. `initializers` are those of plugins, for tensors; null: none.
   static Result<std::shared_ptr<GraphShard>> Make(
       graph::PartitionBook book, graph::Partition partition, ShardLimits limits = {},
       std::shared_ptr<const sampler::RowInitializers> initializers = nullptr);

@@ -1,3 +1,7 @@
+// SampleRelation runs in three passes (hop_kernel.h): ReadRows reads the bounds of all rows and adds up the worst-case
+// cost, which is checked before anything is drawn; DrawAndGather then alternates between drawing a chunk of rows and
+// gathering the previous chunk, whose entries have been prefetched in the meantime. The Drawer decides which positions
+// of a row are drawn and knows nothing about the gathered arrays.
 #include "services/shard/hop_kernel.h"
 
 #include <algorithm>
@@ -19,24 +23,25 @@ using sampler::DrawMethod;
 using sampler::kFullNeighborhood;
 
 constexpr size_t kRowPrefetchDistance = 24;
-// Draws in flight between their prefetch and their gather: their cache lines fill most of the first-level cache.
+// Number of draws between their prefetch and their gather: their cache lines fill most of the first-level cache.
 constexpr size_t kDrawsPerChunk = 384;
 constexpr size_t kMaxRowsPerChunk = 64;
 
-// A destination's in-edges: positions [begin, begin + degree) of the partition. Those that are too late stand behind
-// them and do not count. Where some are excluded, the drawer leaves `degree` of them, at KeptEdges::positions.
+// A destination's in-edges: positions [begin, begin + degree) of the partition. In-edges that are too late follow after
+// them and are not counted. If some are excluded, the drawer reduces `degree` to the number of remaining ones, at
+// KeptEdges::positions.
 struct Row {
   uint64_t begin;
-  uint64_t stream;  // of its random words: the node's original id, or the number of a walk
+  uint64_t stream;  // random stream: the node's original id, or the number of a walk
   uint32_t degree;
   ExcludedEdges::Range excluded = {};
-  uint32_t kept = 0;  // 1 + the number of its KeptEdges in the chunk; 0: all
+  uint32_t kept = 0;  // 1 + index of its KeptEdges in the chunk; 0: nothing excluded
 };
 
 struct Rows {
   std::vector<Row> rows;
-  uint64_t max_draws = 0;  // of all rows together
-  uint64_t lookups = 0;    // likewise
+  uint64_t max_draws = 0;  // sum over all rows
+  uint64_t lookups = 0;    // sum over all rows
 };
 
 template <class Indptr>
@@ -48,7 +53,7 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
   read.rows.reserve(destinations.size());
   for (size_t i = 0; i < destinations.size(); ++i) {
     if (i + kRowPrefetchDistance < destinations.size()) {
-      // (A prefetch of an id that does not exist does nothing.)
+      // (Prefetching an invalid address has no effect.)
       const uint32_t later = destinations[i + kRowPrefetchDistance].value;
       __builtin_prefetch(indptr.data() + later);
       original_ids.Prefetch(later);
@@ -74,7 +79,7 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
   return read;
 }
 
-// A request must not buy unbounded work with few draws: LABOR and exclusion look at every in-edge of a row.
+// A request with few draws must not cause unbounded work: LABOR and exclusion visit every in-edge of a row.
 Status CheckBudget(const Rows& rows, const HopBudget& budget) {
   if (rows.lookups > budget.lookups) {
     return ResourceExhausted("a hop would look at " + std::to_string(rows.lookups) + " in-edges, the limit allows " +
@@ -87,7 +92,7 @@ Status CheckBudget(const Rows& rows, const HopBudget& budget) {
   return {};
 }
 
-// Draws the positions of one chunk after the other.
+// Draws the positions of the rows, chunk by chunk.
 class Drawer {
  public:
   Drawer(const HopOptions& options, const Tensor& indices)
@@ -100,7 +105,8 @@ class Drawer {
     if (options.fanout != kFullNeighborhood) blocks_ = sampler::DrawBlocks(static_cast<uint32_t>(options.fanout));
   }
 
-  // positions: those of all rows one after the other, as positions of the partition; counts[i]: of row i.
+  // Sets `positions` to the drawn positions of all rows, as positions of the partition, and counts[i] to the number of
+  // row i.
   void Draw(std::span<const Row> stored, std::vector<uint64_t>& positions, uint32_t* counts) {
     const std::span<const Row> rows = excluded_.empty() ? stored : WithoutExcluded(stored);
     PrepareWords(rows);
@@ -126,8 +132,8 @@ class Drawer {
   bool TakesAllEdges(const Row& row) const { return sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
   bool ReadsWords(const Row& row) const { return options_.method == DrawMethod::kNeighbor && !TakesAllEdges(row); }
 
-  // The rows of a chunk as exclusion leaves them. No more than a chunk's are held at once: a hub may be asked for
-  // often.
+  // Returns the rows of a chunk after exclusion. Only one chunk's KeptEdges are held at a time, because a request may
+  // repeat a node of high degree.
   std::span<const Row> WithoutExcluded(std::span<const Row> stored) {
     rows_.assign(stored.begin(), stored.end());
     if (kept_.size() < rows_.size()) kept_.resize(rows_.size());
@@ -145,7 +151,7 @@ class Drawer {
     return rows_;
   }
 
-  // Where in the stored row the position stands that was drawn among those that are kept.
+  // Maps a position among the kept in-edges to the position in the stored row.
   uint32_t StoredPosition(const Row& row, uint32_t position) const {
     return row.kept == 0 ? position : kept_[row.kept - 1].positions[position];
   }
@@ -185,7 +191,7 @@ class Drawer {
     }
   }
 
-  // The row's positions into row_positions_; returns how many.
+  // Writes the row's drawn positions to row_positions_ and returns their number.
   uint32_t DrawRow(const Row& row, const uint32_t* words) {
     const uint32_t max_count = sampler::NumDrawn(row.degree, options_.fanout, options_.replace);
     if (row_positions_.size() < max_count) row_positions_.resize(max_count);
@@ -225,15 +231,15 @@ class Drawer {
     return labor_.Draw(row.degree, fill, sums, max_count, row_positions_.data());
   }
 
-  // The last positions; with weights, the last of those that have one.
+  // Draws the last positions; with weights, the last ones of positive weight.
   uint32_t DrawLastOfRow(const Row& row, uint32_t max_count) {
     uint32_t* const positions = row_positions_.data();
     if (options_.weight_sums == nullptr) {
       for (uint32_t k = 0; k < max_count; ++k) positions[k] = row.degree - max_count + k;
       return max_count;
     }
-    // A sum is first reached at a position of positive weight: from there on backwards, over those without weight at
-    // once, however many.
+    // The first position that reaches a prefix sum has positive weight. Going backwards from there, the search skips
+    // any run of positions without weight at once.
     const std::span<const uint32_t> sums = SelectSums(row);
     uint32_t count = 0;
     for (uint32_t reached = sums.back(); reached > 0 && count < max_count;) {
@@ -256,11 +262,11 @@ class Drawer {
   std::vector<uint64_t> streams_;
   std::vector<uint32_t> words_;
   std::vector<uint32_t> row_positions_;
-  std::vector<Row> rows_;  // of the chunk, where edges are excluded
+  std::vector<Row> rows_;  // of the chunk, if edges are excluded
   std::vector<KeptEdges> kept_;
 };
 
-// An output array whose length is known at the end.
+// An output array whose final length is known only at the end.
 template <class T>
 class Output {
  public:
@@ -285,7 +291,7 @@ size_t RowsPerChunk(int32_t fanout) {
   return std::clamp<size_t>(kDrawsPerChunk / static_cast<size_t>(fanout), 1, kMaxRowsPerChunk);
 }
 
-// Passes 2 and 3.
+// Performs passes 2 and 3: draws chunk by chunk and gathers one chunk behind.
 template <class Index, class EdgeId>
 sampler::PartitionRelationSample DrawAndGather(const graph::InEdges& edges, const Rows& rows, const HopOptions& options,
                                                BufferPool& buffers) {

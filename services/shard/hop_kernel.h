@@ -1,6 +1,6 @@
-// One relation's draws for many destinations. Nearly all its time is waiting for memory at random places, so it goes
-// through the destinations in passes that prefetch: (1) row bounds and original ids, (2) draw positions and prefetch
-// what they point at, (3) gather, one chunk of destinations behind.
+// Draws the in-edges of many destinations of one relation. Nearly all time is spent waiting for random memory accesses,
+// so the kernel goes through the destinations in passes that prefetch: (1) row bounds and original ids, (2) draw
+// positions and prefetch the entries there, (3) gather, one chunk of destinations behind.
 #pragma once
 
 #include <span>
@@ -17,27 +17,28 @@ struct HopOptions {
   int32_t fanout = 0;
   bool replace = false;
   sampler::DrawMethod method = sampler::DrawMethod::kNeighbor;
-  const uint32_t* weight_sums = nullptr;  // [edges] by row; null: uniform
+  const uint32_t* weight_sums = nullptr;  // [edges] prefix sums by row; null: uniform
   bool want_edge_ids = false;
   uint64_t first_edge = 0;                          // global id of the partition's first edge
   bool wide_edge_ids = false;                       // U64 instead of U32
   const Tensor* source_ids = nullptr;               // U32 or U64 [edges] sources' original ids; of kLabor
-  const Tensor* edge_times = nullptr;               // integers [edges], ascending in each row; null: no time counts
+  const Tensor* edge_times = nullptr;               // integers [edges], ascending in each row; null: no times
   std::span<const int64_t> destination_times = {};  // [destinations] where edge_times is not null
-  std::span<const uint64_t> walks = {};             // [destinations] streams instead of original ids; empty: those
-  // Edges that are not drawn (sampler::RelationQuery::excluded), ascending by (destination, source), of equal length.
+  std::span<const uint64_t> walks = {};             // [destinations] streams in place of original ids; or empty
+  // Edges that are not drawn (sampler::RelationQuery::excluded), ascending by (destination, source); both spans have
+  // the same length.
   std::span<const LocalNodeId> excluded_destinations = {};
   std::span<const GlobalNodeId> excluded_sources = {};
 };
 
-// What a question may still cost, all its relations together.
+// The remaining budget of a request, shared by all of its relations.
 struct HopBudget {
   uint64_t draws = 0;    // in-edges that may be drawn
-  uint64_t lookups = 0;  // in-edges that LABOR looks at to draw a few, or exclusion to find those that remain
+  uint64_t lookups = 0;  // in-edges that LABOR visits to draw a few, or exclusion to find the remaining ones
 };
 
-// Takes what it cost off the budget. InvalidArgument names a destination that the partition does not own;
-// ResourceExhausted where the budget is too small.
+// Returns the drawn in-edges and subtracts their cost from the budget. InvalidArgument names a destination that the
+// partition does not own; ResourceExhausted if the budget is too small.
 Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& edges, const Tensor& original_ids,
                                                         std::span<const LocalNodeId> destinations,
                                                         const HopOptions& options, HopBudget& budget,

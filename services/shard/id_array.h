@@ -1,4 +1,4 @@
-// A U32 or U64 tensor read as 64-bit ids, one at a time.
+// A view of a U32 or U64 tensor that returns its elements as 64-bit ids.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What exclusion leaves of a destination's in-edges. Draws are made among the positions that are kept, so they are
-// those of a graph without the excluded edges.
+// The in-edges of a destination that remain after exclusion. Draws are made among these positions, so they equal the
+// draws from a graph without the excluded edges.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ struct KeptEdges {
   std::vector<uint32_t> weight_sums;  // [positions] prefix sums of their weights; empty for uniform draws
 };
 
-// Edges by local destination and global source, ascending, fewer than 2^32; both outlive this.
+// The excluded edges of a request, ascending by (local destination, global source), fewer than 2^32. Both spans outlive
+// this.
 class ExcludedEdges {
  public:
-  // Those into one destination.
+  // The excluded edges into one destination.
   struct Range {
     uint32_t first = 0, last = 0;
     uint32_t size() const { return last - first; }
@@ -30,7 +31,7 @@ class ExcludedEdges {
 
   bool empty() const { return destinations_.empty(); }
   Range Into(LocalNodeId destination) const;
-  // Ascending.
+  // Returns the sources of the edges in `range`, ascending.
   std::span<const GlobalNodeId> SourcesIn(Range range) const { return sources_.subspan(range.first, range.size()); }
 
  private:
@@ -38,8 +39,8 @@ class ExcludedEdges {
   std::span<const GlobalNodeId> sources_;
 };
 
-// Into `kept`: the positions of the row sources[begin .. begin + degree) that do not hold one of `excluded`
-// (ascending). `row_sums`: the row's prefix sums of weights, or empty for uniform draws.
+// Writes to `kept` the positions of the row sources[begin .. begin + degree) whose source is not in `excluded`
+// (ascending). `row_sums` holds the row's prefix sums of weights, or is empty for uniform draws.
 void FindKept(const IdArray& sources, uint64_t begin, uint32_t degree, std::span<const GlobalNodeId> excluded,
               std::span<const uint32_t> row_sums, KeptEdges& kept);
 

@@ -10,6 +10,7 @@ std::vector<int64_t> RowShape(const Tensor& column) {
   return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
 }
 
+// Returns the columns of all node types, including original_id, sorted by (type, name).
 std::vector<sampler::ColumnDescription> DescribeColumns(const graph::Partition& partition) {
   std::vector<sampler::ColumnDescription> columns;
   for (uint16_t type = 0; type < partition.nodes.size(); ++type) {

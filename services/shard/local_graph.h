@@ -1,4 +1,4 @@
-// A whole graph whose partitions are all in this process: what mapped access and tests use.
+// A whole graph whose partitions are all in this process, for mapped access and tests.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,11 @@
 
 namespace espalier::shard {
 
-// What the partitions say about the graph: columns (they must agree on them) and split sizes. DataLoss where they
-// do not agree.
+// Returns the columns, on which the partitions must agree, and the split sizes. DataLoss if they do not agree.
 Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook& book,
                                                      const std::vector<graph::Partition>& partitions);
 
-// partitions[p] is partition p; all of them.
+// Returns the graph over all of its partitions; partitions[p] is partition p.
 Result<std::unique_ptr<sampler::PartitionedGraph>> OpenLocalGraph(const graph::PartitionBook& book,
                                                                   std::vector<graph::Partition> partitions,
                                                                   ShardLimits limits = {});

@@ -1,3 +1,9 @@
+// How a tensor is created. Partition 0 keeps the register of names: it assigns the creation number, and the tensor is
+// complete once the client reports (Complete) that all partitions have the rows. Create reserves name and memory under
+// the lock, fills the rows outside it (an initializer may take long; meanwhile the entry is not is_filled, and requests
+// get Unavailable), then checks under the lock that the entry still exists. Numbers of dropped creations are
+// remembered, so that a Create that arrives after its Drop creates nothing. Memory is always freed outside the lock
+// (Freed).
 #include "services/shard/mutable_tensors.h"
 
 #include "services/base/unique_number.h"
@@ -9,12 +15,12 @@
 namespace espalier::shard {
 namespace {
 
-// Jobs without tensors are forgotten beyond this many.
+// Beyond this many jobs, those without tensors are forgotten.
 constexpr size_t kJobs = 4096;
-// Creations whose drop is remembered.
+// How many dropped creations are remembered.
 constexpr size_t kDropped = 4096;
 
-constexpr int kRegisterShift = 32;  // of a creation's number
+constexpr int kRegisterShift = 32;  // position of the register in a creation number
 
 bool AreOfOneRegister(uint64_t a, uint64_t b) { return a >> kRegisterShift == b >> kRegisterShift; }
 
@@ -200,10 +206,10 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
                              std::to_string(sampler::TensorLimits::kMaxRowsPerPartition));
   }
   RETURN_IF_ERROR(CheckInitializerExists(spec.initializer).While(what));
-  // Rows have at most 2^32 - 1 of at most kMaxRowBytes: no overflow.
+  // At most 2^32 - 1 rows of at most kMaxRowBytes each, so no overflow.
   const uint64_t size_bytes = num_rows * sampler::RowBytes(spec.dtype, spec.row_shape);
 
-  // Elsewhere, and where there is no elsewhere, nothing is left to be completed once the rows are filled.
+  // On partitions other than 0, and if there is only one partition, the tensor is complete once its rows are filled.
   const bool nothing_follows = creation != 0 || book_.num_partitions() == 1;
 
   RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation));
@@ -211,7 +217,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   std::function<uint64_t(uint64_t)> original_ids;
   if (NeedsOriginalIds(spec.initializer)) {
     {
-      // An answer that needs no ids is not one to fetch them for.
+      // If the name is taken, the ids are not needed and must not be fetched.
       MutexLock lock(&mutex_);
       ASSIGN_OR_RETURN(const std::optional<sampler::TensorDescription> found, FindOrFreeName(spec, creation, freed));
       if (found.has_value()) return *found;
@@ -221,7 +227,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   std::shared_ptr<TensorRows> rows;
   {
     MutexLock lock(&mutex_);
-    // Again: a newer one may have come in between.
+    // Checked again: a newer incarnation may have arrived in between.
     RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation, freed));
     ASSIGN_OR_RETURN(const std::optional<sampler::TensorDescription> found, FindOrFreeName(spec, creation, freed));
     if (found.has_value()) return *found;
@@ -240,7 +246,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
                                            .is_complete = false});
     size_bytes_ += size_bytes;
   }
-  // Without the lock: whoever asks for the tensor meanwhile is told that it is being filled.
+  // Outside the lock: requests for the tensor return Unavailable meanwhile.
   Status filled = FillNew(spec, original_ids, deadline, *rows);
   MutexLock lock(&mutex_);
   const auto entry = entries_.find(ToKey(spec.id));
@@ -250,7 +256,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     return std::move(filled).While(what);
   }
   if (deadline.HasPassed()) {
-    // Its maker has been told so, and will never say that it is complete.
+    // The maker's call has failed with DeadlineExceeded, so it will never call Complete.
     Erase(entry, freed);
     return DeadlineExceeded(what + " took too long to fill");
   }
@@ -319,7 +325,8 @@ Result<std::shared_ptr<TensorRows>> MutableTensors::Find(const sampler::TensorId
   return entry.rows;
 }
 
-// In one step under the lock: a tensor that was dropped and made anew is never taken for the one that was meant.
+// Looks up and checks under one lock, so that a recreated tensor is never mistaken for the dropped one of the same
+// name.
 Result<MutableTensors::Entry> MutableTensors::FindEntry(const sampler::TensorId& tensor) const {
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
   MutexLock lock(&mutex_);

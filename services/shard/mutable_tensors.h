@@ -1,5 +1,5 @@
-// The mutable tensors of one partition by name: which exist, how much they may hold together, and what their rows
-// stand for.
+// The mutable tensors of one partition, by name: which exist, how much memory they may use together, and which nodes,
+// edges or own rows their rows belong to.
 #pragma once
 
 #include <deque>
@@ -26,12 +26,12 @@ struct MutableTensorLimits {
   uint64_t max_rows_per_request = 0;  // read or written
 };
 
-// Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern, but Create's:
-// it may wait for a plugin. It is Unavailable while original ids of edges that it needs are fetched. Dropping a tensor
-// does not disturb who reads it.
+// Thread-safe. Calls complete on the calling thread before they return and ignore deadlines, except for Create, which
+// may wait for a plugin. Create returns Unavailable while the original ids of edges that it needs are fetched. A
+// dropped tensor stays valid for readers that hold it.
 class MutableTensors final : public sampler::PartitionTensors {
  public:
-  // Book and partition outlive this. `initializers`: those of plugins; null: there are none.
+  // `book` and `partition` outlive this. `initializers` are those of plugins; null: none.
   MutableTensors(const graph::PartitionBook& book, const graph::Partition& partition, const MutableTensorLimits& limits,
                  std::shared_ptr<const sampler::RowInitializers> initializers = nullptr);
 
@@ -52,13 +52,14 @@ class MutableTensors final : public sampler::PartitionTensors {
   void Reduce(const sampler::TensorId& tensor, sampler::Reduction reduction, Deadline deadline,
               sampler::Done<Tensor> done) override;
 
-  // From now on older incarnations of the job are refused, and what they have left is gone: the memory is given back
-  // before this returns. Aborted for one that is older itself. Create does it too.
+  // Refuses older incarnations of the job from now on and frees their tensors before it returns. Returns Aborted if
+  // `incarnation` itself is older than the newest one. Create does the same.
   Status EnterIncarnation(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The rows of a tensor of this partition. NotFound names those that there are.
+  // Returns the rows of a tensor; NotFound names the existing tensors.
   Result<std::shared_ptr<TensorRows>> Find(const sampler::TensorId& tensor) const;
-  // Original id of a local row. Those of edges may have to be fetched first: errors of OriginalEdgeIds::Of.
+  // Returns a function from local rows to original ids. Those of edges may have to be fetched first: errors of
+  // OriginalEdgeIds.
   Result<std::function<uint64_t(uint64_t row)>> OriginalIds(const sampler::RowSpace& rows) ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SizeBytes() const;
 
@@ -69,25 +70,25 @@ class MutableTensors final : public sampler::PartitionTensors {
     uint64_t creation = 0;
     uint64_t maker = 0;
     uint64_t incarnation = 0;
-    Deadline given_up;  // when a maker that has not completed it will not do so any more
+    Deadline given_up;  // when an incomplete tensor counts as abandoned by its maker
     bool is_filled = false;
     bool is_complete = false;
   };
   using Key = std::tuple<std::string, sampler::RowsOf, uint16_t, std::string>;  // job, row space, type, name
-  using Freed = std::vector<std::shared_ptr<TensorRows>>;  // memory that is given back when no lock is held
+  using Freed = std::vector<std::shared_ptr<TensorRows>>;                       // memory to free when no lock is held
   static Key ToKey(const sampler::TensorId& tensor) {
     return {tensor.job, tensor.rows.of, tensor.rows.type, tensor.name};
   }
 
   Result<sampler::TensorDescription> Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline);
-  // Drops what older incarnations of the job have left; Aborted for one that is older itself.
+  // As the public function; moves the memory to free to `freed`.
   Status EnterIncarnation(const std::string& job, uint64_t incarnation, Freed& freed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What has the name and is the answer to Create; none where the name is free, or has become free.
+  // Returns the tensor that has the name and answers Create; nullopt if the name is free or was freed.
   Result<std::optional<sampler::TensorDescription>> FindOrFreeName(const sampler::TensorSpec& spec, uint64_t creation,
                                                                    Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckInitializerExists(const sampler::Initializer& initializer) const;
-  // In place of zeros; nobody finds the rows meanwhile.
+  // Replaces the zeros by initial values, while the rows are not visible to other calls.
   Status FillNew(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_ids,
                  Deadline deadline, TensorRows& rows) const;
   Status CheckRoomFor(const std::string& what, uint64_t size_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,7 +96,7 @@ class MutableTensors final : public sampler::PartitionTensors {
   void RememberDropped(uint64_t creation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static sampler::TensorDescription Described(const Entry& entry);
   uint64_t NextCreation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // NotFound says why: none of the name, another number of rows, or another creation.
+  // NotFound gives the reason: no tensor of the name, another number of rows, or another creation.
   Result<Entry> FindEntry(const sampler::TensorId& tensor) const ABSL_LOCKS_EXCLUDED(mutex_);
   Status CheckIsMeant(const sampler::TensorId& tensor, const Entry& entry) const;
   Status NoTensor(const sampler::TensorId& tensor) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -113,7 +114,7 @@ class MutableTensors final : public sampler::PartitionTensors {
   uint64_t size_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   const uint64_t register_;  // upper half of creations' numbers
   uint64_t num_creations_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The last creations that were dropped by their number: a Create that comes after its Drop makes nothing.
+  // The most recent creations that were dropped by number: a Create that arrives after its Drop creates nothing.
   std::set<uint64_t> dropped_ ABSL_GUARDED_BY(mutex_);
   std::deque<uint64_t> dropped_in_order_ ABSL_GUARDED_BY(mutex_);
 };

@@ -29,7 +29,7 @@ void OriginalEdgeIds::Take(Result<std::vector<Tensor>> ids) {
     return;
   }
   Status error = std::move(ids).status();
-  // NotFound would say that rows of the tensor are lost.
+  // NotFound would mean that the tensor's rows are lost.
   if (error.code() == StatusCode::kNotFound) error = DataLoss(error.message() + ": it is missing");
   error_ = std::move(error).While("fetching the edges' original ids");
 }
@@ -48,7 +48,7 @@ Result<Tensor> OriginalEdgeIds::Of(EdgeTypeId type) {
   if (!error_.ok()) return std::exchange(error_, Status());
   if (!is_fetching_) {
     try {
-      // The thread before this one, if any, has taken the lock for the last time.
+      // Assigning joins the previous thread, if any, which no longer needs the lock.
       fetching_ = std::jthread([this](const std::stop_token& stop) { Take(Fetch(stop)); });
     } catch (const std::system_error& error) {
       return ResourceExhausted(std::string("no thread for fetching the edges' original ids: ") + error.what());

@@ -1,6 +1,6 @@
-// Original ids of a partition's edges. Only first values of tensors ask for them, so that partitions come without them:
-// they are fetched when they are first needed (graph::Partition::load_original_edge_ids), and stay. That may be a
-// download, which no thread that answers questions waits for: who asks meanwhile is told to ask again.
+// Original ids of a partition's edges. Only initial values of tensors need them, so partitions are loaded without them;
+// they are fetched on first use (graph::Partition::load_original_edge_ids) and kept. Because the fetch may be a
+// download, no thread that answers requests waits for it: callers get Unavailable and retry.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,17 @@
 
 namespace espalier::shard {
 
-// Thread-safe. Its end waits for a fetch that is under way, which is asked to stop.
+// Thread-safe. The destructor requests a running fetch to stop and waits for it.
 class OriginalEdgeIds {
  public:
   // Both outlive this.
   OriginalEdgeIds(const graph::PartitionBook& book, const graph::Partition& partition)
       : book_(book), partition_(partition) {}
 
-  // U32 or U64 [owned edges of the type, which exists]. Waits for nothing. Unavailable: they are on their way, from
-  // this call on if they were not before, ask again; FailedPrecondition: the partition came without them, and with no
-  // way to get them; DataLoss: they are missing, or not those of the partition. An error of fetching is told to the
-  // next who asks, and whoever asks after that begins anew. ResourceExhausted: there is no thread to fetch them.
+  // Returns U32 or U64 [owned edges of the type, which exists]. Never blocks. Unavailable: the ids are being fetched,
+  // starting with this call if necessary; retry. FailedPrecondition: the partition has neither the ids nor a way to get
+  // them. DataLoss: they are missing or do not match the partition. A fetch error is returned by the next call, and the
+  // call after that starts a new fetch. ResourceExhausted: no thread can be started.
   Result<Tensor> Of(EdgeTypeId type) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -36,7 +36,7 @@ class OriginalEdgeIds {
   const graph::Partition& partition_;
   Mutex mutex_;
   bool is_fetching_ ABSL_GUARDED_BY(mutex_) = false;
-  Status error_ ABSL_GUARDED_BY(mutex_);                                // of fetching, until somebody is told
+  Status error_ ABSL_GUARDED_BY(mutex_);                                // of the last fetch, until it has been returned
   std::optional<std::vector<Tensor>> fetched_ ABSL_GUARDED_BY(mutex_);  // by EdgeTypeId
   std::jthread fetching_ ABSL_GUARDED_BY(mutex_);                       // last: joins before the rest goes away
 };

@@ -7,10 +7,10 @@
 namespace espalier::shard {
 namespace {
 
-// A look-up walks some 20 entries, which are far apart in memory.
+// Cost of a binary search relative to scanning an entry: it visits about 20 entries that are far apart in memory.
 constexpr uint64_t kEntriesPerLookUp = 8;
 
-// The first entry of an ascending list that is not below `ordinal`.
+// Returns the first entry of an ascending list that is not below `ordinal`.
 uint64_t LowerBound(const IdArray& ordinals, uint64_t ordinal) {
   uint64_t first = 0, count = ordinals.size();
   while (count > 0) {
@@ -25,7 +25,7 @@ uint64_t LowerBound(const IdArray& ordinals, uint64_t ordinal) {
   return first;
 }
 
-// From the positions to the entries.
+// Looks up the ordinal of each position in the lists.
 std::vector<OwnSeed> SeedsByPosition(const sampler::SeedOrder& order, std::span<const OrdinalList> lists,
                                      sampler::PositionRange range) {
   std::vector<OwnSeed> seeds;
@@ -43,7 +43,7 @@ std::vector<OwnSeed> SeedsByPosition(const sampler::SeedOrder& order, std::span<
   return seeds;
 }
 
-// From the entries to the positions.
+// Computes the position of each own entry and keeps those in `range`.
 std::vector<OwnSeed> SeedsByEntry(const sampler::SeedOrder& order, std::span<const OrdinalList> lists,
                                   sampler::PositionRange range) {
   std::vector<OwnSeed> seeds;

@@ -1,5 +1,5 @@
-// Which of a partition's own seeds a step takes. Nothing is kept from step to step: a step's positions give ordinals,
-// which are looked up in the ascending lists that the partition's file has.
+// Finds which of a partition's own seeds a step takes. Nothing is kept between steps: the step's positions give
+// ordinals, which are looked up in the ascending lists of the partition's file.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace espalier::shard {
 
-// The ordinals of a split's part that a partition owns: of one node type, or of one of the query's edge types.
+// The ordinals that a partition owns of a split's part: of one node type, or of one of the query's edge types.
 struct OrdinalList {
-  uint64_t first;          // of the list among those of all lists
-  const Tensor* ordinals;  // U64, ascending, below the next list's `first`, less this one's
+  uint64_t first;          // of this list among the ordinals of all lists
+  const Tensor* ordinals;  // U64, ascending, relative to `first`, below the next list
 };
 
 // An entry of a list (an owned node or edge) and its position in the epoch.
@@ -24,9 +24,9 @@ struct OwnSeed {
   friend bool operator==(const OwnSeed&, const OwnSeed&) = default;
 };
 
-// Those at the positions of `range`, or at those of them that the query names, ascending. `lists`: one, or one for each
-// of the query's edge types in their order, of parts that passed CheckPartition; `total`: ordinals of all lists in all
-// partitions. Time: range * log(own seeds), or the own seeds, whichever is less.
+// Returns the own seeds at the positions of `range`, or at those among them that the query names, ascending. `lists`
+// has one list, or one for each of the query's edge types in order, of parts that passed CheckPartition. `total` counts
+// the ordinals of all lists in all partitions. Time: O(range * log(own seeds)) or O(own seeds), whichever is less.
 std::vector<OwnSeed> OwnSeedsAt(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
                                 sampler::PositionRange range);
 

@@ -1,4 +1,4 @@
-// First values of a tensor's rows on their owner, by an initialiser of a plugin.
+// Initial values of a tensor's rows on their owner, computed by an initializer of a plugin.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace espalier::shard {
 
-// About so many bytes of rows are asked for at once, one row at least: an initialiser sees few ids at a time, and its
-// deadline is looked at in between.
+// Approximate bytes of rows per call of the initializer, at least one row: each call sees few ids, and the deadline is
+// checked between calls.
 inline constexpr size_t kPluginBlockBytes = size_t{1} << 20;
 inline constexpr uint64_t kMostPluginBlockRows = uint64_t{1} << 16;
 
-// Everything outlives the call. The spec has been checked.
+// Arguments of FillByPlugin; all of them outlive the call. The spec has been checked.
 struct PluginFill {
   const sampler::RowInitializers& initializers;
   const sampler::TensorSpec& spec;
@@ -23,7 +23,7 @@ struct PluginFill {
   const std::function<uint64_t(uint64_t row)>& original_id;  // of a local row
 };
 
-// Fills [num_rows, row elements], which is all zeros. After an error some of it has been filled.
+// Fills `rows`, [num_rows, row elements], all zeros before. After an error some rows have been filled.
 Status FillByPlugin(const PluginFill& fill, uint64_t num_rows, Deadline deadline, std::byte* rows);
 
 }  // namespace espalier::shard

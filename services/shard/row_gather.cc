@@ -8,13 +8,13 @@ namespace {
 constexpr size_t kPrefetchRows = 8;
 constexpr size_t kPrefetchIds = 32;
 constexpr size_t kCacheLine = 64;
-// Longer rows are left to the processor's own prefetcher after their beginning.
+// Beyond this length of a row, the hardware prefetcher takes over.
 constexpr size_t kMaxPrefetchBytes = 1024;
 
 void PrefetchRow(const std::byte* row, size_t row_bytes) {
   const size_t length = row_bytes < kMaxPrefetchBytes ? row_bytes : kMaxPrefetchBytes;
   for (size_t offset = 0; offset < length; offset += kCacheLine) __builtin_prefetch(row + offset);
-  __builtin_prefetch(row + length - 1);  // rows do not start on lines, so the last line may be one more
+  __builtin_prefetch(row + length - 1);  // unaligned rows may touch one more cache line
 }
 
 const char* WordFor(LocalNodeId) { return "node"; }

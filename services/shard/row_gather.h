@@ -1,4 +1,4 @@
-// Rows of a column to their places.
+// Gathers rows of a column into a sink.
 #pragma once
 
 #include <span>
@@ -9,17 +9,17 @@
 
 namespace espalier::shard {
 
-// InvalidArgument where the sink does not fit the column or a node does not exist; nothing is written then.
-// `rows`: the first byte of row 0.
+// Copies the requested rows to their places. `rows` points to the first byte of row 0. InvalidArgument, with nothing
+// written, if the sink does not fit the column or a node does not exist.
 Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
                   const sampler::RowSink& sink);
 Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalRowId> ids,
                   const sampler::RowSink& sink);
 
-// U32 ids widened to U64 rows.
+// Copies U32 ids to U64 rows.
 Status GatherWidened(std::span<const uint32_t> ids, std::span<const LocalNodeId> nodes, const sampler::RowSink& sink);
 
-// What both check first.
+// The check that both perform first.
 Status CheckGather(uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
                    const sampler::RowSink& sink);
 

@@ -1,4 +1,4 @@
-// The loops are written for the vectoriser; this file is compiled with -O3 -fno-math-errno (CMakeLists.txt), without
+// The loops are written for the vectorizer; this file is compiled with -O3 -fno-math-errno (CMakeLists.txt), without
 // which a square root is a function call.
 #include "services/shard/row_update.h"
 
@@ -69,7 +69,7 @@ void RowUpdate::Adagrad(float* __restrict w, float* __restrict sum, const float*
 
 void RowUpdate::RowWiseAdagrad(float* __restrict w, float* __restrict state, const float* __restrict gradient) const {
   const float decay = decay_;
-  // Eight sums, so that the order is fixed and still vectorises.
+  // Eight partial sums: the order of additions is fixed and the loop still vectorizes.
   constexpr size_t kLanes = 8;
   std::array<float, kLanes> lanes{};
   const size_t whole = width_ - width_ % kLanes;

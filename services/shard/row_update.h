@@ -1,4 +1,4 @@
-// One step of a sparse optimiser on one learnable row: pure arithmetic in F32, in a fixed order.
+// One step of a sparse optimizer on one learnable row: pure arithmetic in F32, in a fixed order.
 //
 // With gradient g (weight decay added first, except AdamW's), rate r, and t = 1, 2, ... counting the steps of the
 // whole tensor, not of the row (as torch.optim.SparseAdam counts):
@@ -9,8 +9,8 @@
 //   Adam, AdamW       m = b1 m + (1 - b1) g           w -= r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
 //                     v = b2 v + (1 - b2) g g
 //
-// Adam's epsilon stands where torch.optim.Adam has it; SparseAdam adds it before the correction of v, which differs by
-// a factor of at most sqrt(1 - b2^t) on epsilon.
+// Adam's epsilon is placed as in torch.optim.Adam; SparseAdam adds it before the correction of v, which scales epsilon
+// by at most sqrt(1 - b2^t).
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@
 
 namespace espalier::shard {
 
-// What the values that the optimiser keeps beside a row (sampler::StateWidth) are before the first step.
+// Returns the initial value of the optimizer state of a row (sampler::StateWidth values).
 float InitialState(const sampler::SparseOptimizer& optimizer);
 
-// The constants of one step. Thread-safe: nothing changes after construction.
+// The constants of one step. Thread-safe: immutable after construction.
 class RowUpdate {
  public:
   // `step`: 1 for the first. `optimizer` has been checked (CheckSparseOptimizer).
@@ -42,7 +42,7 @@ class RowUpdate {
 
   const sampler::SparseOptimizerType type_;
   const size_t width_;
-  float rate_ = 0;    // Adam: with the correction of m
+  float rate_ = 0;    // Adam: includes the correction of m
   float decay_ = 0;   // added to the gradient, times w
   float shrink_ = 1;  // AdamW: what w is multiplied by
   float epsilon_ = 0;

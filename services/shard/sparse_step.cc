@@ -36,7 +36,7 @@ void RoundRow(const LearnableTable& table, uint64_t row) {
   }
 }
 
-// Stable, so that a row's gradients stay in the order of ranks and positions.
+// Least-significant-digit radix sort. It is stable, so a row's gradients stay in the order of ranks and positions.
 void SparseStep::OrderByRow(uint64_t num_rows, std::span<const RowGradients> gradients) {
   order_.clear();
   first_number_.clear();
@@ -60,7 +60,7 @@ void SparseStep::OrderByRow(uint64_t num_rows, std::span<const RowGradients> gra
 const float* SparseStep::FindGradient(uint32_t number, std::span<const RowGradients> gradients, size_t width) const {
   size_t part = 0;
   if (first_number_.size() > 1) {
-    // The last part that begins at or before the number (empty parts begin where the next one does).
+    // The last part that begins at or before the number (an empty part begins where the next one does).
     const auto after = std::upper_bound(first_number_.begin(), first_number_.end(), number);
     part = static_cast<size_t>(after - first_number_.begin()) - 1;
   }

@@ -1,7 +1,7 @@
-// One step of a sparse optimiser on a table of learnable rows: the gradients of all ranks, added row by row in
-// (rank, batch position) order, then one update of each row that has any.
+// One step of a sparse optimizer on a table of learnable rows: the gradients of all ranks are added row by row in
+// (rank, batch position) order, then each row with a gradient is updated once.
 //
-// Gradients are brought into the order of rows by a radix sort of their numbers, not of themselves; weights, state and
+// Gradients are ordered by row with a radix sort of their numbers, without moving the values; weights, state and
 // gradients of the next rows are prefetched.
 #pragma once
 
@@ -24,28 +24,29 @@ struct RowsInMemory {
   float* row(uint64_t number) const { return first + number * stride; }
 };
 
-// A table of rows in memory; who applies a step has it alone.
+// A table of rows in memory. The thread that applies a step has exclusive access.
 struct LearnableTable {
   uint64_t num_rows = 0;
   size_t width = 0;
   size_t state_width = 0;
   RowsInMemory weights;  // [width] each
   RowsInMemory state;    // [state_width] each
-  // What readers get where rows are not F32: [num_rows, width] F16 or BF16, the weights rounded. Null: the weights.
+  // The values that readers see if rows are not F32: [num_rows, width] F16 or BF16, rounded from the weights. Null:
+  // readers see the weights.
   uint16_t* rounded = nullptr;
   DType rounded_dtype = DType::kBF16;
 };
 
-// A part of what one rank sends for a step, the parts in (rank, batch position) order.
+// A part of one rank's gradients for a step; the parts are in (rank, batch position) order.
 struct RowGradients {
   std::span<const LocalRowId> rows;  // below num_rows; repetitions are allowed
   const float* gradients = nullptr;  // [rows.size(), width]
 };
 
-// Fewer than 2^32 gradients in all. Owned by one thread; keeps its memory between steps.
+// Applies steps of fewer than 2^32 gradients each. Owned by one thread; keeps its scratch memory between steps.
 class SparseStep {
  public:
-  // Returns how many rows changed.
+  // Applies one step and returns how many rows changed.
   uint64_t Apply(const RowUpdate& update, sampler::DuplicateGradients duplicates, const LearnableTable& table,
                  std::span<const RowGradients> gradients);
 
@@ -65,7 +66,7 @@ class SparseStep {
   std::vector<float> sum_;              // [width]
 };
 
-// Rounds `row` of the table for its readers; nothing where rows are F32.
+// Rounds `row` of the table for its readers; does nothing if rows are F32.
 void RoundRow(const LearnableTable& table, uint64_t row);
 
 }  // namespace espalier::shard

@@ -8,13 +8,14 @@
 namespace espalier::shard {
 namespace {
 
-// What a piece comes to while it waits, an empty one too.
+// Returns the memory that a waiting piece takes, even if it has no rows.
 uint64_t SizeBytes(const sampler::GradientPiece& piece) {
-  constexpr uint64_t kOverheadBytes = 192;  // of a node of each of the two maps
+  constexpr uint64_t kOverheadBytes = 192;  // one node in each of the two maps
   return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
 }
 
-// Trainers compute it with the cosines and powers of their own machines' C libraries, which may differ in the last bit.
+// Trainers compute the learning rate with cosines and powers of their own C libraries, which may differ in the last
+// bit.
 bool IsTheSameRate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
 std::string Exact(double value) {

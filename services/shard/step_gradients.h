@@ -1,4 +1,4 @@
-// What the trainers have sent for one step, until all of it is there.
+// The gradients that trainers have sent for one step, until all have arrived.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,24 @@ namespace espalier::shard {
 // Thread-compatible.
 class StepGradients {
  public:
-  // `budget`: of all that waits on a partition for this step; this gives back what it has taken.
+  // `budget` limits all gradients that wait on the partition for this step; the destructor releases what this has
+  // reserved.
   StepGradients(uint32_t num_trainers, std::shared_ptr<ByteBudget> budget)
       : num_trainers_(num_trainers), budget_(std::move(budget)) {}
   ~StepGradients() { budget_->Give(size_bytes_); }
   StepGradients(const StepGradients&) = delete;
   StepGradients& operator=(const StepGradients&) = delete;
 
-  // A piece that was taken before changes nothing, whatever the budget has left. InvalidArgument, and nothing changed,
-  // for a rank or a piece that cannot be, and for a learning rate that is not, but for the last bits, that of the
-  // pieces before; ResourceExhausted where the budget has no room. Its rows and gradients have been checked.
+  // Adds a piece. A piece that was added before changes nothing, whatever the budget has left. InvalidArgument, with
+  // nothing changed, for an impossible rank or piece number, or for a learning rate that differs from that of earlier
+  // pieces by more than rounding; ResourceExhausted if the budget is exceeded. Rows and gradients have been checked.
   Status Add(sampler::GradientPiece piece);
 
   bool IsComplete() const { return num_complete_ == num_trainers_; }
   bool HasAllPieces(Rank rank) const;
-  // Of the lowest rank, whoever came first.
+  // Returns the learning rate sent by the lowest rank, regardless of the order of arrival.
   double learning_rate() const { return learning_rate_; }
-  // In the order of ranks, and of each rank's pieces. Points into this object.
+  // Returns the gradients ordered by rank and piece. The spans point into this object.
   std::vector<RowGradients> InOrder() const;
 
  private:
@@ -42,7 +43,7 @@ class StepGradients {
 
   const uint32_t num_trainers_;
   const std::shared_ptr<ByteBudget> budget_;
-  std::map<uint32_t, OfRank> ranks_;  // of those that have sent something
+  std::map<uint32_t, OfRank> ranks_;  // of the ranks that have sent something
   uint32_t num_complete_ = 0;
   double learning_rate_ = 0;
   uint64_t size_bytes_ = 0;

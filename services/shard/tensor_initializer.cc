@@ -16,7 +16,7 @@ namespace {
 
 using sampler::Initializer;
 
-// Four elements of a row come out of one block of four words.
+// Four elements of a row are made from one block of four random words.
 using ValuesOfBlock = std::array<double, 4>;
 
 ValuesOfBlock UniformValues(const std::array<uint32_t, 4>& words, double low, double high) {
@@ -35,7 +35,7 @@ ValuesOfBlock NormalValues(const std::array<uint32_t, 4>& words, double mean, do
   return values;
 }
 
-// torch.nn.init: the first dimension is "out", the second "in", and the rest multiplies both.
+// The fans as in torch.nn.init: the first dimension is "out", the second "in", and the remaining ones multiply both.
 double XavierBound(const sampler::TensorSpec& spec, uint64_t num_rows, double gain) {
   double receptive_field = 1;
   for (size_t i = 1; i < spec.row_shape.size(); ++i) receptive_field *= static_cast<double>(spec.row_shape[i]);
@@ -54,7 +54,7 @@ template <class Values>
 void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::function<uint64_t(uint64_t)>& original_id,
                 uint64_t num_rows, std::byte* rows, Values values_of) {
   const uint64_t num_columns = sampler::RowElements(spec.row_shape);
-  if (num_columns == 0) return;  // however many rows of nothing there are
+  if (num_columns == 0) return;  // rows without values
   const size_t element_bytes = ItemSize(spec.dtype);
   for (uint64_t row = 0; row < num_rows; ++row) {
     const uint64_t original = original_id(row);

@@ -1,5 +1,5 @@
-// First values of a tensor's rows on their owner, by the built-in initialisers: a pure function of (initializer, what
-// the rows stand for, tensor name, original id, column). (Those of plugins: plugin_rows.h.)
+// Initial values of a tensor's rows on their owner, computed by the built-in initializers: a pure function of
+// (initializer, row space, tensor name, original id, column). (plugin_rows.h has those of plugins.)
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace espalier::shard {
 
-// Fills [num_rows, row elements], which is all zeros. original_id(row) is asked for each local row where the values
-// depend on it. The spec has been checked, and its initialiser is no plugin's.
+// Fills `rows`, [num_rows, row elements], all zeros before. original_id(row) is called for each local row if the values
+// depend on it. The spec has been checked, and its initializer is not a plugin's.
 void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows);
 
-// True where the values depend on original ids; those of a plugin may.
+// Returns whether the values depend on original ids; those of a plugin may.
 bool NeedsOriginalIds(const sampler::Initializer& initializer);
 
 }  // namespace espalier::shard

@@ -61,7 +61,7 @@ Status TensorRows::Combine(sampler::RowWrite write, TensorRows& from, const std:
     WriteElements(write, dtype_, memory_.get(), memory_.get(), num_elements);
     return {};
   }
-  // Both locks at once, so that a combination of a with b and one of b with a do not wait for each other.
+  // Both locks are acquired together, so that combining a with b and b with a cannot deadlock.
   std::shared_lock reading(from.mutex_, std::defer_lock);
   std::unique_lock writing(mutex_, std::defer_lock);
   std::lock(reading, writing);

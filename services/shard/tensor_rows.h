@@ -1,6 +1,6 @@
 // The rows of one mutable tensor on one partition.
 //
-// They lie in one piece of memory, so that a gather costs what one of an immutable column does.
+// The rows are contiguous in memory, so a gather costs the same as one of an immutable column.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,11 @@
 
 namespace espalier::shard {
 
-// Thread-safe: who reads runs together, who writes alone; each call is as one to the others.
+// Thread-safe: readers run concurrently, a writer runs alone; each call is atomic to the others.
 class TensorRows {
  public:
-  // Zero-filled. ResourceExhausted where there is no memory. Their product has been checked not to overflow.
+  // Returns zero-filled rows. ResourceExhausted if there is not enough memory. The caller has checked that the size
+  // does not overflow.
   static Result<std::shared_ptr<TensorRows>> Make(DType dtype, std::vector<int64_t> row_shape, uint64_t num_rows);
 
   DType dtype() const { return dtype_; }
@@ -29,7 +30,7 @@ class TensorRows {
   uint64_t num_rows() const { return num_rows_; }
   uint64_t size_bytes() const { return num_rows_ * row_bytes_; }
 
-  // Keeps everybody out while rows change in place (`bytes`: of row 0).
+  // Exclusive access to the rows while they are changed in place. `bytes` points to row 0.
   class Changing {
    public:
     explicit Changing(TensorRows& rows) : lock_(rows.mutex_), bytes_(rows.memory_.get()) {}
@@ -40,13 +41,15 @@ class TensorRows {
     std::byte* bytes_;
   };
 
-  // InvalidArgument, and nothing changed, where values or rows do not fit; `name` is for the message.
+  // Writes rows. InvalidArgument, with nothing changed, if values or rows do not fit; `name` is used in the message.
   Status Write(sampler::RowWrite write, std::span<const LocalRowId> rows, const Tensor& values,
                const std::string& name);
-  // With the rows of another tensor of the same dtype, row shape and number (InvalidArgument).
+  // Combines every row with that of another tensor; InvalidArgument unless dtype, row shape and number of rows are
+  // equal.
   Status Combine(sampler::RowWrite write, TensorRows& from, const std::string& name);
   Status Gather(std::span<const LocalRowId> rows, const sampler::RowSink& sink);
-  // FailedPrecondition: the smallest or largest of no rows. ResourceExhausted: rows of too many elements.
+  // Returns the reduction of all rows. FailedPrecondition: minimum or maximum of no rows. ResourceExhausted: the rows
+  // have too many elements.
   Result<Tensor> Reduce(sampler::Reduction reduction);
 
  private:
@@ -58,7 +61,7 @@ class TensorRows {
   const uint64_t num_rows_;
   const size_t row_bytes_;
 
-  FairSharedMutex mutex_;  // guards what memory_ points at
+  FairSharedMutex mutex_;  // guards the bytes at memory_
   const std::shared_ptr<std::byte> memory_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kTimedRowsPerTask = 4096;
 
-// Calls `use` with the times as a typed array: integers only.
+// Calls `use` with the times as a typed span; integer dtypes only.
 template <class Use>
 auto WithTimes(const Tensor& times, const Use& use) {
   switch (times.dtype()) {
@@ -28,7 +28,7 @@ auto WithTimes(const Tensor& times, const Use& use) {
     case DType::kF32:
     case DType::kF64: break;
   }
-  return use(times.values<uint8_t>());  // (Check has refused the others.)
+  return use(times.values<uint8_t>());  // unreachable: Check has refused other dtypes
 }
 
 bool HoldsTimes(const Tensor& times) {
@@ -41,7 +41,7 @@ bool HoldsTimes(const Tensor& times) {
 Result<const Tensor*> TimeColumns::Get(EdgeTypeId type, const std::string& column) {
   bool exists = false;
   for (const auto& columns : partition_.edge_columns) exists = exists || columns.contains(column);
-  // (Not remembered: names come from outside, and the map must not grow with them.)
+  // Not cached: names come from clients, and the map must not grow with them.
   if (!exists) return NotFound("no edge type has the time column '" + column + "'");
   const auto found = partition_.edge_columns[type.value].find(column);
   if (found == partition_.edge_columns[type.value].end()) return nullptr;
@@ -60,7 +60,7 @@ Status TimeColumns::Check(EdgeTypeId type, const Tensor& times) const {
   if (!HoldsTimes(times)) return InvalidArgument("expected one integer for each edge, found " + times.ToString());
   const IdArray indptr(partition_.in_edges[type.value].indptr);
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
-  // The first bad row of each range, so that the message does not depend on threads.
+  // The first bad row of each range, so that the message does not depend on thread timing.
   std::vector<Status> errors(static_cast<size_t>(num_rows / kTimedRowsPerTask + 1));
   WithTimes(times, [&](const auto values) {
     ParallelFor(AvailableProcessors(), num_rows, kTimedRowsPerTask, [&](int64_t begin, int64_t end) {

@@ -1,5 +1,5 @@
-// Edge columns that order in-edges by time: which of a node's in-edges existed at a given time is then one binary
-// search.
+// Edge columns that order in-edges by time, so that the in-edges of a node that existed at a given time are found by
+// binary search.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace espalier::shard {
 
-// Thread-safe. The first question for a column reads all of it, to see that it ascends in every row; who asks meanwhile
-// waits.
+// Thread-safe. The first request for a column reads the whole column to check that it ascends in every row; concurrent
+// requests wait.
 class TimeColumns {
  public:
   explicit TimeColumns(const graph::Partition& partition) : partition_(partition) {}
 
-  // The column; null where this edge type has none, whose edges are of all times. NotFound where no edge type has it.
-  // InvalidArgument: not one integer an edge, or in-edges are not ordered by it, and then a position says where. Errors
-  // are remembered too.
+  // Returns the column, or null if this edge type does not have it: its edges are of all times. NotFound if no edge
+  // type has it. InvalidArgument, which is cached too, if it is not one integer per edge, or with a position at which
+  // in-edges are out of order.
   Result<const Tensor*> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -30,7 +30,7 @@ class TimeColumns {
   std::map<std::pair<uint16_t, std::string>, Status> checked_ ABSL_GUARDED_BY(mutex_);
 };
 
-// How many of the positions [begin, begin + degree) hold a time that is not later than `time`: they come first.
+// Returns how many of the positions [begin, begin + degree) have a time not later than `time`; they come first.
 uint32_t NumNotLater(const Tensor& times, uint64_t begin, uint32_t degree, int64_t time);
 
 }  // namespace espalier::shard

@@ -1,3 +1,7 @@
+// Waiting requests are callbacks in a list per embedding. Reach, Close and the thread of EndLateOnes move the affected
+// ones out of the list under the lock and call them after releasing it, because a callback may call back into this
+// object. The thread sleeps until the nearest deadline; a new request wakes it (num_added_), because its deadline may
+// be nearer.
 #include "services/shard/version_waits.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Who waits for a version of learnable rows: questions that are parked, not threads. One thread ends those of all rows
-// of a partition whose deadline passes.
+// Requests that wait for a version of learnable rows, stored as callbacks instead of blocked threads. One thread per
+// partition ends the requests of all rows whose deadline passes.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ class VersionWaits {
   static constexpr size_t kMaxWaits = 65'536;  // of all rows together
 
   VersionWaits() = default;
-  // What still waits is told Unavailable. Not on one of its callbacks.
+  // Ends the remaining requests with Unavailable. Must not be called on one of its callbacks.
   ~VersionWaits();
   VersionWaits(const VersionWaits&) = delete;
   VersionWaits& operator=(const VersionWaits&) = delete;
 
-  // Rows at a version, which may be waited for until Close; the number names them. The first call starts the thread:
-  // ResourceExhausted where the system has none left.
+  // Registers rows at a version and returns the number that identifies them until Close. The first call starts the
+  // thread: ResourceExhausted if that fails.
   Result<uint64_t> Open(uint64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Who waits for them, or asks later, is told Unavailable.
+  // Ends current and later requests for these rows with Unavailable.
   void Close(uint64_t rows) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls `ready` exactly once: with ok, on this thread where the version has been reached, later on that of Reach;
-  // with DeadlineExceeded; with ResourceExhausted where too many wait already; with Unavailable (Close).
+  // Calls `ready` exactly once: with OK, on this thread if the version has been reached, else later on the thread that
+  // calls Reach; with DeadlineExceeded; with ResourceExhausted if too many requests wait; or with Unavailable (Close).
   void Await(uint64_t rows, uint64_t version, Deadline deadline, sampler::DoneStatus ready) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `version` of open rows has been reached. Never goes back.
+  // Records that open rows have reached `version`. Versions never decrease.
   void Reach(uint64_t rows, uint64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -51,7 +51,7 @@ class VersionWaits {
   void EndLateOnes() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_waits_ > 0; }
   Deadline NearestDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Moves those that `ends` says to the end of `taken`.
+  // Moves the requests for which `ends` is true to the end of `taken`.
   template <class Ends>
   void Take(Rows& rows, Ends ends, std::vector<Wait>* taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -61,7 +61,7 @@ class VersionWaits {
   size_t num_waits_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t num_added_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // set once, under mutex_; last: ends before what it uses goes away
+  std::thread thread_;  // set once, under mutex_; last: joined before the other members are destroyed
 };
 
 }  // namespace espalier::shard

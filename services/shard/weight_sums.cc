@@ -23,7 +23,7 @@ Result<WeightSums::Sums> WeightSums::Get(EdgeTypeId type, const std::string& col
   const auto found = built_.find(key);
   if (found != built_.end()) return found->second;
   Result<Sums> sums = Build(type, column);
-  // An unknown name is not remembered: names come from outside, and the map must not grow with them.
+  // Unknown names are not cached: they come from clients, and the map must not grow with them.
   if (sums.ok() || sums.status().code() == StatusCode::kInvalidArgument) built_.emplace(key, sums);
   return sums;
 }
@@ -51,7 +51,7 @@ Result<WeightSums::Sums> WeightSums::Build(EdgeTypeId type, const std::string& c
                              " bytes for sums of weights");
   }
   auto* const sums = reinterpret_cast<uint32_t*>(memory.get());
-  // The first bad weight of the first bad range, so that the message does not depend on threads.
+  // The first bad weight of the first bad range, so that the message does not depend on thread timing.
   std::vector<Status> errors(static_cast<size_t>(num_rows / kRowsPerTask + 1));
   ParallelFor(AvailableProcessors(), num_rows, kRowsPerTask, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

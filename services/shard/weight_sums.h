@@ -1,4 +1,4 @@
-// The integer prefix sums of an edge column, made when somebody first samples by it.
+// Integer prefix sums of edge columns, built when a column is first used as weights.
 #pragma once
 
 #include <map>
@@ -11,16 +11,16 @@
 
 namespace espalier::shard {
 
-// Thread-safe. One build at a time; who asks meanwhile waits for it.
+// Thread-safe. One build at a time; concurrent requests wait for it.
 class WeightSums {
  public:
-  using Sums = std::shared_ptr<const uint32_t[]>;  // [edges of the type], each row on its own
+  using Sums = std::shared_ptr<const uint32_t[]>;  // [edges of the type], a separate sum for each row
 
   explicit WeightSums(const graph::Partition& partition) : partition_(partition) {}
 
-  // Null where the partition has no edges of the type, with the column or without. NotFound names the columns that
-  // exist; InvalidArgument the first weight that is negative or not finite;
-  // ResourceExhausted where there is no memory for the sums. What is wrong with a column is remembered too.
+  // Returns the sums, or null if the partition has no edges of the type. NotFound names the existing columns;
+  // InvalidArgument the first weight that is negative or not finite, and is cached too; ResourceExhausted if there is
+  // not enough memory.
   Result<Sums> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,15 +1,15 @@
-// Room for a file on disk before it is written.
+// Allocation of disk space for a file before it is written.
 #pragma once
 
 #include <cstdint>
 
 namespace espalier::storage {
 
-// Every block of the open file, so that writing into its mapping cannot fail for want of room. 0, or the error's
-// number.
+// Allocates all blocks of the open file, so that writing to its mapping cannot fail because the disk is full. Returns 0
+// or an errno.
 int AllocateBlocks(int descriptor, uint64_t size_bytes);
 
-// Whether that error says that there is no room, now or by a quota or a limit.
+// Returns whether an errno means that there is no space: the disk is full, or a quota or file size limit is reached.
 bool MeansFull(int error);
 
 }  // namespace espalier::storage

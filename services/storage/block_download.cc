@@ -25,7 +25,7 @@ uint64_t NumBlocks(const BlockDownload& download) {
 
 uint64_t JournalOffset(uint64_t size_bytes) { return (size_bytes + 7) / 8 * 8; }
 
-// The whole partial file, writable. Its blocks are allocated: no write into it can fail for want of room.
+// A writable mapping of the whole partial file. Its blocks are allocated, so no write fails because the disk is full.
 class WritableMapping {
  public:
   static Result<WritableMapping> Of(const PartialFile& file, uint64_t size_bytes) {
@@ -48,7 +48,8 @@ class WritableMapping {
   std::span<std::byte> bytes_;
 };
 
-// One download: workers take the next block until none is left or one has failed.
+// One download. Worker threads take the next block until none is left or one has failed. The calling thread reports the
+// progress and checks the deadline and stop requests.
 class Downloader {
  public:
   Downloader(ObjectStore& store, const BlockDownload& download, const DownloadOptions& options,
@@ -96,7 +97,7 @@ class Downloader {
     --working_;
   }
 
-  // On the calling thread, until all workers have ended.
+  // Runs on the calling thread until all workers have ended.
   void Watch() {
     while (true) {
       bool done = false;
@@ -126,7 +127,7 @@ class Downloader {
     return file_.data() + JournalOffset(download_.size_bytes) + block * sizeof(uint64_t);
   }
 
-  // 0: not known. (A block whose hash is 0 is fetched again: that costs time only.)
+  // Returns the hash in the journal; 0 if unknown. A block whose hash is 0 is fetched again, which only costs time.
   uint64_t NotedHash(uint64_t block) const {
     uint64_t hash = 0;
     std::memcpy(&hash, JournalEntry(block), sizeof(hash));
@@ -152,7 +153,7 @@ class Downloader {
     return Failpoint("download.block");
   }
 
-  // A block that arrives damaged is fetched again; a store that fails has tried again itself.
+  // Fetches a block again if it arrives damaged. Does not repeat failed requests, because the store has retried them.
   Status Fetch(uint64_t block, ByteRange range, std::span<std::byte> bytes) {
     for (int fetch = 1;; ++fetch) {
       if (options_.deadline.HasPassed()) {

@@ -1,5 +1,5 @@
-// An object fetched in blocks, several at once, straight to where they lie in a mapped file. Each block is verified as
-// it arrives; what a broken download has left is verified and kept.
+// Downloads an object in blocks, several in parallel, directly into a mapped file. Each block is verified when it
+// arrives. Blocks left by an interrupted download are verified and kept.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ namespace espalier::storage {
 struct BlockDownload {
   std::string key;
   uint64_t size_bytes = 0;
-  std::string etag = {};  // of the version wanted; "": whatever is there
+  std::string etag = {};  // of the version to read; "": any version
   uint64_t block_bytes = uint64_t{4} << 20;
-  // XXH3-64 of block i, which covers [i * block_bytes, (i + 1) * block_bytes). Empty: nobody knows them; those of the
-  // blocks that have arrived are noted in the journal, for the next try.
+  // XXH3-64 of block i, which covers [i * block_bytes, (i + 1) * block_bytes). Empty: the hashes are unknown, and those
+  // of arrived blocks are recorded in the journal for the next attempt.
   std::span<const uint64_t> block_hashes;
 };
 
@@ -26,22 +26,23 @@ struct DownloadOptions {
   int parallel_requests = 8;
   int max_fetches_per_block = 3;  // a block with a bad checksum is fetched again
   Deadline deadline = Deadline::After(std::chrono::hours(1));
-  // Both on the calling thread, about every second, `progress` also at the end.
+  // Both are called on the calling thread about once per second, `progress` also at the end.
   std::function<void(uint64_t present_bytes, uint64_t size_bytes)> progress;
   std::function<bool()> stop_requested;
 };
 
 struct DownloadReport {
   uint64_t fetched_bytes = 0;
-  uint64_t kept_bytes = 0;  // were there already
+  uint64_t kept_bytes = 0;  // valid from an earlier attempt
 };
 
-// Bytes that the file needs behind size_bytes: 0 where the hashes are known.
+// Returns the number of bytes that the file needs after size_bytes for the journal: 0 if the hashes are known.
 uint64_t JournalBytes(const BlockDownload& download);
 
-// Fills the partial file, which has room for size_bytes and the journal. Errors: DataLoss (a block that stays bad, an
-// object that is shorter; names store, key, block, offset), Aborted (another version is there), DeadlineExceeded,
-// Cancelled, and the store's own; blocks that have arrived stay in the file.
+// Fills the partial file, which must have space for size_bytes and the journal. Blocks that have arrived stay in the
+// file after an error. Errors: DataLoss (a block is still damaged after all fetches, or the object is too short; names
+// store, key, block and offset), Aborted (the object has another version), DeadlineExceeded, Cancelled and the store's
+// errors.
 Result<DownloadReport> DownloadBlocks(ObjectStore& store, const BlockDownload& download, const PartialFile& partial,
                                       const DownloadOptions& options);
 

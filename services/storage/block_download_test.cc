@@ -41,7 +41,7 @@ class BlockDownloadTest : public ::testing::TestWithParam<bool> {
   }
   ~BlockDownloadTest() override { EXPECT_TRUE(ArmFailpoints("").ok()); }
 
-  // Known or not, as the test's parameter says.
+  // The hashes are known or unknown, depending on the test's parameter.
   BlockDownload Download() const {
     BlockDownload download{.key = "graph", .size_bytes = text_.size(), .block_bytes = kBlockBytes, .block_hashes = {}};
     if (GetParam()) download.block_hashes = hashes_;
@@ -172,7 +172,7 @@ TEST_P(BlockDownloadTest, EndsAtItsDeadlineAndWhenAskedToStop) {
     stopped = true;
     return true;
   };
-  // No block arrives before the question was asked.
+  // No block arrives before stop_requested has been called.
   HookedStore waiting(memory_, [&](const std::string&, ByteRange, std::span<std::byte>) {
     while (!stopped) std::this_thread::yield();
     return Status();
@@ -197,7 +197,7 @@ TEST_P(BlockDownloadTest, FetchesNothingOfAnEmptyObject) {
 
 INSTANTIATE_TEST_SUITE_P(HashesKnown, BlockDownloadTest, ::testing::Bool());
 
-// Hashes are known in these.
+// Tests in which the hashes are known.
 class DamagedBlockTest : public BlockDownloadTest {};
 INSTANTIATE_TEST_SUITE_P(HashesKnown, DamagedBlockTest, ::testing::Values(true));
 
@@ -234,7 +234,7 @@ TEST_P(DamagedBlockTest, RefusesHashesOfAnotherSize) {
   EXPECT_EQ(Fetch(memory_, download).status().code(), StatusCode::kInvalidArgument);
 }
 
-// In a child: a limit on file sizes is a full disk.
+// Runs in a child process, in which a limit on file sizes simulates a full disk.
 TEST_P(DamagedBlockTest, LeavesNothingBehindOnAFullDisk) {
   const auto fetch_with_limit = [&] {
     signal(SIGXFSZ, SIG_IGN);

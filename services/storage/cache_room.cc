@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct Entry {
   fs::path folder;
-  std::vector<fs::path> files;  // without the pin
+  std::vector<fs::path> files;  // except the pin
   uint64_t size_bytes = 0;
   timespec last_use = {};
 };
@@ -36,7 +36,7 @@ bool IsEarlier(const Entry& a, const Entry& b) {
   return a.folder < b.folder;
 }
 
-// The nearest folder with a pin; end() for files of no entry.
+// Returns the entry of the nearest folder with a pin, or end() for a file that belongs to no entry.
 std::map<fs::path, Entry>::iterator FindOrAddEntry(std::map<fs::path, Entry>& entries, fs::path folder,
                                                    const fs::path& cache_folder) {
   while (folder != cache_folder && folder.has_relative_path()) {
@@ -46,7 +46,7 @@ std::map<fs::path, Entry>::iterator FindOrAddEntry(std::map<fs::path, Entry>& en
   return entries.end();
 }
 
-// Other processes make and remove files meanwhile: what vanishes is not there.
+// Lists the cache. Other processes create and remove files meanwhile; files that vanish are skipped.
 Result<Content> ReadContent(const fs::path& cache_folder) {
   std::error_code error;
   std::vector<std::pair<fs::path, uint64_t>> files;
@@ -84,7 +84,8 @@ void RemoveEmptyFolders(fs::path folder, const fs::path& cache_folder) {
   }
 }
 
-// False where somebody uses it. The pin goes last: an eviction that is cut off leaves an entry that can be evicted.
+// Evicts the entry; returns false if it is in use. Removes the pin last, so that an interrupted eviction leaves an
+// entry that can be evicted.
 bool Evict(const Entry& entry, const fs::path& cache_folder) {
   const fs::path pin = entry.folder / kPinName;
   const Result<FileLock> lock = FileLock::TryAcquire(pin, LockMode::kExclusive);
@@ -97,7 +98,7 @@ bool Evict(const Entry& entry, const fs::path& cache_folder) {
   return true;
 }
 
-// Evicts the first of content->entries that can go; false where none can.
+// Evicts the first entry of content->entries that is not in use; returns false if there is none.
 bool EvictNext(const fs::path& cache_folder, Content* content) {
   while (!content->entries.empty()) {
     const Entry entry = std::move(content->entries.front());
@@ -136,7 +137,7 @@ Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descrip
   if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + path);
   const auto present_bytes = static_cast<uint64_t>(about.st_size);
   const uint64_t missing_bytes = size_bytes > present_bytes ? size_bytes - present_bytes : 0;
-  // Without a limit the disk decides; nothing needs to be known of the rest until it is full.
+  // Without a limit, the cache is only listed once the disk is full.
   Content content;
   if (max_bytes > 0 && missing_bytes > 0) {
     ASSIGN_OR_RETURN(content, ReadContent(cache_folder));

@@ -1,4 +1,4 @@
-// Room in a LocalCache: what lies there, and what goes when more is needed.
+// Space management of a LocalCache: its size and the eviction of entries.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace espalier::storage {
 
 inline constexpr char kPinName[] = ".espalier-pin";
 
-// Gives the open file `descriptor` (`path`, for messages) `size_bytes` on disk, so that no write into it can fail for
-// want of room. Evicts entries below the cache's folder that nobody uses until the sum of all files there is within
-// max_bytes (0: no limit) and the disk has the room. ResourceExhausted otherwise, with path and sizes.
+// Allocates `size_bytes` on disk for the open file `descriptor` (`path` is for messages), so that no write to it fails
+// because the disk is full. Evicts unused entries of the cache until all its files together are within max_bytes (0: no
+// limit) and the disk has enough space. Otherwise returns ResourceExhausted with the path and the sizes.
 Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descriptor, const std::string& path,
                 uint64_t size_bytes, Deadline deadline);
 

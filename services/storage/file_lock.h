@@ -1,4 +1,4 @@
-// A lock that processes share through a file (flock): the kernel gives it back when its holder dies.
+// A lock between processes on a file (flock). The kernel releases it when its holder dies.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,20 @@ namespace espalier::storage {
 
 enum class LockMode { kShared, kExclusive };
 
-// Held from Acquire to destruction. One thread at a time; two locks of one process exclude each other like those of
-// two processes.
+// A lock held from Acquire to destruction. Two locks in one process exclude each other like those of two processes. Not
+// thread-safe.
 class FileLock {
  public:
-  // Makes the file (0600; its folder exists) where it is missing. The file locked is the one that has the name
-  // afterwards, whoever unlinks and makes it meanwhile. NotFound: the folder is gone. DeadlineExceeded names the path,
-  // and so does Cancelled, once stop_requested (null: never) says true.
+  // Acquires the lock; blocks while another holder has it. Creates the file (mode 0600) if it is missing; its folder
+  // must exist. The locked file is the one that has the name on return, even if other processes unlink and create it
+  // meanwhile. Errors: NotFound (no folder), DeadlineExceeded and Cancelled (stop_requested, unless null, returned
+  // true), which name the path.
   static Result<FileLock> Acquire(const std::string& path, LockMode mode, Deadline deadline,
                                   const std::function<bool()>& stop_requested = nullptr);
-  // The same without waiting: Unavailable where somebody else holds it.
+  // Like Acquire, but does not wait: returns Unavailable if the lock is held.
   static Result<FileLock> TryAcquire(const std::string& path, LockMode mode);
 
-  // Open for reading and writing; this object's.
+  // Returns the file's descriptor, open for reading and writing and owned by this object.
   int descriptor() const { return file_.get(); }
 
  private:

@@ -122,18 +122,18 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
   RETURN_IF_ERROR(Failpoint("store.list"));
   std::vector<ObjectInfo> found;
-  std::vector<fs::path> abandoned;  // if nobody is writing them
-  // Only the deepest folder that the prefix names needs a walk.
+  std::vector<fs::path> abandoned;  // candidates: removed unless they are being written
+  // Only the deepest folder in the prefix has to be walked.
   const size_t slash = prefix.rfind('/');
   std::vector<fs::path> folders = {slash == std::string::npos ? root_ : root_ / prefix.substr(0, slash)};
-  while (!folders.empty()) {  // not by one iterator of them all, which ends with a folder that vanishes
+  while (!folders.empty()) {  // one iterator per folder, because a recursive one ends at a folder that vanishes
     const fs::path folder = std::move(folders.back());
     folders.pop_back();
     std::error_code error;
     fs::directory_iterator it(folder, error), end;
     if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) continue;
     for (; !error && it != end; it.increment(error)) {
-      std::error_code gone;  // files and folders may vanish while we look
+      std::error_code gone;  // files and folders may vanish meanwhile
       if (it->is_directory(gone) && !it->is_symlink(gone)) folders.push_back(it->path());
       if (!it->is_regular_file(gone)) continue;
       if (IsTemporaryFile(it->path())) abandoned.push_back(it->path());
@@ -160,7 +160,7 @@ Status FileStore::Delete(const std::string& key) {
   return {};
 }
 
-// Object stores have no folders: an empty one goes with its last object.
+// Removes folders that become empty with their last object, because object stores have no folders.
 void FileStore::RemoveEmptyFolders(fs::path folder) const {
   while (folder != root_ && rmdir(folder.c_str()) == 0) folder = folder.parent_path();
 }

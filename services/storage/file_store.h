@@ -1,6 +1,6 @@
-// Objects as files below a folder. A file appears under its name complete or not at all: it is written to a
-// temporary name (".espalier-...", which List leaves out), synced, and renamed. What a killed process has left of that
-// goes with the first List that meets it an hour later.
+// An object store in a local folder: each object is a file. A file appears under its name only when it is complete: it
+// is written to a temporary name (".espalier-...", which List omits), synced and renamed. List removes temporary files
+// of killed processes when it finds them more than an hour after they were last written.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,10 @@
 
 namespace espalier::storage {
 
-// Thread-safe, and safe for several processes on one folder.
+// Thread-safe, also with several processes on the same folder.
 class FileStore final : public ObjectStore {
  public:
-  // The folder need not exist; it is made when something is put.
+  // The folder does not have to exist; the first Put creates it.
   explicit FileStore(std::filesystem::path root) : root_(std::move(root)) {}
 
   std::string Describe() const override { return "file://" + root_.string(); }

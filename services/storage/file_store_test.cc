@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Files under a folder of any name, the hidden ones too.
+// Returns all files below a folder, including hidden ones.
 std::vector<std::string> FilesIn(const std::string& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -35,7 +35,7 @@ std::vector<std::string> FilesIn(const std::string& folder) {
   return names;
 }
 
-// This process's files may not pass `bytes` while it lives: writes beyond fail as they do on a full disk.
+// Limits the size of this process's files during its lifetime. Writes beyond the limit fail as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -54,7 +54,7 @@ class FileSizeLimit {
   rlimit old_ = {};
 };
 
-// Root may write everywhere: it steps down while this lives.
+// Drops root's privileges during its lifetime, because root may write everywhere.
 class WithoutRoot {
  public:
   WithoutRoot() : was_root_(geteuid() == 0) {
@@ -128,7 +128,7 @@ TEST(FileStoreTest, DoesNotListWhatAKilledProcessLeft) {
   EXPECT_EQ((*objects)[0].key, "a/whole");
 }
 
-// As if it had been written to for the last time two hours ago.
+// Sets the time of the last write to two hours ago.
 void MakeOld(const std::string& path) {
   const auto then = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
   std::filesystem::last_write_time(path, then);
@@ -141,7 +141,7 @@ std::string TemporaryFileIn(const std::string& folder) {
   return "";
 }
 
-// As NFS answers where it has made the link and its first answer was lost.
+// The answer of NFS when it has created the link but its first response was lost.
 TEST(FileStoreTest, ALinkThatIsThereAlreadyIsItsOwn) {
   const TemporaryFolder folder;
   const std::string target = folder.path() + "/manifest";
@@ -163,7 +163,7 @@ TEST(FileStoreTest, RemovesWhatAKilledProcessLeftAnHourAgo) {
     for (const char* key : {"a/half", "empty/but/for/it"}) {
       auto writer = store.Put(key);
       if (writer.ok()) (void)(*writer)->Write(BytesOf("half"));
-      (void)writer->release();  // a killed process destroys nothing
+      (void)writer->release();  // a killed process runs no destructors
     }
     raise(SIGKILL);
   }
@@ -173,7 +173,7 @@ TEST(FileStoreTest, RemovesWhatAKilledProcessLeftAnHourAgo) {
   ASSERT_EQ(FilesIn(folder.path()).size(), 3u);
 
   EXPECT_EQ(store.List("")->size(), 1u);
-  EXPECT_EQ(FilesIn(folder.path()).size(), 3u);  // somebody may be writing them, on another machine
+  EXPECT_EQ(FilesIn(folder.path()).size(), 3u);  // a process on another machine may be writing them
   MakeOld(TemporaryFileIn(folder.path() + "/a"));
   MakeOld(TemporaryFileIn(folder.path() + "/empty/but/for"));
   EXPECT_EQ(store.List("")->size(), 1u);
@@ -204,7 +204,7 @@ TEST(FileStoreTest, NamesPathAndBytesWhenTheDiskIsFull) {
   const Status full = (*writer)->Write(BytesOf(std::string(300, 'x')));
   EXPECT_EQ(full.code(), StatusCode::kResourceExhausted) << full.ToString();
   EXPECT_THAT(full.message(), HasSubstr(folder.path() + "/big"));
-  EXPECT_THAT(full.message(), HasSubstr("260 bytes"));  // what is left to write
+  EXPECT_THAT(full.message(), HasSubstr("260 bytes"));  // still to be written
   EXPECT_THAT(full.message(), HasSubstr("after 100 bytes"));
   const Status small = store.PutIfAbsent("small", BytesOf(std::string(101, 'x')));
   EXPECT_EQ(small.code(), StatusCode::kResourceExhausted);
@@ -259,7 +259,7 @@ TEST(OpenStoreTest, NamesTheSchemeItHasNoDriverFor) {
   EXPECT_EQ(OpenStore("").status().code(), StatusCode::kInvalidArgument);
 }
 
-// One place has one name, whatever its scheme is written like: names of stores go into keys and messages.
+// A location has the same name for all spellings of its scheme, because names of stores go into keys and messages.
 TEST(OpenStoreTest, OpensS3ByEverySpellingOfItsScheme) {
   StoreSettings settings;
   settings.s3.endpoint = "http://127.0.0.1:9";

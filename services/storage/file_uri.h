@@ -7,11 +7,11 @@
 
 namespace espalier::storage {
 
-// Whether `uri` is a path or has the scheme file: (not one of a store elsewhere, "s3://...").
+// Returns whether `uri` is a path or has the scheme file:, in contrast to URIs of other stores ("s3://...").
 bool IsLocalUri(const std::string& uri);
 
-// "file:///a/b" and "file:/a/b" -> "/a/b"; "file:a/b" and "a/b" -> "a/b". InvalidArgument for other schemes (the
-// message lists those that exist), for a host, and for an empty path.
+// Returns the path in a local URI: "/a/b" for "file:///a/b" and "file:/a/b", "a/b" for "file:a/b" and "a/b".
+// InvalidArgument for other schemes (the message lists the supported ones), for a host and for an empty path.
 Result<std::string> ToLocalPath(const std::string& uri);
 
 }  // namespace espalier::storage

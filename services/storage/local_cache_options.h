@@ -10,7 +10,7 @@ namespace espalier::storage {
 
 struct LocalCacheOptions {
   std::string folder;      // created if missing; a relative path starts at the working directory
-  uint64_t max_bytes = 0;  // of all entries together; 0: no limit but the disk
+  uint64_t max_bytes = 0;  // of all entries together; 0: limited by the disk only
 };
 
 // Returns $XDG_CACHE_HOME/espalier, otherwise $HOME/.cache/espalier; "" if neither variable is set.

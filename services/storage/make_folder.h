@@ -1,4 +1,4 @@
-// Folders that are made on the way to a file.
+// Creation of folders.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace espalier::storage {
 
-// With all above it; ok where it is there. FailedPrecondition where a file has its name or that of one above.
+// Creates the folder and its parents; OK if it exists. FailedPrecondition if a file has the name of one of them.
 inline Status MakeFolder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);

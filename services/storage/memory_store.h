@@ -1,4 +1,4 @@
-// Objects in this process's memory: for tests.
+// An object store in this process's memory, for tests.
 #pragma once
 
 #include <map>

@@ -5,14 +5,14 @@
 namespace espalier::storage {
 namespace {
 
-// What is wrong with a part of a key; null where nothing is.
+// Returns what is wrong with a part of a key, or null.
 const char* FindFault(std::string_view part) {
   if (part.empty() || part == "." || part == "..") return "has an empty, '.' or '..' part";
   if (part.starts_with(kTemporaryPrefix)) return "has a part that starts with '.espalier-', which is reserved";
   return nullptr;
 }
 
-// What is wrong with a key; null where nothing is.
+// Returns what is wrong with a key, or null.
 const char* FaultOfKey(std::string_view key) {
   if (key.size() > kMaxKeyBytes) return "is longer than 1024 bytes";
   if (key.find('\0') != std::string_view::npos || key.find('\\') != std::string_view::npos) {
@@ -35,7 +35,7 @@ Status CheckKey(const std::string& key) {
 }
 
 Status CheckPrefix(const std::string& prefix) {
-  // A prefix is good when something can be added that makes it a key.
+  // A prefix is valid if it can be extended to a valid key.
   const char* const fault = FaultOfKey(prefix + "x");
   if (fault == nullptr) return Status();
   return InvalidArgument("prefix of object keys '" + prefix.substr(0, kMaxKeyBytes) + "' " + fault);

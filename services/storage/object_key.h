@@ -1,4 +1,4 @@
-// What a key may look like.
+// Rules for object keys.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,22 @@
 
 namespace espalier::storage {
 
-// File names with this start are a FileStore's unfinished writes: listings leave them out, keys must not have them.
+// The prefix of file names of a FileStore's unfinished writes. Listings omit them, and keys must not contain them.
 inline constexpr std::string_view kTemporaryPrefix = ".espalier-";
 inline constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
 
-// Relative, '/'-separated, no empty, "." or ".." part, none that starts with kTemporaryPrefix, no NUL
-// or backslash, at most kMaxKeyBytes: InvalidArgument otherwise.
+// Returns InvalidArgument for an invalid key. A key is relative and '/'-separated and has at most kMaxKeyBytes bytes.
+// No part is empty, ".", ".." or starts with kTemporaryPrefix. NUL and backslash are not allowed.
 Status CheckKey(const std::string& key);
 
-// What a key may start with: as above, but the last part may be empty or unfinished. "" is the prefix of all keys.
+// Returns InvalidArgument for a prefix with which no key can start: the rules are as above, but the last part may be
+// empty or incomplete. "" is the prefix of all keys.
 Status CheckPrefix(const std::string& prefix);
 
-// "a/b" + "c" = "a/b/c", "" + "c" = "c".
+// Joins two parts of a key: "a/b" and "c" give "a/b/c", "" and "c" give "c".
 std::string JoinKey(std::string_view prefix, std::string_view key);
 
-// What the keys below `prefix` start with: "a/b" gives "a/b/", "" gives "".
+// Returns the prefix of the keys in the folder `prefix`: "a/b" gives "a/b/", "" gives "".
 std::string FolderPrefix(std::string_view prefix);
 
 }  // namespace espalier::storage

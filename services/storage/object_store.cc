@@ -15,7 +15,7 @@ Status ObjectStore::ReadRangeOfVersion(const std::string& key, const std::string
                                        std::span<std::byte> out) {
   RETURN_IF_ERROR(ReadRange(key, range, out));
   if (etag.empty()) return Status();
-  // Afterwards: what was read is then of this version.
+  // Checks the version after the read: if it matches now, the bytes are of this version.
   ASSIGN_OR_RETURN(const ObjectInfo object, Head(key));
   if (object.etag == etag) return Status();
   return Aborted("reading " + Describe() + "/" + key + ": the object was replaced meanwhile");

@@ -1,7 +1,7 @@
-// Where graphs, partitions and results lie: objects under keys. Drivers: FileStore, MemoryStore, S3Store.
-// Keys are relative, '/'-separated, without "." or ".." parts or a leading '/'.
+// The interface of object stores, which hold graphs, partitions and results as objects with keys. Drivers: FileStore,
+// MemoryStore, S3Store. Keys are relative and '/'-separated, without "." or ".." parts or a leading '/' (object_key.h).
 //
-// Every driver passes these failpoints (base/failpoint.h): store.head, store.get (also of a range), store.put_part,
+// Every driver has these failpoints (base/failpoint.h): store.head, store.get (also for ranges), store.put_part,
 // store.commit, store.put_if_absent, store.list, store.delete.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace espalier::storage {
 struct ObjectInfo {
   std::string key;
   uint64_t size_bytes = 0;
-  std::string etag = {};  // equal for equal bytes of one key, another after a change; "" where the driver has none
+  std::string etag = {};  // changes when the object's bytes change; "" if the driver has no ETags
 };
 
 struct ByteRange {
@@ -27,8 +27,8 @@ struct ByteRange {
   uint64_t length = 0;
 };
 
-// An object in the making. Nothing is visible under its key before Commit succeeds; destroyed without Commit it
-// leaves nothing behind. One thread at a time.
+// Writes one object. Nothing is visible under its key before Commit succeeds. Destroying the writer without Commit
+// leaves nothing behind. Not thread-safe.
 class ObjectWriter {
  public:
   virtual ~ObjectWriter() = default;
@@ -41,31 +41,30 @@ class ObjectWriter {
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
-  // "file:///srv/graphs": for messages.
+  // Returns the store's URI for messages, such as "file:///srv/graphs".
   virtual std::string Describe() const = 0;
 
   virtual Result<ObjectInfo> Head(const std::string& key) = 0;
   virtual Result<std::string> Get(const std::string& key) = 0;
-  // Exactly range.length bytes, or OutOfRange.
+  // Returns exactly range.length bytes, or OutOfRange if the object does not have them.
   virtual Result<std::string> GetRange(const std::string& key, ByteRange range) = 0;
-  // The same into `out`, of range.length bytes. On an error the contents of `out` are unspecified. Drivers that can
-  // do so write there directly.
+  // Reads the range into `out`, which must have range.length bytes. Drivers that can do so write to it directly. After
+  // an error its content is unspecified.
   virtual Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out);
-  // The same of the object that had this ETag, with or without its quotes: Aborted where it has been replaced since.
-  // "": of whatever is there.
+  // Like ReadRange, but only for the version of the object with this ETag (with or without quotes): returns Aborted if
+  // the object has been replaced. "" reads any version.
   virtual Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
                                     std::span<std::byte> out);
   virtual Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) = 0;
-  // Puts a small object only where none exists: AlreadyExists otherwise. Atomic.
+  // Creates a small object; returns AlreadyExists if the key exists. Atomic.
   virtual Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) = 0;
-  // Objects whose keys start with prefix, sorted by key.
+  // Returns the objects whose keys start with `prefix`, sorted by key.
   virtual Result<std::vector<ObjectInfo>> List(const std::string& prefix) = 0;
-  // Deleting what does not exist is fine.
+  // Deletes an object; OK if it does not exist.
   virtual Status Delete(const std::string& key) = 0;
-  // Deletes all of `keys`, in fewer requests than one a key where the driver can. After an error any of them may
-  // still be there.
+  // Deletes all `keys`, with fewer requests than keys if the driver can. After an error, any of them may still exist.
   virtual Status DeleteMany(std::span<const std::string> keys);
-  // The path of a local file that holds exactly the object's bytes and may be mapped, where the driver has one.
+  // Returns the path of a local file with exactly the object's bytes, which may be mapped; nullopt if there is none.
   virtual std::optional<std::string> LocalPath(const std::string& key) = 0;
 };
 

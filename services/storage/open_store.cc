@@ -20,7 +20,7 @@ Result<StoreLocation> OpenStore(const std::string& place, const StoreSettings& s
   std::error_code error;
   const std::filesystem::path root = std::filesystem::absolute(path, error).lexically_normal();
   if (error) return FromErrno(error.value(), "resolving '" + path + "'");
-  // The folder is the store's root, so that no key can leave it.
+  // The folder is the root of the store, so that no key can leave it.
   std::string text = root.string();
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   return StoreLocation{std::make_shared<FileStore>(text), ""};

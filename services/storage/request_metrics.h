@@ -1,4 +1,4 @@
-// espalier_storage_*: what a process asked of S3.
+// The metrics espalier_storage_* of requests to S3.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace espalier::storage {
 
-// One request, the repeated ones too.
+// One request; a retry is a request of its own.
 struct RequestRecord {
-  std::string operation;  // by S3's name: "GetObject"
-  std::string code;       // the answer's HTTP status, "503", or why there was none, "DEADLINE_EXCEEDED"
+  std::string operation;  // S3's name, such as "GetObject"
+  std::string code;       // the HTTP status ("503"), or the error without a response ("DEADLINE_EXCEEDED")
   double seconds = 0;
   uint64_t sent_bytes = 0, received_bytes = 0;  // of bodies
 };
 
-// Thread-safe. The registry outlives this.
+// Thread-safe. The registry must outlive this object.
 class RequestMetrics {
  public:
   explicit RequestMetrics(telemetry::MetricRegistry& registry) : registry_(registry) {}

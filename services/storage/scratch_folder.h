@@ -1,4 +1,4 @@
-// Where files go that nobody needs when this process has ended.
+// The folder for files that are only needed during the lifetime of this process.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace espalier::storage {
 
-// What TMPDIR names, or /tmp. FailedPrecondition where that is no folder.
+// Returns $TMPDIR, or /tmp if it is not set. FailedPrecondition if that is not a folder.
 Result<std::string> ScratchFolder();
 
 }  // namespace espalier::storage

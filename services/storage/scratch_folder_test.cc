@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// TMPDIR, put back as it was.
+// Sets TMPDIR during its lifetime.
 class TmpdirIs {
  public:
   explicit TmpdirIs(const std::string& value) {

@@ -11,7 +11,7 @@
 namespace espalier::storage {
 namespace {
 
-// A FileStore and its folder.
+// Returns a FileStore that owns its folder.
 std::shared_ptr<ObjectStore> FileStoreInNewFolder() {
   struct Both {
     TemporaryFolder folder;
@@ -21,7 +21,7 @@ std::shared_ptr<ObjectStore> FileStoreInNewFolder() {
   return {both, &both->store};
 }
 
-// An S3Store and a service that never was, with so many of a hundred requests going wrong.
+// Returns an S3Store over a fake service in which kFaultPercent percent of the requests fail.
 template <int kFaultPercent>
 std::shared_ptr<ObjectStore> S3StoreOnAFake() {
   struct All {

@@ -9,13 +9,13 @@ namespace {
 
 using telemetry::Secret;
 
-// The first of the two that is set.
+// Returns the first of the two variables that is set, or "".
 std::string FirstSet(const EnvironmentMap& environment, const char* name, const char* other) {
   const std::string value = FindValue(environment, name);
   return value.empty() ? FindValue(environment, other) : value;
 }
 
-// The value goes into an HTTP header, a host name or a path: no control characters.
+// Rejects control characters, because the value becomes part of an HTTP header, a host name or a path.
 Status CheckPrintable(const EnvironmentMap& environment, const char* name) {
   for (const char c : FindValue(environment, name)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -26,7 +26,7 @@ Status CheckPrintable(const EnvironmentMap& environment, const char* name) {
   return Status();
 }
 
-// Two variables that make sense only together.
+// Checks two variables that must be set together.
 Status CheckBoth(const EnvironmentMap& environment, const char* name, const char* other) {
   if (FindValue(environment, name).empty() == FindValue(environment, other).empty()) return Status();
   const bool first_is_missing = FindValue(environment, name).empty();
@@ -41,7 +41,7 @@ Result<S3Addressing> ParseAddressing(const EnvironmentMap& environment) {
   return InvalidArgument("ESPALIER_S3_ADDRESSING is '" + value + "'; expected path or virtual-host");
 }
 
-// AWS's tools accept any case.
+// Accepts any case, like the AWS tools.
 Result<S3Checksums> ParseChecksums(const EnvironmentMap& environment, const char* name) {
   const std::string given = FindValue(environment, name);
   const std::string value = ToLowerAscii(given);
@@ -69,7 +69,7 @@ Result<std::chrono::seconds> ParsePatience(const EnvironmentMap& environment, st
 }
 
 std::string ContainerUri(const EnvironmentMap& environment) {
-  // Relative ones are ECS's: its agent has this fixed address.
+  // Relative URIs refer to the agent of ECS, which has this fixed address.
   const std::string relative = FindValue(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (!relative.empty()) return "http://169.254.170.2" + relative;
   return FindValue(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");

@@ -1,4 +1,4 @@
-// How object stores are reached: what the environment says, as a value.
+// The settings of object stores, read from the environment.
 #pragma once
 
 #include <chrono>
@@ -15,36 +15,37 @@ class RequestMetrics;
 
 enum class S3Addressing { kPath, kVirtualHost };  // https://host/bucket/key | https://bucket.host/key
 
-// Whether x-amz-checksum-* headers are sent with every operation that has them, or never: Espalier uses none of the few
-// operations that require them. AWS's names.
+// Whether x-amz-checksum-* headers are sent with every operation that supports them, or never: Espalier uses none of
+// the few operations that require them. The names are those of AWS.
 enum class S3Checksums { kWhenSupported, kWhenRequired };
 
-// Where credentials are looked for, in this order; the first that is set up is used, and it fails where that one
-// fails: access_key_id with secret_access_key, the shared credentials file, web identity, the container endpoint,
-// and instance metadata only where it was asked for.
+// The sources of credentials. The first configured source of this order is used, without falling back to others if it
+// fails: access_key_id with secret_access_key, the shared credentials file, web identity, the container endpoint, and
+// instance metadata if it is enabled.
 struct S3CredentialSettings {
   std::string access_key_id;
   telemetry::Secret secret_access_key, session_token;
   std::string shared_file;          // must exist and have the profile
-  std::string default_shared_file;  // ~/.aws/credentials: used where it exists and has the profile
-  std::string config_file;          // ~/.aws/config: likewise, after default_shared_file
+  std::string default_shared_file;  // ~/.aws/credentials: used if it exists and has the profile
+  std::string config_file;          // ~/.aws/config: used like default_shared_file and after it
   std::string profile = "default";
   std::string web_identity_token_file, role_arn, role_session_name;
-  std::string sts_endpoint;  // empty: AWS's of the region
+  std::string sts_endpoint;  // empty: the AWS endpoint of the region
   std::string container_uri, container_token_file;
   telemetry::Secret container_token;
   bool instance_metadata = false;
 };
 
 struct S3Settings {
-  std::string endpoint;  // "https://s3.example.com:9000", perhaps with a path; empty: AWS
+  std::string endpoint;  // "https://s3.example.com:9000", optionally with a path; empty: AWS
   std::string region = "us-east-1";
-  std::string ca_file;  // PEM; empty: the system's
+  std::string ca_file;  // PEM; empty: the system's CA certificates
   S3Addressing addressing = S3Addressing::kPath;
-  S3Checksums request_checksums = S3Checksums::kWhenSupported;   // of uploads
-  S3Checksums response_checksums = S3Checksums::kWhenSupported;  // asked for with downloads
+  S3Checksums request_checksums = S3Checksums::kWhenSupported;   // sent with uploads
+  S3Checksums response_checksums = S3Checksums::kWhenSupported;  // requested with downloads
   S3CredentialSettings credentials;
-  // No request of an operation starts later than this after its first; on a silent service operations share the time.
+  // An operation starts no request later than this after its first one. If the service does not respond at all,
+  // operations share this time (s3/service_silence.h).
   std::chrono::seconds patience{30};
   std::shared_ptr<RequestMetrics> metrics;  // null: nothing is counted
 };
@@ -53,13 +54,14 @@ struct StoreSettings {
   S3Settings s3;
 };
 
-// Reads the names that AWS's own tools use: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_STS, AWS_REGION,
+// Reads the settings from the environment variables of the AWS tools: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL,
+// AWS_ENDPOINT_URL_STS, AWS_REGION,
 // AWS_DEFAULT_REGION, AWS_CA_BUNDLE, AWS_REQUEST_CHECKSUM_CALCULATION, AWS_RESPONSE_CHECKSUM_VALIDATION,
 // AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE,
 // AWS_PROFILE, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN, AWS_ROLE_SESSION_NAME, AWS_CONTAINER_CREDENTIALS_FULL_URI,
 // AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE,
-// and HOME; and ours: ESPALIER_S3_ADDRESSING (path, virtual-host), _INSTANCE_METADATA (true, false), _PATIENCE_SECONDS
-// (1 - 3600). InvalidArgument names the variable. Empty: absent.
+// and HOME; and from ESPALIER_S3_ADDRESSING (path, virtual-host), ESPALIER_S3_INSTANCE_METADATA (true, false) and
+// ESPALIER_S3_PATIENCE_SECONDS (1 - 3600). An empty variable counts as not set. InvalidArgument names the variable.
 Result<StoreSettings> ParseStoreSettings(const EnvironmentMap& environment);
 
 }  // namespace espalier::storage

@@ -1,7 +1,7 @@
-// A file under a name that nobody looks for, until it is given its own.
+// A file under a temporary name that is renamed to its target when it is complete.
 //
-// Its maker holds a lock on it (flock), which the kernel gives back when the maker dies: so others can tell a write
-// under way from what a killed process has left.
+// Its creator holds a lock on it (flock), which the kernel releases when the creator dies. Other processes can
+// therefore distinguish a file that is being written from one that a killed process has left.
 #pragma once
 
 #include <chrono>
@@ -15,20 +15,20 @@
 
 namespace espalier::storage {
 
-// Removed on destruction unless renamed. One thread at a time.
+// The destructor removes the file unless it has been renamed. Not thread-safe.
 class TemporaryFile {
  public:
-  // Beside `target`, whose folder is made where it is missing.
+  // Creates a temporary file in the folder of `target`, and the folder if it is missing.
   static Result<std::unique_ptr<TemporaryFile>> Beside(const std::filesystem::path& target);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  // ResourceExhausted names the path, the bytes to write and the bytes written so far when the disk is full.
+  // Appends `bytes`. ResourceExhausted (the disk is full) names the path, the bytes to write and those written so far.
   Status Write(std::span<const std::byte> bytes);
-  // Syncs and takes target's name, over whatever had it.
+  // Syncs the file and renames it to the target, replacing an existing file.
   Status RenameToTarget();
-  // Syncs and takes target's name only where nobody has it: AlreadyExists otherwise.
+  // Syncs the file and gives it the target's name; returns AlreadyExists if a file has this name.
   Status LinkToTarget();
 
  private:
@@ -36,23 +36,25 @@ class TemporaryFile {
       : file_(std::move(file)), path_(std::move(path)), target_(std::move(target)) {}
   Status Sync();
 
-  // Closed only when the file has its name: the lock is on the open file. What is synced needs nothing of close.
+  // Stays open until the file has its final name, because the lock belongs to the open file. After a successful sync,
+  // errors of close do not matter.
   Descriptor file_;
   std::filesystem::path path_;
   std::filesystem::path target_;
   uint64_t bytes_written_ = 0;
 };
 
-// After a rename in it, which survives a power cut only then. Best effort: some file systems refuse it.
+// Syncs the folder after a rename in it, which survives a power failure only then. Best effort: errors are ignored,
+// because some file systems do not support it.
 void SyncFolder(const std::filesystem::path& folder);
 
-// Beyond this age nothing is being written that way, as far as file systems go that keep no locks between machines.
+// The age beyond which a temporary file counts as abandoned on file systems without locks between machines.
 constexpr std::chrono::hours kAbandonedAfter{1};
 
-// Whether a file has the name of a TemporaryFile, as far as its path tells.
+// Returns whether a path has the form of a TemporaryFile's name.
 bool IsTemporaryFile(const std::filesystem::path& path);
-// Removes the temporary file `path` if nobody is writing it: not locked, and not written to for kAbandonedAfter.
-// Best effort: true where it is gone.
+// Removes the temporary file `path` if it is abandoned: it is not locked and was not written for kAbandonedAfter. Best
+// effort: returns whether it no longer exists.
 bool RemoveAbandoned(const std::filesystem::path& path);
 
 }  // namespace espalier::storage

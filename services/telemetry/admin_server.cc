@@ -1,7 +1,7 @@
-// One thread, one poll() over the listening socket, a wake-up pipe and the connections. Each connection is a small
-// state machine: read a request head, answer once, send, close. Nothing blocks, so a slow peer holds a slot and
-// nothing else; its deadline takes the slot back. A descriptor is kept in reserve, so that a process that has run out
-// of them can still take a connection and turn it away: left alone, it would make poll() return at once for ever.
+// One thread calls poll() on the listening socket, a wake-up pipe and the connections. Each connection is a small state
+// machine: read a request head, respond once, send, close. Nothing blocks, so a slow peer only occupies a slot until
+// its deadline. The server keeps a spare descriptor, so that a process that has run out of descriptors can still accept
+// and close a connection; otherwise the pending connection would make poll() return immediately forever.
 #include "services/telemetry/admin_server.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ namespace espalier::telemetry {
 namespace {
 
 constexpr std::chrono::milliseconds kPauseWithoutResources{100};
-constexpr int kMaxWaiting = 8;  // requests for /readyz?wait at a time; others are answered at once
+constexpr int kMaxWaiting = 8;  // concurrent requests for /readyz?wait; further ones get a response at once
 
 bool WouldBlock(int error_number) {
   return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR;
@@ -65,7 +65,7 @@ class AdminServer::Impl {
       unready_reason_ = std::move(reason);
       if (!unready_reason_.empty() || std::exchange(has_been_ready_, true)) return;
     }
-    const char byte = 0;  // those that wait for this are answered
+    const char byte = 0;  // responds to waiting requests
     ESPALIER_CHECK(write(wake_[1], &byte, 1) == 1) << "write: errno " << errno;
   }
 
@@ -84,7 +84,7 @@ class AdminServer::Impl {
     int descriptor = -1;
     Deadline deadline;
     std::string received;
-    std::string to_send;  // not empty once the answer is made
+    std::string to_send;  // not empty once the response is complete
     size_t sent = 0;
     bool awaits_ready = false;
     bool done = false;
@@ -101,7 +101,7 @@ class AdminServer::Impl {
   void Respond(Connection& connection, const HttpResponse& response);
   void Send(Connection& connection);
   bool HasBeenReady();
-  // False where the loop is to end.
+  // Returns false if the loop must end.
   bool TakeWakeUp();
   void Drop(Connection& connection);
   void DropOldest();
@@ -111,7 +111,7 @@ class AdminServer::Impl {
 
   const AdminServerOptions options_;  // fixed after construction
   const ListenSocket socket_;
-  MetricRegistry& registry_;  // outlives this
+  MetricRegistry& registry_;  // must outlive this object
   Counter requests_;
   Counter dropped_;
   std::array<int, 2> wake_ = {-1, -1};
@@ -124,7 +124,7 @@ class AdminServer::Impl {
   std::function<std::string()> liveness_check_ ABSL_GUARDED_BY(provider_mutex_);
 
   // Owned by thread_ from here on.
-  int reserve_ = -1;  // -1: somebody else has taken it
+  int reserve_ = -1;  // -1: in use by another part of the process
   Deadline accepts_again_ = Deadline::After(std::chrono::seconds(0));
   std::list<Connection> connections_;  // oldest first
   std::thread thread_;
@@ -172,7 +172,7 @@ void AdminServer::Impl::Accept() {
     if (connections_.size() >= options_.max_connections) DropOldest();
     connections_.push_back({descriptor, Deadline::After(options_.connection_deadline), {}, {}, 0, false});
   } else if (errno == EMFILE || errno == ENFILE) {
-    // The next connection finds the oldest one's descriptor; where there is none, this one is turned away.
+    // Frees the descriptor of the oldest connection for the next one. Without connections, rejects the new one.
     connections_.empty() ? TurnAway() : DropOldest();
   } else if (errno == ENOBUFS || errno == ENOMEM) {
     accepts_again_ = Deadline::After(kPauseWithoutResources);
@@ -197,7 +197,7 @@ void AdminServer::Impl::Receive(Connection& connection) {
   const ssize_t count = recv(connection.descriptor, buffer.data(), buffer.size(), 0);
   if (count < 0 && WouldBlock(errno)) return;
   if (count <= 0) return Drop(connection);
-  if (connection.awaits_ready) return;  // its request is whole
+  if (connection.awaits_ready) return;  // its request is complete
   connection.received.append(buffer.data(), static_cast<size_t>(count));
 
   if (connection.received.size() > options_.max_request_bytes) {
@@ -242,7 +242,7 @@ void AdminServer::Impl::Send(Connection& connection) {
   if (count < 0) return Drop(connection);
   connection.sent += static_cast<size_t>(count);
   if (connection.sent < connection.to_send.size()) return;
-  // Bytes of the request still unread would turn close() into a reset that can eat the answer.
+  // Unread bytes of the request would make close() reset the connection, which could discard the response.
   shutdown(connection.descriptor, SHUT_WR);
   std::array<char, 4096> rest;
   for (int i = 0; i < 64 && recv(connection.descriptor, rest.data(), rest.size(), 0) > 0; ++i) {
@@ -252,12 +252,13 @@ void AdminServer::Impl::Send(Connection& connection) {
 }
 
 void AdminServer::Impl::Drop(Connection& connection) {
-  dropped_.Add();  // first, so that a peer that sees the end finds it counted
+  dropped_.Add();  // before close(), so that the count is correct when the peer sees the end
   close(connection.descriptor);
   connection.done = true;
 }
 
-// One that waits for readiness is the kubelet's probe: it goes only where all wait.
+// Drops the oldest connection. Connections that wait for readiness are probes of the kubelet and are dropped only if
+// all connections are.
 void AdminServer::Impl::DropOldest() {
   const auto other = std::find_if(connections_.begin(), connections_.end(), [](const Connection& connection) {
     return !connection.awaits_ready && !connection.done;

@@ -1,15 +1,16 @@
 // The admin port of every process, HTTP/1.1, GET and HEAD only:
 //   /metrics   Prometheus text
-//   /livez     200 "ok" while the process answers, or 503 and what the liveness check says
-//   /readyz    200 "ok", or 503 and why not
-//   /readyz?wait  the same, but a process that has not been ready yet answers when it is, or after start_wait. For
-//              startup probes: each answer but 200 is a Warning event of the kubelet
-//   /status    JSON of the status provider
+//   /livez     200 "ok", or 503 and the reason given by the liveness check
+//   /readyz    200 "ok", or 503 and the reason
+//   /readyz?wait  like /readyz, but a process that has not been ready yet responds when it is or after start_wait. For
+//              startup probes, because the kubelet creates a Warning event for every response other than 200
+//   /status    JSON from the status provider
 //
-// Guarantees: one thread, a bounded number of connections and bytes each, and a deadline from a connection's first
-// byte to its last, so that slow or half-open peers cost a slot for seconds and never the port: when all slots
-// are taken the oldest connection is dropped. Up to eight requests for /readyz?wait keep their slots for start_wait.
-// Caveats: no TLS and no authentication; bind to loopback, or let the network policy decide who may ask. Status
+// Guarantees: the server uses one thread, limits the connections and the bytes of each, and ends a connection at a
+// deadline after its first byte. A slow or half-open peer therefore occupies a slot for seconds and never blocks the
+// port: when all slots are in use, the oldest connection is dropped. Up to eight requests for /readyz?wait keep their
+// slots for start_wait.
+// Limitations: there is no TLS and no authentication. Bind to loopback or restrict access with a network policy. Status
 // providers and the liveness check run on the server's thread and must not block.
 #pragma once
 
@@ -34,23 +35,24 @@ struct AdminServerOptions {
 // Thread-safe.
 class AdminServer {
  public:
-  // Listens and answers until destroyed. Not ready ("starting") at first. `registry` outlives the server; its own
-  // metrics (espalier_admin_*) go there too. InvalidArgument for a bad address, Unavailable for a port taken.
+  // Starts a server, which runs until it is destroyed. It is not ready ("starting") at first. `registry` must outlive
+  // the server, whose own metrics (espalier_admin_*) are added to it. InvalidArgument for an invalid address;
+  // Unavailable for a port that is in use.
   static Result<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, MetricRegistry& registry);
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  // "127.0.0.1:41234": with the port that was picked.
+  // Returns the address with the bound port: "127.0.0.1:41234".
   const std::string& address() const;
 
   void SetReady();
   void SetNotReady(const std::string& reason);
-  // Says why the process should be restarted although it answers (a lease that is held and not renewed); "": it should
-  // not. Unset, and nullptr: never. When this returns, the previous check is not running any more.
+  // Sets a function that returns why the process should be restarted, such as a lease that is held and not renewed, or
+  // "". By default and with nullptr, it never should be. The previous check does not run anymore when this returns.
   void SetLivenessCheck(std::function<std::string()> check);
-  // Returns the text of a JSON object. Until set, and after being set to nullptr, /status says {}. When this
-  // returns, the previous provider is not running any more.
+  // Sets a function that returns the text of a JSON object for /status. By default and with nullptr, /status returns
+  // {}. The previous provider does not run anymore when this returns.
   void SetStatusProvider(std::function<std::string()> provider);
 
  private:

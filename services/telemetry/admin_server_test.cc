@@ -56,7 +56,8 @@ TEST(AdminServerTest, AWaitingRequestIsAnsweredWhenTheProcessBecomesReady) {
   TestServer test;
   RawConnection waiting(test.server->address());
   waiting.Send("GET /readyz?wait HTTP/1.1\r\n\r\n");
-  EXPECT_THAT(test.Get("/livez"), StartsWith("HTTP/1.1 200 "));  // by the same thread, after it has read the first
+  EXPECT_THAT(test.Get("/livez"),
+              StartsWith("HTTP/1.1 200 "));  // by the same thread, after it has read the first request
   test.server->SetReady();
   EXPECT_THAT(waiting.ReceiveAll(), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(test.Get("/readyz?wait"), StartsWith("HTTP/1.1 200 "));

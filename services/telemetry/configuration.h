@@ -1,4 +1,4 @@
-// What a process works by, as one line of its log at the start.
+// Logs the configuration of a process as one line at its start.
 #pragma once
 
 #include <string>
@@ -12,16 +12,17 @@ class App;
 
 namespace espalier::telemetry {
 
-// Every option of a command line that has been parsed, by its long name with _ for -: what was given, by the command
-// line or a variable, else the default that --help shows; of a flag "true" or "false", of several values the list with
-// commas. `known` is what the process knows better ("threads" that were 0, an address with the port that was picked) or
-// besides; it comes last, and in place of an option of that name. No option of ours holds a secret: they name files.
+// Returns every option of a parsed command line by its long name with _ for -. The value is the one given on the
+// command line or in a variable, or else the default in --help; "true" or "false" for a flag; a comma-separated list
+// for several values. `known` holds additional fields and values that replace options of the same name, such as the
+// actual number of threads or an address with the bound port; they come last. No option contains a secret: options name
+// files instead.
 std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> known = {});
 
-// A job document, which is JSON of several lines, as one line; what is no JSON stays.
+// Returns a job document, which is JSON of several lines, as one line. Other text is returned unchanged.
 std::string OneLine(const std::string& json);
 
-// The one line "configuration" of a process.
+// Logs the line "configuration" of a process.
 void LogConfiguration(const CLI::App& app, std::vector<Field> known = {});
 
 }  // namespace espalier::telemetry

@@ -24,7 +24,7 @@ class FieldsOfTest : public ::testing::Test {
     app_.add_flag("--quick", quick_);
   }
 
-  // Of fields that are text.
+  // Returns the fields whose values are text.
   std::map<std::string, std::string> After(const std::string& command_line, std::vector<Field> known = {}) {
     app_.parse(command_line, false);
     std::map<std::string, std::string> texts;

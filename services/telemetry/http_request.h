@@ -1,4 +1,4 @@
-// The little of HTTP/1.1 that the admin port speaks, as pure functions.
+// The subset of HTTP/1.1 that the admin port supports, as pure functions.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace espalier::telemetry {
 struct HttpRequest {
   std::string method;
   std::string path;
-  std::string query;  // what follows '?'
+  std::string query;  // after '?'
 };
 
 struct HttpResponse {
@@ -19,11 +19,11 @@ struct HttpResponse {
   std::string body;
 };
 
-// True once `received` holds a whole request head (it ends in an empty line).
+// Returns whether `received` contains a complete request head, which ends with an empty line.
 bool HasWholeHead(std::string_view received);
-// The request line of a whole head; nullopt for what is no HTTP/1.x request.
+// Parses the request line of a complete head; nullopt if it is not an HTTP/1.x request.
 std::optional<HttpRequest> ParseRequest(std::string_view head);
-// The bytes to send; without the body for HEAD. Says that the connection closes.
+// Returns the bytes to send, without the body for HEAD. The header announces that the connection will be closed.
 std::string SerializeResponse(const HttpResponse& response, bool with_body);
 
 }  // namespace espalier::telemetry

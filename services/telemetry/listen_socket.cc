@@ -68,7 +68,7 @@ Result<ListenSocket> ListenOn(const std::string& address) {
   }
   const int yes = 1;
   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  const int no = 0;  // the kernel's default may be another (net.ipv6.bindv6only)
+  const int no = 0;  // the kernel's default may differ (net.ipv6.bindv6only)
   if (at.host == kAnyAddress) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
   Status status;
   if (bind(descriptor, found->ai_addr, found->ai_addrlen) != 0 || listen(descriptor, 64) != 0) {

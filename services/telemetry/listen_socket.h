@@ -1,4 +1,4 @@
-// A listening TCP socket for an address as users write it.
+// A listening TCP socket for an address in a flag.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@ struct HostPort {
   std::string host;  // without brackets
   std::string port;  // 0-65535
 };
-// "127.0.0.1:80", "[::1]:0", "localhost:9000"; InvalidArgument for anything else.
+// Parses "127.0.0.1:80", "[::1]:0" or "localhost:9000". InvalidArgument for other text.
 Result<HostPort> ParseHostPort(const std::string& address);
 
 struct ListenSocket {
   int descriptor = -1;  // non-blocking, close-on-exec; the caller closes it
-  std::string address;  // with the port that was picked
+  std::string address;  // with the bound port
 };
-// "[::]:80" listens on every address of this machine, IPv4 and IPv6, or IPv4 alone where the kernel has no IPv6.
+// Listens on an address. "[::]:80" means all addresses of this machine, IPv4 and IPv6, or only IPv4 if the kernel has
+// no IPv6. InvalidArgument for an invalid address; Unavailable if it cannot be bound.
 Result<ListenSocket> ListenOn(const std::string& address);
 
 }  // namespace espalier::telemetry

@@ -12,7 +12,7 @@ namespace {
 
 using testing::StartsWith;
 
-// Of this machine; the caller closes it.
+// Listens on an address of this machine; the caller closes the socket.
 ListenSocket Listening(const std::string& address) {
   Result<ListenSocket> listening = ListenOn(address);
   ESPALIER_CHECK(listening.ok()) << listening.status().ToString();
@@ -26,7 +26,7 @@ bool Accepts(const ListenSocket& socket, const std::string& host) {
   return accepted >= 0;
 }
 
-// A pod's cluster has IPv4, IPv6 or both: one address must do for all.
+// Clusters have IPv4, IPv6 or both: one listen address must work for all.
 TEST(ListenSocketTest, OnEveryAddressOfBothFamilies) {
   const ListenSocket any = Listening("[::]:0");
   EXPECT_TRUE(Accepts(any, "127.0.0.1"));

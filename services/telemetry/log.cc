@@ -10,7 +10,7 @@
 namespace espalier::telemetry {
 namespace {
 
-// The line is made here, spdlog writes it: its pattern is the bare message.
+// Lines are formatted here and written by spdlog, whose pattern is therefore only the message.
 std::shared_ptr<spdlog::logger> MakeLogger() {
   auto logger = std::make_shared<spdlog::logger>("espalier", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%v");
@@ -36,7 +36,7 @@ struct LogState {
   std::vector<Field> process_fields ABSL_GUARDED_BY(mutex);
 };
 
-// Never destroyed: threads may log while the process ends.
+// Never destroyed, because threads may log while the process exits.
 LogState& State() {
   static LogState* const state = new LogState;
   return *state;

@@ -1,5 +1,5 @@
-// Structured log: a constant message and fields. One line per phase, epoch or decision that changed something;
-// never inside loops over nodes.
+// Structured logging: each line has a constant message and fields. Log once per phase, epoch or decision that changed
+// something, never in loops over nodes.
 //
 //   Log(Level::kInfo, "partition loaded", {{"partition", p}, {"edges", m}});
 //
@@ -23,7 +23,7 @@ namespace espalier::telemetry {
 enum class Level { kDebug, kInfo, kWarning, kError };
 const char* ToString(Level level);  // "debug", "info", "warning", "error"
 
-// Passwords, tokens, keys. Prints as ***; Reveal is the only way to the text.
+// A password, token or key. It is logged as ***; only Reveal returns the text.
 class Secret {
  public:
   Secret() = default;
@@ -35,7 +35,7 @@ class Secret {
   std::string text_;
 };
 
-// What a field may hold. Implicit, so that fields read as a table.
+// The value of a field. Converts implicitly, so that a list of fields reads like a table.
 class FieldValue {
  public:
   using Variant = std::variant<bool, int64_t, uint64_t, double, std::string>;
@@ -71,19 +71,21 @@ struct Field {
 };
 
 enum class LogFormat { kAuto, kText, kJson };  // kAuto: text on a terminal, JSON elsewhere
-// "auto", "text" or "json": what --log-format takes. InvalidArgument for others.
+// Parses a value of --log-format: "auto", "text" or "json". InvalidArgument for other text.
 Result<LogFormat> ParseLogFormat(std::string_view text);
 
 struct LogOptions {
   LogFormat format = LogFormat::kAuto;
-  Level level = Level::kInfo;         // what is below is dropped
+  Level level = Level::kInfo;         // lines of lower levels are dropped
   std::vector<Field> process_fields;  // on every line: {"role", "trainer"}, {"rank", 0}
 };
 
-// Once, in main, before threads. Without it: kAuto, kInfo, no process fields.
+// Sets the options of all loggers. Call it once, in main, before threads start. Without it, the defaults of LogOptions
+// apply.
 void InitializeLogging(LogOptions options);
 
-// One line on stderr, flushed. Thread-safe; never fails. `message` is a constant: what varies is a field.
+// Writes one line to stderr and flushes it. Thread-safe; never fails. `message` is a constant; variable parts are
+// fields.
 void Log(Level level, const char* message, std::initializer_list<Field> fields = {});
 void Log(Level level, const char* message, const std::vector<Field>& fields);
 

@@ -1,4 +1,4 @@
-// How a log line looks, as pure functions.
+// The formats of log lines, as pure functions.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@ struct LogRecord {
   Level level = Level::kInfo;
   std::string_view message;
   std::span<const Field> process_fields;
-  std::span<const Field> fields;  // a key repeated here replaces the process field
+  std::span<const Field> fields;  // replace process fields of the same key
 };
 
-// One line of JSON without the line feed: time (UTC, ms), level, message, then fields. Bytes that are no UTF-8
-// are replaced; doubles that JSON cannot say become strings.
+// Returns one line of JSON without a line feed: time (UTC, ms), level, message, then fields. Invalid UTF-8 is replaced.
+// Doubles that JSON cannot represent become strings.
 std::string FormatJson(const LogRecord& record);
 
-// One readable line: control characters are escaped, so that a field cannot fake a second line.
+// Returns one line of readable text. Control characters are escaped, so that a field cannot forge a second line.
 std::string FormatText(const LogRecord& record);
 
 }  // namespace espalier::telemetry

@@ -7,11 +7,11 @@
 namespace espalier::telemetry {
 namespace {
 
-// Version 1 has no word for "none": a number near 2^63 stands for it.
+// Version 1 represents "no limit" by a number near 2^63.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
 // A line of /proc/self/cgroup is id:controllers:group; version 2's is "0::/kubepods/pod7", version 1's
-// "4:memory:/kubepods/pod7". Within a container's own name space the group is "/".
+// "4:memory:/kubepods/pod7". Within a container's own namespace the group is "/".
 std::string ParseGroup(const std::string& membership_path, const std::string& marker) {
   std::ifstream membership(membership_path);
   for (std::string line; std::getline(membership, line);) {
@@ -24,7 +24,7 @@ std::string ParseGroup(const std::string& membership_path, const std::string& ma
 std::optional<uint64_t> LimitIn(const std::filesystem::path& file_path) {
   std::ifstream file(file_path);
   uint64_t bytes = 0;
-  if (!(file >> bytes) || bytes >= kNoLimit) return std::nullopt;  // "max" is no number
+  if (!(file >> bytes) || bytes >= kNoLimit) return std::nullopt;  // "max" is not a number
   return bytes;
 }
 
@@ -32,7 +32,8 @@ void TakeSmaller(std::optional<uint64_t> limit, std::optional<uint64_t>* smalles
   if (limit.has_value()) *smallest = std::min(*limit, smallest->value_or(*limit));
 }
 
-// A container sees its own group as the root, whatever its membership says.
+// Returns the smallest limit of the group and its parents. A container sees its own group as the root even if the
+// membership file has another path.
 std::optional<uint64_t> SmallestLimit(const std::filesystem::path& root, const std::string& group, const char* file) {
   std::optional<uint64_t> smallest = LimitIn(root / file);
   std::filesystem::path folder = root;

@@ -1,4 +1,4 @@
-// How much memory the kernel lets this process have: the smallest limit of its control group and of those above it.
+// The memory limit of this process: the smallest limit of its control group and of the parent groups.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct ControlGroupFiles {
   std::string root = "/sys/fs/cgroup";
 };
 
-// Control groups of version 2, and version 1 where its memory controller is in use. nullopt: there is no limit, or
-// nothing says so.
+// Returns the limit in bytes from control groups of version 2, or of version 1 if its memory controller is in use.
+// Returns nullopt if there is no limit or it is unknown.
 std::optional<uint64_t> MemoryLimitBytes(const ControlGroupFiles& files = {});
 
 }  // namespace espalier::telemetry

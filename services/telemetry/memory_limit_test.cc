@@ -10,7 +10,7 @@
 namespace espalier::telemetry {
 namespace {
 
-// Control groups as files in a folder of the test's own.
+// Simulates control groups with files in a temporary folder.
 class MemoryLimitTest : public ::testing::Test {
  protected:
   MemoryLimitTest() {

@@ -17,7 +17,7 @@
 namespace espalier::telemetry {
 namespace {
 
-// Ours, and what is standard for operators (metrics.h).
+// The prefix of Espalier and the standard prefixes of operators (metrics.h).
 constexpr std::array<std::string_view, 5> kPrefixes{"espalier_", "workqueue_", "rest_client_", "controller_runtime_",
                                                     "leader_election_"};
 
@@ -119,7 +119,7 @@ std::shared_ptr<void> MetricRegistry::BeforeSerialize(std::function<void()> refr
 std::string MetricRegistry::Serialize() const {
   if (state_->process != nullptr) state_->process->Refresh();
   {
-    // Under the lock, so that what a refresh looks at is there as long as its handle.
+    // Under the lock, so that the objects that `refresh` reads exist as long as its handle.
     MutexLock lock(&state_->mutex);
     for (const auto& [id, refresh] : state_->refreshes) refresh();
   }

@@ -1,7 +1,7 @@
-// Metrics as typed handles. A process makes one MetricRegistry in main and passes it on; each library declares
-// its metrics, with help texts, in one place. Names: espalier_<where>_<what>_<unit>, counters end in _total;
-// labels come from closed sets. Besides espalier_, the prefixes that controller-runtime and client-go made standard for
-// operators are allowed, for metrics that mean the same as theirs, so that everybody's dashboards fit: workqueue_,
+// Metrics as typed handles. A process creates one MetricRegistry in main and passes it on. Each library declares its
+// metrics and their help texts in one place. Names have the form espalier_<where>_<what>_<unit>; counters end in
+// _total; label values come from fixed sets. Metrics with the same meaning as the standard metrics of
+// controller-runtime and client-go use the standard prefixes, so that existing dashboards work: workqueue_,
 // rest_client_, controller_runtime_, leader_election_.
 //
 //   struct ServerMetrics {
@@ -27,7 +27,7 @@ namespace espalier::telemetry {
 
 using Labels = std::map<std::string, std::string>;
 
-// Handles are cheap to copy and thread-safe; a default-made one does nothing. The registry outlives them.
+// Handles are cheap to copy and thread-safe. A default-constructed handle does nothing. The registry must outlive them.
 class Counter {
  public:
   Counter() = default;
@@ -64,11 +64,11 @@ class Histogram {
   prometheus::Histogram* metric_ = nullptr;
 };
 
-// `count` upper bounds, each `factor` times the one before: {0.001, 4, 6} is 1 ms to about 1 s.
+// Returns `count` upper bounds, each `factor` times the previous one: {0.001, 4, 6} is 1 ms to about 1 s.
 std::vector<double> ExponentialBuckets(double first, double factor, int count);
 
-// Thread-safe. The same name and labels give the same metric. A name that breaks the rule above, or is used for
-// two kinds of metric, is a bug of ours and ends the process.
+// Thread-safe. Adding the same name and labels again returns the same metric. A name that violates the rules above or
+// is used for two kinds of metrics is a bug and ends the process.
 class MetricRegistry {
  public:
   MetricRegistry();
@@ -78,21 +78,22 @@ class MetricRegistry {
 
   Counter AddCounter(const std::string& name, const std::string& help, const Labels& labels = {});
   Gauge AddGauge(const std::string& name, const std::string& help, const Labels& labels = {});
-  // A gauge of something that ends before the process does: it leaves with what is returned. Nobody else adds this name
-  // with these labels. The registry outlives it.
+  // Adds a gauge that is removed when the returned pointer is destroyed, for objects that end before the process. No
+  // other code may add this name with these labels. The registry must outlive it.
   [[nodiscard]] std::shared_ptr<Gauge> AddTemporaryGauge(const std::string& name, const std::string& help,
                                                          const Labels& labels);
-  // `upper_bounds` ascending; the bucket +Inf is added.
+  // `upper_bounds` must be ascending; the bucket +Inf is added.
   Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& upper_bounds,
                          const Labels& labels = {});
-  // Memory, processor time and open files, read at each scrape (espalier_process_*); version (espalier_build_info).
+  // Adds memory, processor time and open files (espalier_process_*), which are read at each scrape, and the version
+  // (espalier_build_info).
   void AddProcessMetrics();
-  // `refresh` is called at the start of each Serialize, for gauges whose value is only known by looking, until what is
-  // returned is destroyed (which waits for a call under way). It calls nothing of this registry but handles. The
-  // registry outlives what is returned.
+  // Calls `refresh` at the start of each Serialize, for gauges that must be read on demand, until the returned object
+  // is destroyed, which waits for a call in progress. `refresh` may use handles but must not call the registry. The
+  // registry must outlive the returned object.
   [[nodiscard]] std::shared_ptr<void> BeforeSerialize(std::function<void()> refresh);
 
-  // Prometheus' text format, version 0.0.4.
+  // Returns all metrics in the Prometheus text format, version 0.0.4.
   std::string Serialize() const;
 
  private:

@@ -75,7 +75,7 @@ TEST(MetricsTest, LooksAgainBeforeEachScrapeAsLongAsTheHandleLives) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_age_seconds 2\n"));
 }
 
-// By the C library's own clock, which counts the same from another side.
+// Compares the counter with the C library's clock(), which measures the same time independently.
 TEST(MetricsTest, ProcessorSecondsAreACounterThatFollowsTheProcess) {
   MetricRegistry registry;
   registry.AddProcessMetrics();

@@ -18,7 +18,7 @@ namespace {
 // Read by the signal handler: lock-free atomics only.
 std::atomic<int> g_signal_number{0};
 std::atomic<int> g_write_end{-1};
-std::atomic<int> g_second_exit_code{-1};  // negative: a second signal changes nothing
+std::atomic<int> g_second_exit_code{-1};  // negative: a second signal has no effect
 static_assert(std::atomic<int>::is_always_lock_free);
 
 constexpr size_t kMostReadyFileBytes = 1 << 20;
@@ -49,7 +49,7 @@ Status WriteAll(int descriptor, const std::string& text, const std::string& path
 }  // namespace
 
 StopSignal& StopSignal::Install() {
-  static StopSignal* const signal = new StopSignal;  // never destroyed: a handler may run until the end
+  static StopSignal* const signal = new StopSignal;  // never destroyed: a handler may run until the process exits
   return *signal;
 }
 
@@ -105,7 +105,7 @@ void StopSignal::ResetForTesting() {
 }
 
 Status WriteFileAtomically(const std::string& path, const std::string& text, Durability durability) {
-  // In the same folder, so that the rename stays within one file system; distinct among processes and threads.
+  // In the same folder, so that the rename stays within one file system; unique among processes and threads.
   static std::atomic<uint64_t> counter{0};
   const std::string temporary = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
   const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

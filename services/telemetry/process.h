@@ -1,5 +1,4 @@
-// What every long-running process needs from the operating system: being asked to stop, dying with whoever
-// started it, and saying that it is ready.
+// The interface of long-running processes to the operating system: stop signals and ready files.
 #pragma once
 
 #include <optional>
@@ -10,27 +9,27 @@
 
 namespace espalier::telemetry {
 
-// SIGTERM and SIGINT as a flag and a readable descriptor. The first signal asks; a second SIGINT or SIGTERM does
-// nothing more (SIGKILL is for that) unless ExitOnSecond says so. SIGPIPE is ignored, so that a vanished peer is an
-// error of a write. One per process. Thread-safe, but for the first Install: that is the main thread's.
+// Reports SIGTERM and SIGINT as a flag and a readable descriptor. The first signal requests a stop. A second one has no
+// effect unless ExitOnSecond was called. SIGPIPE is ignored, so that writing to a closed connection returns an error.
+// There is one object per process. Thread-safe, except for the first Install, which belongs in the main thread.
 class StopSignal {
  public:
-  // Installs the handlers, and lets through what was blocked: a process may be started with both signals blocked, so
-  // that one that comes before there are handlers is taken now. The second call returns the same object.
+  // Installs the handlers and unblocks both signals. A process may be started with the signals blocked, so that a
+  // signal sent before the handlers are installed is delivered now. Further calls return the same object.
   static StopSignal& Install();
 
   bool requested() const;
-  int signal_number() const;  // 0 before
-  // Becomes readable, and stays so, once a stop is requested: for poll().
+  int signal_number() const;  // 0 if no stop is requested
+  // Returns a descriptor for poll() that becomes and stays readable when a stop is requested.
   int descriptor() const;
-  // True when a stop was requested before the deadline.
+  // Blocks until a stop is requested or the deadline passes; returns whether a stop was requested.
   bool WaitUntil(Deadline deadline) const;
   void Wait() const;
-  // As if a signal had come: for a process that ends itself. Async-signal-safe.
+  // Requests a stop like a signal would, for a process that ends itself. Async-signal-safe.
   void Request(int signal_number);
-  // From now on a second SIGTERM or SIGINT ends the process at once, with this code.
+  // Makes a second SIGTERM or SIGINT end the process at once with this code.
   void ExitOnSecond(int exit_code);
-  // Undoes Request and ExitOnSecond: for tests, which share a process.
+  // Undoes Request and ExitOnSecond, for tests that share a process.
   void ResetForTesting();
 
  private:
@@ -39,26 +38,26 @@ class StopSignal {
   int write_end_ = -1;
 };
 
-// What a process writes when it serves: addresses with the ports that were picked.
+// The content of the file that a process writes when it is ready: addresses with the bound ports.
 struct ReadyFile {
-  std::string address;        // of its RPCs ("127.0.0.1:41234"); empty for a process without
-  std::string admin_address;  // empty without
+  std::string address;        // of the RPC server ("127.0.0.1:41234"); empty if there is none
+  std::string admin_address;  // empty if there is none
   std::string rendezvous;     // of trainer rank 0
-  int64_t pid = 0;            // 0: filled in with this process's
+  int64_t pid = 0;            // 0: replaced by the ID of this process
   friend bool operator==(const ReadyFile&, const ReadyFile&) = default;
 };
 
-// Atomic: a reader sees the whole file or none. Not synced to disk, which can take minutes on a busy one: a ready file
-// is of no use after a crash of the machine.
+// Writes the file atomically: a reader sees the complete file or none. Does not sync it, which can take minutes on a
+// busy disk, because a ready file is useless after a crash of the machine.
 Status WriteReadyFile(const std::string& path, const ReadyFile& ready);
-// NotFound while it does not exist yet.
+// Reads a ready file. NotFound if it does not exist yet.
 Result<ReadyFile> ReadReadyFile(const std::string& path);
 
-// Whether a file survives a crash of the machine once it has been written.
+// Whether a written file survives a crash of the machine.
 enum class Durability { kSynced, kNotSynced };
 
-// Writes `text` to `path` by way of a temporary file in the same folder and a rename. Errors name the path;
-// ResourceExhausted for a full disk. Leaves no temporary file behind.
+// Writes `text` to a temporary file in the same folder and renames it to `path`. Errors name the path;
+// ResourceExhausted if the disk is full. Leaves no temporary file behind.
 Status WriteFileAtomically(const std::string& path, const std::string& text,
                            Durability durability = Durability::kSynced);
 

@@ -30,7 +30,8 @@ uint64_t ResidentBytes() {
   return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// What counts against a limit and cannot be dropped and read again: not the pages of mapped files.
+// Returns the memory that counts toward a limit and that the kernel cannot reclaim, which excludes pages of mapped
+// files.
 uint64_t UnreclaimableBytes() {
   std::ifstream status("/proc/self/status");
   uint64_t kibibytes = 0;
@@ -82,7 +83,7 @@ void ProcessMetrics::Refresh() {
   open_files_.Set(static_cast<double>(OpenFiles()));
 }
 
-// Refreshes that overlap may come here in another order than that in which they looked: the counter never goes down.
+// Never decreases the counter: overlapping refreshes may arrive in a different order than they read the time.
 void ProcessMetrics::CountProcessorTime(double seconds_so_far) {
   MutexLock lock(&mutex_);
   if (seconds_so_far <= counted_cpu_seconds_) return;
@@ -90,7 +91,7 @@ void ProcessMetrics::CountProcessorTime(double seconds_so_far) {
   counted_cpu_seconds_ = seconds_so_far;
 }
 
-// Looked up each time: limits are set, changed and lifted while a process runs.
+// Called at every refresh, because limits are set, changed and removed while a process runs.
 void ProcessMetrics::SetMemoryLimit(std::optional<uint64_t> limit) {
   MutexLock lock(&mutex_);
   if (!limit.has_value()) return memory_limit_bytes_.reset();

@@ -1,4 +1,4 @@
-// espalier_process_*: this process as the kernel counts it; espalier_build_info: what it was built from.
+// The metrics espalier_process_* (kernel statistics of this process) and espalier_build_info (its version).
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class ProcessMetrics {
 
   MetricRegistry& registry_;
   Mutex mutex_;
-  std::shared_ptr<Gauge> memory_limit_bytes_ ABSL_GUARDED_BY(mutex_);  // null: none
+  std::shared_ptr<Gauge> memory_limit_bytes_ ABSL_GUARDED_BY(mutex_);  // null: no limit
   Gauge resident_bytes_;
   Gauge unreclaimable_bytes_;
   Gauge peak_resident_bytes_;
@@ -30,7 +30,7 @@ class ProcessMetrics {
   Gauge open_files_;
 };
 
-// The largest resident set so far.
+// Returns the largest resident set size so far in bytes.
 uint64_t PeakResidentBytes();
 
 }  // namespace espalier::telemetry

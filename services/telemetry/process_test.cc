@@ -60,7 +60,7 @@ TEST(StopSignalTest, ASecondSignalEndsTheProcessWhereItWasToldSo) {
 }
 
 TEST(StopSignalTest, ASignalThatWasBlockedSinceBeforeThereWereHandlersIsTaken) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which nobody has installed them
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which they are not installed
   EXPECT_EXIT(
       {
         sigset_t both;

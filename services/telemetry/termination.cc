@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Invalid UTF-8 becomes U+FFFD rather than an exception.
+// Returns the JSON text. Invalid UTF-8 becomes U+FFFD instead of an exception.
 std::string Dumped(const Json& document) {
   return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
@@ -46,17 +46,17 @@ Status WriteInPlace(const std::string& path, const std::string& text) {
   return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error_number, "writing " + path);
 }
 
-std::terminate_handler handler_before = nullptr;  // written once, before there are threads
+std::terminate_handler handler_before = nullptr;  // written once, before threads start
 
 [[noreturn]] void EndOfUncaught() {
   try {
     if (const std::exception_ptr uncaught = std::current_exception()) std::rethrow_exception(uncaught);
   } catch (const std::bad_alloc& error) {
-    // What is too large for the machine says how large it is; of the rest there is the standard's word.
+    // Large allocations report their size in the message (base/tensor.cc); others have only the standard text.
     std::fprintf(stderr, "out of memory: %s\n", error.what());
     WriteTermination(ResourceExhausted(std::string("out of memory: ") + error.what()), ExitCode::kUnavailable);
     _exit(static_cast<int>(ExitCode::kUnavailable));
-  } catch (...) {  // whatever else it is, it is a bug
+  } catch (...) {  // any other exception is a bug
   }
   if (handler_before != nullptr) handler_before();
   std::abort();
@@ -80,7 +80,7 @@ const char* TerminationReason(ExitCode code) {
 std::string TerminationJson(const TerminationMessage& message) {
   Json document = ToDocument(message);
   std::string text = Dumped(document);
-  // Escapes make a character up to six bytes long, hence the halving.
+  // Halves the length until it fits, because an escaped character takes up to six bytes.
   for (size_t bytes = 3072; text.size() > kMaxTerminationBytes && bytes >= 48; bytes /= 2) {
     document["message"] = ShortenMiddle(message.message, bytes);
     if (bytes < 1024) document.erase("metrics");

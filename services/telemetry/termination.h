@@ -1,5 +1,5 @@
-// Why a process ended, in at most 4 KiB of JSON for whoever started it: the kubelet's termination message (the
-// file /dev/termination-log), or a file of `espalier run`.
+// The termination message: why a process ended, in at most 4 KiB of JSON. The kubelet reads it from the file
+// /dev/termination-log; `espalier run` uses a file of its own.
 //
 //   {"reason": "BadInput", "exitCode": 65, "message": "...", "partition": {"hash", "bytes", "cut"},
 //    "script": {"sha256": "..."}, "metrics": {"testAccuracy": 0.81}}
@@ -26,30 +26,32 @@ struct TerminationMessage {
   ExitCode code = ExitCode::kDone;
   std::string message;
   std::optional<Partition> partition;
-  std::vector<Field> metrics;      // final ones
-  std::string script_sha256 = {};  // of a program's script that was read; empty: none was
+  std::vector<Field> metrics;      // final metrics
+  std::string script_sha256 = {};  // of the program's script; empty if no script was read
 };
 
 // "Done", "BadDocument", "BadInput", "Internal", "Unavailable", "Stopped", "NotPermitted"
 const char* TerminationReason(ExitCode code);
 
-// One line. A message that is too long loses its middle; metrics are left out where even that does not do.
+// Returns the message as one line of JSON. Shortens a long message in the middle, and omits metrics if it is still too
+// long.
 std::string TerminationJson(const TerminationMessage& message);
 
-// To the file that ESPALIER_TERMINATION_LOG names; without it, nothing happens. Overwrites in place (in a container
-// the file is a mount). A file that cannot be written is logged and no error: the process ends anyway.
+// Writes the message to the file named by ESPALIER_TERMINATION_LOG; does nothing if it is not set. Overwrites the file
+// in place, because it is a mount in a container. Logs a failed write and returns no error, because the process ends
+// anyway.
 void WriteTermination(const TerminationMessage& message);
-// The same for an error.
+// Writes the message for an error.
 void WriteTermination(const Status& status, ExitCode code);
-// What the main of a user's program ends with, and returns: 0 for ok. An error goes to standard error, and is left as
-// last words, which `espalier run` prints as the reason.
+// Returns the exit code for the main function of a user's program: 0 for OK. Prints an error to standard error and
+// writes it as the termination message, which `espalier run` shows as the reason.
 int EndOfProgram(const Status& status);
 
-// From here on, an allocation that fails and that nobody catches ends the process with kUnavailable, a line on standard
-// error and last words, where the language would abort it as if by a bug. Call once, at the start of main.
+// Installs a handler for uncaught std::bad_alloc: the process ends with kUnavailable, a line on standard error and a
+// termination message instead of an abort, which would look like a bug. Call it once, at the start of main.
 void EndByExitCodeWithoutMemory();
 
-// The "message" of what a process left at `path`; empty where there is none.
+// Returns the "message" in the termination message at `path`; empty if there is none.
 std::string ReadTerminationMessage(const std::string& path);
 
 }  // namespace espalier::telemetry

@@ -1,10 +1,10 @@
-// What trainers and the operator agree on about warnings.
+// The format of warnings that trainers report to the operator.
 #pragma once
 
 namespace espalier::telemetry {
 
-// Begins the termination message of a trainer that ended well and has warnings; their texts follow. The operator makes
-// an event of such a message.
+// The prefix of the termination message of a trainer that succeeded with warnings; their texts follow. The operator
+// creates an event from such a message.
 inline constexpr char kWarningsPrefix[] = "trained with warnings: ";
 
 }  // namespace espalier::telemetry

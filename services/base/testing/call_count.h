@@ -1,4 +1,4 @@
-// How often something was done, for whoever waits until it has been.
+// A counter that tests wait for.
 #pragma once
 
 #include "services/base/mutex.h"
@@ -17,7 +17,7 @@ class CallCount {
     MutexLock lock(&mutex_);
     return value_;
   }
-  // Waits until there are so many; false where they do not come.
+  // Blocks until the count is at least `count`; returns false if it is not by the deadline Soon().
   bool Reaches(int count) {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Soon(),

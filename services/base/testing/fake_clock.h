@@ -1,4 +1,4 @@
-// Time that passes only when a test, or what it tests, says so.
+// A clock that only the test or the tested code advances.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace espalier {
 
-// Thread-safe. SleepFor returns at once and moves the time.
+// Thread-safe. SleepFor advances the time and returns at once.
 class FakeClock final : public Clock {
  public:
   SteadyTime Now() override {
@@ -20,7 +20,7 @@ class FakeClock final : public Clock {
     now_ += duration;
     slept_.push_back(duration);
   }
-  // Without a sleep.
+  // Advances the time without recording a sleep.
   void Advance(std::chrono::nanoseconds duration) {
     MutexLock lock(&mutex_);
     now_ += duration;

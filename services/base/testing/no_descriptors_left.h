@@ -1,4 +1,4 @@
-// A process that has reached its limit of open files.
+// Simulates a process that has reached its limit of open files.
 #pragma once
 
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 
 namespace espalier {
 
-// While one lives, this process gets no file descriptor but the `spared` ones.
+// During the lifetime of an object, this process can open only `spared` more file descriptors.
 class NoDescriptorsLeft {
  public:
   explicit NoDescriptorsLeft(int spared = 0) {

@@ -1,4 +1,4 @@
-// A system that gives no further thread, as where a container's or a user's limit of them is reached.
+// Simulates a system that starts no more threads because a container's or a user's limit is reached.
 #pragma once
 
 #include <pthread.h>
@@ -9,8 +9,8 @@
 
 namespace espalier {
 
-// While one lives, threads of this process that are started without a stack of their own fail as by EAGAIN: no address
-// space holds the stack that they ask for. For one thread at a time.
+// During the lifetime of an object, starting a thread with the default stack size fails with EAGAIN: the default is
+// larger than any address space. Not thread-safe.
 class NoMoreThreads {
  public:
   NoMoreThreads() {

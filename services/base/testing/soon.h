@@ -1,4 +1,4 @@
-// The deadline of a wait that ends at once unless something is broken.
+// The deadline for waits in tests that end at once unless the code is broken.
 #pragma once
 
 #include "services/base/clock.h"

@@ -1,10 +1,10 @@
-// main() of every test executable: what our processes set up before anything else holds in tests too.
+// main() of every test executable. It makes the same settings that Espalier's processes make at startup.
 #include <gmock/gmock.h>
 
 #include <csignal>
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // as in telemetry/process.h: a peer that is gone is an error of a write (OpenSSL)
+  signal(SIGPIPE, SIG_IGN);  // as telemetry/process.h does: writing to a closed connection is an error (OpenSSL)
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -1,4 +1,4 @@
-// Graphs small enough to draw, for tests.
+// Small graphs for tests.
 #pragma once
 
 #include <utility>
@@ -18,7 +18,7 @@ SourceGraph HomogeneousGraph(uint64_t num_nodes, const EdgeList& edges);
 SourceGraph PathGraph(uint64_t num_nodes);
 // Node 0 in the middle, both directions: (0, i), then (i, 0), for i = 1, 2, ...
 SourceGraph StarGraph(uint64_t num_nodes);
-// Rows of nodes, row * columns + column, each joined with its neighbours to the right and below, both directions.
+// A grid of nodes row * columns + column. Each is connected with its right and lower neighbors in both directions.
 SourceGraph GridGraph(uint64_t rows, uint64_t columns);
 
 // Two authors write three papers, papers cite papers; "venue" has no nodes and no edges:

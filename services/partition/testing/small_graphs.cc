@@ -22,7 +22,7 @@ void AddBothWays(uint32_t u, uint32_t v, Edges* edges) {
   edges->push_back({v, u});
 }
 
-// Both directions of each; edges within a row so many times.
+// Returns both directions of each edge, with `times_in_a_row` copies of the edges within a row.
 Edges EdgesOfGrid(uint32_t rows, uint32_t columns, int times_in_a_row) {
   Edges edges;
   for (uint32_t r = 0; r < rows; ++r) {
@@ -45,7 +45,7 @@ Edges RandomEdges(uint32_t count, uint32_t num_sources, uint32_t num_destination
   return edges;
 }
 
-// [rows, columns] with the value row + column / 100 at each place.
+// Returns a tensor [rows, columns] with the value row + column / 100 at each place.
 Tensor NumberedRows(int64_t rows, int64_t columns) {
   Tensor tensor = Tensor::Zeros(DType::kF32, {rows, columns});
   const std::span<float> values = tensor.mutable_values<float>();
@@ -116,7 +116,7 @@ graph::SourceGraph TypedGraph(uint32_t num_authors, uint64_t seed) {
   const uint32_t num_papers = 3 * num_authors, num_writes = 5 * num_papers, num_cites = 4 * num_papers;
   graph::SourceGraph graph;
   graph.name = "typed";
-  // In the order of their ids: sorted by name.
+  // In the order of their IDs, which are sorted by name.
   graph.schema = *graph::GraphSchema::Make(
       {"author", "paper", "venue"},
       {{"author", "writes", "paper"}, {"paper", "appears", "venue"}, {"paper", "cites", "paper"}});

@@ -1,4 +1,4 @@
-// The graphs that tests of partitioning talk about.
+// Small graphs for tests of partitioning.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ graph::SourceGraph GraphOf(uint64_t num_nodes, const Edges& edges);
 // Both directions of the edges of a rows x columns grid; node r * columns + c.
 graph::SourceGraph GridGraph(uint32_t rows, uint32_t columns);
 
-// GridGraph with each edge of a row ten times: the fewest edges are cut between two rows, while a cut across the rows
-// of a grid that is longer than high has the fewest nodes at it.
+// GridGraph with ten parallel edges for each edge of a row. A cut between two rows cuts the fewest edges; in a grid
+// that is wider than high, a cut across the rows has the fewest boundary nodes.
 graph::SourceGraph GridOfStrongRows(uint32_t rows, uint32_t columns);
 
-// `communities` groups of `size` nodes, nodes dealt to them round robin: node i is of community i % communities.
-// Each node gets `inside` edges within and `across` edges anywhere, both directions of each.
+// `communities` groups of `size` nodes; node i belongs to community i % communities. Each node gets `inside` edges
+// within its community and `across` edges to any node, each in both directions.
 graph::SourceGraph CommunityGraph(uint32_t communities, uint32_t size, uint32_t inside, uint32_t across, uint64_t seed);
 
 // Types author (n), paper (3 n), venue (0), with relations writes (author -> paper, with an edge column "year" with

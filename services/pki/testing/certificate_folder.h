@@ -1,4 +1,4 @@
-// Certificates of a test's job, in a temporary folder.
+// The certificates of a test job in a temporary folder.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ class CertificateFolder {
   std::string CertificateFile(PeerRole role) const { return path_ + "/" + ToString(role) + "/tls.crt"; }
   std::string KeyFile(PeerRole role) const { return path_ + "/" + ToString(role) + "/tls.key"; }
 
-  // Writes a fresh certificate of the role, or of whatever `options` says, in place of the last one: both files
-  // change at one moment, by a link to a folder, as the kubelet does it.
+  // Replaces the role's certificate with a new one for `options`. Both files change atomically, through a symbolic link
+  // to a folder, like the kubelet does it.
   void Issue(PeerRole role, LeafOptions options);
   void Issue(PeerRole role) { Issue(role, {.identity = {kTestJob, role}}); }
 

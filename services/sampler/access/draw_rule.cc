@@ -11,7 +11,7 @@ Status CheckLength(const char* what, size_t length, size_t expected) {
                          std::to_string(expected));
 }
 
-// Of HopQuery and PartitionHopQuery, which name their parts alike.
+// A template for HopQuery and PartitionHopQuery, whose members have the same names.
 template <class Query>
 Status CheckRule(const Query& query) {
   RETURN_IF_ERROR(CheckDrawMethod(query.draw.method, query.draw.replace));

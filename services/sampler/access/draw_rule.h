@@ -1,5 +1,5 @@
-// Which combinations of the ways to draw make sense (docs/sampling.md): checked where a specification is taken, before
-// a question is sorted by owners, and again where a partition is asked.
+// Checks that the options of a draw fit together (docs/sampling.md): on every new specification, before a request is
+// split by owner, and again in the partition that receives it.
 #pragma once
 
 #include "services/sampler/access/neighbor_source.h"
@@ -7,10 +7,11 @@
 
 namespace espalier::sampler {
 
-// InvalidArgument for a method that cannot draw with replacement.
+// Returns InvalidArgument for a method that cannot draw with replacement, if `replace`.
 Status CheckDrawMethod(DrawMethod method, bool replace);
 
-// The same, and that times and walks fit the destinations of every relation: walks come with all of them or with none.
+// Also checks that every relation with times or walks has one for each destination, and that all relations have walks
+// or none has.
 Status CheckDrawRule(const HopQuery& query);
 Status CheckDrawRule(const PartitionHopQuery& query);
 

@@ -14,7 +14,7 @@
 
 namespace espalier::sampler {
 
-// An edge by its ends, in the order in which a partition looks for it.
+// An edge named by its ends, ordered as a partition searches for it.
 struct EdgeEnds {
   GlobalNodeId destination;
   GlobalNodeId source;
@@ -26,11 +26,11 @@ struct RelationQuery {
   EdgeTypeId edge_type;
   int32_t fanout = 0;                          // > 0 or kFullNeighborhood
   std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct without times and walks
-  std::span<const int64_t> times = {};   // [destinations] no later in-edge is drawn; empty without draw.time_column
+  std::span<const int64_t> times = {};   // [destinations] later in-edges are not drawn; empty without draw.time_column
   std::span<const uint64_t> walks = {};  // [destinations] numbers of random walks (WalkKey); empty: none, in any
                                          // relation of the query
-  // In-edges that are drawn as if the graph did not have them: every edge of the relation with these ends, however
-  // many there are. Ascending; outlives the call. Decided before drawing: a full fan-out stays full.
+  // In-edges that are drawn as if they were not in the graph: every edge of the relation with these ends, parallel
+  // edges included. Ascending; outlives the call. Excluded before drawing: a full fan-out stays full.
   std::span<const EdgeEnds> excluded = {};
 };
 
@@ -38,20 +38,20 @@ struct HopQuery {
   std::vector<RelationQuery> relations;
   uint64_t seed = 0;
   HopPosition at;
-  DrawSpec draw;  // with a time column every relation has times
+  DrawSpec draw;  // with a time column, every relation has times
   bool want_edge_ids = false;
 };
 
-// The drawn in-edges of one relation: those of destination i are
-// sources[offsets[i] .. offsets[i + 1]), in stored position order (with replacement: repeated, non-descending).
+// The drawn in-edges of one relation. Those of destination i are sources[offsets[i] .. offsets[i + 1]), in stored order
+// (with replacement: repeated, non-descending).
 struct RelationSample {
   std::vector<uint64_t> offsets;       // [destinations + 1]
   std::vector<GlobalNodeId> sources;   // [drawn]
-  std::vector<GlobalEdgeId> edge_ids;  // [drawn], or empty where not wanted
+  std::vector<GlobalEdgeId> edge_ids;  // [drawn], or empty if not requested
 };
 
 struct HopSample {
-  std::vector<RelationSample> relations;  // as in the query
+  std::vector<RelationSample> relations;  // in the order of the query
 };
 
 // Thread-safe.
@@ -59,11 +59,11 @@ class NeighborSource {
  public:
   virtual ~NeighborSource() = default;
   virtual const graph::PartitionBook& book() const = 0;
-  // All relations of a hop at once (one request per partition). Errors: InvalidArgument (unknown column, id out
-  // of range, negative weight), Unavailable, DeadlineExceeded.
+  // Draws in-edges for all relations of a hop at once (one request per partition). Errors: InvalidArgument (unknown
+  // column, id out of range, negative weight), Unavailable, DeadlineExceeded.
   virtual Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) = 0;
-  // U32 [nodes]: in-edges of each in the whole graph, in the order of `nodes` (of the relation's destination type;
-  // repetitions allowed). Errors as above.
+  // Returns U32 [nodes]: the in-degree of each node in the whole graph, in the order of `nodes` (of the relation's
+  // destination type; repetitions allowed). Errors as SampleInEdges.
   virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
   // An integer column of nodes as times, in the order of `nodes`: InvalidArgument for another column, or a time of 2^63
   // or more. Unimplemented by a source without node columns.

@@ -1,4 +1,4 @@
-// Sorts ids by the partition that owns them, so that each partition is asked once; remembers the way back.
+// Groups ids by the partition that owns them, so that each partition gets one request, and records the original order.
 #pragma once
 
 #include <span>
@@ -17,14 +17,14 @@ struct OwnerRouteOf {
 using OwnerRoute = OwnerRouteOf<LocalNodeId>;
 using RowRoute = OwnerRouteOf<LocalRowId>;
 
-// All ids below first.back(); `first` as PartitionBook::NodeFirst.
+// Returns the route of ids below first.back(); `first` as in PartitionBook::NodeFirst.
 OwnerRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalNodeId> nodes);
 RowRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalRowId> rows);
 
 // Which range of `first` an id lies in.
 uint32_t FindRange(std::span<const uint64_t> first, uint64_t id);
 
-// [num_ranges + 1]: ids [0, n) in equal ranges, range p of P being [n p / P, n (p + 1) / P).
+// Returns [num_ranges + 1]: ids [0, n) in equal ranges, range p of P being [n p / P, n (p + 1) / P).
 std::vector<uint64_t> EqualRanges(uint64_t num_ids, uint64_t num_ranges);
 
 }  // namespace espalier::sampler

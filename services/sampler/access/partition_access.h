@@ -1,6 +1,6 @@
-// Questions to the owner of one partition, in local ids. `shard::GraphShard` answers them in this process (a
-// graph server, or a client that mapped the same files), `client::RemotePartition` asks a server over gRPC, and
-// PartitionedGraph puts the answers of all partitions together.
+// The interface of the owner of one partition, in local ids. `shard::GraphShard` implements it in this process (in a
+// graph server, or in a client that mapped the same files), `client::RemotePartition` calls a server over gRPC, and
+// PartitionedGraph combines the responses of all partitions.
 #pragma once
 
 #include <functional>
@@ -24,9 +24,9 @@ struct PartitionRelationQuery {
   EdgeTypeId edge_type;
   int32_t fanout = 0;                     // > 0 or kFullNeighborhood
   std::vector<LocalNodeId> destinations;  // owned nodes
-  std::vector<int64_t> times = {};        // as RelationQuery's
-  std::vector<uint64_t> walks = {};       // likewise
-  // Edges that are drawn as if they did not exist (RelationQuery::excluded), ascending by (destination, source).
+  std::vector<int64_t> times = {};        // as in RelationQuery
+  std::vector<uint64_t> walks = {};       // as in RelationQuery
+  // Excluded edges (RelationQuery::excluded), ascending by (destination, source).
   std::vector<LocalNodeId> excluded_destinations = {};  // [k]
   std::vector<GlobalNodeId> excluded_sources = {};      // [k]
 };
@@ -40,55 +40,58 @@ struct PartitionHopQuery {
 };
 
 struct PartitionRelationSample {
-  Tensor counts;    // U32 [destinations]: drawn in-edges of each
+  Tensor counts;    // U32 [destinations]: number of drawn in-edges of each
   Tensor sources;   // U32 or U64 [drawn]: global ids, concatenated in the order of destinations
-  Tensor edge_ids;  // U32 or U64 [drawn]: global edge ids; empty where not wanted
+  Tensor edge_ids;  // U32 or U64 [drawn]: global edge ids; empty if not requested
 };
 
 struct PartitionHopSample {
   std::vector<PartitionRelationSample> relations;
 };
 
-// The part of a step's global batch that this partition owns.
+// The seeds of a step's global batch that this partition owns.
 struct PartitionSeeds {
   Tensor positions;      // U32 [k] positions within the step's batch, ascending
-  Tensor nodes;          // U32 or U64 [k] global ids; of edges: their destinations
-  Tensor sources = {};   // of edges: U32 or U64 [k] global ids; of nodes: empty
-  Tensor rows = {};      // [k, row shape...] of SeedQuery::edge_column; without one: empty
-  Tensor edge_ids = {};  // U32 or U64 [k] global ids of SeedQuery::want_edge_ids; else empty
+  Tensor nodes;          // U32 or U64 [k] global ids; for edges, their destinations
+  Tensor sources = {};   // for edges, U32 or U64 [k] global ids; for nodes, empty
+  Tensor rows = {};      // [k, row shape...] of SeedQuery::edge_column; empty without one
+  Tensor edge_ids = {};  // U32 or U64 [k] global ids if SeedQuery::want_edge_ids; else empty
 };
 
-// Whether a function of a plugin changes mutable tensors. Who calls it says so, and the server refuses what does not
-// fit (InvalidArgument): a call that changes them is numbered, and runs once however often its message arrives.
+// Whether a plugin's function changes mutable tensors. The caller states it, and the server refuses a mismatch
+// (InvalidArgument): a call that changes tensors is numbered, and runs once however often its message arrives.
 enum class TensorEffect { kNone, kChanges };
 
-// Thread-safe. Untrusted arguments (they come from RPCs): ids out of range, unknown names and over-large requests
-// are InvalidArgument, NotFound or ResourceExhausted, never undefined behaviour.
+// Thread-safe. Arguments are untrusted (they come from RPCs): ids out of range, unknown names and excessive requests
+// return InvalidArgument, NotFound or ResourceExhausted, and never cause undefined behavior. Each call completes
+// exactly once through `done`.
 class PartitionAccess {
  public:
   virtual ~PartitionAccess() = default;
   virtual PartitionId partition() const = 0;
-  // True where asking costs no message: then looking for repeated rows costs more than answering them twice.
+  // Returns whether calls need no messages. Then looking for repeated rows costs more than reading them twice.
   virtual bool is_in_process() const { return false; }
 
+  // Draws the in-edges of one hop.
   virtual void SampleInEdges(PartitionHopQuery query, Deadline deadline, Done<PartitionHopSample> done) = 0;
-  // Rows of an immutable column. `nodes` outlives the completion.
+  // Gathers rows of an immutable column into `sink`. `nodes` outlives the completion.
   virtual void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, RowSink sink,
                           Deadline deadline, DoneStatus done) = 0;
+  // Returns the own seeds of a step, at their positions of the global batch.
   virtual void SeedsOfStep(const SeedQuery& query, Deadline deadline, Done<PartitionSeeds> done) = 0;
-  // Global ids (U32 or U64) of original ids that lie in this partition's directory slice.
+  // Returns the global ids (U32 or U64) of original ids in this partition's directory slice.
   virtual void ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
                            Done<Tensor> done) = 0;
-  // U32 [nodes]: in-degrees under one edge type.
+  // Returns U32 [nodes]: in-degrees under one edge type.
   virtual void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline, Done<Tensor> done) = 0;
-  // The ends of owned edges: I64 [2, edges], global ids, sources first.
+  // Returns the ends of owned edges: I64 [2, edges], global ids, sources first.
   virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                          Done<Tensor> done) = 0;
-  // Rows of an immutable column of owned edges: [edges, row shape...]. NotFound names the columns that exist.
+  // Returns rows of an immutable column of owned edges: [edges, row shape...]. NotFound names the existing columns.
   virtual void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                               Deadline deadline, Done<Tensor> done) = 0;
-  // What `function` ("plugin/function") of the server's plugins answers to `request`, U8 [n]: U8 [k]
-  // (docs/server-plugins.md). Unimplemented: there is no such function, as where no server is asked.
+  // Calls `function` ("plugin/function") of the server's plugins with `request`, U8 [n], and returns its response, U8
+  // [k] (docs/server-plugins.md). Unimplemented if there is no such function, as is always the case without a server.
   virtual void CallFunction(const std::string& function, const Tensor& request, TensorEffect effect, Deadline deadline,
                             Done<Tensor> done) {
     (void)request, (void)effect, (void)deadline;
@@ -96,9 +99,9 @@ class PartitionAccess {
                        "partition by itself"));
   }
 
-  // The partition's part of mutable tensors. Lives as long as this object.
+  // Returns the partition's part of mutable tensors; valid as long as this object.
   virtual PartitionTensors& tensors() = 0;
-  // And of learnable rows, likewise.
+  // Returns the partition's learnable rows; valid as long as this object.
   virtual PartitionEmbeddings& embeddings() = 0;
 };
 

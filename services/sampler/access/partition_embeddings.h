@@ -1,15 +1,16 @@
-// Questions to the owner of one partition about learnable rows: tensors that the owner itself changes, by the gradients
-// of all trainers, one step after the other. `shard::Embeddings` answers them in this process.
+// The interface of the owner of one partition's learnable rows: tensors that the owner itself updates with the
+// gradients of all trainers, step by step. `shard::Embeddings` implements it in this process.
 //
-// The protocol. Rows have a version, at first 0. In step t = 0, 1, ... every trainer reads the rows that it needs at
-// version t, and then sends their gradients for step t, or none (an empty marker). When the last trainer's are there,
-// the owner adds them up row by row in (rank, batch position) order and applies the optimiser once: version t + 1.
-// Sending waits for nothing; reading version t + 1 waits until it is there. So rows depend neither on who came first
-// nor on how often a message was repeated, and no trainer waits for another but through the rows that it reads.
+// The protocol. Rows have a version, initially 0. In step t = 0, 1, ... every trainer reads the rows that it needs at
+// version t and then sends their gradients for step t, or an empty marker if it has none. When the gradients of the
+// last trainer have arrived, the owner adds them row by row in (rank, batch position) order and applies the optimizer
+// once, which gives version t + 1. Sending does not wait; reading version t + 1 waits until it exists. Hence rows
+// depend neither on the order of arrival nor on repeated messages, and trainers wait for each other only through the
+// rows that they read.
 //
-// Rows and state are two tensors, which can be read and written as such. Nobody may change them, but before the first
-// step: so a run goes on from a checkpoint. It makes the rows at that version, writes both tensors, and takes steps.
-// As long as one trainer has not sent its gradients for step t, both tensors stay as they are at version t.
+// Rows and optimizer state are two tensors, which can be read and written as such. They are read-only after the first
+// step; a resumed run creates the rows at the checkpoint's version and writes both tensors before its first step. Both
+// tensors stay at version t until the last trainer has sent its gradients for step t.
 #pragma once
 
 #include <cstdint>
@@ -28,61 +29,63 @@
 namespace espalier::sampler {
 
 struct EmbeddingSpec {
-  // With a creation that all trainers of a run agree on and no other run has (UniqueNumber): then nothing that another
-  // run of the same incarnation has left, or still sends, is taken for this one's. 0: whoever gives this specification
-  // means the same rows.
+  // The creation number is shared by all trainers of a run and unique to it (UniqueNumber), so that nothing another run
+  // of the same incarnation has left or still sends is mistaken for this run's. 0: equal specifications mean the same
+  // rows.
   TensorId id;
-  DType dtype = DType::kF32;  // of the rows as they are read: F32, F16 or BF16; updates are made in F32 always
+  DType dtype = DType::kF32;  // of the rows as read: F32, F16 or BF16; updates always use F32
   uint32_t width = 0;         // values of a row
   Initializer initializer;
   SparseOptimizer optimizer;
-  uint32_t num_trainers = 1;   // whose gradients make a step
-  uint64_t first_version = 0;  // of the rows when they are made: steps that are in the values that they are to get
-  uint64_t incarnation = 0;    // of the job, which begins anew with it
+  uint32_t num_trainers = 1;   // whose gradients form a step
+  uint64_t first_version = 0;  // of the rows at creation: steps already in their restored values
+  uint64_t incarnation = 0;    // of the job that trains the rows
 };
 
-// InvalidArgument says what is wrong with it.
+// Returns OK, or InvalidArgument with what is wrong with the specification.
 Status CheckEmbedding(const EmbeddingSpec& spec);
-// The tensor that the rows lie in.
+// Returns the specification of the tensor that holds the rows.
 TensorSpec RowsOfEmbedding(const EmbeddingSpec& spec);
-// The tensor that their state lies in, F32 [rows, StateRowWidth]: the F32 weights where rows are rounded from them,
-// then the optimiser's. There is none where StateRowWidth is 0.
+// Returns the id of the tensor that holds the state, F32 [rows, StateRowWidth]: the F32 weights if the rows are rounded
+// from them, then the optimizer's state. There is none if StateRowWidth is 0.
 TensorId StateOfEmbedding(TensorId embedding);
 size_t StateRowWidth(const EmbeddingSpec& spec);
 
-// A part of what one trainer sends for one step. A trainer without gradients sends one piece without rows.
+// A part of one trainer's gradients for one step. A trainer without gradients sends one piece without rows.
 struct GradientPiece {
   uint64_t step = 0;
   Rank rank;
-  uint32_t piece = 0;  // in batch order: what (step, rank, piece) names is taken once
+  uint32_t piece = 0;  // in batch order; a repeated (step, rank, piece) is ignored
   uint32_t num_pieces = 1;
   double learning_rate = 0;  // of the step: the same in all pieces of all trainers to within 1e-12; rank 0's is taken
   std::vector<LocalRowId> rows;  // may be repeated
   Tensor gradients;              // F32 [rows.size(), width]
 };
 
-// Thread-safe. Untrusted arguments (they come from RPCs): what does not exist, does not fit or is too large is
-// NotFound, InvalidArgument or ResourceExhausted, never undefined behaviour.
+// Thread-safe. Arguments are untrusted (they come from RPCs): what does not exist, does not fit or is too large returns
+// NotFound, InvalidArgument or ResourceExhausted, and never causes undefined behavior.
 class PartitionEmbeddings {
  public:
   virtual ~PartitionEmbeddings() = default;
 
-  // Rows at spec.first_version with the initializer's values. The same specification again is fine; another one, or the
-  // name of a column or another tensor, is AlreadyExists. The first one of a newer incarnation takes the place of all
-  // that older ones of its job have left, before memory is asked for; Aborted where a newer one has created any. One of
-  // another run (id.creation) of the same incarnation takes the place of the rows of its name; other calls of a run
-  // whose rows are gone so are Aborted.
+  // Creates rows at spec.first_version with the initializer's values. Succeeds if they exist with the same
+  // specification; AlreadyExists for another specification, or if a column or another tensor has the name. The first
+  // specification of a newer incarnation replaces everything that older incarnations of the job have left, before
+  // memory is allocated; Aborted if a newer incarnation has created any rows. A specification of another run
+  // (id.creation) of the same incarnation replaces the rows of its name; further calls of the run whose rows were
+  // replaced return Aborted.
   virtual void Create(const EmbeddingSpec& spec, Deadline deadline, DoneStatus done) = 0;
-  // Row i, of `dtype`, goes to its place of the sink; waits until the rows have that version, DeadlineExceeded where
-  // they do not in time. FailedPrecondition where they are past it. `rows` outlives the completion.
+  // Copies row i, of `dtype`, to its place in the sink. Waits until the rows have that version; DeadlineExceeded if
+  // they do not reach it in time, FailedPrecondition if they are past it. `rows` outlives the completion.
   virtual void Read(const TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows, RowSink sink,
                     Deadline deadline, DoneStatus done) = 0;
-  // Acknowledged when taken, or where it had been; a trainer's last piece of the step after the rows' version, when
-  // they have come to it; the last piece of a step, when the step has been applied. So trainers that send a step only
-  // when their own before it is acknowledged are never ahead of an owner by more than a step, whether they meet
-  // elsewhere or not: FailedPrecondition for who is. DeadlineExceeded where the others do not come in time.
+  // Adds a piece. Completes as soon as the piece is stored (or was before), except that a trainer's last piece for the
+  // step after the rows' version completes when the rows reach that step, and the last piece of a step when the step
+  // has been applied. So a trainer that sends a step only after its previous one has completed is never more than one
+  // step ahead of an owner, even without other synchronization; FailedPrecondition for a trainer that is.
+  // DeadlineExceeded if the other trainers' gradients do not arrive in time.
   virtual void Push(const TensorId& embedding, GradientPiece piece, Deadline deadline, DoneStatus done) = 0;
-  // Reads and pushes that wait end with Unavailable. Dropping what does not exist is fine.
+  // Drops the rows. Waiting reads and pushes end with Unavailable. Succeeds if the rows do not exist.
   virtual void Drop(const TensorId& embedding, Deadline deadline, DoneStatus done) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Rows of mutable tensors, which may be nodes, edges or a tensor's own.
+// Ids of rows of mutable tensors, which may belong to nodes, edges or the tensor itself.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// First values of tensors that a plugin of the owner computes (Initializer::Kind::kPlugin). shard::MutableTensors asks
-// for them, server::PluginInitializers answers.
+// Initial values of tensors, computed by a plugin of the owner (Initializer::Kind::kPlugin). shard::MutableTensors
+// calls this interface, server::PluginInitializers implements it.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace espalier::sampler {
 
-// Rows of one partition, one after the other. Everything outlives the call.
+// Consecutive rows of one partition. All referenced objects outlive the call.
 struct RowsToFill {
   const TensorSpec& spec;
   const graph::PartitionBook& book;
   const graph::Partition& partition;
-  uint64_t first_local = 0;                     // the local row of the first
+  uint64_t first_local = 0;                     // local row of the first row
   std::span<const uint64_t> original_ids = {};  // [rows], at least one
   std::span<std::byte> values = {};             // [rows, row shape...] of the spec's dtype, all zeros; not empty
 };
@@ -27,11 +27,11 @@ struct RowsToFill {
 class RowInitializers {
  public:
   virtual ~RowInitializers() = default;
-  // Unimplemented names those that there are.
+  // Returns OK, or Unimplemented with the names of the existing initializers.
   virtual Status CheckExists(const std::string& name) const = 0;
-  // By spec.initializer. An error says what the initialiser says, or that it has not filled the rows as it should; it
-  // is none of NotFound, AlreadyExists and Aborted, which mean something else to who makes tensors. After the deadline
-  // nobody waits for it any more.
+  // Fills the rows with spec.initializer. An error is either the initializer's own or reports that it did not fill the
+  // rows correctly; it is never NotFound, AlreadyExists or Aborted, which have other meanings when tensors are created.
+  // After the deadline the result is discarded.
   virtual Status Fill(const RowsToFill& rows, Deadline deadline) const = 0;
 };
 

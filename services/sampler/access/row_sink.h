@@ -1,4 +1,4 @@
-// Where gathered rows go, and how an asynchronous question is answered: what questions to a partition have in common.
+// Types shared by all calls to a partition: the destination of gathered rows, and completion callbacks.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace espalier::sampler {
 
-// Called exactly once, on any thread, possibly before the asking call returns.
+// Called exactly once, on any thread, possibly before the call that it belongs to returns.
 template <class T>
 using Done = std::function<void(Result<T>)>;
 using DoneStatus = std::function<void(Status)>;
 
-// Row i of the answer is written to out + positions[i] * row_bytes.
+// The destination of rows: row i is written to out + positions[i] * row_bytes.
 struct RowSink {
   std::byte* out = nullptr;
   size_t row_bytes = 0;                 // must equal the column's (InvalidArgument otherwise)

@@ -13,7 +13,7 @@
 
 namespace espalier::sampler {
 
-// U64, where it is asked for as a column.
+// The name under which original ids are read as a column, U64.
 inline constexpr const char* kOriginalIdColumn = graph::kOriginalIdColumn;
 
 struct ColumnDescription {
@@ -28,11 +28,11 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  // The immutable columns, sorted by (type, name).
+  // Returns the immutable columns, sorted by (type, name).
   virtual const std::vector<ColumnDescription>& columns() const = 0;
 
-  // Rows of one column in the order of `nodes` (repetitions allowed): [nodes.size(), row_shape...].
-  // NotFound names the columns that exist.
+  // Returns rows of one column in the order of `nodes` (repetitions allowed): [nodes.size(), row_shape...]. NotFound
+  // names the existing columns.
   virtual Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                     Deadline deadline) = 0;
 };

@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint32_t kUnassigned = ~0u;
 
-// rank_of[i]: who takes seed i of the batch, which is of type type_of(i).
+// Returns the rank that takes each seed; seed i of the batch is of type type_of(i).
 template <class TypeOf>
 std::vector<uint32_t> AssignRanks(const GlobalBatch& batch, const graph::PartitionBook& book, const TypeOf& type_of,
                                   uint32_t num_trainers) {
@@ -25,7 +25,7 @@ std::vector<uint32_t> AssignRanks(const GlobalBatch& batch, const graph::Partiti
   uint32_t next = 0;
   for (uint32_t& rank : rank_of) {
     if (rank != kUnassigned) continue;
-    while (room[next] == 0) ++next;  // the rooms add up to the seeds
+    while (room[next] == 0) ++next;  // the ranks' room adds up to the number of seeds
     --room[next];
     rank = next;
   }

@@ -8,7 +8,7 @@
 namespace espalier::sampler {
 namespace {
 
-// Written so that NaN is out of every range.
+// Written so that NaN is outside every range.
 Status CheckRange(const char* what, double value, double from, double below) {
   if (value >= from && value < below) return Status();
   return InvalidArgument("sparse optimiser: " + std::string(what) + " is " + std::to_string(value) +
@@ -37,7 +37,7 @@ Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   }
   constexpr double kLarge = 1e6;
   RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));
-  // Rows whose slopes have all been 0 are divided by it.
+  // Epsilon must be positive: it is the divisor of rows whose gradients have all been 0.
   RETURN_IF_ERROR(CheckRange("epsilon", EpsilonFor(optimizer), 1e-30, kLarge));
   RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
   RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));

@@ -1,9 +1,8 @@
-// What a learnable row's owner does with its gradients: the optimiser as a value. The arithmetic is shard's
-// (shard/row_update.h).
+// The optimizer of learnable rows as a value. shard/row_update.h has its arithmetic.
 //
-// All optimisers are lazy: a step changes the rows that have a gradient in it, and no others. Neither moments nor
-// weights of other rows decay meanwhile, as with torch.optim.SparseAdam. On a row that has a gradient in every step
-// each of them is torch's dense optimiser of the same name.
+// All optimizers are lazy: a step changes only the rows that have a gradient in it. Moments and weights of other rows
+// do not decay meanwhile, as with torch.optim.SparseAdam. For a row that has a gradient in every step, each optimizer
+// equals torch's dense optimizer of the same name.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +24,18 @@ enum class SparseOptimizerType : uint8_t {
 
 const char* ToString(SparseOptimizerType type);  // "SGD", "Adagrad", "RowWiseAdagrad", "Adam", "AdamW"
 
-// What several gradients of one row in one step become.
+// How several gradients of one row in one step are combined.
 enum class DuplicateGradients : uint8_t {
   kSum = 1,  // what autograd does
-  // What DGL's sparse optimisers do: divided by how many there are, over all ranks. A row that a rank has sent twice
-  // counts twice.
+  // The sum divided by the number of gradients over all ranks, as in DGL's sparse optimizers. A row that a rank has
+  // sent twice counts twice.
   kMean = 2,
 };
 
 struct SparseOptimizer {
   SparseOptimizerType type = SparseOptimizerType::kAdagrad;
   DuplicateGradients duplicates = DuplicateGradients::kSum;
-  // Of rows with a gradient. AdamW: w -= rate decay w before the step; the others: added to the gradient, decay w.
+  // For rows with a gradient. AdamW: w -= rate decay w before the step; the others: added to the gradient, decay w.
   double weight_decay = 0;
   std::optional<double> epsilon = {};  // all but SGD; absent: torch's of the type (EpsilonFor)
   double initial_accumulator = 0;      // Adagrad, row-wise too
@@ -45,14 +44,14 @@ struct SparseOptimizer {
   friend bool operator==(const SparseOptimizer&, const SparseOptimizer&) = default;
 };
 
-// InvalidArgument names the number that is out of range: options come over the network.
+// Returns OK, or InvalidArgument with the number that is out of range: options come over the network.
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer);
 
 // What is added to the root that a step divides by: as set, else torch's, 1e-8 of Adam and AdamW, 1e-10 of the others.
 double EpsilonFor(const SparseOptimizer& optimizer);
 
-// F32 values that the optimiser, which exists, keeps beside each row of `width` values: none, Adagrad's sums, or Adam's
-// first and then second moments.
+// Returns how many F32 values the optimizer, which must exist, keeps for each row of `width` values: none, Adagrad's
+// sums, or Adam's first and then second moments.
 size_t StateWidth(SparseOptimizerType type, size_t width);
 
 }  // namespace espalier::sampler

@@ -1,5 +1,5 @@
-// What the tensors of learnable rows' states are called. They lie among those that users name, and nobody else's tensor
-// or learnable rows may have such a name: whichever came second would not be made.
+// Names of the state tensors of learnable rows. They share a name space with the users' tensors, so no other tensor and
+// no learnable rows may have such a name: the second of two equal names could not be created.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace espalier::sampler {
 
 inline constexpr std::string_view kStateSuffix = ".state";  // after the name of the rows
 
-// InvalidArgument for the name of a state.
+// Returns InvalidArgument if `name` is that of a state.
 Status CheckIsNoState(std::string_view name);
 
 }  // namespace espalier::sampler

@@ -9,7 +9,7 @@
 namespace espalier::sampler {
 namespace {
 
-// Integers below 2^53 go through a double unharmed.
+// Integers below 2^53 are exact as a double.
 Status CheckConstant(double value, DType dtype) {
   if (IsFloating(dtype)) return Status();
   const bool is_signed = ReducedDType(Reduction::kSum, dtype) == DType::kI64;
@@ -20,7 +20,7 @@ Status CheckConstant(double value, DType dtype) {
                          (bits > 53 ? ", or not below 2^53" : ""));
 }
 
-// "plugin/name", and arguments that one message can carry.
+// Checks the name, "plugin/name", and that the arguments fit into one message.
 Status CheckPluginInitializer(const Initializer& initializer) {
   const size_t slash = initializer.plugin.find('/');
   if (slash == std::string::npos) {

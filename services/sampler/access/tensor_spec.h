@@ -1,5 +1,5 @@
-// What a mutable tensor is: its name, its rows, the type of its elements, its first values, and what can be done to
-// its rows. Values only; partition_tensors.h and partitioned_tensors.h act on them.
+// The specification of a mutable tensor: its name, rows, element type and first values, and the operations on its rows.
+// Values only; partition_tensors.h and partitioned_tensors.h act on them.
 #pragma once
 
 #include <cstdint>
@@ -14,56 +14,57 @@
 
 namespace espalier::sampler {
 
-// What the rows of a tensor stand for; where they lie follows from it. The numbers are on the wire.
+// What the rows of a tensor belong to, which determines where they are stored. The numbers are on the wire.
 enum class RowsOf : uint8_t {
-  kNodes = 0,  // one row a node of a type, on the node's owner
-  kEdges = 1,  // one row an edge of a type, on the owner of its destination
+  kNodes = 0,  // one row per node of a type, on the node's owner
+  kEdges = 1,  // one row per edge of a type, on the owner of its destination
   kOwn = 2,    // any number of rows, cut into equal ranges: partition p of P holds [n p / P, n (p + 1) / P)
 };
 
 struct RowSpace {
   RowsOf of = RowsOf::kNodes;
   uint16_t type = 0;          // NodeTypeId or EdgeTypeId; 0 for kOwn
-  uint64_t num_own_rows = 0;  // of kOwn, in all partitions; 0 for the others
+  uint64_t num_own_rows = 0;  // for kOwn, in all partitions; 0 for the others
 
   static RowSpace Nodes(NodeTypeId type) { return {RowsOf::kNodes, type.value, 0}; }
   static RowSpace Edges(EdgeTypeId type) { return {RowsOf::kEdges, type.value, 0}; }
-  // Without a number: to find a tensor of own rows by its name, however many it has.
+  // Without a number of rows: finds a tensor of own rows by its name, however many it has.
   static RowSpace Own(uint64_t num_rows = 0) { return {RowsOf::kOwn, 0, num_rows}; }
   friend auto operator<=>(const RowSpace&, const RowSpace&) = default;
 };
 
-// InvalidArgument for a type that does not exist.
+// Returns InvalidArgument for a type that does not exist.
 Status CheckRowSpace(const RowSpace& rows, const graph::PartitionBook& book);
-// [num_partitions + 1]: partition p holds global rows [first[p], first[p + 1]). The space has been checked.
+// Returns [num_partitions + 1]: partition p holds global rows [first[p], first[p + 1]). The space has been checked.
 std::vector<uint64_t> FirstRows(const RowSpace& rows, const graph::PartitionBook& book);
-// "nodes/paper", "edges/author:writes:paper" or "own": what the random values of rows are keyed by. The space has been
+// Returns "nodes/paper", "edges/author:writes:paper" or "own", the key of random row values. The space has been
 // checked.
 std::string RowsName(const RowSpace& rows, const graph::PartitionBook& book);
 // "node type 'paper'", for messages. The space has been checked.
 std::string ToString(const RowSpace& rows, const graph::PartitionBook& book);
 
-// Which tensor is meant. Tensors of different row spaces may share a name (one of own rows is found by its name alone;
-// a number of rows that is not 0 must fit).
+// Identifies a tensor. Tensors of different row spaces may share a name (a tensor of own rows is found by its name
+// alone; a number of rows that is not 0 must match).
 struct TensorId {
   RowSpace rows;
-  std::string name;  // as graph::CheckName takes it
-  // Whose it is: jobs that use the same servers have names of their own. Empty in a process that holds its partitions
+  std::string name;  // valid for graph::CheckName
+  // The job that owns it: jobs that share servers have separate names. Empty in a process that holds its partitions
   // itself, and for the job without a name.
   std::string job;
-  // Of the job that asks. What other incarnations have made does not exist for it. 0 in a process that holds its
-  // partitions itself; where servers are asked, the connection knows it.
+  // The incarnation of the calling job. Tensors of other incarnations do not exist for it. 0 in a process that holds
+  // its partitions itself; with servers, the connection sets it.
   uint64_t incarnation = 0;
-  // What made it (TensorDescription): a tensor that was dropped and made anew is another. 0: whatever has the name.
+  // The creation number (TensorDescription): a tensor that was dropped and created again is a different one. 0: any
+  // tensor with the name.
   uint64_t creation = 0;
   friend auto operator<=>(const TensorId&, const TensorId&) = default;
 };
 
-// First values of a tensor's elements, computed where the rows lie. Random ones are a pure function of (seed, what the
-// rows stand for, stream, original id, column), so they are the same for any partitioning: Philox4x32 with key
-// RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id). A
-// row of own rows has its number as original id. Floating dtypes only, but zeros and a constant; rounded to the dtype
-// at the end. Values by a plugin are what the plugin makes of the same.
+// Initial values of a tensor's elements, computed where the rows are stored. Random values are a pure function of
+// (seed, row space, stream, original id, column), so they are the same for any partitioning: Philox4x32 with key
+// RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id).
+// Own rows use their number as original id. Floating-point dtypes only, except zeros and constants; rounded to the
+// dtype at the end. A plugin derives its values from the same inputs.
 struct Initializer {
   enum class Kind : uint8_t { kZeros = 0, kConstant = 1, kUniform = 2, kNormal = 3, kXavierUniform = 4, kPlugin = 5 };
   Kind kind = Kind::kZeros;
@@ -71,11 +72,11 @@ struct Initializer {
   double low = 0, high = 1;  // kUniform: [low, high)
   double mean = 0;           // kNormal (Box and Muller 1958; libm's logarithm and cosine)
   double stddev = 1;
-  // kXavierUniform (Glorot and Bengio 2010): (-b, b), b = gain sqrt(6 / (fan_in + fan_out)), fans as
-  // torch.nn.init.xavier_uniform_ takes them from the whole tensor's shape, never from a partition's part of it.
+  // kXavierUniform (Glorot and Bengio 2010): (-b, b), b = gain sqrt(6 / (fan_in + fan_out)), with fans as in
+  // torch.nn.init.xavier_uniform_, from the whole tensor's shape, never from a partition's part of it.
   double gain = 1;
-  // kPlugin: an initialiser "plugin/name" of a plugin of the owners, any dtype; what it makes of arguments, seed and
-  // stream is its own (services/plugin/espalier_plugin.h).
+  // kPlugin: an initializer "plugin/name" of a plugin of the owners, for any dtype; the plugin defines the meaning of
+  // arguments, seed and stream (services/plugin/espalier_plugin.h).
   std::string plugin = {};
   std::string arguments = {};  // bytes
   uint64_t seed = 0;
@@ -103,39 +104,41 @@ struct TensorSpec {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // without the first dimension; none: one value a row
   Initializer initializer;
-  uint64_t maker = 0;  // names the act of creation that asks; not 0
+  uint64_t maker = 0;  // identifies the act of creation; not 0
 };
 
-// What a partition may be asked to hold; bytes are ShardLimits' matter.
+// Limits of one partition's tensors; ShardLimits limits their bytes.
 struct TensorLimits {
   static constexpr size_t kMaxTensors = 65'536;                   // of one partition, all jobs
   static constexpr size_t kMaxDimensions = 8;                     // of a row
-  static constexpr uint64_t kMaxRowBytes = uint64_t{16} << 20;    // a row travels in one message
+  static constexpr uint64_t kMaxRowBytes = uint64_t{16} << 20;    // a row is sent in one message
   static constexpr uint64_t kMaxRowsPerPartition = 0xffff'ffffu;  // local rows are 32 bits
-  static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;      // whole
+  static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;      // in all partitions
   static constexpr uint64_t kMaxReducedColumns = uint64_t{1} << 16;
-  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;  // of an initialiser of a plugin
+  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;  // of a plugin's initializer
 };
 
-// What is wrong with a specification whatever the graph: names, dtype, shape, initializer. InvalidArgument says what.
+// Checks a specification independently of the graph: names, dtype, shape, initializer. InvalidArgument says what is
+// wrong.
 Status CheckSpec(const TensorSpec& spec);
 
-// Elements of one row, and their bytes. The shape has been checked.
+// Return the number of elements of one row, and their bytes. The shape has been checked.
 uint64_t RowElements(const std::vector<int64_t>& row_shape);
 uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape);
 
-// How given rows are put into a tensor's. The numbers are on the wire.
+// How given rows are written into a tensor's. The numbers are on the wire.
 //
-// Integers wrap around; minimum and maximum of a NaN and anything is NaN; of F16 and BF16 each single result is
-// rounded. For Bool: kAdd and kMax are "or", kMin is "and". kOr is for Bool and integers, bit by bit.
+// Integers wrap around; the minimum or maximum of a NaN and any number is NaN; for F16 and BF16 each single result is
+// rounded. For Bool, kAdd and kMax are "or" and kMin is "and". kOr is bitwise, for Bool and integers.
 enum class RowWrite : uint8_t { kAssign = 0, kAdd = 1, kMin = 2, kMax = 3, kOr = 4 };
 const char* ToString(RowWrite write);  // "assign", "add", "min", "max", "or"
-// InvalidArgument where the dtype has no such operation.
+// Returns InvalidArgument if the dtype has no such operation.
 Status CheckWrite(RowWrite write, DType dtype);
 
-// What is computed of all rows of a tensor, element by element of a row. The numbers are on the wire.
+// A reduction over all rows of a tensor, separately for each element of a row. The numbers are on the wire.
 enum class Reduction : uint8_t { kCountNonzero = 1, kSum = 2, kMin = 3, kMax = 4 };
-// The dtype of a reduction's result: F64 for floating dtypes, I64 or U64 for integers and Bool (U64); counts are U64.
+// Returns the dtype of a reduction's result: F64 for floating-point dtypes, I64 or U64 for integers and Bool (U64);
+// counts are U64.
 DType ReducedDType(Reduction reduction, DType dtype);
 
 }  // namespace espalier::sampler

@@ -1,6 +1,6 @@
-// Named mutable node tensors on the owners of the rows, as layer-wise inference keeps its activations in them
-// (partitioned_tensors.h has everything that tensors can do).
-// Read through RowSource::GatherRows under the same name.
+// Named mutable node tensors on the owners of the rows, in which layer-wise inference stores its activations
+// (partitioned_tensors.h has all operations on tensors). They are read through RowSource::GatherRows under the same
+// name.
 #pragma once
 
 #include <span>
@@ -17,16 +17,16 @@ namespace espalier::sampler {
 class TensorStore {
  public:
   virtual ~TensorStore() = default;
-  // Zero-filled [nodes of type, row_shape...] on all partitions. The same call again is fine; another dtype or
-  // shape under the name is AlreadyExists, and so is the name of an immutable column. NotFound: an owner has lost its
-  // rows of the tensor that has the name.
+  // Creates a zero-filled tensor [nodes of type, row_shape...] on all partitions. Succeeds if it exists already;
+  // AlreadyExists if the name belongs to a tensor of another dtype or shape or to an immutable column. NotFound if an
+  // owner has lost its rows of the tensor that has the name.
   virtual Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
                               const std::vector<int64_t>& row_shape, Deadline deadline) = 0;
-  // rows: [nodes.size(), row_shape...] of the tensor's dtype; nodes distinct. Acknowledged: a read that starts
-  // after it returns sees the rows.
+  // Writes rows: [nodes.size(), row_shape...] of the tensor's dtype; nodes are distinct. A read that starts after this
+  // returns sees the rows.
   virtual Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
                            const Tensor& rows, Deadline deadline) = 0;
-  // Dropping what does not exist is fine.
+  // Drops the tensor; succeeds if it does not exist.
   virtual Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) = 0;
 };
 

@@ -1,3 +1,6 @@
+// Writing appends one record per destination and block. Merging advances all files together, one step at a time: it
+// takes the records of the smallest step from every file that has it, sorts them by key, drops equal records of other
+// trainers (unequal ones are an error), and feeds the rest into one SHA-256.
 #include "services/sampler/batches/audit.h"
 
 #include <algorithm>
@@ -14,7 +17,7 @@ namespace {
 
 constexpr char kMagic[8] = {'E', 'S', 'P', 'A', 'U', 'D', 'T', '1'};
 
-// As on disk.
+// The layout on disk.
 struct AuditRecord {
   uint32_t epoch;
   uint32_t step;
@@ -36,7 +39,7 @@ struct Closer {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// One trainer's file, a step at a time.
+// Reads one trainer's file, one step at a time.
 class AuditReader {
  public:
   static Result<AuditReader> Open(const std::string& path) {
@@ -55,7 +58,7 @@ class AuditReader {
   bool AtEnd() const { return !has_next_; }
   const AuditRecord& next() const { return next_; }
 
-  // Appends the records of `next`'s step.
+  // Appends the records of the step of `next`.
   Status TakeStep(std::vector<AuditRecord>& records) {
     const auto step = ToStep(next_);
     while (has_next_ && ToStep(next_) == step) {
@@ -83,7 +86,7 @@ class AuditReader {
   bool has_next_ = false;
 };
 
-// The step's records in the order of their keys, each key once.
+// Sorts the step's records by key and keeps one of each key.
 Status Distinct(std::vector<AuditRecord>& records) {
   std::sort(records.begin(), records.end(),
             [](const AuditRecord& a, const AuditRecord& b) { return ToKey(a) < ToKey(b); });

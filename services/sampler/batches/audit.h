@@ -1,11 +1,11 @@
-// Evidence of what was sampled. With --audit each trainer writes one record per expanded (epoch, step, layer,
-// relation, destination): a hash of the original ids drawn for it, in order. Merging the files of all trainers
-// counts each expansion once, however many trainers made it, so that the digest does not depend on the number of
-// partitions, samplers or trainers, and finds trainers that drew differently.
+// A record of what was sampled. With --audit each trainer writes one record per expanded (epoch, step, layer, relation,
+// destination): a hash of the original ids drawn for it, in order. Merging the files of all trainers counts each
+// expansion once, however many trainers made it, so the digest does not depend on the number of partitions, samplers or
+// trainers, and the merge finds trainers that drew differently.
 //
 // A file: the magic "ESPAUDT1", then records of 40 bytes, little-endian, in ascending (epoch, step):
 //   u32 epoch, u32 step, u16 layer, u16 edge type, u32 drawn, u64 destination's original id, u64 hash[2]
-// Of temporal sampling, where a destination is a node at a time, a hash of both stands in place of its original id.
+// In temporal sampling a destination is a node at a time, and a hash of both replaces its original id.
 #pragma once
 
 #include <cstdio>
@@ -23,12 +23,12 @@ namespace espalier::sampler {
 // Owned by one thread.
 class AuditWriter {
  public:
-  // Replaces the file.
+  // Creates the file at `path`, replacing an existing one.
   static Result<std::unique_ptr<AuditWriter>> Open(const std::string& path, graph::GraphSchema schema);
 
-  // original_ids: by NodeTypeId, of all the batch's nodes. Steps in ascending order.
+  // Appends a batch's records. original_ids: by NodeTypeId, of all the batch's nodes. Steps must be in ascending order.
   Status Record(const MiniBatch& batch, const std::vector<std::span<const int64_t>>& original_ids);
-  // Everything is on disk when it returns ok; no Record afterwards.
+  // Flushes and closes the file; the last call on this object.
   Status Close();
 
  private:
@@ -44,11 +44,11 @@ class AuditWriter {
 
 struct AuditSummary {
   std::string samples_digest;   // 64 hexadecimal digits
-  uint64_t num_expansions = 0;  // distinct ones
+  uint64_t num_expansions = 0;  // distinct expansions
 };
 
-// One step at a time in memory. DataLoss names the file that is cut short, no audit, or out of order, and the
-// expansion that two trainers drew differently.
+// Merges the files, holding one step at a time in memory. DataLoss names a file that is truncated, not an audit file,
+// or out of order, or an expansion that two trainers drew differently.
 Result<AuditSummary> MergeAudits(const std::vector<std::string>& paths);
 
 }  // namespace espalier::sampler

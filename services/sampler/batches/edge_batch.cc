@@ -15,10 +15,10 @@ EdgeExclusions FindExcludedEdges(const GlobalBatch& batch, const EdgePlan& plan,
 
 struct EdgesAndEnds {
   EdgeSeeds edges;
-  std::vector<std::vector<GlobalNodeId>> nodes;  // their ends by NodeTypeId, each once
+  std::vector<std::vector<GlobalNodeId>> nodes;  // distinct ends by NodeTypeId
 };
 
-// The edges of `type` at these positions of the batch.
+// Returns the edges of `type` at these positions of the batch.
 EdgesAndEnds EdgesAt(const GlobalBatch& batch, const std::vector<uint32_t>& positions, const graph::GraphSchema& schema,
                      EdgeTypeId type) {
   const NodeTypeId source_type = schema.SourceOf(type), destination_type = schema.DestinationOf(type);
@@ -36,7 +36,7 @@ EdgesAndEnds EdgesAt(const GlobalBatch& batch, const std::vector<uint32_t>& posi
     share.edges.destinations.push_back(row(destination_type, batch.seeds[position]));
   }
   share.edges.labels = RowsAt<uint32_t>(batch.rows, positions);
-  // The seeds of one type stand behind those of the other.
+  // Seeds are numbered over all types, so the larger type's rows follow those of the smaller type.
   const auto move_behind = [&](NodeTypeId first, std::vector<uint32_t>& rows) {
     const auto num_first = static_cast<uint32_t>(share.nodes[first.value].size());
     for (uint32_t& behind : rows) behind += num_first;

@@ -1,5 +1,5 @@
 // Mini-batches of edge classification and regression: a trainer's share of a step's edges with their labels, and the
-// sampled neighbourhood of their ends.
+// sampled neighborhood of their ends.
 #pragma once
 
 #include "services/sampler/batches/fanout_sampler.h"
@@ -7,16 +7,16 @@
 
 namespace espalier::sampler {
 
-// InvalidArgument where the plan does not fit the graph: a type that does not exist, no label, a reverse type that
-// does not lead back.
+// Returns InvalidArgument if the plan does not fit the graph: an edge type that does not exist, no label, or a reverse
+// type that does not lead back.
 Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema);
 
-// The mini-batch of (epoch, step) for plan.rank. A pure function of the graph, the plan and the sampler's spec; the
-// step's edges, and the neighbours drawn, do not depend on partitions or on the number of trainers. plan.edges() has
+// Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.
+// The step's edges and the drawn neighbors do not depend on partitions or on the number of trainers. plan.edges() has
 // passed CheckEdgePlan. `seed` is the run's.
 //
-// Seeds are, of each node type, the distinct ends of the share's edges by first occurrence, source before destination.
-// InvalidArgument where a training pair has no label (SeedQuery::edge_column).
+// The seeds of each node type are the distinct ends of the share's edges in order of first occurrence, source before
+// destination. InvalidArgument if a training pair has no label (SeedQuery::edge_column).
 Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline);

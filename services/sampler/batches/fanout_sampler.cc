@@ -1,3 +1,8 @@
+// Sample builds the batch from the seeds outward. ExpandHop sends one query for all relations of a hop, with the rows
+// found so far (or only the new ones) as destinations, and MakeBlock numbers the drawn sources, which appends new nodes
+// to batch.nodes. Since rows are only appended, the outputs of a layer are a prefix of its inputs. With Expand::kOnce a
+// block starts with the in-edges drawn in earlier hops (EarlierDraws) and continues with those of the new rows.
+// Temporal sampling uses the same steps with (node, time) pairs as rows.
 #include "services/sampler/batches/fanout_sampler.h"
 
 #include <algorithm>
@@ -38,14 +43,14 @@ std::vector<uint32_t> CountByType(const std::vector<std::vector<GlobalNodeId>>& 
   return counts;
 }
 
-// By node type: the rows that hops before `hop` have expanded.
+// Returns, by node type, how many rows the hops before `hop` have expanded.
 std::vector<uint32_t> ExpandedRows(const MiniBatch& batch, uint32_t hop) {
   if (hop == 0) return std::vector<uint32_t>(batch.nodes.size(), 0);
   return batch.layers[batch.layers.size() - hop].num_outputs;
 }
 
-// The in-edges of a relation that hops before `hop` have drawn, of `num_rows` rows: those of the last hop that sampled
-// it, which has those of hops before in turn. Rows that it did not have yet have none.
+// Returns the in-edges of a relation, for `num_rows` rows, that hops before `hop` have drawn: those in the block of the
+// last hop that sampled it, which includes earlier ones. Rows added since then have none.
 Block EarlierDraws(const MiniBatch& batch, uint32_t hop, EdgeTypeId type, uint32_t num_rows) {
   Block earlier{.edge_type = type, .indptr = {0}};
   for (size_t layer = batch.layers.size() - hop; layer < batch.layers.size(); ++layer) {
@@ -184,7 +189,7 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                                             Deadline deadline) {
   const graph::GraphSchema& schema = source_->book().schema();
   const LayerSpec& layer_spec = spec_.layers[spec_.layers.size() - 1 - hop];
-  const uint32_t hops_before = spec_.draw.expand == Expand::kOnce ? hop : 0;  // that expanded what this one does not
+  const uint32_t hops_before = spec_.draw.expand == Expand::kOnce ? hop : 0;  // hops whose rows this one skips
   const std::vector<uint32_t> first_rows = ExpandedRows(batch, hops_before);
   HopQuery query{.seed = spec_.seed,
                  .at = {.epoch = request.epoch, .step = request.step, .hop = hop},
@@ -214,7 +219,7 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                              ", the limit is " + std::to_string(spec_.max_edges));
   }
   for (size_t i = 0; i < query.relations.size(); ++i) {
-    // (From here on batch.nodes grows and the query's spans are not read again.)
+    // From here on batch.nodes grows, which invalidates the query's spans; they are not read again.
     const uint32_t first_row = first_rows[schema.DestinationOf(query.relations[i].edge_type).value];
     ASSIGN_OR_RETURN(Block block, MakeBlock(query.relations[i], first_row, std::move(earlier[i]),
                                             std::move(sample.relations[i]), batch));

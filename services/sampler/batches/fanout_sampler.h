@@ -1,6 +1,6 @@
-// Fan-out neighbour sampling: seeds -> mini-batch, hop by hop. Hop 0 expands the seeds with the last layer's
-// fan-outs, each further hop expands every node met so far with the layer before, or those of them that no hop has
-// expanded yet (DrawSpec::expand).
+// Fan-out neighbor sampling: seeds -> mini-batch, hop by hop. Hop 0 expands the seeds with the last layer's fan-outs;
+// each further hop uses the previous layer's fan-outs and expands every node found so far, or only those that no hop
+// has expanded yet (DrawSpec::expand).
 #pragma once
 
 #include <span>
@@ -14,34 +14,34 @@
 
 namespace espalier::sampler {
 
-// Which step's mini-batch, and whose seeds.
+// The step and the seeds of a mini-batch.
 struct BatchRequest {
   uint32_t epoch = 0;
   uint32_t step = 0;
   NodeTypeId seed_type;
   std::span<const GlobalNodeId> seeds;  // distinct
-  // Seeds of several node types in place of `seeds`: by NodeTypeId, each type's distinct; none of temporal sampling
-  // with seed_times.
+  // Replaces `seeds` if the seeds are of several node types: by NodeTypeId, each type's seeds distinct. Cannot be
+  // combined with seed_times.
   std::span<const std::vector<GlobalNodeId>> typed_seeds = {};
-  uint32_t global_num_seeds = 0;  // of all trainers
+  uint32_t global_num_seeds = 0;  // over all trainers
   bool want_edge_ids = false;
-  // [seeds] of temporal sampling (else InvalidArgument); empty: read from the spec's column.
+  // [seeds] for temporal sampling (otherwise InvalidArgument); empty: read from the spec's column.
   std::span<const int64_t> seed_times = {};
   const EdgeExclusions* excluded = nullptr;  // by edge type; outlives the call; null: none
 };
 
-// With a time column a row of the batch is a node at a time, its seed's: a node that two seeds of different times lead
-// to stands in MiniBatch::nodes once for each, and is expanded for each.
+// With a time column a row of the batch is a node at a time, its seed's: a node that is reached from two seeds of
+// different times has one row in MiniBatch::nodes for each time, and is expanded for each.
 //
-// Keeps its tables from batch to batch. One thread at a time.
+// Reuses its tables from batch to batch. One thread at a time.
 class FanoutSampler {
  public:
-  // InvalidArgument where the fan-outs do not fit the graph (one entry for each edge type, at least kFullNeighborhood),
-  // or where the spec's ways to draw do not go together.
+  // Returns InvalidArgument if the fan-outs do not fit the graph (one entry for each edge type, at least
+  // kFullNeighborhood), or if the spec's draw options do not fit together. `source` outlives the sampler.
   static Result<FanoutSampler> Make(NeighborSource& source, SamplingSpec spec);
 
-  // A pure function of (graph, spec, request): threads, partitions and calls before do not matter. ResourceExhausted
-  // after the hop that brings the batch above spec.max_edges.
+  // Returns a mini-batch, a pure function of (graph, spec, request): threads, partitions and earlier calls have no
+  // influence. ResourceExhausted after the hop at which the batch exceeds spec.max_edges.
   Result<MiniBatch> Sample(const BatchRequest& request, Deadline deadline);
 
  private:
@@ -53,18 +53,19 @@ class FanoutSampler {
   Status NumberSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds, std::span<const int64_t> seed_times,
                      MiniBatch& batch, Deadline deadline);
   Result<BatchLayer> ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch, Deadline deadline);
-  // The drawn in-edges of rows from first_row on, behind `earlier`, those of the rows below it.
+  // Returns the block of `earlier`, the in-edges of rows below first_row, followed by the drawn in-edges of the other
+  // rows.
   Result<Block> MakeBlock(const RelationQuery& query, uint32_t first_row, Block earlier, RelationSample sample,
                           MiniBatch& batch);
 
   NeighborSource* source_;  // outlives this
   SamplingSpec spec_;
   std::vector<NodeNumbering> numbering_;         // by NodeTypeId
-  std::vector<TimedNumbering> timed_numbering_;  // likewise, temporal sampling's instead
+  std::vector<TimedNumbering> timed_numbering_;  // the same for temporal sampling
   uint64_t num_edges_ = 0;                       // of the batch so far
 };
 
-// One mini-batch by a sampler of its own.
+// Returns one mini-batch, drawn with a temporary sampler.
 Result<MiniBatch> SampleMiniBatch(NeighborSource& source, const SamplingSpec& spec, uint32_t epoch, uint32_t step,
                                   NodeTypeId seed_type, std::span<const GlobalNodeId> seeds, uint32_t global_num_seeds,
                                   Deadline deadline);

@@ -1,3 +1,7 @@
+// How a batch is made: FindEdges fetches the step's global batch and selects this trainer's share; Link draws the
+// negatives of the share by the global positions of its edges (so that they do not depend on the number of trainers),
+// masks those that are edges of the batch, and numbers all ends by node type. The sampler then expands these nodes as
+// seeds of several types, with the step's edges excluded.
 #include "services/sampler/batches/link_batch.h"
 
 #include <algorithm>
@@ -12,17 +16,17 @@
 namespace espalier::sampler {
 namespace {
 
-constexpr uint64_t kMaxNegatives = uint64_t{1} << 28;  // of one trainer's share: more is a mistake
+constexpr uint64_t kMaxNegatives = uint64_t{1} << 28;  // of one trainer's share: larger numbers are certainly mistakes
 
-// The negatives of a share, as LinkSeeds says.
+// The negatives of a share, laid out as in LinkSeeds.
 struct Negatives {
   std::vector<uint32_t> set_ends;
   std::vector<GlobalNodeId> destinations;  // [sets * count]
   std::vector<GlobalNodeId> sources;       // [pairs * count], or empty
-  std::vector<uint8_t> weights;            // [pairs * count]; 0: there is none here
+  std::vector<uint8_t> weights;            // [pairs * count]; 0: masked
 };
 
-// An edge of the batch: by its type first, so that those from one source stand together.
+// An edge of the batch, ordered by type first, so that the edges of one type and source are adjacent.
 using TypedEnds = std::tuple<uint16_t, GlobalNodeId, GlobalNodeId>;  // type, source, destination
 
 uint64_t NegativesSeed(uint64_t seed, Rank owner) {
@@ -58,7 +62,7 @@ class LinkBatchMaker {
                     .batch_size = plan_.batch_size};
     query.edge_types = links_.edge_types();
     query.want_edge_ids = links_.want_pair_ids;
-    // Of one trainer the share is the whole step, whose first rows come with the edges.
+    // With one trainer the share is the whole step, so the first column's rows can be fetched together with the edges.
     if (plan_.num_trainers == 1 && !links_.edge_columns.empty()) query.edge_column = links_.edge_columns.front();
     ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
     share_ = PositionsOfShare(batch_, book_, destination_types_, plan_.num_trainers, plan_.rank);
@@ -73,7 +77,8 @@ class LinkBatchMaker {
 
   const GlobalBatch& batch() const { return batch_; }
 
-  // The share's pairs as rows among the distinct ends, which are put into `nodes`, by NodeTypeId.
+  // Returns the share's pairs with ends as row numbers among the distinct ends, which are written to `nodes`, by
+  // NodeTypeId.
   Result<LinkSeeds> Link(std::vector<std::vector<GlobalNodeId>>& nodes) {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
@@ -94,7 +99,7 @@ class LinkBatchMaker {
       links.destinations.push_back(row(destination, batch_.seeds[share_[i]]));
       links.relations.push_back(batch_.types[share_[i]]);
       if (!batch_.edge_ids.empty()) links.edge_ids.push_back(batch_.edge_ids[share_[i]]);
-      if (i > 0 && i < links.set_ends[set]) continue;  // the set's nodes stand there already
+      if (i > 0 && i < links.set_ends[set]) continue;  // the set's nodes have been added
       if (i > 0) ++set;
       for (size_t k = 0; k < count(); ++k) {
         if (!negatives.sources.empty()) {
@@ -118,11 +123,12 @@ class LinkBatchMaker {
     return {FindJointGroup(position, count()), DestinationType(position).value};
   }
 
-  // The share's rows of each edge column: a question each for these edges alone, but for rows that have come already.
+  // Fetches the share's rows of each edge column with one request per column, for these edges only; a column fetched
+  // with the edges is reused.
   Status FindRows(SeedQuery query) {
     std::vector<uint32_t> positions = share_;
     std::sort(positions.begin(), positions.end());
-    std::vector<uint32_t> places;  // of the share's edges among them
+    std::vector<uint32_t> places;  // indices of the share's edges in `positions`
     for (const uint32_t position : share_) {
       const auto at = std::lower_bound(positions.begin(), positions.end(), position);
       places.push_back(static_cast<uint32_t>(at - positions.begin()));
@@ -142,7 +148,7 @@ class LinkBatchMaker {
     return {};
   }
 
-  // From rows of their node types to rows among the seeds of all types.
+  // Changes row numbers within a node type to row numbers among the seeds of all types.
   void PutTypesBehindEachOther(const std::vector<std::vector<GlobalNodeId>>& nodes, LinkSeeds& links) const {
     std::vector<uint32_t> first = {0};
     for (const auto& of_type : nodes) first.push_back(first.back() + static_cast<uint32_t>(of_type.size()));
@@ -187,7 +193,7 @@ class LinkBatchMaker {
     return negatives;
   }
 
-  // For each set its `count` nodes.
+  // Draws `count` nodes for each set.
   Result<std::vector<GlobalNodeId>> DrawEnds(NegativeEnd end, const std::vector<uint32_t>& set_ends) {
     const uint64_t key = NegativesKey(negatives_seed_, epoch_, step_, end);
     std::vector<OriginalNodeId> originals;
@@ -208,7 +214,7 @@ class LinkBatchMaker {
     return nodes;
   }
 
-  // nodes[i] of originals[i], in the sets that are of this type. Shared negatives are asked for once.
+  // Sets nodes[i] to the global id of originals[i] in the sets of this type. Shared negatives are looked up once.
   Status LookUpSets(NodeTypeId type, const std::vector<NodeTypeId>& types, const std::vector<OriginalNodeId>& originals,
                     std::vector<GlobalNodeId>& nodes) {
     std::vector<OriginalNodeId> distinct;
@@ -227,7 +233,8 @@ class LinkBatchMaker {
     return {};
   }
 
-  // A negative that the edge at a position lacks: it stands for the edge's own destination and weighs nothing.
+  // Adds a placeholder for a negative that the edge at a position does not have: the edge's own destination with weight
+  // 0.
   void AddNone(uint32_t position, Negatives& negatives) const {
     negatives.weights[negatives.destinations.size()] = 0;
     negatives.destinations.push_back(batch_.seeds[position]);
@@ -245,7 +252,7 @@ class LinkBatchMaker {
           AddNone(position, negatives);
         }
       }
-      while (negatives.destinations.size() < (i + 1) * count()) AddNone(position, negatives);  // of a short group
+      while (negatives.destinations.size() < (i + 1) * count()) AddNone(position, negatives);  // the group is short
     }
   }
 
@@ -280,7 +287,7 @@ class LinkBatchMaker {
     for (size_t i = 0; i < batch_.seeds.size(); ++i) {
       const auto& [type, reverse] = links_.types[batch_.types[i]];
       edges.emplace_back(batch_.types[i], batch_.sources[i], batch_.seeds[i]);
-      // An edge type whose edges stand for both directions.
+      // The type's edges represent both directions.
       if (reverse == type) edges.emplace_back(batch_.types[i], batch_.seeds[i], batch_.sources[i]);
     }
     std::sort(edges.begin(), edges.end());
@@ -289,7 +296,7 @@ class LinkBatchMaker {
       if (i == negatives.set_ends[set]) ++set;
       const uint16_t type = batch_.types[share_[i]];
       const GlobalNodeId source = batch_.sources[share_[i]];
-      // A source has few edges of a type in a batch: they are found once for all its negatives.
+      // A source has few edges of a type in a batch, so its range is searched once for all of its negatives.
       const auto [first, last] = std::equal_range(
           edges.begin(), edges.end(), TypedEnds(type, source, GlobalNodeId(0)), [](const auto& a, const auto& b) {
             return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
@@ -313,7 +320,7 @@ class LinkBatchMaker {
   const uint64_t negatives_seed_;
   const uint32_t epoch_, step_;
   const Deadline deadline_;
-  std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types
+  std::vector<NodeTypeId> source_types_, destination_types_;  // by index in links_.types
   GlobalBatch batch_;
   std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by JointKey first
   std::map<std::string, Tensor> rows_;  // of the share's edges, by edge column

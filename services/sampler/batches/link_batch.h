@@ -1,5 +1,5 @@
-// Mini-batches of link prediction: a trainer's share of a step's edges, their negatives, and the sampled neighbourhood
-// of every node that is scored, drawn without the step's edges.
+// Mini-batches of link prediction: a trainer's share of a step's edges, their negatives, and the sampled neighborhood
+// of every scored node, drawn without the step's edges.
 #pragma once
 
 #include "services/sampler/batches/fanout_sampler.h"
@@ -8,18 +8,18 @@
 
 namespace espalier::sampler {
 
-// InvalidArgument where the plan does not fit the graph: no links, types that do not exist or that are named twice, a
-// reverse type that does not lead back, no negatives of a kind other than kUniform, edge columns or ids
-// of several types.
+// Returns InvalidArgument if the plan does not fit the graph: no links, edge types that do not exist or are named
+// twice, a reverse type that does not lead back, no negatives of a kind other than kUniform, or edge columns or ids
+// with several edge types.
 Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema);
 
-// The mini-batch of (epoch, step) for plan.rank. A pure function of the graph, the plan and the sampler's spec; the
-// negatives, and the neighbours drawn, do not depend on partitions or on the number of trainers. The plan has passed
+// Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.
+// The negatives and the drawn neighbors do not depend on partitions or on the number of trainers. The plan has passed
 // CheckLinkPlan. `seed` is the run's.
 //
-// Seeds are, of each node type, the distinct nodes of the share's pairs by first occurrence: for each edge its source,
-// its destination, its negatives' ends (source before destination). Pairs stand in batch order; those that share
-// negatives (kJoint) by the node type of their destinations first.
+// The seeds of each node type are the distinct nodes of the share's pairs in order of first occurrence: for each edge
+// its source, its destination, then its negatives' ends (source before destination). Pairs are in batch order; pairs
+// that share negatives (kJoint) are grouped, within a group by the node type of their destinations.
 Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline);

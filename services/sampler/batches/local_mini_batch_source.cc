@@ -1,3 +1,7 @@
+// Workers take steps in order while fewer than `depth` steps are ahead of the consumer, prepare them concurrently, and
+// put the results into ready_; Next removes them in step order. StartEpoch increments generation_, so that results of
+// workers that are still busy with the previous epoch are discarded. Cancel requests a stop, which ends the workers'
+// requests and wakes Next.
 #include "services/sampler/batches/local_mini_batch_source.h"
 
 #include <algorithm>
@@ -102,7 +106,7 @@ Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler&
 }
 
 void LocalMiniBatchSource::Work() {
-  std::optional<FanoutSampler> sampler;  // made at the first task: StartEpoch has checked the spec by then
+  std::optional<FanoutSampler> sampler;  // created at the first task, because StartEpoch has checked the spec by then
   for (;;) {
     Task task;
     {
@@ -152,7 +156,7 @@ void LocalMiniBatchSource::Cancel() {
     MutexLock lock(&mutex_);
     cancelled = cancelled_;
   }
-  cancelled.request_stop();  // unlocked: it ends calls, whose callbacks may run here
+  cancelled.request_stop();  // outside the lock: it ends calls, whose callbacks may run here
   MutexLock lock(&mutex_);   // wakes Next
 }
 

@@ -1,4 +1,4 @@
-// Mini-batches prepared ahead by threads of this process.
+// Mini-batches prepared in advance by threads of this process.
 #pragma once
 
 #include <chrono>
@@ -15,24 +15,24 @@
 namespace espalier::sampler {
 
 struct LocalSamplingOptions {
-  int threads = 1;     // at least 1; batches do not depend on it
+  int threads = 1;     // at least 1; does not influence the batches
   uint32_t depth = 2;  // batches prepared ahead of the consumer, at least 1
   // How long one batch's preparation may wait for partitions.
   std::chrono::milliseconds step_timeout = std::chrono::minutes(10);
   bool want_edge_ids = false;
 };
 
-// One consumer; its own threads. An error stands at its step's place in the order: Next gives the batches before it,
-// then the error, and the error again until StartEpoch.
+// Used by one consumer; has worker threads of its own. An error takes the place of its step's batch: Next returns the
+// batches before it, then the error, and the same error again until StartEpoch.
 class LocalMiniBatchSource final : public MiniBatchSource {
  public:
   // `neighbors` and `seeds` outlive this and are thread-safe.
   LocalMiniBatchSource(NeighborSource& neighbors, SeedSource& seeds, SamplingSpec spec, EpochPlan plan,
                        LocalSamplingOptions options);
-  // Cancels the queries of the batches in preparation and waits for them (partitions in this process finish theirs).
+  // Cancels the requests of batches in preparation and waits for them (partitions in this process complete theirs).
   ~LocalMiniBatchSource() override;
 
-  // NotFound where the split does not exist, InvalidArgument where plan or spec do not fit the graph.
+  // Returns NotFound if the split does not exist, InvalidArgument if plan or spec do not fit the graph.
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
   Result<MiniBatch> Next(Deadline deadline) override;
   void Cancel() override;
@@ -63,15 +63,15 @@ class LocalMiniBatchSource final : public MiniBatchSource {
 
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::stop_source cancelled_ ABSL_GUARDED_BY(mutex_);  // by Cancel; a new one for each epoch. Ends its queries
-  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;     // counts StartEpoch: older results are thrown away
+  std::stop_source cancelled_ ABSL_GUARDED_BY(mutex_);  // by Cancel; new in each epoch; ends its requests
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;     // counts StartEpoch: older results are discarded
   uint32_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t num_steps_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_to_prepare_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_to_deliver_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, Result<MiniBatch>> ready_ ABSL_GUARDED_BY(mutex_);  // by step
 
-  std::vector<std::jthread> workers_;  // last: joined before the rest goes away
+  std::vector<std::jthread> workers_;  // last: joined before the other members are destroyed
 };
 
 }  // namespace espalier::sampler

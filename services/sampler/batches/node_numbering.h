@@ -1,6 +1,6 @@
-// Numbers the nodes of one type in a mini-batch by first occurrence. Most of the sampling time that is not spent on
-// the graph itself goes here: one random access for every drawn edge, so the table's slots are prefetched well
-// ahead of their use.
+// Numbers the nodes of one type in a mini-batch by first occurrence. Most of the sampling time that is not spent on the
+// graph itself is spent here: one random access for every drawn edge, so the table's slots are prefetched well before
+// they are used.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace espalier::sampler {
 
-// Kept from batch to batch: a slot belongs to the running batch where its stamp says so, hence nothing is cleared
+// Reused from batch to batch: a slot's stamp tells whether it belongs to the current batch, so nothing is cleared
 // between batches. One thread at a time.
 class NodeNumbering {
  public:
-  // Types of up to `direct_limit` nodes get a table with one slot for each node (4 bytes), larger ones a hash
-  // table with open addressing that grows with the batch.
+  // Types of up to `direct_limit` nodes get a table with one slot per node (4 bytes); larger types get a hash table
+  // with open addressing that grows with the batch.
   explicit NodeNumbering(uint64_t num_nodes, uint64_t direct_limit = kDefaultDirectLimit);
 
-  // Forgets all numbers.
+  // Removes all numbers.
   void StartBatch();
 
-  // numbers[i] = the number of ids[i]; ids met for the first time are appended to `nodes`, which holds the batch's
-  // nodes so far (only this object appends to it). ids are below num_nodes.
+  // Sets numbers[i] to the number of ids[i]. Ids that occur for the first time are appended to `nodes`, which holds the
+  // batch's nodes so far (only this object appends to it). ids are below num_nodes.
   void Number(std::span<const GlobalNodeId> ids, std::vector<GlobalNodeId>& nodes, uint32_t* numbers);
 
   static constexpr uint64_t kDefaultDirectLimit = uint64_t{1} << 24;
@@ -49,9 +49,9 @@ class NodeNumbering {
   const uint64_t num_nodes_;
   const bool is_direct_;
   const bool is_narrow_;  // node ids fit 32 bits
-  // A slot's stamp is base_ + number; smaller stamps are of older batches: the slot is free.
+  // A slot's stamp is base_ + number; a slot with a smaller stamp is of an older batch and counts as free.
   uint32_t base_ = 1;
-  uint32_t used_ = 0;               // numbers given in this batch
+  uint32_t used_ = 0;               // numbers assigned in this batch
   std::vector<uint32_t> direct_;    // [num_nodes] stamps
   std::vector<NarrowSlot> narrow_;  // power of two
   std::vector<Slot> wide_;          // power of two

@@ -1,5 +1,5 @@
-// Numbers the nodes of one type in a mini-batch of temporal sampling, where a node is one row for each time at which
-// it is looked at: what it may draw depends on the time, and so does what is computed for it.
+// Numbers the nodes of one type in a mini-batch of temporal sampling, where a node has one row for each time at which
+// it is used: both its possible draws and its computed representation depend on the time.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -16,16 +16,16 @@ namespace espalier::sampler {
 // One thread at a time.
 class TimedNumbering {
  public:
-  // Forgets all numbers. The new batch will have about as many rows as the last: its table grows at once, not step by
-  // step.
+  // Removes all numbers. Reserves as many rows as the last batch had, so that the table does not grow step by step.
   void StartBatch() {
     const size_t last = numbers_.size();
     numbers_.clear();
     numbers_.reserve(last);
   }
 
-  // numbers[i] = the number of (ids[i], times[i]); pairs met for the first time are appended to `nodes` and
-  // `node_times`, which hold the batch's so far (only this object appends to them). As many times as ids.
+  // Sets numbers[i] to the number of (ids[i], times[i]). Pairs that occur for the first time are appended to `nodes`
+  // and `node_times`, which hold the batch's so far (only this object appends to them). `ids` and `times` have the same
+  // length.
   void Number(std::span<const GlobalNodeId> ids, std::span<const int64_t> times, std::vector<GlobalNodeId>& nodes,
               std::vector<int64_t>& node_times, uint32_t* numbers);
 

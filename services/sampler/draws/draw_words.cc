@@ -14,8 +14,8 @@ namespace {
 #ifdef __AVX2__
 constexpr size_t kLanes = 8;
 
-// Philox4x32-10 of eight counters: each 64-bit lane holds one block's 32-bit word (only the low half counts: that
-// is what the widening multiply reads), two vectors side by side to hide its latency.
+// Philox4x32-10 of eight counters: each 64-bit lane holds one 32-bit word of one block (only the low half is
+// significant, since the widening multiply reads only that); two vectors are processed together to hide its latency.
 void EightBlocks(uint64_t key, const uint64_t* counter_low, const uint64_t* counter_high, uint32_t* words) {
   const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
   __m256i c0[2], c1[2], c2[2], c3[2];

@@ -1,3 +1,7 @@
+// Finding the `count` smallest of `degree` variates in one pass: a bound that is probably sufficient filters the
+// variates, and whenever too many candidates have accumulated, nth_element keeps the smallest `count` and lowers the
+// bound. If the bound was too low, a second pass without a bound follows. With weights, variates are compared as
+// variate / weight by cross-multiplication, and there is no bound.
 #include "services/sampler/draws/labor_draws.h"
 
 #include <algorithm>
@@ -12,13 +16,13 @@ namespace {
 
 constexpr uint32_t kSourcesAtOnce = 128;
 
-// The weighted comparison multiplies 64 by 32 bits.
+// The weighted comparison multiplies a 64-bit by a 32-bit number.
 __extension__ typedef unsigned __int128 Wide;
 
 uint64_t ToVariate(uint32_t first_word, uint32_t second_word) { return uint64_t{first_word} << 32 | second_word; }
 
-// A bound that `count` of `degree` uniform variates are nearly always below: where it was too low, nothing is lost but
-// the time to look again. (So its rounding does not matter.)
+// Returns a bound below which `count` of `degree` uniform variates nearly always lie. If it is too low, only time is
+// lost, for a second pass, so its rounding does not matter.
 uint64_t LikelyBound(uint32_t degree, uint32_t count) {
   const double wanted = count + 4 * std::sqrt(static_cast<double>(count)) + 8;
   const double share = wanted / static_cast<double>(degree);
@@ -32,7 +36,7 @@ uint64_t LaborVariate(uint64_t key, uint64_t source_id) {
   return ToVariate(block[0], block[1]);
 }
 
-// variate / weight, without a division
+// Compares variate / weight without a division.
 bool LaborDraws::ComesBefore(const Candidate& a, const Candidate& b) {
   const Wide left = Wide{a.variate} * b.weight, right = Wide{b.variate} * a.weight;
   return left != right ? left < right : a.position < b.position;
@@ -44,13 +48,13 @@ void LaborDraws::KeepSmallest(uint32_t count) {
   candidates_.resize(count);
 }
 
-// Leaves the `count` smallest among the candidates; looks at no variate above the bound.
+// Leaves the `count` smallest variates not above the bound in candidates_.
 void LaborDraws::Collect(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
                          uint32_t count, uint64_t bound) {
   const size_t most = 2 * size_t{count} + kSourcesAtOnce;
   uint64_t ids[kSourcesAtOnce];
   uint32_t words[4 * kSourcesAtOnce];
-  uint32_t before = 0;  // the prefix sum
+  uint32_t before = 0;  // prefix sum before the current position
   candidates_.clear();
   for (uint32_t first = 0; first < degree; first += std::min(kSourcesAtOnce, degree - first)) {
     const std::span<uint64_t> some(ids, std::min(kSourcesAtOnce, degree - first));

@@ -1,5 +1,6 @@
-// LABOR-0 draws: a node takes the in-edges whose sources have the smallest variates (sampling_spec.h, kLabor). All is
-// integer arithmetic, so that every machine takes the same; docs/sampling.md says which words make a variate.
+// LABOR-0 draws: a node takes the in-edges whose sources have the smallest variates (sampling_spec.h, kLabor). The
+// arithmetic uses integers only, so that every machine draws the same; docs/sampling.md defines which words form a
+// variate.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@ namespace espalier::sampler {
 // Writes the original ids of the row's sources at positions [first, first + ids.size()), in stored order.
 using FillSourceIds = std::function<void(uint32_t first, std::span<uint64_t> ids)>;
 
-// Draws for one relation and hop. Keeps its scratch space from row to row: a few times `count`, whatever the degree.
-// One thread at a time.
+// Draws for one relation and hop. Reuses its scratch space from row to row; it takes a few times `count` entries,
+// whatever the degree. One thread at a time.
 class LaborDraws {
  public:
   explicit LaborDraws(uint64_t key) : key_(key) {}  // LaborKey
 
-  // Of a row of `degree` in-edges, more than `count`, which is at least 1: positions of the `count` smallest variates,
-  // ascending; of equal ones the first. With prefix_sums ([degree], weighted_draws.h; empty: uniform) the variates are
-  // divided by the weights (Ohlsson 1998), and in-edges without weight are never taken. Returns how many: `count`, or
-  // fewer where fewer have weight.
+  // Draws from a row of `degree` in-edges, more than `count`, which is at least 1: writes the positions of the `count`
+  // smallest variates, ascending; of equal variates the first wins. With prefix_sums ([degree], weighted_draws.h;
+  // empty: uniform) the variates are divided by the weights (Ohlsson 1998), and in-edges without weight are never
+  // taken. Returns the number of positions: `count`, or fewer if fewer in-edges have weight.
   uint32_t Draw(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
                 uint32_t count, uint32_t* positions);
 
@@ -41,7 +42,7 @@ class LaborDraws {
   std::vector<Candidate> candidates_;
 };
 
-// A source's variate: uniform over 64-bit integers.
+// Returns a source's variate: uniform over 64-bit integers.
 uint64_t LaborVariate(uint64_t key, uint64_t source_id);
 
 }  // namespace espalier::sampler

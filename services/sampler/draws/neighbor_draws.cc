@@ -14,11 +14,12 @@ namespace {
 
 constexpr uint32_t kNoPosition = 0x7FFFFFFF;  // above every position of a small draw
 
-// Positions below this leave room for an index of 5 bits in 31.
+// Positions below this limit leave 5 bits for an index in 31 bits.
 constexpr uint32_t kLargestSmallRow = uint32_t{1} << 26;
 
 #ifdef __AVX2__
-// ranks[i] = how many of the distinct values (in `vectors`, and one by one in `values`) are smaller than value i.
+// Sets ranks[i] to the number of distinct values (in `vectors`, and one by one in `values`) that are smaller than value
+// i.
 template <int kVectors>
 void FindRanks(const __m256i* vectors, const uint32_t* values, uint32_t count, uint32_t* ranks) {
   __m256i rank[kVectors];
@@ -30,9 +31,9 @@ void FindRanks(const __m256i* vectors, const uint32_t* values, uint32_t count, u
   for (int v = 0; v < kVectors; ++v) _mm256_store_si256(reinterpret_cast<__m256i*>(ranks + 8 * v), rank[v]);
 }
 
-// Floyd's draws of up to 8 * kVectors positions, kept in registers: whether a candidate is there already is one
-// comparison a register, and the order comes from each element's rank instead of a sort. No branch depends on
-// random values but the rare duplicate. Degrees must be below 2^31 (signed comparisons).
+// Floyd's algorithm for up to 8 * kVectors positions, kept in registers: checking whether a candidate is present takes
+// one comparison per register, and the order follows from each element's rank instead of a sort. The only branch that
+// depends on random values is the rare duplicate. Degrees must be below 2^31 (signed comparisons).
 template <int kVectors>
 void DrawSmall(const uint32_t* words, uint32_t degree, uint32_t count, uint32_t* positions) {
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -61,7 +62,7 @@ void DrawSmall(const uint32_t* words, uint32_t degree, uint32_t count, uint32_t*
   for (uint32_t i = 0; i < count; ++i) positions[ranks[i]] = values[i];
 }
 
-// Sorts up to 8 * kVectors values below 2^26 by rank; each carries its index, so that equal ones differ.
+// Sorts up to 8 * kVectors values below 2^26 by rank; each carries its index, so that equal values differ.
 template <int kVectors>
 void SortSmall(uint32_t* positions, uint32_t count) {
   alignas(32) uint32_t values[8 * kVectors], ranks[8 * kVectors];
@@ -111,7 +112,7 @@ void DrawScratch::Clear(uint32_t count) {
   const uint64_t wanted = std::bit_ceil(uint64_t{count} * 2 + 8);
   if (slots_.size() < wanted) slots_.assign(wanted, 0);
   mask_ = slots_.size() - 1;
-  // 32 bits of rounds: when they have all been used, old slots must not come back to life.
+  // Rounds have 32 bits: after the last one the slots are cleared, so that old values do not reappear.
   if (++round_ > ~0u) {
     std::fill(slots_.begin(), slots_.end(), 0);
     round_ = 1;

@@ -1,4 +1,4 @@
-// What to sample, as values: fan-outs, keys of the random streams, and how a step's work is named.
+// What to sample, as values: fan-outs, keys of the random streams, and the identification of a step's hop.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace espalier::sampler {
 
 inline constexpr int32_t kFullNeighborhood = -1;
 
-// One model layer's sampling. fanouts[edge type]: in-edges drawn per destination node; 0 leaves the relation
-// out, kFullNeighborhood takes all.
+// The fan-outs of one model layer. fanouts[edge type]: in-edges drawn per destination node; 0 omits the relation,
+// kFullNeighborhood takes all in-edges.
 struct LayerSpec {
   std::vector<int32_t> fanouts;  // by EdgeTypeId
 };
@@ -24,39 +24,38 @@ struct SamplingSpec {
   // layers[0] is the model's first layer, farthest from the seeds (DGL's order).
   std::vector<LayerSpec> layers;
   DrawSpec draw;
-  // Temporal sampling: a seed's time is its row of this node column (empty: the caller passes the times), a node met on
-  // the way from a seed has the seed's time, and no later in-edge is drawn. Empty without draw.time_column.
+  // Temporal sampling: a seed's time is its row of this node column (empty: the caller passes the times), a node
+  // reached from a seed has the seed's time, and no later in-edge is drawn. Empty without draw.time_column.
   std::string seed_time_column;
   uint64_t seed = 0;
-  // Of one mini-batch, all hops together: more is ResourceExhausted. No part of what is drawn.
+  // Limit for one mini-batch, all hops together; more edges are ResourceExhausted. Does not influence what is drawn.
   uint64_t max_edges = std::numeric_limits<uint64_t>::max();
 };
 
-// Where in a run a draw happens. `layer` counts from the seeds outwards as hop 0, 1, ...
+// Where in a run a draw happens. Hops count from the seeds outward: 0, 1, ...
 struct HopPosition {
   uint32_t epoch = 0;
   uint32_t step = 0;
   uint32_t hop = 0;
 };
 
-// The Philox key of all draws of one (run seed, hop, relation). With the expanded node's original id as the
-// counter's high word and the draw's block number as its low word it fixes every drawn edge, whoever draws it
-// (architecture: sampling is a pure function).
-// relation_hash = Hash64("source:relation:destination").
+// Returns the Philox key of all draws of one (run seed, hop, relation). Together with the expanded node's original id
+// as the counter's high word and the draw's block number as its low word, it determines every drawn edge, whichever
+// process draws it (architecture: sampling is a pure function). relation_hash = Hash64("source:relation:destination").
 constexpr uint64_t NeighborKey(uint64_t seed, HopPosition at, uint64_t relation_hash) {
   return RandomKey(seed, RandomPurpose::kNeighbors, at.epoch, at.step, at.hop, relation_hash);
 }
 
-// The key of the sources' variates of kLabor. The counter's high word is the source's original id, its low word 0; the
-// variate is the first two words of the block. All relations from one node type share it.
-// source_type_hash = Hash64(name of the source's node type).
+// Returns the key of kLabor's variates. The counter's high word is the source's original id, its low word 0; the
+// variate is the first two words of the block. All relations from one node type share it. source_type_hash =
+// Hash64(name of the source's node type).
 constexpr uint64_t LaborKey(uint64_t seed, HopPosition at, bool layer_dependency, uint64_t source_type_hash) {
   constexpr uint64_t kAllHops = uint64_t{1} << 32;  // above every hop
   return RandomKey(seed, RandomPurpose::kLabor, at.epoch, at.step, layer_dependency ? kAllHops : uint64_t{at.hop},
                    source_type_hash);
 }
 
-// The key of a step of random walks: as NeighborKey, with the walk's number in place of the node's original id.
+// Returns the key of a step of random walks: as NeighborKey, with the walk's number in place of the node's original id.
 constexpr uint64_t WalkKey(uint64_t seed, HopPosition at, uint64_t relation_hash) {
   return RandomKey(seed, RandomPurpose::kWalks, at.epoch, at.step, at.hop, relation_hash);
 }

@@ -1,3 +1,7 @@
+// A row is quantized in three scans: the largest weight determines a first power of two, the sum of the weights at that
+// scale determines the final one, and the last scan writes prefix sums. A draw is a search for a random target in the
+// prefix sums (PositionFinder). Draws without replacement first draw with replacement, then replace repetitions by
+// draws from the remaining weight: the target is shifted past the intervals of the positions drawn so far.
 #include "services/sampler/draws/weighted_draws.h"
 
 #include <array>
@@ -14,7 +18,7 @@
 namespace espalier::sampler {
 namespace {
 
-// Scaled sums of a row have at most this many bits: room is left for weights that are raised to 1.
+// Scaled sums of a row have at most this many bits, which leaves room for weights that are raised to 1.
 constexpr int kSumBits = 31;
 
 Status BadWeight(uint64_t position, const std::string& value) {
@@ -22,7 +26,7 @@ Status BadWeight(uint64_t position, const std::string& value) {
                          ", expected a finite number that is not negative");
 }
 
-// A weight as an integer times 2^exponent, exactly; the integer has at most 53 (or 64) bits.
+// A weight as an integer times 2^exponent, exactly; the integer has at most 53 bits, or 64 for integer weights.
 struct Scaled {
   uint64_t mantissa = 0;
   int exponent = 0;
@@ -43,7 +47,7 @@ Result<Scaled> Scale(T weight, uint64_t position) {
   }
 }
 
-// floor(weight * 2^shift), but at least 1 for a positive weight.
+// Returns floor(weight * 2^shift), but at least 1 for a positive weight.
 uint64_t Quantized(Scaled weight, int shift) {
   if (weight.mantissa == 0) return 0;
   const int total_shift = weight.exponent + shift;
@@ -52,8 +56,8 @@ uint64_t Quantized(Scaled weight, int shift) {
   return floored == 0 ? 1 : floored;
 }
 
-// The power of two that brings the largest weight of a row just below 2^32. Integers that are small enough already
-// stay as they are.
+// Returns the exponent that scales the largest weight of a row to just below 2^32. Integers that are already small
+// enough are not scaled.
 template <class T>
 int FirstShift(int largest_bits) {
   const int shift = 32 - largest_bits;
@@ -70,7 +74,7 @@ Status QuantizeAs(const Tensor& weights, uint64_t begin, uint64_t end, uint32_t*
     largest_bits = std::max(largest_bits, static_cast<int>(std::bit_width(weight.mantissa)) + weight.exponent);
   }
   int shift = FirstShift<T>(largest_bits);
-  uint64_t sum = 0;  // of fewer than 2^32 terms below 2^32
+  uint64_t sum = 0;  // fewer than 2^32 terms below 2^32, so no overflow
   for (uint64_t k = begin; k < end; ++k) {
     ASSIGN_OR_RETURN(const Scaled weight, Scale(values[k], k));
     sum += Quantized(weight, shift);
@@ -90,7 +94,7 @@ uint32_t WeightBefore(std::span<const uint32_t> prefix_sums, uint32_t position) 
 
 constexpr uint32_t kSumsAtOnce = 8;
 
-// How many of eight sums are at most `target`; they are the first ones.
+// Returns how many of eight ascending sums are at most `target`.
 uint32_t CountOfEight(const uint32_t* sums, uint32_t target) {
 #ifdef __AVX2__
   const __m256i wanted = _mm256_set1_epi32(static_cast<int>(target));
@@ -105,12 +109,12 @@ uint32_t CountOfEight(const uint32_t* sums, uint32_t target) {
 #endif
 }
 
-// Finds the position whose interval of the prefix sums holds a target: the first with prefix_sums[position] > target.
-// Weights of a row are often alike, so the search looks first where they would put the target, at a window of
-// positions at once; a second window corrects the first; a binary search is left for the rest.
+// Finds the position whose interval of the prefix sums contains a target: the first with prefix_sums[position] >
+// target. Weights of a row are often similar, so the search first checks a window of positions around the place where
+// equal weights would put the target, then a second window that corrects the first, and falls back to a binary search.
 class PositionFinder {
  public:
-  // The sums are not empty and do not end in 0.
+  // The sums are not empty, and the last one is not 0.
   explicit PositionFinder(std::span<const uint32_t> prefix_sums)
       : sums_(prefix_sums.data()),
         degree_(static_cast<uint32_t>(prefix_sums.size())),
@@ -135,7 +139,7 @@ class PositionFinder {
     const auto rounded = static_cast<int64_t>(position) - kWindow / 2;
     return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 0, degree_ - kWindow));
   }
-  // True where the window from `first` on holds the target's position.
+  // Returns whether the window starting at `first` contains the target's position.
   bool Holds(uint32_t first, uint32_t target) const {
     return (first == 0 || sums_[first - 1] <= target) && sums_[first + kWindow - 1] > target;
   }
@@ -149,16 +153,16 @@ class PositionFinder {
       return count;
     }
     const uint32_t of_first = CountOfEight(sums_, target);
-    const uint32_t of_last = CountOfEight(sums_ + degree_ - kSumsAtOnce, target);  // some of them are among the first
+    const uint32_t of_last = CountOfEight(sums_ + degree_ - kSumsAtOnce, target);  // may overlap the first eight
     return of_first < kSumsAtOnce ? of_first : degree_ - kSumsAtOnce + of_last;
   }
 
   const uint32_t* sums_;
   uint32_t degree_;
-  float positions_per_weight_;  // only says where to look: no result depends on its rounding
+  float positions_per_weight_;  // only a starting point: no result depends on its rounding
 };
 
-// The words of a stream from an index on, one block at a time.
+// The words of a stream from an index on, generated one block at a time.
 class LaterWords {
  public:
   LaterWords(uint64_t key, uint64_t stream, uint64_t first) : key_(key), stream_(stream), next_(first) {}
@@ -226,7 +230,7 @@ uint32_t DrawWeightedWithoutReplacement(uint64_t key, uint64_t original_id, cons
   uint32_t rest = prefix_sums.back();  // weight not drawn yet
   for (uint32_t i = 0; i < drawn; ++i) rest -= prefix_sums[positions[i]] - WeightBefore(prefix_sums, positions[i]);
   while (drawn < count && rest > 0) {
-    // The target counts only weight not drawn yet: skip over each drawn interval that starts at or before it.
+    // The target counts only weight not drawn yet: skip each drawn interval that starts at or before it.
     uint32_t target = BoundedDraw(later.Next(), rest);
     uint32_t place = 0;  // in ascending order of positions
     for (; place < drawn; ++place) {

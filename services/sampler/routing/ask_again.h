@@ -1,5 +1,5 @@
-// Changes that partitions cannot make yet, and answer with Unavailable. A server is asked again by its client; a
-// partition of this process is asked again here.
+// Retries changes that a partition refuses with Unavailable for now. A server's client retries by itself; calls to a
+// partition in this process are retried here.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace espalier::sampler {
 
-// The Result of ask(), which is called with growing pauses until it is not Unavailable, or the deadline is near; once
-// where a server is among the partitions. Whoever has made the change must not mind being asked again.
+// Returns the result of ask(), which is called with increasing pauses until it is not Unavailable or the deadline is
+// near; only once if any partition is on a server. A repeated change must have no further effect.
 template <class Ask>
 auto AskUntilAvailable(const std::vector<std::shared_ptr<PartitionAccess>>& partitions, Deadline deadline,
                        const Ask& ask) {

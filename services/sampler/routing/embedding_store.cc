@@ -18,12 +18,12 @@ std::vector<PartitionId> EveryPartition(size_t count) {
   return all;
 }
 
-// The tensor of the state, which an owner makes together with the rows.
+// Returns a handle of the state tensor, which an owner creates together with the rows.
 TensorHandle StateHandle(const EmbeddingSpec& spec) {
   return {.id = StateOfEmbedding(spec.id), .row_shape = {static_cast<int64_t>(StateRowWidth(spec))}};
 }
 
-// Calls `done` with the first error of `count` answers, or with ok after the last.
+// Collects `count` statuses and calls `done` once: with the first error, or with OK after the last.
 class FirstError {
  public:
   FirstError(size_t count, DoneStatus done) : missing_(count), done_(std::move(done)) {}
@@ -126,7 +126,7 @@ void PartitionedEmbeddings::PushGradients(const EmbeddingSpec& spec, const StepO
   if (!valid.ok()) return done(valid);
   RowRoute route = RouteToOwners(FirstRows(spec.id.rows, book_), rows);
   std::vector<Tensor> parts = SplitRows(gradients, route);
-  // Without rows no route says that there are several owners; all are told all the same.
+  // Without rows the route has no owners, but every partition must receive the empty marker.
   if (rows.empty()) parts.assign(partitions_.size(), gradients);
   const auto all = std::make_shared<FirstError>(partitions_.size(), std::move(done));
   for (uint32_t p = 0; p < partitions_.size(); ++p) {

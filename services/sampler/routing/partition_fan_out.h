@@ -1,5 +1,5 @@
-// Asks several partitions at once and waits for all answers. The state is shared with the answers' callbacks: one
-// that comes after the deadline finds its place, and nobody reads it.
+// Calls several partitions at once and waits for all responses. The callbacks share ownership of the state, so a
+// response after the deadline is stored safely and ignored.
 #pragma once
 
 #include <memory>
@@ -17,31 +17,31 @@
 
 namespace espalier::sampler {
 
-// Thread-safe. Made by std::make_shared only.
+// Thread-safe. Must be created by std::make_shared.
 template <class T>
 class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> {
  public:
-  // `asked`: the partitions that will be asked, in the order of the answers. `kept_alive` is what the questions
-  // point into: it lives until the last answer.
+  // `asked` lists the called partitions, in the order of the responses. `kept_alive` owns the memory that the requests
+  // refer to; it lives until the last response.
   PartitionFanOut(std::vector<PartitionId> asked, std::shared_ptr<const void> kept_alive)
       : asked_(std::move(asked)),
         kept_alive_(std::move(kept_alive)),
         answers_(asked_.size()),
         missing_(asked_.size()) {}
 
-  // The callback of the i-th asked partition.
+  // Returns the callback for the i-th called partition.
   Done<T> Slot(size_t i) {
     return [self = this->shared_from_this(), i](Result<T> answer) { self->Put(i, std::move(answer)); };
   }
-  // The same for calls that answer with a status only (T is then Nothing).
+  // The same for calls that return only a status (T is then Nothing).
   DoneStatus StatusSlot(size_t i) {
     return [self = this->shared_from_this(), i](Status status) {
       self->Put(i, status.ok() ? Result<T>(T{}) : Result<T>(std::move(status)));
     };
   }
 
-  // All answers in the order of `asked`, or the first error, which names its partition; DeadlineExceeded names a
-  // partition that has not answered. Cancelled: the deadline's stop was requested.
+  // Returns all responses in the order of `asked`, or the first error, which names its partition. DeadlineExceeded
+  // names a partition that has not responded. Cancelled: the deadline's stop was requested.
   Result<std::vector<T>> Wait(Deadline deadline) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline,
@@ -49,15 +49,15 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
     return Outcome(deadline);
   }
 
-  // The same once all have answered, errors or not: for changes, none of which may go on when the caller is told. Calls
-  // answer by `deadline`, their own; what is late is waited for a little longer.
+  // The same, but waits until all have responded, even after an error: no change may still be running when the caller
+  // continues. Calls end by `deadline`, their own; late responses get a little more time.
   Result<std::vector<T>> WaitForAll(Deadline deadline) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline.WithoutStop().Plus(kLateAnswers),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
     return Outcome(deadline);
   }
-  // The same without a time limit, for answers that are written to memory of the caller: calls end by themselves.
+  // The same without a time limit, for responses that are written to the caller's memory: calls end by themselves.
   Result<std::vector<T>> WaitForAllUnbounded(const Deadline& deadline) {
     MutexLock lock(&mutex_);
     mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
@@ -98,7 +98,7 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
   Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The answer of a call that has none but its status.
+// The response of a call that returns only a status.
 struct Nothing {};
 
 }  // namespace espalier::sampler

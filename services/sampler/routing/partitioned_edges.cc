@@ -1,4 +1,5 @@
-// PartitionedGraph's questions about edges by their ids: each to its owner, the answers back into the order asked.
+// PartitionedGraph's requests for edges by their ids: each goes to its owner, and the responses are put into the order
+// of the request.
 #include <limits>
 
 #include "services/sampler/routing/partition_fan_out.h"
@@ -10,11 +11,11 @@ namespace espalier::sampler {
 namespace {
 
 struct EdgeRoute {
-  std::vector<std::vector<GlobalEdgeId>> edges;  // [partitions] in the order asked
-  std::vector<std::vector<uint32_t>> places;     // [partitions] where each stands in the question
+  std::vector<std::vector<GlobalEdgeId>> edges;  // [partitions] in the order of the request
+  std::vector<std::vector<uint32_t>> places;     // [partitions] index of each in the request
 };
 
-// InvalidArgument names an edge that does not exist.
+// Returns InvalidArgument with an edge that does not exist.
 Result<EdgeRoute> RouteEdges(const graph::PartitionBook& book, EdgeTypeId type, std::span<const GlobalEdgeId> edges) {
   if (edges.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 edges or more");
   EdgeRoute route;
@@ -73,7 +74,7 @@ Result<Tensor> PartitionedGraph::GatherEdgeRows(EdgeTypeId type, const std::stri
   ASSIGN_OR_RETURN(EdgeRoute routed, RouteEdges(book(), type, edges));
   const auto route = std::make_shared<const EdgeRoute>(std::move(routed));
   std::vector<PartitionId> asked = AskedPartitions(route->edges);
-  // No rows are still a question: only an owner knows what a row is.
+  // A request for no rows is still sent, because only an owner knows the shape of a row.
   if (asked.empty()) asked.push_back(PartitionId(0));
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, route);
   for (size_t k = 0; k < asked.size(); ++k) {

@@ -21,7 +21,7 @@ Status CheckIds(const Tensor& ids, const std::string& what) {
   return Internal(what + " are " + ids.ToString() + ", expected U32 or U64");
 }
 
-// The places of the ids that each partition is asked for.
+// Returns, by partition, the indices of the ids that it owns.
 std::vector<std::vector<uint32_t>> PlacesByOwner(const OwnerRoute& route, size_t num_ids) {
   std::vector<std::vector<uint32_t>> places(route.locals.size());
   for (uint32_t i = 0; i < num_ids; ++i) places[route.owner.empty() ? 0 : route.owner[i]].push_back(i);
@@ -36,7 +36,7 @@ std::vector<PartitionId> NonEmpty(const std::vector<std::vector<uint32_t>>& plac
   return asked;
 }
 
-// Which of the query's edge types the edges of a step are of: known from how many edges each type has.
+// Returns the edge type of each position of a step, which follows from the number of edges of each type.
 std::vector<uint16_t> TypesOfPositions(const SeedQuery& query, PositionRange range,
                                        const std::vector<uint64_t>& first_of_type) {
   std::vector<uint16_t> types(query.positions.has_value() ? query.positions->size() : range.size(), 0);
@@ -50,7 +50,7 @@ std::vector<uint16_t> TypesOfPositions(const SeedQuery& query, PositionRange ran
   return types;
 }
 
-// Where the entry of a step's position stands in the answer; kUnfilled: it was not asked for.
+// Returns the index of a step's position in the response; kUnfilled if it was not requested.
 uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
   if (!query.positions.has_value()) return position;
   const auto at = std::lower_bound(query.positions->begin(), query.positions->end(), position);
@@ -139,7 +139,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   const graph::GraphSchema& schema = book().schema();
   RETURN_IF_ERROR(CheckSeedTypes(query, schema));
   const bool of_edges = !query.edge_types.empty();
-  std::vector<uint64_t> first_of_type;  // of edges: ordinals
+  std::vector<uint64_t> first_of_type;  // for edges: first ordinal of each type
   uint64_t total = 0;
   if (of_edges) {
     ASSIGN_OR_RETURN(first_of_type, FirstOrdinals(*this, query.edge_types, query.split, query.part));
@@ -158,7 +158,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     batch.types = TypesOfPositions(query, range, first_of_type);
     if (query.want_edge_ids) batch.edge_ids.resize(num_seeds);
   }
-  // Whether there are the ends that a partition says a place has.
+  // Whether the ends that a partition reports for a place exist.
   const auto exist = [&](uint64_t place, uint64_t node, uint64_t source) {
     if (!of_edges) return node < book().num_nodes(query.node_type);
     const EdgeTypeId type = query.edge_types[batch.types[place]];
@@ -218,7 +218,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
                   " seeds of step " + std::to_string(query.step));
 }
 
-// In pieces: negatives of a step may be more than a message holds.
+// Looks up in pieces, because the negatives of a step may exceed one message.
 Result<std::vector<GlobalNodeId>> PartitionedGraph::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                                 Deadline deadline) {
   if (nodes.size() <= kNodesPerLookUp) return LookUpAtOnce(type, nodes, deadline);

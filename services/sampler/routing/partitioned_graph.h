@@ -1,5 +1,5 @@
-// A whole graph over its partitions: routes ids to their owners, asks all of them at once, and puts the answers
-// back into the order of the question. The only place where partitions meet; knows no RPC.
+// A whole graph over its partitions: routes ids to their owners, calls all of them at once, and puts the responses into
+// the order of the request. The only code that combines partitions; independent of RPC.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct EdgeColumnDescription {
   friend bool operator==(const EdgeColumnDescription&, const EdgeColumnDescription&) = default;
 };
 
-// What a client knows of a graph before it asks anything.
+// What a client knows about a graph before its first request.
 struct GraphDescription {
   graph::PartitionBook book;
   std::vector<ColumnDescription> columns;  // immutable ones, sorted by (type, name), original_id included
@@ -44,7 +44,7 @@ struct GraphDescription {
   std::vector<EdgeColumnDescription> edge_columns = {};  // immutable ones, sorted by (type, name)
 };
 
-// One act of attaching.
+// Identifies one call of Attach.
 struct Attachment {
   RowSpace rows;
   std::string column;
@@ -54,8 +54,8 @@ struct Attachment {
 // Thread-safe.
 class PartitionedGraph final : public NeighborSource, public RowSource, public SeedSource, public TensorStore {
  public:
-  // partitions[p] answers for partition p. Duplicate rows of a gather are asked for once (of partitions in this
-  // process, where that costs more than it saves, as often as they stand there).
+  // partitions[p] is partition p. A gather requests repeated rows once (from partitions in this process, where looking
+  // for repetitions costs more than it saves, as often as they occur).
   PartitionedGraph(GraphDescription description, std::vector<std::shared_ptr<PartitionAccess>> partitions);
 
   const graph::PartitionBook& book() const override;
@@ -68,8 +68,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
                                          std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
-  // The same into memory of the caller, [nodes.size()] rows one after the other; returns when nothing writes to it any
-  // more. InvalidArgument: `out` has another size.
+  // The same into the caller's memory, [nodes.size()] consecutive rows. Returns only when nothing writes to it any
+  // more. InvalidArgument if `out` has another size.
   Status GatherRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                         std::span<std::byte> out, Deadline deadline);
   Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
@@ -78,28 +78,28 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                 Deadline deadline) override;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
-  // I64 [2, edges], global ids, sources first.
+  // Returns the ends of edges: I64 [2, edges], global ids, sources first.
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
-  // What a function of the servers' plugins answers for each of these partitions, asked at once, all with the same
-  // request (U8 [n]): U8 [k], in their order. The first error, once all have answered.
+  // Calls a function of the servers' plugins on each of these partitions at once, all with the same request, U8 [n].
+  // Returns the responses, U8 [k], in their order, or the first error after all have responded.
   Result<std::vector<Tensor>> CallFunction(const std::vector<PartitionId>& partitions, const std::string& function,
                                            const Tensor& request, TensorEffect effect, Deadline deadline);
 
-  // Mutable tensors of nodes, of edges and of their own rows. Lives as long as this object.
+  // Returns the mutable tensors of nodes, of edges and of own rows; valid as long as this object.
   PartitionedTensors& tensors();
-  // Learnable rows, likewise.
+  // Returns the learnable rows; valid as long as this object.
   EmbeddingStore& embeddings();
-  // From now on the tensor's rows are read as the column `column` of its node or edge type, by whoever reads columns of
-  // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column of the nodes,
-  // or edges, has the name.
+  // Makes the tensor's rows readable as the column `column` of its node or edge type, for all column reads through this
+  // object. Replaces a tensor attached earlier under the name. AlreadyExists if an immutable column of the nodes or
+  // edges has the name.
   Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
-  // Nothing where something else is attached by now.
+  // Undoes Attach; does nothing if something else has been attached since.
   void Detach(const Attachment& attachment);
-  // Rows of a tensor that is attached to an edge type, else of an immutable column: [edges.size(), row_shape...].
+  // Returns rows of a tensor attached to an edge type, otherwise of an immutable column: [edges.size(), row_shape...].
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                 Deadline deadline);
 
-  // Tensors of nodes, attached under their names.
+  // Mutable tensors of nodes, attached under their own names.
   Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
                       Deadline deadline) override;
   Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
@@ -107,7 +107,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override;
 
  private:
-  // kNodesPerLookUp of them at most.
+  // Looks up at most kNodesPerLookUp nodes.
   Result<std::vector<GlobalNodeId>> LookUpAtOnce(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                  Deadline deadline);
 

@@ -1,4 +1,4 @@
-// What PartitionedGraph's source files share.
+// The state of PartitionedGraph, shared by its source files.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 namespace espalier::sampler {
 
 struct PartitionedGraph::State {
-  // Two batches of features at a time are usual: one in use, one being fetched.
+  // Two batches of features are in use at a time: one being used, one being fetched.
   static constexpr size_t kIdleRowBytes = size_t{1} << 30;
 
   State(GraphDescription d, std::vector<std::shared_ptr<PartitionAccess>> p)
@@ -45,22 +45,23 @@ struct PartitionedGraph::State {
   std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by column
   uint64_t num_attachments ABSL_GUARDED_BY(mutex) = 0;
 
-  // Rows of an immutable column that are being fetched. Rows of repeated nodes are copied once all answers are there.
+  // A gather in progress of rows of an immutable column. Rows of repeated nodes are copied after all responses have
+  // arrived.
   struct Gather {
     std::shared_ptr<GatherPlan<LocalNodeId>> plan;
     size_t row_bytes = 0;
     std::shared_ptr<PartitionFanOut<Nothing>> answers;
   };
-  // Into `rows`, [nodes.size()] rows. The nodes exist.
+  // Starts a gather into `rows`, [nodes.size()] rows. The nodes exist.
   Gather StartGather(const ColumnDescription& column, std::span<const GlobalNodeId> nodes,
                      std::shared_ptr<std::byte> rows, Deadline deadline);
 
-  // Null where there is none.
+  // Returns the immutable column, or null if there is none.
   const ColumnDescription* FindImmutable(NodeTypeId type, const std::string& name) const;
-  // AlreadyExists where there is one.
+  // Returns AlreadyExists if there is an immutable column of that name.
   Status CheckNoImmutable(const RowSpace& rows, const std::string& name) const;
   std::optional<TensorHandle> FindAttached(const RowSpace& rows, const std::string& name);
-  // NotFound names the columns that exist.
+  // Returns NotFound with the existing columns.
   Status NoColumn(const RowSpace& rows, const std::string& name);
   Status CheckNodeType(NodeTypeId type) const;
   Status CheckEdgeType(EdgeTypeId type) const;

@@ -1,5 +1,5 @@
-// PartitionedGraph's rows: columns gathered from their owners straight into their places, and what tensors are attached
-// as columns.
+// PartitionedGraph's rows: columns gathered from their owners directly into their places, and tensors attached as
+// columns.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -177,7 +177,7 @@ Status PartitionedGraph::WriteRows(NodeTypeId type, const std::string& name, std
     return InvalidArgument("writing " + rows.ToString() + " to " + std::to_string(nodes.size()) + " rows of '" + name +
                            "'");
   }
-  // Whether it exists, and its dtype and shape, is for the owners to say: they may have lost it.
+  // Whether the tensor exists with this dtype and shape is checked by the owners: they may have lost it.
   const std::vector<int64_t> row_shape(rows.shape().begin() + 1, rows.shape().end());
   const TensorHandle tensor{{RowSpace::Nodes(type), name, {}}, rows.dtype(), row_shape, false};
   return state_->tensors.Write(tensor, RowWrite::kAssign, RowIds(nodes), rows, deadline);

@@ -1,4 +1,6 @@
-// PartitionedGraph's one hop: destinations to their owners, drawn in-edges back into the order of the question.
+// PartitionedGraph's one hop. Destinations, with their times, walks and exclusions, are grouped by owner (MakeQueries),
+// every owner with work gets one request for all relations, and Merge reads the responses with one cursor per partition
+// to restore the order of the destinations. Responses are checked before they are read.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +12,7 @@
 namespace espalier::sampler {
 namespace {
 
-// Reads a U32 or U64 tensor as 64-bit ids, front to back.
+// Reads a U32 or U64 tensor sequentially as 64-bit ids.
 class IdReader {
  public:
   explicit IdReader(const Tensor& ids)
@@ -25,7 +27,7 @@ class IdReader {
       AppendFrom(wide_, count, out);
     }
   }
-  // The largest id appended so far.
+  // Returns the largest id appended so far.
   uint64_t largest() const { return largest_; }
 
  private:
@@ -50,10 +52,10 @@ class IdReader {
 
 struct Asked {
   std::vector<PartitionId> partitions;
-  std::vector<PartitionHopQuery> queries;  // by asked partition
+  std::vector<PartitionHopQuery> queries;  // by called partition
 };
 
-// The values of one question's destinations for each partition, in the order of its locals.
+// Splits per-destination values by partition, in the order of the partition's locals.
 template <class T>
 std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<const T> values) {
   std::vector<std::vector<T>> parts(route.locals.size());
@@ -65,7 +67,7 @@ std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<cons
   return parts;
 }
 
-// Each partition is told of the excluded edges into its own nodes; they stay in order.
+// Gives each partition the excluded edges into its own nodes, in unchanged order.
 void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, Asked& asked, size_t index) {
   if (relation.excluded.empty()) return;
   const NodeTypeId type = book.schema().DestinationOf(relation.edge_type);
@@ -125,7 +127,7 @@ Status CheckExclusions(const RelationQuery& relation, const graph::PartitionBook
   return {};
 }
 
-// Answers come from other processes: their arrays must fit each other and the question before they are walked.
+// Responses come from other processes: their arrays must fit each other and the request before they are read.
 Status CheckAnswer(const PartitionRelationSample& answer, size_t num_destinations, bool want_edge_ids) {
   const auto is_ids = [](const Tensor& t) { return t.dtype() == DType::kU32 || t.dtype() == DType::kU64; };
   if (answer.counts.dtype() != DType::kU32 || static_cast<size_t>(answer.counts.num_elements()) != num_destinations) {
@@ -157,7 +159,7 @@ struct AnswerCursor {
   IdReader edge_ids;
 };
 
-// Puts the answers of the asked partitions back into the order of the destinations.
+// Merges the responses of the called partitions into the order of the destinations.
 Result<RelationSample> Merge(const HopQuery& query, size_t relation, const OwnerRoute& route,
                              const std::vector<PartitionId>& asked, const std::vector<PartitionHopSample>& answers,
                              const graph::PartitionBook& book) {
@@ -178,7 +180,7 @@ Result<RelationSample> Merge(const HopQuery& query, size_t relation, const Owner
   sample.offsets.push_back(0);
   sample.sources.reserve(total);
   if (query.want_edge_ids) sample.edge_ids.reserve(total);
-  if (route.owner.empty() && !cursors.empty()) {  // one partition: its order is ours
+  if (route.owner.empty() && !cursors.empty()) {  // one partition: same order
     for (size_t i = 0; i < num_destinations; ++i) {
       sample.offsets.push_back(sample.offsets.back() + cursors[0].next_count[i]);
     }
@@ -206,7 +208,7 @@ Result<RelationSample> Merge(const HopQuery& query, size_t relation, const Owner
 }  // namespace
 
 Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadline deadline) {
-  RETURN_IF_ERROR(CheckDrawRule(query));  // what does not fit could not be sorted by owner
+  RETURN_IF_ERROR(CheckDrawRule(query));  // an inconsistent query could not be grouped by owner
   std::vector<OwnerRoute> routes;
   for (const RelationQuery& relation : query.relations) {
     RETURN_IF_ERROR(state_->CheckEdgeType(relation.edge_type));

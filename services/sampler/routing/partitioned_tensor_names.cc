@@ -1,5 +1,5 @@
-// Names: how tensors are made, found and dropped on all partitions, whoever else does so at the same time. Partition 0
-// decides whose tensor has a name; the protocol stands in proto/espalier/tensor/v1/tensor.proto.
+// Names: creates, finds and drops tensors on all partitions, concurrently with other clients. Partition 0 decides which
+// tensor has a name; the protocol is documented in proto/espalier/tensor/v1/tensor.proto.
 #include <utility>
 
 #include "services/base/hash.h"
@@ -12,12 +12,12 @@
 namespace espalier::sampler {
 namespace {
 
-// How long what nobody waits for is tried.
+// Time limit of operations in the background.
 constexpr std::chrono::seconds kInBackground{10};
-// Names that others make and drop again and again are given up after so many rounds.
+// Create gives up after this many rounds in which other clients create and drop the name.
 constexpr int kRounds = 4;
 
-// Where a call ended so, the server may have done what it was asked, or may be about to.
+// After such an error the server may have executed the request, or may still do so.
 bool IsUncertain(const Status& status) {
   switch (status.code()) {
     case StatusCode::kUnavailable:
@@ -28,7 +28,7 @@ bool IsUncertain(const Status& status) {
   }
 }
 
-// Tensors of own rows are found by their name, whatever their number.
+// Returns the key of a name: tensors of own rows are found by their name, whatever their number of rows.
 std::pair<RowSpace, std::string> NameAlone(const TensorId& tensor) {
   RowSpace rows = tensor.rows;
   rows.num_own_rows = 0;
@@ -58,7 +58,7 @@ PartitionedTensors::~PartitionedTensors() {
 
 uint64_t PartitionedTensors::NewAct() {
   const uint64_t act = HashCombine(client_, next_act_.fetch_add(1));
-  return act == 0 ? 1 : act;  // 0 is nobody's
+  return act == 0 ? 1 : act;  // 0 means no act
 }
 
 std::string PartitionedTensors::AnonymousName() {
@@ -78,7 +78,8 @@ Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& t
   return std::move(found[0]);
 }
 
-// Partition 0 takes the name for us, or says what has it, once nobody is about to make it.
+// Lets partition 0 reserve the name for this call or return the tensor that has it, after any creation by another
+// client has ended.
 Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& spec, Deadline deadline) {
   Result<std::vector<TensorDescription>> decided = AskUntilAvailable(partitions_, deadline, [&] {
     const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
@@ -103,7 +104,7 @@ Status PartitionedTensors::MakeElsewhere(const TensorSpec& spec, uint64_t creati
     if (there.creation != creation) return Aborted("tensor '" + spec.id.name + "' was dropped while it was made");
     RETURN_IF_ERROR(CheckFits(spec, there));
   }
-  if (others.empty()) return Status();  // the only partition has completed it
+  if (others.empty()) return Status();  // a single partition has completed it
   TensorId id = spec.id;
   id.creation = creation;
   const auto completed = std::make_shared<PartitionFanOut<Nothing>>(std::vector{PartitionId(0)}, nullptr);
@@ -120,8 +121,8 @@ Status PartitionedTensors::CheckOthersHave(const TensorId& tensor, Deadline dead
   return asked->Wait(deadline).status();
 }
 
-// One that is complete, so that a server that does not have its part has lost it: making it there again would hide
-// that.
+// The tensor is complete, so a server that does not have its part has lost it: creating the part again would hide that
+// loss.
 Result<TensorHandle> PartitionedTensors::FoundComplete(const TensorId& name, const TensorDescription& found,
                                                        Deadline deadline) {
   TensorHandle handle{name, found.dtype, found.row_shape, /*made_by_this=*/false};
@@ -156,7 +157,7 @@ Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadli
       Result<TensorHandle> found = FoundComplete(spec.id, *decided, deadline);
       if (found.ok() || found.status().code() != StatusCode::kAborted) return found;
       last = found.status();
-      continue;  // somebody has dropped it: perhaps it is ours now
+      continue;  // another client has dropped it: try to create it again
     }
     last = MakeElsewhere(spec, decided->creation, deadline);
     if (last.ok()) {
@@ -190,14 +191,15 @@ Status PartitionedTensors::DropOn(const std::vector<PartitionId>& partitions, co
 
 Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
-  // The first partition first: what it does not have any more is nobody's.
+  // Partition 0 drops first: parts that it no longer has belong to no tensor.
   RETURN_IF_ERROR(DropOn({PartitionId(0)}, {tensor}, deadline));
   if (partitions_.size() == 1) return Status();
   if (tensor.creation == 0) return DropWhatFirstHasNot(tensor, deadline);
   return DropOn(Others(), std::vector<TensorId>(partitions_.size() - 1, tensor), deadline);
 }
 
-// By name: what the others have, unless the first has that very tensor: then somebody has made the name anew meanwhile.
+// By name: drops the parts of the other partitions, unless partition 0 has that very tensor, which means that another
+// client has created the name anew.
 Status PartitionedTensors::DropWhatFirstHasNot(const TensorId& name, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
   const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
@@ -205,7 +207,7 @@ Status PartitionedTensors::DropWhatFirstHasNot(const TensorId& name, Deadline de
     partitions_[others[k].value]->tensors().Describe(
         name, deadline, [answered = asked->Slot(k)](Result<TensorDescription> found) {
           const bool none = !found.ok() && found.status().code() == StatusCode::kNotFound;
-          answered(none ? TensorDescription() : std::move(found));  // of no creation
+          answered(none ? TensorDescription() : std::move(found));  // no creation number
         });
   }
   ASSIGN_OR_RETURN(const std::vector<TensorDescription> had, asked->Wait(deadline));
@@ -242,7 +244,7 @@ void PartitionedTensors::WaitForDrops(const TensorId& tensor, Deadline deadline)
 }
 
 void PartitionedTensors::DropLater(const TensorId& tensor) {
-  // The answer may come when this object has gone.
+  // The response may arrive after this object is destroyed.
   std::vector<std::shared_ptr<PartitionAccess>> others(partitions_.begin() + 1, partitions_.end());
   const Deadline deadline = Deadline::After(kInBackground);
   partitions_[0]->tensors().Drop(
@@ -261,8 +263,8 @@ void PartitionedTensors::AbandonLater(const TensorSpec& spec, uint64_t creation)
   partitions_[0]->tensors().Abandon(
       tensor, spec.maker, deadline,
       [others = std::move(others), tensor, deadline, under_way = DropUnderWay(tensor)](const Status& abandoned) {
-        // Complete after all: somebody may have found it. Nobody knows: then the rows stay until the name is made anew,
-        // or the incarnation ends.
+        // FailedPrecondition: the tensor is complete after all, and another client may have found it. After other
+        // errors the outcome is unknown; then the rows stay until the name is created anew or the incarnation ends.
         if (!abandoned.ok()) return;
         for (const auto& other : others) other->tensors().Drop(tensor, deadline, [under_way](const Status&) {});
       });

@@ -1,4 +1,4 @@
-// Rows: where each lies, what goes there and what comes back.
+// Rows of mutable tensors: routes reads, writes and reductions to the owners of the rows.
 #include "services/sampler/routing/partitioned_tensors.h"
 
 #include <utility>
@@ -16,7 +16,7 @@ std::vector<PartitionId> AllPartitions(size_t num_partitions) {
   return all;
 }
 
-// Those with rows; where there are no rows, one even so: it knows whether the tensor exists.
+// Returns the partitions with rows or, if there are no rows, one partition, which knows whether the tensor exists.
 std::vector<PartitionId> PartitionsToReduce(const std::vector<uint64_t>& first) {
   std::vector<PartitionId> asked;
   for (uint32_t p = 0; p + 1 < first.size(); ++p) {

@@ -11,12 +11,12 @@ namespace {
 
 bool IsExactSum(Reduction reduction, DType dtype) { return reduction == Reduction::kSum && IsFloating(dtype); }
 
-// Of floating numbers a NaN wins, as it does within a partition.
+// For floating-point numbers, NaN wins, as it does within a partition.
 template <class T>
 T Merged(Reduction reduction, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? a : b;
-    // +0 and -0 are equal: the signs decide, not the order of partitions.
+    // +0 and -0 compare equal: the sign decides, not the order of partitions.
     if (a == b) return std::signbit(a) == (reduction == Reduction::kMin) ? a : b;
   }
   switch (reduction) {
@@ -26,7 +26,7 @@ T Merged(Reduction reduction, T a, T b) {
     case Reduction::kSum: break;
   }
   if constexpr (std::is_floating_point_v<T>) {
-    return a + b;  // sums of floating numbers come as ExactSums and never here
+    return a + b;  // floating-point sums arrive as ExactSums and never get here
   } else {
     return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   }
@@ -40,7 +40,7 @@ Tensor MergedParts(Reduction reduction, const std::vector<int64_t>& row_shape, s
     for (size_t i = 0; i < merged.size(); ++i) merged[i] = Merged(reduction, merged[i], values[i]);
   }
   if constexpr (std::is_floating_point_v<T>) {
-    // One NaN for all of them.
+    // All NaNs become the same NaN.
     for (T& value : merged) value = std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
   }
   return Tensor::FromVector(std::move(merged), row_shape);

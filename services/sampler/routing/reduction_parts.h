@@ -1,4 +1,4 @@
-// The partitions' parts of a reduction put together.
+// Combines the partitions' parts of a reduction.
 #pragma once
 
 #include <span>
@@ -9,10 +9,11 @@
 
 namespace espalier::sampler {
 
-// dtype and shape of one partition's part (PartitionTensors::Reduce).
+// Checks dtype and shape of one partition's part (PartitionTensors::Reduce).
 Status CheckReductionPart(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape, const Tensor& part);
 
-// ReducedDType [row_shape...] of at least one part. Internal where a part is not of the expected dtype and shape.
+// Returns ReducedDType [row_shape...], combined from at least one part. Internal if a part has an unexpected dtype or
+// shape.
 Result<Tensor> ReducedOfParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,
                               std::span<const Tensor> parts);
 

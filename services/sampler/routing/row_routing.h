@@ -1,5 +1,5 @@
-// How rows get from their owners to their places and back: what reading columns and reading and writing tensors of a
-// partitioned graph share. Ids are those of nodes or of tensors' rows.
+// Moves rows between their owners and their places in a request: the common part of reading columns and of reading and
+// writing tensors of a partitioned graph. Ids are those of nodes or of tensors' rows.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 
 namespace espalier::sampler {
 
-// What a gather's questions point into; lives until the last answer.
+// The memory that a gather's requests refer to; lives until the last response.
 template <class LocalId>
 struct GatherPlan {
-  std::vector<std::vector<LocalId>> locals;      // [partitions] rows to ask for
+  std::vector<std::vector<LocalId>> locals;      // [partitions] rows to request
   std::vector<std::vector<uint32_t>> positions;  // [partitions] where each goes
   struct Repeat {
     uint32_t from, to;
   };
-  std::vector<Repeat> repeats;  // rows to copy once all are there
+  std::vector<Repeat> repeats;  // rows to copy after all have arrived
   std::shared_ptr<std::byte> rows;
 
   void CopyRepeats(size_t row_bytes) const {
@@ -48,8 +48,8 @@ void AskOnce(std::vector<LocalId> locals, std::vector<uint32_t> positions, uint3
   }
 }
 
-// `num_ids` ids on their way; a partition's rows are asked for as often as they stand there where `may_repeat` says
-// that this costs less than looking for repetitions.
+// Plans a gather of `num_ids` ids. may_repeat[p]: partition p's repeated rows are requested as often as they occur,
+// because that costs less than looking for repetitions.
 template <class LocalId>
 std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, size_t num_ids,
                                                 const std::vector<bool>& may_repeat) {
@@ -76,7 +76,7 @@ std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, siz
   return plan;
 }
 
-// The partitions that have anything to answer.
+// Returns the partitions that have something to return.
 template <class LocalId>
 std::vector<PartitionId> AskedPartitions(const std::vector<std::vector<LocalId>>& locals) {
   std::vector<PartitionId> asked;
@@ -86,7 +86,7 @@ std::vector<PartitionId> AskedPartitions(const std::vector<std::vector<LocalId>>
   return asked;
 }
 
-// The rows that each partition gets, in the order of its ids.
+// Splits rows by owner, in the order of each partition's ids.
 template <class LocalId>
 std::vector<Tensor> SplitRows(const Tensor& rows, const OwnerRouteOf<LocalId>& route) {
   if (route.owner.empty()) return {rows};
@@ -106,7 +106,7 @@ std::vector<Tensor> SplitRows(const Tensor& rows, const OwnerRouteOf<LocalId>& r
   return parts;
 }
 
-// [num_rows, row_shape...]
+// Returns [num_rows, row_shape...].
 inline std::vector<int64_t> ShapeOfRows(size_t num_rows, const std::vector<int64_t>& row_shape) {
   std::vector<int64_t> shape = {static_cast<int64_t>(num_rows)};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());

@@ -1,6 +1,6 @@
-// Edges that sampling must not see: those whose existence a model is asked about, and their reverse edges, which say
-// the same. By their ends, not by their ids: ids of an edge and of its reverse have nothing to do with each other once
-// a graph is partitioned, and parallel edges go together.
+// Edges that sampling must not use: those whose existence the model predicts, and their reverse edges, which carry the
+// same information. They are named by their ends, not by ids: after partitioning, the ids of an edge and of its reverse
+// are unrelated, and parallel edges are excluded together.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 
 namespace espalier::sampler {
 
-// An edge type whose edges a model is asked about.
+// An edge type whose edges the model predicts.
 struct LinkType {
   EdgeTypeId edge_type;
-  std::optional<EdgeTypeId> reverse_type = {};  // whose edges say the same with their ends swapped; may be edge_type
+  std::optional<EdgeTypeId> reverse_type = {};  // type of the reverse edges; may be edge_type
 };
 
-// By EdgeTypeId: ascending, each once.
+// By EdgeTypeId; each list ascending and distinct.
 using EdgeExclusions = std::vector<std::vector<EdgeEnds>>;
 
 // The edges of `batch`, whose types are those of `types`, and for each (u, v) the edges (v, u) of its reverse type.

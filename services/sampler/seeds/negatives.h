@@ -1,6 +1,6 @@
-// Negative edges of a step: ends that are put in place of a true edge's, so that a model learns to tell them apart.
-// What is drawn is a pure function of (seed, epoch, step, position in the global batch), so it does not depend on
-// partitions, trainers or samplers. Groups are cut from the global batch, not from a trainer's share of it.
+// Negative edges of a step: node pairs that replace a true edge's ends, which the model learns to distinguish from true
+// edges. They are a pure function of (seed, epoch, step, position in the global batch), so they do not depend on
+// partitions, trainers or samplers. Groups are formed in the global batch, not in a trainer's share of it.
 //
 //   kUniform        `count` nodes for each edge, every node of its destination's type equally likely
 //                   (DGL's dgl.dataloading.negative_sampler.PerSourceUniform)
@@ -15,9 +15,9 @@
 //                   edge type; nodes of another type than the edge's destination are none
 //   kGlobalUniform  `count` pairs for each edge, both ends uniform (DGL's GlobalUniform, without its retries)
 //
-// A pair that is an edge of the global batch, of the same type, is no negative: it is masked
-// (LinkSeeds::negative_weights); nor is its reverse where a type's edges stand for both directions. Other true
-// edges are not looked for, as in DGL and GraphStorm: they are rare where graphs are sparse.
+// A pair that is itself an edge of the global batch, of the same type, is masked (LinkSeeds::negative_weights), and so
+// is its reverse if a type's edges represent both directions. Other true edges are not detected, as in DGL and
+// GraphStorm: they are rare in sparse graphs.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,20 @@ namespace espalier::sampler {
 
 struct NegativeSpec {
   NegativeKind kind = NegativeKind::kUniform;
-  uint32_t count = 1;  // for each edge; 0 of kUniform: there are none
+  uint32_t count = 1;  // per edge; 0 with kUniform: no negatives
 };
 
-// Which end is drawn.
+// The end of the edge that is drawn.
 enum class NegativeEnd : uint32_t { kDestination = 0, kSource = 1 };
 
-// The Philox key of a step's negatives; the counter's high word is the edge's position in the global batch, or its
-// group's number (kJoint).
+// Returns the Philox key of a step's negatives; the counter's high word is the edge's position in the global batch, or
+// its group's number (kJoint).
 constexpr uint64_t NegativesKey(uint64_t seed, uint32_t epoch, uint32_t step, NegativeEnd end) {
   return RandomKey(seed, RandomPurpose::kNegatives, epoch, step, static_cast<uint32_t>(end));
 }
 
-// Draws `count` original ids below num_nodes: draw k takes words 2k and 2k + 1 of the stream, high word first, times
-// num_nodes, over 2^64. num_nodes > 0.
+// Returns `count` original ids below num_nodes: draw k multiplies words 2k and 2k + 1 of the stream, high word first,
+// by num_nodes and divides by 2^64. num_nodes > 0.
 std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count);
 
 // kJoint: which group the edge at a position of the global batch belongs to.
@@ -57,9 +57,9 @@ struct BatchGroup {
 };
 BatchGroup FindInBatchGroup(uint64_t position, uint32_t count, uint64_t batch_size);
 
-// kInDegree: which training edges' destinations are a step's negatives: negative k of the edge at position i is the
-// destination number (i * count + k) modulo those that this query gives, which are min(negatives_of_step, num_edges).
-// `num_edges`: of the training part, above 0, as is negatives_of_step.
+// kInDegree: returns the query for the training edges whose destinations are a step's negatives. Negative k of the edge
+// at position i is destination number (i * count + k) modulo the number of returned edges, which is
+// min(negatives_of_step, num_edges). `num_edges`, the edges of the training part, and negatives_of_step are above 0.
 SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
                         uint32_t step, uint64_t negatives_of_step, uint64_t num_edges);
 

@@ -1,4 +1,4 @@
-// The order of an epoch's seeds: which positions a step takes, and where a node of a split stands in it.
+// The order of an epoch's seeds: the positions of a step, and the position of a split's node.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,31 @@ struct PositionRange {
   uint64_t size() const { return last - first; }
 };
 
-// A step's positions among `total`; empty past the epoch's end. No step overflows. batch_size > 0.
+// Returns a step's positions among `total`; empty after the epoch's end. Does not overflow for any step. batch_size >
+// 0.
 PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step);
 
-// ceil(total / batch_size). batch_size > 0.
+// Returns ceil(total / batch_size). batch_size > 0.
 uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size);
 
-// InvalidArgument where a query's node type, or edge types, do not exist, an edge type is named twice, or nodes are
-// asked for what edges have.
+// Returns InvalidArgument if a query's node type or edge types do not exist, an edge type is named twice, or options of
+// edges are set for nodes.
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema);
-// InvalidArgument where the query names positions that do not ascend, or are not of a step of `num_positions`.
+// Returns InvalidArgument if the query's positions do not ascend or exceed a step of `num_positions`.
 Status CheckSeedPositions(const SeedQuery& query, uint64_t num_positions);
 
-// Where the edges of each of the types begin among those of all, and behind the last their number: [types + 1].
-// NotFound as SeedSource::CountOfEdges.
+// Returns [types + 1]: the first ordinal of each type's edges, then the total number of edges. NotFound as
+// SeedSource::CountOfEdges.
 Result<std::vector<uint64_t>> FirstOrdinals(SeedSource& seeds, std::span<const EdgeTypeId> types,
                                             const std::string& split, graph::SplitPartName part);
 
-// Ordinals (by original id) <-> positions of one epoch.
+// The bijection between ordinals (by original id) and positions of one epoch.
 class SeedOrder {
  public:
   SeedOrder(const SeedQuery& query, uint64_t total)
       : shuffle_(query.shuffle), permutation_(SeedOrderKey(query.seed, query.epoch), total) {}
 
-  // Both below `total`.
+  // Arguments and results are below `total`.
   uint64_t OrdinalAt(uint64_t position) const { return shuffle_ ? permutation_.At(position) : position; }
   uint64_t Position(uint64_t ordinal) const { return shuffle_ ? permutation_.Position(ordinal) : ordinal; }
 

@@ -7,7 +7,7 @@
 namespace espalier::sampler {
 namespace {
 
-// More than a step's rows are: what a server says of their shape is not believed beyond it.
+// Larger than any step's rows: a server's response with a larger shape is refused.
 constexpr uint64_t kMostBytesOfRows = uint64_t{1} << 32;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rows of edges, of a step's seeds or asked for by their ids: what each partition answers, at the edges' positions.
+// Rows of edges, either a step's seeds or edges named by ids: merges the partitions' responses by the edges' positions.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace espalier::sampler {
 
-// [places, row shape...]: row i is row places[i] of `rows`, which exists.
+// Returns [places, row shape...]: row i is row places[i] of `rows`, which must exist.
 template <class Place>
 Tensor RowsAt(const Tensor& rows, std::span<const Place> places) {
   std::vector<int64_t> shape = rows.shape();
@@ -30,12 +30,12 @@ class SeedRows {
  public:
   explicit SeedRows(uint64_t num_seeds) : num_seeds_(num_seeds) {}
 
-  // One partition's rows [k, row shape...], of the edges at `positions` [k], all below num_seeds. Internal where they
-  // are not as many, or where partitions have columns of different dtypes or shapes; ResourceExhausted where those of
+  // Adds one partition's rows [k, row shape...], of the edges at `positions` [k], all below num_seeds. Internal if
+  // their numbers differ, or if partitions have columns of different dtypes or shapes; ResourceExhausted if the rows of
   // all edges would take more than 4 GiB.
   Status Add(uint32_t partition, const Tensor& positions, const Tensor& rows);
 
-  // [num_seeds, row shape...], after Add of every partition.
+  // Returns [num_seeds, row shape...], after Add for every partition.
   Tensor Take() { return std::move(rows_); }
 
  private:

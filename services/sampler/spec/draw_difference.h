@@ -1,4 +1,4 @@
-// What two descriptions of draws do not agree on, in words.
+// Compares two descriptions of draws and names the first difference in words.
 #pragma once
 
 #include <optional>

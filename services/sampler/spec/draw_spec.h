@@ -1,5 +1,5 @@
-// How a node's in-edges are drawn: every option of a draw, once. The document, a run's mini-batches, a hop's questions
-// and the questions of programs all have a DrawSpec.
+// How a node's in-edges are drawn: the single list of all options of a draw, used by the job document, mini-batches,
+// hop requests and programs' own requests.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace espalier::sampler {
 
 enum class DrawMethod : uint8_t {
-  kNeighbor = 0,  // every node on its own, uniformly or by weight
+  kNeighbor = 0,  // each node independently, uniformly or by weight
   // LABOR-0 (Balin and Catalyurek, NeurIPS 2023, arXiv 2210.13339) as sequential Poisson sampling (its appendix A.3):
-  // every source has one variate, and a node takes the in-edges whose sources have the smallest. With equal weights and
-  // no parallel edges, one node's draw is distributed as kNeighbor's without replacement (unequal weights: only about);
-  // nodes with common neighbours agree on them, so a batch has fewer.
+  // every source has one variate, and a node takes the in-edges whose sources have the smallest variates. With equal
+  // weights and no parallel edges, one node's draw has the distribution of kNeighbor without replacement (with unequal
+  // weights, only approximately); nodes with common neighbors tend to draw the same ones, so a batch has fewer nodes.
   kLabor = 1,
-  kLast = 2,  // the last of the stored order, which is the latest of a graph with a time column; nothing is random
+  kLast = 2,  // the last in stored order, the latest with a time column; not random
 };
 
 template <>
@@ -29,8 +29,8 @@ struct Spelling<DrawMethod> {
 // Which nodes a hop of a mini-batch expands. (A single hop expands the nodes that it is given.)
 enum class Expand : uint8_t {
   kAlways = 0,  // every node met so far, with draws of its own in each hop
-  // Those that no earlier hop has expanded, as PyG's NeighborLoader. Each layer has the in-edges that were drawn for
-  // the rows that it writes, in whichever hop that was.
+  // Only nodes that no earlier hop has expanded, as in PyG's NeighborLoader. Each layer has all in-edges drawn so far
+  // for the rows that it writes, including those of earlier hops.
   kOnce = 1,
 };
 
@@ -46,22 +46,22 @@ struct DrawSpec {
   // Edge column with non-negative weights (F32/F64/integers); empty: uniform. Edges of weight 0 are never drawn, so a
   // column of 0 and 1 is a mask.
   std::string weight_column = {};
-  // Edge column of integers that orders in-edges (docs/partition-format.md): no in-edge is drawn that is later than the
-  // time of its destination. A relation without the column has edges of all times. Empty: time does not matter.
+  // Edge column of integers that orders in-edges (docs/partition-format.md): no in-edge later than the time of its
+  // destination is drawn. Edges of a relation without the column are of all times. Empty: times do not matter.
   std::string time_column = {};
   Expand expand = Expand::kAlways;
 
   friend bool operator==(const DrawSpec&, const DrawSpec&) = default;
 };
 
-// What an option is called in spec.training.sampling of the document, and its meaning there.
+// The name of an option in spec.training.sampling of the job document, and its meaning there.
 struct OptionText {
   const char* name;
   const char* meaning;
 };
 
-// Calls visit(OptionText, option) for each option that the document has, in its order. (The time column is the
-// graph's.) Whatever documents, reads, compares or records the options of a job goes through this list.
+// Calls visit(OptionText, option) for each option of the job document, in its order. (The time column belongs to the
+// graph.) All code that documents, reads, compares or records the options of a job uses this list.
 template <class Spec, class Visit>
 void VisitOptions(Spec& draw, const Visit& visit) {
   visit(OptionText{"replace", "sample with replacement"}, draw.replace);

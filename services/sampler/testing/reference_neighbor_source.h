@@ -1,5 +1,5 @@
-// What sampling means, the slow and plain way: a second implementation of docs/sampling.md over an edge list in memory,
-// to compare the fast kernels with. Original ids are global ids; there is one partition.
+// A slow and simple reference implementation of docs/sampling.md over an edge list in memory, to compare the fast
+// kernels with. Original ids are global ids; there is one partition.
 #pragma once
 
 #include <map>

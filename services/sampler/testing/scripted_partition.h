@@ -1,4 +1,4 @@
-// A partition whose answers a test decides: at once, later, wrong, or never.
+// A partition whose responses a test scripts: immediate, delayed, wrong, or missing.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace espalier::sampler::testing {
 
-// Calls without a script fail the test by their status: Unimplemented.
+// Calls without a script return Unimplemented, which fails the test.
 class ScriptedPartition : public PartitionAccess {
  public:
   explicit ScriptedPartition(uint32_t id) : id_(id) {}

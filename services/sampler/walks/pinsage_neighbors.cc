@@ -9,7 +9,7 @@
 namespace espalier::sampler {
 namespace {
 
-constexpr size_t kMostSteps = 10'000;  // of one walk: each is a round of requests
+constexpr size_t kMostSteps = 10'000;  // per walk: each step is a round of requests
 
 Status CheckTraversal(const PinSageOptions& options, const graph::GraphSchema& schema) {
   if (options.metapath.empty() || options.num_traversals == 0 || options.num_random_walks == 0) {
@@ -46,7 +46,7 @@ struct Visited {
   uint32_t visits;
 };
 
-// The ends of the traversals of one seed's walks, in the order of their first visit.
+// Returns the ends of the traversals of one seed's walks, in the order of their first visit.
 std::vector<Visited> CountVisits(const RandomWalks& walks, size_t first_walk, size_t num_walks, size_t hops) {
   std::vector<Visited> visited;
   absl::flat_hash_map<uint64_t, size_t> place_of;
@@ -69,13 +69,13 @@ Result<PinSageNeighbors> FindPinSageNeighbors(PartitionedGraph& graph, std::span
   RETURN_IF_ERROR(CheckTraversal(options, schema));
   ASSIGN_OR_RETURN(const RandomWalks walks, RandomWalk(graph, seeds, ToWalkOptions(options), deadline));
   std::vector<std::vector<Visited>> visited;  // by seed
-  std::vector<GlobalNodeId> nodes;            // of all seeds
+  std::vector<GlobalNodeId> nodes;            // over all seeds
   for (size_t i = 0; i < seeds.size(); ++i) {
     visited.push_back(
         CountVisits(walks, i * options.num_random_walks, options.num_random_walks, options.metapath.size()));
     for (const Visited& one : visited.back()) nodes.push_back(one.node);
   }
-  // Ties are broken by the user's numbers: global ids depend on the partitioning.
+  // Ties are broken by original ids, because global ids depend on the partitioning.
   const NodeTypeId type = schema.DestinationOf(options.metapath.front());
   ASSIGN_OR_RETURN(const Tensor rows, graph.GatherRows(type, kOriginalIdColumn, nodes, deadline));
   const std::span<const uint64_t> original_ids = rows.values<uint64_t>();

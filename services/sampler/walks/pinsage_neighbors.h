@@ -1,5 +1,6 @@
-// The neighbours that matter to a node by how often random walks from it come by: PinSAGE (Ying et al., "Graph
-// Convolutional Neural Networks for Web-Scale Recommender Systems", KDD 2018, section 3.1). DGL's PinSAGESampler.
+// The most relevant neighbors of a node, ranked by how often random walks from it visit them: PinSAGE (Ying et al.,
+// "Graph Convolutional Neural Networks for Web-Scale Recommender Systems", KDD 2018, section 3.1), as in DGL's
+// PinSAGESampler.
 #pragma once
 
 #include <span>
@@ -14,24 +15,25 @@ struct PinSageOptions {
   // One traversal, from a node of the seeds' type back to one of that type, against the edges' direction
   // (random_walk.h): for users that like items, {item:liked-by:user, user:likes:item} seen from items.
   std::vector<EdgeTypeId> metapath;
-  uint32_t num_traversals = 1;         // of a walk, at most; at least 1
-  double termination_probability = 0;  // that a walk ends before each traversal but the first; in [0, 1]
-  uint32_t num_random_walks = 10;      // of each seed
-  uint32_t num_neighbors = 3;          // taken of each seed, at most
-  std::string weight_column;           // as in walks
+  uint32_t num_traversals = 1;         // maximum per walk; at least 1
+  double termination_probability = 0;  // of ending before each traversal except the first; in [0, 1]
+  uint32_t num_random_walks = 10;      // per seed
+  uint32_t num_neighbors = 3;          // maximum per seed
+  std::string weight_column;           // as in WalkOptions
   uint64_t seed = 0;
   uint32_t epoch = 0, step = 0;
 };
 
-// Neighbours of seed i: [offsets[i], offsets[i + 1]), the most visited first, of equally visited ones the one with the
-// smaller original id. A seed that its own walks come back to is one of its neighbours, as in DGL.
+// Neighbors of seed i: [offsets[i], offsets[i + 1]), most visited first, ties by the smaller original id. A seed that
+// its own walks return to is one of its neighbors, as in DGL.
 struct PinSageNeighbors {
   std::vector<uint64_t> offsets;  // [seeds + 1]
   std::vector<GlobalNodeId> neighbors;
-  std::vector<uint32_t> visits;  // of each neighbour: ends of traversals; the weights of its edge
+  std::vector<uint32_t> visits;  // per neighbor: ends of traversals; the weights of its edge
 };
 
-// A pure function of (graph, seed's original id, options). Errors as RandomWalk's: the walks are made whole.
+// Returns the neighbors of each seed, a pure function of (graph, the seed's original id, options). Errors as
+// RandomWalk: the walks are stored completely.
 Result<PinSageNeighbors> FindPinSageNeighbors(PartitionedGraph& graph, std::span<const GlobalNodeId> seeds,
                                               const PinSageOptions& options, Deadline deadline);
 

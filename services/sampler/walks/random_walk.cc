@@ -1,3 +1,6 @@
+// All walks advance together. For each step, walks that restart end first (one random word each); the remaining ones
+// form one hop query with fan-out 1 and the walk numbers in place of original ids as random streams. Walks whose node
+// has no in-edge to follow end there. Traces are written as rows of one array.
 #include "services/sampler/walks/random_walk.h"
 
 #include <algorithm>
@@ -20,7 +23,7 @@ Status CheckMetapath(const std::vector<EdgeTypeId>& metapath, const graph::Graph
   return {};
 }
 
-// Traces are kept whole: 8 bytes a node.
+// Traces are stored completely, 8 bytes per node.
 Status CheckTraces(size_t num_starts, const WalkOptions& options) {
   constexpr uint64_t kMostNodes = uint64_t{1} << 28;
   const uint64_t nodes_each = options.metapath.size() + 1;
@@ -48,7 +51,7 @@ Status CheckOptions(const WalkOptions& options, const graph::GraphSchema& schema
   return {};
 }
 
-// The number of each walk: what its random words are keyed by, the same in every partitioning.
+// Returns the number of each walk, which selects its random words and is the same in every partitioning.
 Result<std::vector<uint64_t>> WalkNumbers(PartitionedGraph& graph, NodeTypeId type,
                                           std::span<const GlobalNodeId> starts, uint32_t walks_per_node,
                                           Deadline deadline) {
@@ -89,7 +92,7 @@ class Walkers {
   void EndSome(uint32_t step) {
     if (options_.restart_probabilities.empty()) return;
     const uint64_t key = RandomKey(options_.seed, RandomPurpose::kWalkRestarts, options_.epoch, options_.step, step);
-    // Exact: a double times a power of two.
+    // Exact, because it multiplies a double by a power of two.
     const auto bound = static_cast<uint64_t>(options_.restart_probabilities[step] * 0x1p32);
     std::erase_if(going_, [&](size_t walk) { return DrawWord(key, numbers_[walk], 0) < bound; });
   }

@@ -1,6 +1,6 @@
 // Random walks over a partitioned graph. A walk goes from a node to the source of one of its in-edges, so against the
-// edges' direction (in-edges lie with their node; to walk along a relation, declare its reverse). All walks take a step
-// together: one request per partition and step.
+// edges' direction (in-edges are stored with their node; to walk along a relation, declare its reverse). All walks
+// advance together: one request per partition and step.
 #pragma once
 
 #include <span>
@@ -11,36 +11,36 @@
 
 namespace espalier::sampler {
 
-// Stands in a trace behind the end of its walk.
+// Fills the rest of a trace after the end of its walk.
 inline constexpr GlobalNodeId kNoNode = GlobalNodeId(~uint64_t{0});
 
 struct WalkOptions {
   // The relation of each step; a step's source type is the next one's destination type.
   std::vector<EdgeTypeId> metapath;
   uint32_t walks_per_node = 1;  // at least 1
-  // The chance that a walk ends before each step, by step; in [0, 1]. Empty: only where a node has no in-edge to
-  // follow. (DGL's restart_prob.)
+  // The probability that a walk ends before each step, by step; in [0, 1]. Empty: walks end only at nodes without an
+  // in-edge to follow. (DGL's restart_prob.)
   std::vector<double> restart_probabilities;
-  std::string weight_column;  // of the edges: in proportion to it, never along weight 0; empty: uniform
+  std::string weight_column;  // edge column: steps in proportion to it, never along weight 0; empty: uniform
   uint64_t seed = 0;
-  uint32_t epoch = 0, step = 0;  // other ones, other walks
+  uint32_t epoch = 0, step = 0;  // different values give different walks
 };
 
 // Walk w of start i is row i * walks_per_node + w.
 struct RandomWalks {
   size_t num_walks = 0;
   size_t length = 0;                // steps
-  std::vector<GlobalNodeId> nodes;  // [num_walks, length + 1] the start first; kNoNode behind a walk's end
+  std::vector<GlobalNodeId> nodes;  // [num_walks, length + 1] start first; kNoNode after the end
 
   std::span<const GlobalNodeId> Trace(size_t walk) const {
     return std::span(nodes).subspan(walk * (length + 1), length + 1);
   }
 };
 
-// A pure function of (graph, start's original id, options), whatever the partitioning and the other starts: a start
-// that is given twice has the same walks twice. Starts are nodes of the first step's destination type. InvalidArgument
-// for options that do not fit together or the graph; ResourceExhausted for traces of more than 2^28 nodes together: ask
-// for fewer starts at once.
+// Returns the walks, a pure function of (graph, start's original id, options), whatever the partitioning and the other
+// starts: a repeated start gets the same walks again. Starts are nodes of the first step's destination type.
+// InvalidArgument for options that do not fit together or the graph; ResourceExhausted for traces of more than 2^28
+// nodes together: use fewer starts per call.
 Result<RandomWalks> RandomWalk(PartitionedGraph& graph, std::span<const GlobalNodeId> starts,
                                const WalkOptions& options, Deadline deadline);
 

@@ -26,6 +26,7 @@ struct GraphServerFlags {
   daemon::ProcessOptions process;
 };
 
+// Declares the flags; `flags` outlives the parsing of `app`.
 void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags);
 
 }  // namespace espalier::server

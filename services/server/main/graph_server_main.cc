@@ -47,7 +47,7 @@ ServedFunctions MakeFunctions(std::shared_ptr<const PluginFunctions> functions,
                               const std::shared_ptr<shard::GraphShard>& shard, const GraphServerFlags& flags) {
   ServedFunctions served;
   served.functions = std::move(functions);
-  // Parts of the shard, which they keep.
+  // Aliasing pointers: they share ownership of the shard.
   served.partition.book = std::shared_ptr<const graph::PartitionBook>(shard, &shard->book());
   served.partition.data = std::shared_ptr<const graph::Partition>(shard, &shard->data());
   served.threads = std::max(1, daemon::CountThreads(flags.process) / 2);

@@ -81,7 +81,7 @@ Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTra
     return Differs("batch size", std::to_string(stream.plan.batch_size), std::to_string(training.batch_size));
   }
   if (stream.plan.split != training.task.split) return Differs("split", stream.plan.split, training.task.split);
-  // No layers, of a model without message passing, are one that draws nothing.
+  // A model without message passing has no layers, which is compared as one layer that draws nothing.
   const size_t num_layers = std::max<size_t>(1, training.sampling.layers.size());
   if (stream.spec.layers.size() != num_layers) {
     return Differs("layers", std::to_string(stream.spec.layers.size()), std::to_string(num_layers));

@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kPrefix = ".espalier-nonce-";
 
+// Returns 64 random hexadecimal digits.
 std::string RandomHex() {
   std::random_device device;
   std::string hex;
@@ -25,6 +26,7 @@ std::string RandomHex() {
   return hex;
 }
 
+// Removes the nonce files in `folder` that no running process has locked.
 void RemoveAbandoned(const std::filesystem::path& folder) {
   std::error_code error;
   std::vector<std::string> found;
@@ -52,7 +54,7 @@ Result<NonceFile> NonceFile::Create(const std::string& folder) {
   const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
   if (error) return FromErrno(error.value(), "resolving " + folder);
   RemoveAbandoned(absolute);
-  // Before it is locked somebody who tidies up may have taken it for an abandoned one.
+  // Another process may remove the file as abandoned before it is locked here; then try again with another name.
   constexpr int kTries = 10;
   Result<storage::FileLock> lock = Unavailable("never tried");
   std::string path;

@@ -1,4 +1,5 @@
-// Proof of a shared file system: a file that only processes of this host and user can read.
+// A nonce in a file that only processes of this host and user can read. A client that reads it proves that it shares a
+// file system with the server.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace espalier::server {
 
-// Holds a random text at a random name, readable by its owner only; removed with this object. It is locked, so that
-// those that killed processes have left can be told apart: whoever makes one in their folder removes them.
+// A file with random contents and a random name, readable by its owner only, removed with this object. It is locked
+// while it is in use, so that Create can recognize and remove files in the same folder that killed processes have left.
 class NonceFile {
  public:
   static Result<NonceFile> Create(const std::string& folder);
@@ -28,8 +29,8 @@ class NonceFile {
   storage::FileLock lock_;
 };
 
-// Returns a nonce in `data_dir`, or in the user's scratch folder where that is empty; nothing, with a warning in the
-// log, where it cannot be written: then clients read over the network instead of mapping files.
+// Returns a nonce in `data_dir`, or in the user's scratch folder if that is empty. Returns nullopt, and logs a warning,
+// if the file cannot be written; clients then read over the network instead of mapping files.
 std::optional<NonceFile> OfferNonce(const std::string& data_dir);
 
 }  // namespace espalier::server

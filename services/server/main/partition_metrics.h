@@ -1,4 +1,4 @@
-// espalier_partition_*: what a graph server has to serve, so that partitions can be compared.
+// The metrics espalier_partition_*: the size of a graph server's partition, for comparison between servers.
 #pragma once
 
 #include "services/server/main/served_graph.h"
@@ -6,7 +6,7 @@
 
 namespace espalier::server {
 
-// Once, after loading, which took `load_seconds`.
+// Sets the metrics; called once, after loading, which took `load_seconds`.
 void CountPartition(const LoadedPartition& loaded, double load_seconds, telemetry::MetricRegistry& registry);
 
 }  // namespace espalier::server

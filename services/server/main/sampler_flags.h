@@ -15,12 +15,13 @@ struct SamplerFlags {
   std::string job_file;
   std::vector<std::string> servers;
   std::string access = "auto";
-  std::string job_name;  // empty: the document's
+  std::string job_name;  // empty: the job document's name
   std::optional<uint64_t> incarnation;
   int connect_seconds = 120;
   daemon::ProcessOptions process;
 };
 
+// Declares the flags; `flags` outlives the parsing of `app`.
 void AddSamplerFlags(CLI::App& app, SamplerFlags* flags);
 
 }  // namespace espalier::server

@@ -26,7 +26,7 @@ Result<job::ParsedJob> ReadJob(const std::string& path) {
   return job::ParseJob(path, text, {});
 }
 
-// Signals end the wait for servers, and later the questions under way.
+// The stop token ends the wait for graph servers and, later, the requests in progress.
 Result<client::Session> ConnectTo(const SamplerFlags& flags, const std::string& job_name,
                                   std::shared_ptr<const rpc::TransportSecurity> tls, daemon::ServiceProcess& process) {
   client::SessionOptions options;

@@ -15,7 +15,7 @@
 namespace espalier::server {
 namespace {
 
-// A line about every ten seconds of a download.
+// Logs the progress of a download about every ten seconds.
 class DownloadLog {
  public:
   void operator()(const std::string& key, uint64_t present_bytes, uint64_t size_bytes) {
@@ -29,8 +29,8 @@ class DownloadLog {
   Timer timer_;
 };
 
-// What the process may have, or else the machine has. Who asks to hold more than a share of it is refused; without that
-// bound it would end the process, and with it the job.
+// Returns the memory limit of the process, or else the memory of the machine. Requests to hold more than a share of it
+// are refused; without that bound the kernel would kill the process, and the job would fail with it.
 uint64_t MemoryBytes() {
   const uint64_t machine_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -76,13 +76,13 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   }
   format::LoadOptions load;
   load.threads = options.threads;
-  load.checksums = format::Checksums::kCompareOnce;  // several servers of a partition may share its copy
+  load.checksums = format::Checksums::kCompareOnce;  // several servers of a partition may share one copy
   load.data_dir = options.cache.folder;
   load.cache_bytes = options.cache.max_bytes;
   load.stop_requested = options.stop_requested;
   load.progress = DownloadLog();
   load.copied = &loaded.copied;
-  // Weighted draws need the weights; the arrays are mapped, so unused ones cost address space only.
+  // Weighted draws need the weights. The arrays are mapped, so unused ones cost only address space.
   load.edge_columns = std::any_of(loaded.manifest.edge_columns.begin(), loaded.manifest.edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition arrays,
@@ -97,7 +97,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   shard::ShardLimits limits;
   limits.mutable_tensor_bytes = MemoryBytes() / 4 * 3;
   limits.waiting_gradient_bytes = MemoryBytes() / 8;
-  // No single row has more in-edges than this, so none is refused; a request of many is.
+  // No row has more in-edges than this, so a request for one node always passes; a request for many may be refused.
   limits.max_lookups_per_request = uint64_t{1} << 32;
   limits.max_edge_row_bytes = rpc::kMaxMessageBytes;
   ASSIGN_OR_RETURN(loaded.shard,

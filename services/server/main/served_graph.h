@@ -1,4 +1,4 @@
-// A partition on its way from files to clients.
+// Loads a partition from its files, to be served to clients.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,10 @@ struct ServedPartitionOptions {
   storage::StoreOpener open_store = storage::OpenerWith({});
   storage::LocalCacheOptions cache;  // for files that cannot be mapped where they lie; no folder: there must be none
   int threads = 1;
-  // True ends a download, the wait for another's, or the verification of local files, as Cancelled; any thread.
+  // Returning true ends a download, the wait for another process's download, or the verification of local files with
+  // Cancelled. Called on any thread.
   std::function<bool()> stop_requested;
-  std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;  // of plugins; null: there are none
+  std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;  // of plugins; null: none
 };
 
 struct LoadedPartition {
@@ -33,8 +34,8 @@ struct LoadedPartition {
   std::string local_uri;  // of the files that are mapped: `uri`, or the copies' folder as a partitioning of its own
 };
 
-// Maps and verifies partition `partition` of the partitioning at `uri`, after a download where it is not local.
-// OutOfRange where it has fewer partitions.
+// Maps and verifies partition `partition` of the partitioning at `uri`, downloading it first if it is not local.
+// Returns OutOfRange if the partitioning has fewer partitions.
 Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition,
                                             const ServedPartitionOptions& options);
 

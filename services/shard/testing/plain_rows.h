@@ -1,4 +1,4 @@
-// Vocabulary of the tests of learnable rows: a small graph, plain rows on it, and gradients for them.
+// Fixtures for tests of learnable rows: a small graph, plain rows on it, and gradients for them.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ inline graph::SourceGraph FiftyNodes() {
   return *std::move(graph);
 }
 
-// Rows of two values that begin at 1, changed by plain gradient descent.
+// Rows of two values, initially 1, updated by plain gradient descent.
 inline sampler::EmbeddingSpec Descent(uint32_t num_trainers) {
   return {.id = {.rows = sampler::RowSpace::Nodes(NodeTypeId(0)), .name = "emb"},
           .width = 2,

@@ -1,4 +1,4 @@
-// A source graph cut at random and opened in this process: for everybody's tests.
+// Test fixture: a source graph, partitioned at random and opened in this process.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct TestGraph {
   std::unique_ptr<sampler::PartitionedGraph> graph;  // over the shards
 };
 
-// Fails the process where the graph cannot be partitioned: a test's own mistake.
+// Aborts the process if the graph cannot be partitioned, which is an error of the test.
 TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed,
                         const partition::BuildOptions& build = {},
                         const std::shared_ptr<const sampler::RowInitializers>& initializers = nullptr);
@@ -32,12 +32,11 @@ std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& sourc
                                                  uint64_t seed, graph::PartitionBook* book,
                                                  const partition::BuildOptions& build = {});
 
-// The original ids of global ids.
+// Returns the original ids of global ids.
 std::vector<uint64_t> OriginalIds(sampler::PartitionedGraph& graph, NodeTypeId type,
                                   const std::vector<GlobalNodeId>& nodes);
 
-// A mini-batch without anything that depends on how the graph was partitioned: its nodes by original ids, its edges
-// by position.
+// A mini-batch in a form that does not depend on the partitioning: nodes by original ids, edges by position.
 struct PortableBatch {
   std::vector<std::vector<uint64_t>> nodes;         // by node type
   std::vector<std::vector<uint32_t>> edges;         // by block: indptr, then indices

@@ -21,7 +21,7 @@ Status CheckHostBucketName(const std::string& name) {
                          "a-z, 0-9, '.' and '-', with a letter or digit at both ends");
 }
 
-// docs.ceph.com/en/latest/radosgw/s3/bucketops: what rgw_relaxed_s3_bucket_names allows.
+// docs.ceph.com/en/latest/radosgw/s3/bucketops: the names that rgw_relaxed_s3_bucket_names allows.
 Status CheckPathBucketName(const std::string& name) {
   const bool good = name.size() >= 3 && name.size() <= 255 && IsNameCharacter(name.front()) &&
                     IsNameCharacter(name.back()) &&
@@ -34,7 +34,7 @@ Status CheckPathBucketName(const std::string& name) {
                          "letter or digit at both ends");
 }
 
-// The path of an endpoint without the slash at its end.
+// Returns the path of an endpoint without a trailing slash.
 Result<std::string> CheckEndpointPath(const http::Url& endpoint) {
   std::string path = endpoint.path;
   if (path.ends_with('/')) path.pop_back();

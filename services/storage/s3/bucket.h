@@ -1,4 +1,4 @@
-// Where a bucket is: service, name, region, and how URLs spell it.
+// The address of a bucket: service, name, region and its form in URLs.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace espalier::storage {
 
 struct S3Bucket {
   std::string scheme;       // "https"
-  std::string host;         // what connections go to and the Host header says, with a port where it needs one
+  std::string host;         // host to connect to, also the Host header; with a port unless it is the default
   std::string path_prefix;  // the endpoint's path, then "/bucket" with path addressing: "", "/bucket", "/s3/bucket"
   std::string name;
   std::string region;
@@ -18,17 +18,18 @@ struct S3Bucket {
   std::string Origin() const { return scheme + "://" + host; }
 };
 
-// Errors: InvalidArgument for an invalid bucket name, endpoint or region. With path addressing a name may be anything
-// that Ceph and AWS's oldest region allow (upper case, '_', up to 255 characters); a host name cannot hold those.
+// Returns the address of a bucket. InvalidArgument for an invalid bucket name, endpoint or region. With path
+// addressing, a name may be anything that Ceph and AWS's oldest region allow (upper case, '_', up to 255 characters),
+// which is not valid in a host name.
 Result<S3Bucket> MakeS3Bucket(const std::string& name, const S3Settings& settings);
 
-// True for 1 to 64 of a-z, 0-9, '-' and '_'.
+// Returns whether `text` has the form of a region: 1 to 64 characters of a-z, 0-9, '-' and '_'.
 bool IsRegion(const std::string& text);
 
-// Returns the bucket with requests signed for `region`; on AWS itself they go to that region's host too.
+// Returns the bucket with requests signed for `region`. On AWS, requests also go to the region's host.
 S3Bucket InRegion(S3Bucket bucket, const std::string& region);
 
-// "https://sts.eu-west-1.amazonaws.com": a service of AWS in a region.
+// Returns the origin of an AWS service in a region, such as "https://sts.eu-west-1.amazonaws.com".
 std::string AwsOrigin(const std::string& service, const std::string& region);
 
 }  // namespace espalier::storage

@@ -4,13 +4,13 @@
 namespace espalier::storage {
 namespace {
 
-// ~/.aws/credentials and ~/.aws/config need not be meant for this process: used only where they have the profile's
-// keys.
+// ~/.aws/credentials and ~/.aws/config may not be intended for this process, so they are only used if they have the
+// profile's keys.
 bool HasProfile(const std::string& path, const std::string& profile) {
   return !path.empty() && SharedFileCredentials(path, profile)->Fetch(Deadline::After(std::chrono::seconds(1))).ok();
 }
 
-// Profiles that AWS's own tools can use, and this process cannot: "" where there is none.
+// Returns a description of a profile that the AWS tools can use but this process cannot; "" if there is none.
 std::string UnsupportedProfile(const S3CredentialSettings& from) {
   for (const std::string& path : {from.default_shared_file, from.config_file}) {
     const std::string setting = path.empty() ? "" : UnsupportedProfileSetting(path, from.profile);

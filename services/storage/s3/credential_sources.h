@@ -1,4 +1,4 @@
-// The places that credentials come from, in AWS's formats and protocols.
+// The sources of credentials, in the formats and protocols of AWS.
 #pragma once
 
 #include <memory>
@@ -10,23 +10,23 @@
 
 namespace espalier::storage {
 
-// The first of the order in store_settings.h that is set up. `transport` outlives it. FailedPrecondition where none is,
-// InvalidArgument for settings that are wrong.
+// Returns the first configured source in the order of store_settings.h. `transport` must outlive it. FailedPrecondition
+// if no source is configured; InvalidArgument for invalid settings.
 Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings& settings, http::Transport& transport);
 
-// Each by itself, as MakeCredentialSource makes them.
+// The sources that MakeCredentialSource chooses from:
 std::unique_ptr<CredentialSource> FixedCredentials(const S3CredentialSettings& settings);
 // An INI file: aws_access_key_id, aws_secret_access_key and aws_session_token in the section of the profile.
 std::unique_ptr<CredentialSource> SharedFileCredentials(std::string path, std::string profile);
-// Returns why the profile in the INI file has no keys although it is set up: "credential_process", "SSO", "a role to
-// assume". "" where the file cannot be read, or the profile has none of these settings.
+// Returns the unsupported setting by which the profile in the INI file gets credentials instead of keys:
+// "credential_process", "SSO" or "a role to assume". Returns "" if the file cannot be read or has no such setting.
 std::string UnsupportedProfileSetting(const std::string& path, const std::string& profile);
-// STS AssumeRoleWithWebIdentity with the token in a file, which is read anew every time: Kubernetes replaces it.
+// STS AssumeRoleWithWebIdentity with the token in a file. The file is read every time, because Kubernetes replaces it.
 std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, http::Transport& transport);
-// The agent of EKS or ECS. InvalidArgument for a plain http address that is neither loopback nor theirs.
+// The agent of EKS or ECS. InvalidArgument for a plain http address that is neither loopback nor that of an agent.
 Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3CredentialSettings& settings,
                                                                http::Transport& transport);
-// IMDSv2 of an EC2 machine.
+// IMDSv2 of an EC2 instance.
 std::unique_ptr<CredentialSource> InstanceMetadataCredentials(http::Transport& transport);
 
 }  // namespace espalier::storage

@@ -9,8 +9,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kRefreshBefore{300};     // expiry
-constexpr seconds kRefreshAgainAfter{30};  // a refresh that failed
+constexpr seconds kRefreshBefore{300};     // time before expiry
+constexpr seconds kRefreshAgainAfter{30};  // time after a failed refresh
 constexpr seconds kFetchTimeout{10};
 
 }  // namespace
@@ -27,7 +27,7 @@ Result<Credentials> CredentialCache::Get(Deadline deadline) {
     if (may_wait && (!is_due || is_fetching_)) return *current_;
     const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_fetching_; };
     if (!mutex_.AwaitBefore(deadline, is_free)) return DeadlineExceeded("waiting for credentials: " + Describe());
-    if (IsUsable(kRefreshBefore)) return *current_;  // somebody else has fetched
+    if (IsUsable(kRefreshBefore)) return *current_;  // another thread has fetched them
     is_fetching_ = true;
   }
   Result<Credentials> fetched = FetchNow(deadline);
@@ -36,7 +36,7 @@ Result<Credentials> CredentialCache::Get(Deadline deadline) {
   if (fetched.ok()) {
     current_ = *fetched;
     next_refresh_.reset();
-    // A source that hands out what is about to expire is not asked at every call.
+    // If the source returns credentials that are about to expire, do not fetch again at every call.
     if (!IsUsable(kRefreshBefore)) next_refresh_ = now_() + kRefreshAgainAfter;
     return fetched;
   }

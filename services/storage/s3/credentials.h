@@ -1,4 +1,4 @@
-// Where credentials come from, and keeping them fresh.
+// The interface of credential sources, and a cache that refreshes credentials.
 #pragma once
 
 #include <memory>
@@ -12,28 +12,29 @@
 
 namespace espalier::storage {
 
-// Thread-safe. Errors name the source and what is wrong with it, never a secret.
+// Thread-safe. Errors name the source and the problem, never a secret.
 class CredentialSource {
  public:
   virtual ~CredentialSource() = default;
-  // "web identity of role arn:...": for messages.
+  // Returns a description for messages, such as "web identity of role arn:...".
   virtual std::string Describe() const = 0;
-  // Errors: PermissionDenied, FailedPrecondition (set up wrongly), Unavailable, DeadlineExceeded.
+  // Returns new credentials. Errors: PermissionDenied, FailedPrecondition (invalid configuration), Unavailable,
+  // DeadlineExceeded.
   virtual Result<Credentials> Fetch(Deadline deadline) = 0;
-  // False where fetching again gives the same.
+  // Returns false if fetching again returns the same credentials.
   virtual bool IsRenewable() const = 0;
 };
 
-// Fetches when needed: at first, five minutes before expiry, and when the service has refused what there was. While a
-// refresh fails, what has not expired goes on being used. Thread-safe; one thread fetches, others wait for it only
-// where there is nothing to use.
+// Fetches credentials when needed: at the first use, five minutes before expiry, and after the service has rejected the
+// current ones. If a refresh fails, credentials that have not expired stay in use. Thread-safe; one thread fetches
+// while others use the current credentials, or wait if there are none.
 class CredentialCache {
  public:
   CredentialCache(std::unique_ptr<CredentialSource> source, WallClock now)
       : source_(std::move(source)), now_(std::move(now)) {}
 
   Result<Credentials> Get(Deadline deadline);
-  // The service has refused those with this id. False where there can be no others.
+  // Reports that the service has rejected the credentials with this ID. Returns false if the source cannot renew them.
   bool Renew(const std::string& access_key_id);
   std::string Describe() const { return source_->Describe(); }
 
@@ -45,7 +46,7 @@ class CredentialCache {
   const WallClock now_;
   Mutex mutex_;
   std::optional<Credentials> current_ ABSL_GUARDED_BY(mutex_);
-  std::optional<WallTime> next_refresh_ ABSL_GUARDED_BY(mutex_);  // after one that failed
+  std::optional<WallTime> next_refresh_ ABSL_GUARDED_BY(mutex_);  // set after a failed refresh
   bool is_fetching_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

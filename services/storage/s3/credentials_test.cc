@@ -22,7 +22,7 @@ std::string WriteText(const std::string& path, const std::string& text) {
   return path;
 }
 
-// Gives a new id every time, valid for so long, or fails.
+// Returns credentials with a new ID and a fixed validity at every fetch, or fails.
 class CountingSource final : public CredentialSource {
  public:
   std::string Describe() const override { return "test"; }
@@ -147,7 +147,8 @@ TEST(WebIdentityTest, TradesTheTokenForCredentials) {
   EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kDataLoss);
 }
 
-// A refusal is about credentials (77) or passes (74); never about the data that they are for (65), which ends a job.
+// A rejection concerns the credentials (exit code 77) or is transient (74). It never counts as bad input (65), which
+// ends a job.
 TEST(WebIdentityTest, ToldApartAreWhatPassesAndWhatDoesNot) {
   const TemporaryFolder folder;
   ScriptedTransport sts;
@@ -248,7 +249,7 @@ TEST(CredentialOrderTest, TakesTheFirstThatIsSetUp) {
   EXPECT_THAT(SourceFor(all), HasSubstr("FAILED_PRECONDITION: there are no credentials"));
 }
 
-// ~/.aws/config with what AWS's own tools can do and this process cannot.
+// ~/.aws/config with settings that the AWS tools support and this process does not.
 TEST(CredentialOrderTest, NamesAProfileThatItCannotUse) {
   const TemporaryFolder folder;
   ScriptedTransport transport;

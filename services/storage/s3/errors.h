@@ -1,4 +1,4 @@
-// What a service's refusal means, and what to do about it.
+// Errors of S3 services: their meaning and remedy.
 #pragma once
 
 #include <string>
@@ -10,36 +10,36 @@ namespace espalier::storage {
 // docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 struct S3Error {
   int http_status = 0;
-  std::string code;        // "SlowDown"; "" where the answer has no body, as with HEAD
+  std::string code;        // "SlowDown"; "" if the response has no body, as for HEAD
   std::string message;     // printable and short
-  bool is_page = false;    // the body is no S3 error but text or HTML, as of a proxy or a TLS port
-  bool is_bare = false;    // neither an error nor headers of S3, which explains refusals of GET, PUT and POST
-  std::string request_id;  // for the service's operators
-  std::string region;      // where the bucket is, when the service says so and it is a valid name
-  std::string endpoint;    // where requests for the bucket should go, likewise
+  bool is_page = false;    // the body is text or HTML instead of an S3 error, as from a proxy or a TLS port
+  bool is_bare = false;    // has neither an S3 error nor S3 headers, although S3 explains errors of GET, PUT and POST
+  std::string request_id;  // for the operators of the service
+  std::string region;      // of the bucket, if the service names a valid region
+  std::string endpoint;    // for requests to the bucket, if the service names a valid one
 };
 
-// From an answer that is not 2xx, or a 2xx one with an error as its body. Never fails: what cannot be read is left out.
-// Of a page `message` is the first line or the title.
+// Returns the error in a response that is not 2xx, or in a 2xx response with an error as its body. Never fails: omits
+// fields that cannot be parsed. For a page, `message` is the first line or the title.
 S3Error ParseError(const http::Response& response);
 
-// False for a 404 that says that something else does not exist: the bucket, the access key, or, where a page says so,
-// the S3 service.
+// Returns whether an error concerns the object. Returns false for a 404 about the bucket, the access key or, if the
+// body is a page, the S3 service.
 bool IsAboutTheObject(const S3Error& error);
 
 enum class Remedy {
   kNone,      // the same request fails again
-  kRetry,     // later
-  kResend,    // the body arrived damaged; the same refusal again and again is the service's own
-  kRenew,     // with other credentials
-  kSetClock,  // with the service's time in the signature
+  kRetry,     // send the request again later
+  kResend,    // the body arrived damaged; if the error repeats, the service causes it
+  kRenew,     // send the request again with other credentials
+  kSetClock,  // send the request again with the service's time in the signature
 };
 Remedy RemedyFor(const S3Error& error);
 
-// True where the service refuses the x-amz-checksum-* headers of a request that has them, not the bytes.
+// Returns whether the service rejects the x-amz-checksum-* headers of a request that has them, rather than its bytes.
 bool IsRefusalOfChecksums(const S3Error& error);
 
-// The status of the error; `doing` is its context, like "reading s3://bucket/key".
+// Returns the status for an error; `doing` is its context, such as "reading s3://bucket/key".
 Status ToStatus(const S3Error& error, const std::string& doing);
 
 }  // namespace espalier::storage

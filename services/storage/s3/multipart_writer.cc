@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMaxParts = 10000;
 constexpr uint64_t kMaxBytesInFlight = uint64_t{256} << 20;
-// Services may copy all parts before they answer.
+// Services may copy all parts before they respond.
 constexpr std::chrono::seconds kCompletionTime{60};
 
 class S3Writer final : public ObjectWriter {
@@ -42,7 +42,7 @@ class S3Writer final : public ObjectWriter {
       const size_t taken = std::min(bytes.size(), part_bytes - buffer_.size());
       buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
       bytes = bytes.subspan(taken);
-      // A full part goes only when more follows: an object of just one part needs no multipart upload.
+      // A full part is sent only when more bytes follow, because an object of one part needs no multipart upload.
       if (buffer_.size() == part_bytes && !bytes.empty()) Fail(StartPart());
     }
     return failure_;
@@ -67,7 +67,7 @@ class S3Writer final : public ObjectWriter {
     return client_->Send(bucket_, call).status();
   }
 
-  // Sends the buffer off as the next part.
+  // Starts the upload of the buffer as the next part.
   Status StartPart() {
     if (num_parts_ == kMaxParts) {
       return InvalidArgument("writing " + uri_ + ": it is larger than " + std::to_string(total_bytes_) +
@@ -77,7 +77,7 @@ class S3Writer final : public ObjectWriter {
     while (in_flight_.size() >= PartSizes::MaxInFlight(buffer_.size())) RETURN_IF_ERROR(FinishOldestPart());
     ++num_parts_;
     total_bytes_ += buffer_.size();
-    // Deferred, to when it is the oldest part, only where the system gives no further thread.
+    // If the system cannot start a thread, the upload is deferred until the part is the oldest one in flight.
     const auto upload = [this, number = num_parts_,
                          bytes = std::make_shared<const std::vector<std::byte>>(std::exchange(buffer_, {}))] {
       return UploadPart(number, *bytes);
@@ -102,7 +102,7 @@ class S3Writer final : public ObjectWriter {
     uint64_t size_bytes = 0;
   };
 
-  // Runs in a thread of its own; touches nothing that changes.
+  // Runs in a thread of its own; reads only members that do not change meanwhile.
   Result<SentPart> UploadPart(int number, const std::vector<std::byte>& bytes) const {
     RETURN_IF_ERROR(Failpoint("store.put_part"));
     const S3Call call{.request = UploadPartRequest(key_, upload_id_, number, bytes),
@@ -135,7 +135,7 @@ class S3Writer final : public ObjectWriter {
                       .check = [this](const http::Response& response) { return CheckCompletion(response); }};
     ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
     if (response.status != 404) return Status();
-    // An earlier request may have gone through although its answer was lost: then the object has our name on it.
+    // An earlier request may have succeeded although its response was lost. The object then has this writer's name.
     if (IsOurs()) return Status();
     return ToStatus(ParseError(response), call.doing);
   }
@@ -155,9 +155,9 @@ class S3Writer final : public ObjectWriter {
   }
 
   void Abort() {
-    in_flight_.clear();  // waits for those that have a thread
+    in_flight_.clear();  // waits for uploads that run in a thread
     if (upload_id_.empty()) return;
-    // Where the service was out of reach just now, nobody should wait for it once more.
+    // If the service was unreachable a moment ago, do not wait for it again.
     const bool is_out_of_reach = IsRetryable(failure_.code());
     const S3Call call{.request = AbortMultipartUploadRequest(key_, upload_id_),
                       .doing = "aborting the upload of " + uri_,
@@ -176,16 +176,16 @@ class S3Writer final : public ObjectWriter {
   const PartSizes part_sizes_;
   const std::string writer_name_ = NewWriterName();
 
-  std::vector<std::byte> buffer_;       // the part in the making
+  std::vector<std::byte> buffer_;       // the part being filled
   std::string upload_id_;               // "" before the first part; fixed while parts are in flight
   bool keeps_object_checksum_ = false;  // of the service, for this upload
   int num_parts_ = 0;                   // sent
   uint64_t total_bytes_ = 0;            // in them
   std::vector<UploadedPart> parts_;     // arrived, in order
   uint32_t crc32_ = 0;                  // of parts_
-  Status failure_;                      // the first, for good
+  Status failure_;                      // the first failure; never cleared
   bool is_committed_ = false;
-  std::deque<std::future<Result<SentPart>>> in_flight_;  // in order; last, because they use what is above
+  std::deque<std::future<Result<SentPart>>> in_flight_;  // in order; last, because uploads use the members above
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// An object of any size, uploaded while it is written, with bounded memory.
+// A writer that uploads an object of any size while it is written, with bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace espalier::storage {
 
-// S3 allows 10 000 parts and objects of 5 TiB. Parts start small, so that common objects need little memory, and grow
-// at the numbers where the small ones would not suffice. Up to 7.8 GiB all parts are of one size, which some services
-// insist on.
+// The sizes of parts. S3 allows 10 000 parts and objects of 5 TiB. Parts start small, so that common objects need
+// little memory, and grow with the part number to reach the maximum size. Up to 7.8 GiB all parts have the same size,
+// which some services require.
 struct PartSizes {
   uint64_t first_bytes = uint64_t{8} << 20;  // at least 5 MiB on S3 itself
 
-  // Of part `number`, from 1 to 10 000.
+  // Returns the size of part `number`, which is from 1 to 10 000.
   uint64_t PartBytes(int number) const;
-  // How many parts of that size may be on their way at a time: at most three, and 256 MiB.
+  // Returns how many parts of this size may be uploaded at a time: at most three, and at most 256 MiB in total.
   static size_t MaxInFlight(uint64_t part_bytes);
 };
 
-// An object smaller than a part is one PUT at Commit. Otherwise parts are uploaded in the background while more is
-// written; a failure shows at a later Write or at Commit, and from then on. Without Commit, and after a failure, the
-// upload is aborted, so that the service forgets its parts.
+// Returns a writer. An object smaller than a part is uploaded with one PUT at Commit. Otherwise, parts are uploaded in
+// the background while more is written. A failure is returned by a later Write or Commit and by all following calls.
+// The upload is aborted after a failure or without Commit, so that the service deletes its parts.
 std::unique_ptr<ObjectWriter> MakeS3Writer(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string bucket_key,
                                            PartSizes part_sizes);
 

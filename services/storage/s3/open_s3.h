@@ -1,4 +1,4 @@
-// From "s3://bucket/prefix" and settings to a store.
+// Opens the store for "s3://bucket/prefix" and settings.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace espalier::storage {
 
-// The objects below the prefix. Stores with equal settings share connections and credentials for as long as one of them
-// lives. InvalidArgument for a bucket, prefix or settings that are none, FailedPrecondition without credentials.
-// Nothing is contacted. Thread-safe.
+// Returns a store of the objects below the prefix. Stores with equal settings share connections and credentials while
+// one of them exists. InvalidArgument for an invalid bucket, prefix or setting; FailedPrecondition without credentials.
+// Makes no requests. Thread-safe.
 Result<std::shared_ptr<ObjectStore>> OpenS3Store(const std::string& uri, const S3Settings& settings);
 
 }  // namespace espalier::storage

@@ -83,7 +83,7 @@ S3Request DeleteObjectsRequest(std::span<const std::string> keys) {
   std::string xml = std::string("<Delete xmlns=\"") + kXmlNamespace + "\"><Quiet>true</Quiet>";
   for (const std::string& key : keys) xml += "<Object><Key>" + EscapedXml(key) + "</Key></Object>";
   xml += "</Delete>";
-  // The one operation for which S3 insists on a digest beside the signature.
+  // The only operation for which S3 requires a digest in addition to the signature.
   return {.operation = "DeleteObjects",
           .method = "POST",
           .query = {{"delete", ""}},
@@ -96,7 +96,7 @@ bool FitsXml(const std::string& key) {
 }
 
 S3Request ListObjectsRequest(const std::string& prefix, const std::string& continuation_token) {
-  // Encoded, because keys may hold bytes that XML cannot.
+  // Requests URL-encoded keys, because keys may contain bytes that XML cannot represent.
   S3Request request{
       .operation = "ListObjectsV2", .method = "GET", .query = {{"list-type", "2"}, {"encoding-type", "url"}}};
   if (!prefix.empty()) request.query.emplace_back("prefix", prefix);

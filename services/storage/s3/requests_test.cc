@@ -75,7 +75,7 @@ TEST(S3RequestTest, RefusesBucketsAndEndpointsThatAreNone) {
                                   std::string("a:b"), std::string("a%2fb"), std::string(256, 'a')}) {
     EXPECT_EQ(MakeS3Bucket(name, {}).status().code(), StatusCode::kInvalidArgument) << name;
   }
-  // A host name cannot hold what Ceph allows in a path.
+  // Names that Ceph allows in a path are not valid in a host name.
   for (const std::string& name : {std::string("My_Bucket"), std::string("Graphs"), std::string(64, 'a')}) {
     EXPECT_TRUE(MakeS3Bucket(name, {}).ok()) << name;
     EXPECT_EQ(MakeS3Bucket(name, {.addressing = S3Addressing::kVirtualHost}).status().code(),

@@ -1,5 +1,5 @@
-// S3's answers, read. What a service sends is untrusted: anything that is not as documented is DataLoss, and what a
-// proxy or another service says in the place of S3, Unimplemented.
+// Parses the responses of S3. They are untrusted: a response that differs from S3's documentation is DataLoss, and a
+// response of a proxy or another service is Unimplemented.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace espalier::storage {
 
-// Whether some header's name begins with "x-amz".
+// Returns whether the name of any header begins with "x-amz".
 bool HasHeaderOfS3(const http::Response& response);
-// Unimplemented where a 2xx answer to `request` has neither a header of S3 nor what each answer of S3 has: a document
-// where it describes something, the object's ETag where it sends or takes bytes.
+// Returns Unimplemented if a 2xx response to `request` does not come from an S3 service: it has no S3 header and lacks
+// the required content, which is a document, or the object's ETag if bytes are sent or received.
 Status CheckSender(const http::Response& response, const S3Request& request);
 
-// Of a 2xx answer to HEAD or GET of a whole object.
+// Returns the Content-Length of a 2xx response to HEAD or GET of a whole object.
 Result<uint64_t> ParseContentLength(const http::Response& response);
 
 struct ContentRange {
   uint64_t first = 0, last = 0, total = 0;  // first <= last < total
 };
-// Of a 206 answer: "bytes 3-6/10".
+// Returns the Content-Range of a 206 response: "bytes 3-6/10".
 Result<ContentRange> ParseContentRange(const http::Response& response);
 
-// ok where the body is what the service keeps a whole-object CRC-32 of, and where it keeps none.
+// Checks the body against the CRC-32 of the whole object if the response has one.
 Status CheckCrc32(const http::Response& response);
 
 struct ListPage {
@@ -38,17 +38,18 @@ struct ListPage {
 Result<ListPage> ParseListPage(const std::string& body);
 
 Result<std::string> ParseUploadId(const std::string& body);
-// True where the answer to CreateMultipartUpload says that the service will keep a checksum of the whole object.
+// Returns whether the service will store a checksum of the whole object, from its response to CreateMultipartUpload.
 bool KeepsObjectChecksum(const http::Response& response);
 Result<std::string> ParseETag(const http::Response& response);
 
-// S3 answers 200 before it knows how a long operation ends: ok only where the body says that it went well.
+// Returns whether the body of a 200 response reports a completed upload. S3 sends the status of long operations before
+// they end.
 bool IsCompletedUpload(const std::string& body);
 
 struct DeleteFailure {
   std::string key, code, message;
 };
-// Those that were not deleted.
+// Returns the objects that were not deleted.
 Result<std::vector<DeleteFailure>> ParseDeleteResult(const std::string& body);
 
 }  // namespace espalier::storage

@@ -19,13 +19,13 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr seconds kAnswerTime{20};                      // for a request without a body to speak of
-constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // what a transfer's time is reckoned by
+constexpr seconds kAnswerTime{20};                      // for a request with little or no body
+constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // determines the time limit of a transfer
 constexpr seconds kStallTime{15};
-constexpr seconds kShortestCall{5};        // on a service that has been silent for long
-constexpr seconds kMaxRetryAfter{10};      // that a service may ask for
-constexpr seconds kMaxClockSkew{15 * 60};  // that S3 puts up with
-constexpr int kMaxDamagedBodies = 3;       // one after another, refused with the same error
+constexpr seconds kShortestCall{5};        // to a service that has not responded for long
+constexpr seconds kMaxRetryAfter{10};      // longer values of Retry-After are cut to this
+constexpr seconds kMaxClockSkew{15 * 60};  // that S3 accepts
+constexpr int kMaxDamagedBodies = 3;       // in succession, rejected with the same error
 constexpr size_t kMaxExplanationBytes = 64 << 10;
 
 uint64_t RandomSeed() {
@@ -33,7 +33,7 @@ uint64_t RandomSeed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// What the answer's Retry-After asks for; zero where it does not. (Dates are ignored.)
+// Returns the delay in the response's Retry-After, or zero. Dates are ignored.
 milliseconds ParseRetryAfter(const http::Response& response) {
   const std::string* const text = response.Header("retry-after");
   if (text == nullptr) return milliseconds(0);
@@ -53,18 +53,18 @@ std::string HashBody(const S3Request& request) {
 
 // The state of one call over its requests.
 struct S3Client::Progress {
-  S3Request request;  // as it is sent: the call's, perhaps without checksums
+  S3Request request;  // as sent: the call's request, possibly without checksums
   std::string payload_sha256;
   bool has_renewed = false;
   bool has_set_clock = false;
   bool has_followed_region = false;
   bool has_dropped_checksums = false;
   int num_unusable_answers = 0;
-  int num_damaged_bodies = 0;  // refused one after another, with the words of last_refusal
+  int num_damaged_bodies = 0;  // rejected in succession with the message last_refusal
   std::string last_refusal;
 };
 
-// What became of one request.
+// The outcome of one request.
 struct S3Client::Outcome {
   enum class Next { kReturn, kRetryNow, kRetryLater };
   Next next = Next::kReturn;
@@ -90,13 +90,13 @@ Result<http::Response> S3Client::Send(const S3Bucket& bucket, const S3Call& call
     const SteadyTime began = options_.clock->Now();
     Outcome outcome = Try(bucket, call, end, progress);
     if (outcome.next == Outcome::Next::kReturn) return std::move(outcome.answer);
-    // A request that took longer than a stall has moved bytes meanwhile: the budget is for what does not move.
+    // A request that took longer than the stall limit transferred bytes. This time does not count toward the budget.
     const nanoseconds moved = options_.clock->Now() - began - std::max(kStallTime, call.extra_time);
     if (moved.count() > 0) end = Deadline::At(end.time() + moved);
     const nanoseconds left = end.Remaining(*options_.clock);
     nanoseconds delay(0);
     if (outcome.next == Outcome::Next::kRetryLater) {
-      // The last request goes at the very end of the budget, so that a service is waited for as long as promised.
+      // The last request is sent at the very end of the budget, so that the call waits for the service as documented.
       delay = std::min<nanoseconds>(DelayBefore(attempt, options_.retry, RandomWord()), left);
       delay = std::max<nanoseconds>(delay, outcome.wait_at_least);
     }
@@ -115,7 +115,8 @@ Status S3Client::GiveUp(const Status& last, int num_requests) const {
   return Status(last.code(), last.message() + text);
 }
 
-// `end` is the call's: its last requests have what is left, but never so little that no service could answer.
+// Sends one request. `end` is the end of the call: the last request gets the remaining time, but always enough for a
+// service to respond.
 S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress) {
   const seconds transfer_time(call.transfer_bytes / kSlowestBytesPerSecond);
   const nanoseconds left = std::max(end.Remaining(*options_.clock), silence_.shortest());
@@ -144,8 +145,8 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
           std::move(response).status().While(call.doing)};
 }
 
-// An answer to HEAD has no body, so that a missing bucket looks like a missing object, and a wrong region like an
-// expired token. Asks for a byte of the object where that matters, and returns that refusal in the place of `response`.
+// Responses to HEAD have no body, so a missing bucket looks like a missing object, and a wrong region like an expired
+// token. If the difference matters, requests one byte of the object and returns that error instead of `response`.
 http::Response S3Client::ExplainRefusalOfHead(http::Response response, const S3Bucket& bucket, const S3Call& call,
                                               const Credentials& credentials, const http::SendOptions& how) {
   if (call.request.method != "HEAD") return response;
@@ -191,7 +192,7 @@ Result<http::Response> S3Client::SendOnce(const http::Request& request, const st
 void S3Client::NoteAnswer(const Status& status, SteadyTime sent, seconds stall_time) {
   const SteadyTime now = options_.clock->Now();
   if (status.ok()) return silence_.Answered(now);
-  // Other errors are of what was answered.
+  // Other errors concern a response that did arrive.
   const bool is_silence = status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
   if (is_silence) silence_.Unanswered(sent, now, stall_time);
 }
@@ -223,12 +224,12 @@ S3Client::Outcome S3Client::Judge(const S3Bucket& bucket, const S3Call& call, ht
 S3Client::Outcome S3Client::JudgeRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
                                          const Credentials& credentials, Progress& progress) {
   S3Error error = ParseError(response);
-  if (error.region == bucket.region) error.region.clear();  // that was not the reason
+  if (error.region == bucket.region) error.region.clear();  // the region is not the cause
   const Status status = ToStatus(error, call.doing);
   if (FollowRegion(bucket, error, progress)) return {Outcome::Next::kRetryNow, status};
   if (DropChecksums(error, progress)) return {Outcome::Next::kRetryNow, status};
   Remedy remedy = RemedyFor(error);
-  // Answers to HEAD have no body that names the clock.
+  // Responses to HEAD have no body that reports a wrong clock.
   if (remedy == Remedy::kRenew && error.code.empty() && IsClockWrong(response)) remedy = Remedy::kSetClock;
   switch (remedy) {
     case Remedy::kNone: break;

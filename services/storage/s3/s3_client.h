@@ -1,4 +1,4 @@
-// S3 operations that end well although requests fail: signs, sends, and tries again what may go better.
+// A client for S3 operations that signs and sends requests and retries failed ones.
 #pragma once
 
 #include <atomic>
@@ -22,28 +22,29 @@ struct S3ClientOptions {
   // `max_attempts` limits responses that S3Call::check rejects; `retry_budget` limits retries of transient errors.
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // No request of a call starts later than this after its first one, nor is an answer awaited for longer; time in which
-  // bytes moved does not count. While the service says nothing at all, calls share this time (service_silence.h).
+  // A call starts no request later than this after its first one and does not wait longer for a response. Time in which
+  // bytes were transferred does not count. While the service does not respond at all, calls share this time
+  // (service_silence.h).
   std::chrono::seconds retry_budget{30};
   S3Checksums request_checksums = S3Checksums::kWhenSupported;
   S3Checksums response_checksums = S3Checksums::kWhenSupported;
-  Clock* clock = &Clock::Real();  // outlives the client
+  Clock* clock = &Clock::Real();  // must outlive the client
   WallClock now = SystemTime;
   uint64_t jitter_seed = 0;                 // 0: a random one
-  std::shared_ptr<RequestMetrics> metrics;  // null: nothing is counted
+  std::shared_ptr<RequestMetrics> metrics;  // null: no metrics
 };
 
-// An operation with what its answers must be like.
+// An operation and the requirements on its responses.
 struct S3Call {
   S3Request request;
   std::string doing;  // "reading s3://bucket/key": the context of errors
   size_t max_body_bytes = size_t{1} << 20;
   std::span<std::byte> into;           // see http::SendOptions
-  uint64_t transfer_bytes = 0;         // of the bodies: large ones get more time
-  std::chrono::seconds extra_time{0};  // that the service may need before it answers
-  std::vector<int> known_statuses;     // beside 2xx: handed back as answers, not errors
-  int max_attempts = 0;                // of all requests; 0: retry_budget limits them
-  // Looks at a 2xx answer: DataLoss and retryable errors have the request sent again.
+  uint64_t transfer_bytes = 0;         // size of the bodies: large ones get more time
+  std::chrono::seconds extra_time{0};  // that the service may need before it responds
+  std::vector<int> known_statuses;     // besides 2xx: returned as responses, not errors
+  int max_attempts = 0;                // limits all requests; 0: limited by retry_budget
+  // Checks a 2xx response. After DataLoss and retryable errors, the request is sent again.
   std::function<Status(const http::Response&)> check;
 };
 
@@ -53,15 +54,15 @@ class S3Client {
   S3Client(std::shared_ptr<http::Transport> transport, std::unique_ptr<CredentialSource> credentials,
            S3ClientOptions options = {});
 
-  // Requests that fail by 5xx, 429, SlowDown and the like, resets, timeouts or `check` are sent again with growing,
-  // jittered delays. A body that arrives damaged is sent three times in all. Once per call: refused credentials are
-  // renewed, a wrong clock is corrected by the service's own, a request for the wrong region is sent to the region that
-  // the service names, and refused x-amz-checksum-* headers are left out. The last three are remembered for the
-  // service. Errors: NotFound, PermissionDenied, ..., and the last one's when nothing helped, with the number of
-  // requests and the time for which the service has not answered.
+  // Sends the requests of a call and returns the response. Requests that fail with 5xx, 429, SlowDown and similar
+  // errors, resets, timeouts or `check` are retried with growing, jittered delays. A body that arrives damaged is sent
+  // three times in total. Once per call, the client renews rejected credentials, corrects its clock by the service's,
+  // follows the service to the bucket's region, and omits rejected x-amz-checksum-* headers. It remembers the last
+  // three for the service. Errors: NotFound, PermissionDenied and so on, or the last error when no retry succeeded,
+  // with the number of requests and the time for which the service has not responded.
   Result<http::Response> Send(const S3Bucket& bucket, const S3Call& call);
 
-  // Requests sent so far, the repeated ones too.
+  // Returns the number of requests sent so far, including retries.
   int64_t num_requests() const { return num_requests_.load(std::memory_order_relaxed); }
 
  private:
@@ -93,12 +94,12 @@ class S3Client {
   ServiceTraits traits_;
   const uint64_t jitter_seed_;
   // Atomics, because every thread that sends reads and writes them.
-  std::atomic<int64_t> clock_offset_seconds_{0};  // the service's clock minus ours
+  std::atomic<int64_t> clock_offset_seconds_{0};  // the service's clock minus the local clock
   std::atomic<int64_t> num_requests_{0};
   std::atomic<uint64_t> num_random_words_{0};
 };
 
-// 32 random hexadecimal digits: the name of one writer of one object.
+// Returns a name for one writer of one object: 32 random hexadecimal digits.
 std::string NewWriterName();
 
 }  // namespace espalier::storage

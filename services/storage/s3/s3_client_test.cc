@@ -59,7 +59,7 @@ TEST_F(S3ClientTest, StartsNoRequestAfterItsBudget) {
   EXPECT_LT(clock_.Now() - start, seconds(60));
 }
 
-// A part of 128 MiB at 3 MB/s takes 43 s: what breaks then is no silence.
+// A part of 128 MiB at 3 MB/s takes 43 s. A failure after that time does not mean that the service is silent.
 TEST_F(S3ClientTest, SendsALongTransferThatBrokeOnceMore) {
   service_->Add([this](const SentRequest&) -> Result<http::Response> {
     clock_.Advance(seconds(43));

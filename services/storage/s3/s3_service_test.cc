@@ -2,7 +2,7 @@
 // other, with AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
 // ESPALIER_S3_TEST_URI=s3://bucket/prefix:
 //   build/release/bin/espalier_s3_service_test --gtest_filter='*Endpoint*'
-// docs/object-storage.md says what it shows.
+// docs/object-storage.md describes the results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,8 @@ namespace {
 
 using ServerMaker = std::function<Result<std::unique_ptr<S3Server>>()>;
 
-// A service of these tests. It starts at its first use and ends with the program: starting takes longer than testing.
+// A service under test. It starts at its first use and ends with the program, because starting takes longer than
+// testing.
 struct Service {
   std::string name;
   ServerMaker start;  // null: the service of the environment
@@ -50,7 +51,7 @@ struct Service {
     return start != nullptr ? "s3://" + server().bucket() : std::getenv("ESPALIER_S3_TEST_URI");
   }
 
-  // An empty store: a prefix that no other test uses, nor an earlier run of this program.
+  // Returns an empty store: a prefix that neither another test nor an earlier run of this program uses.
   std::shared_ptr<ObjectStore> NewStore() const {
     const Result<StoreLocation> location = OpenStore(uri() + "/test-" + NewWriterName(), {.s3 = settings()});
     ESPALIER_CHECK(location.ok()) << location.status().ToString();
@@ -229,7 +230,7 @@ TEST_P(S3ServiceTest, FailsAtOnceWithTheWrongScheme) {
 
 TEST_P(S3ServiceTest, TrustsOnlyTheCertificatesOfItsCaFile) {
   if (GetParam().start == nullptr) GTEST_SKIP() << "the certificates of a service of these tests";
-  // The other server's certificate is valid too, but not in the file; without TLS a CA file changes nothing.
+  // The other server's certificate is valid too, but is not in the file. Without TLS, a CA file has no effect.
   S3Settings settings = GetParam().settings();
   const bool is_secure = settings.endpoint.starts_with("https");
   const Result<TestCertificate> other = MakeTestCertificate(folder_.path());

@@ -12,18 +12,19 @@ namespace espalier::storage {
 namespace {
 
 constexpr size_t kMaxGetBytes = size_t{16} << 30;
-constexpr uint64_t kUnknownTransferBytes = uint64_t{256} << 20;  // of an object that nobody has asked the size of
-constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;          // what a reset costs at most
+constexpr uint64_t kUnknownTransferBytes = uint64_t{256} << 20;  // assumed for an object of unknown size
+constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;          // the most that a connection reset can cost
 constexpr size_t kMaxListingBytes = size_t{16} << 20;            // of one page
 constexpr size_t kMaxKeysPerDelete = 1000;
-constexpr int kMaxEmptyPages = 1000;  // one after another, of a listing
+constexpr int kMaxEmptyPages = 1000;  // in succession, in a listing
 
 bool IsWriter(const http::Response& head, const std::string& writer) {
   const std::string* const found = head.Header(kWriterHeader);
   return found != nullptr && *found == writer;
 }
 
-// Of a piece that is wanted; bytes that are missing at the object's end are no fault of the answer.
+// Checks the response for a requested piece. A piece that is short because the object ends there is not an error of the
+// response.
 Status CheckPiece(const http::Response& response, ByteRange range) {
   if (response.status != 206) return Unimplemented("the service sends whole objects where a range was asked for");
   ASSIGN_OR_RETURN(const ContentRange sent, ParseContentRange(response));
@@ -33,13 +34,13 @@ Status CheckPiece(const http::Response& response, ByteRange range) {
                   " bytes, which are not the range asked for");
 }
 
-// An ETag as a condition. A weak one ("W/...") cannot be any.
+// Returns an ETag for use in a condition; "" for a weak one ("W/..."), which conditions do not accept.
 std::string StrongETag(const std::string& etag) {
   if (etag.empty() || etag.starts_with("W/")) return "";
   return etag.starts_with('"') ? etag : "\"" + etag + "\"";
 }
 
-// ok where all are gone.
+// Returns OK if all objects are deleted.
 Status CheckDeletions(const http::Response& response) {
   ASSIGN_OR_RETURN(const std::vector<DeleteFailure> failures, ParseDeleteResult(response.body));
   for (const DeleteFailure& failure : failures) {
@@ -105,7 +106,7 @@ Status S3Store::CheckInside(const std::string& key, ByteRange range) {
 }
 
 Result<std::string> S3Store::GetRange(const std::string& key, ByteRange range) {
-  // Before memory is set aside for what may not exist.
+  // Checks the range before allocating a large buffer for bytes that may not exist.
   if (range.length > kMaxPieceBytes) RETURN_IF_ERROR(CheckInside(key, range));
   std::string bytes(range.length, '\0');
   RETURN_IF_ERROR(ReadRange(key, range, std::as_writable_bytes(std::span(bytes))));
@@ -117,7 +118,7 @@ Status S3Store::ReadRangeOfVersion(const std::string& key, const std::string& et
   ESPALIER_CHECK(out.size() == range.length) << out.size() << " bytes for a range of " << range.length;
   RETURN_IF_ERROR(ToBucketKey(key).status());
   RETURN_IF_ERROR(Failpoint("store.get"));
-  // HTTP cannot ask for nothing, nor for what lies past 2^64.
+  // HTTP cannot request an empty range or one beyond 2^64.
   if (range.length == 0 || range.offset + range.length < range.offset) return CheckInside(key, range);
   std::string version = StrongETag(etag);
   for (uint64_t done = 0; done < range.length;) {
@@ -157,7 +158,7 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
   ASSIGN_OR_RETURN(const std::string bucket_key, ToBucketKey(key));
   RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
   const std::string uri = ToUri(key);
-  // Services that do not know the condition ignore it: what exists is safe from them at least.
+  // Services that do not support the condition ignore it. Checking first protects at least existing objects.
   const Result<http::Response> found = SendHead(bucket_key, uri);
   if (found.ok()) return AlreadyExists(uri + " exists");
   if (found.status().code() != StatusCode::kNotFound) return found.status();
@@ -169,13 +170,13 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
   ASSIGN_OR_RETURN(const http::Response response, client_->Send(bucket_, call));
   if (response.status == 501) return PutWithoutCondition(bucket_key, uri, bytes);
   if (response.status != 412) return Status();
-  // Perhaps it is our own, by a request whose answer was lost.
+  // The existing object may be this writer's own, from a request whose response was lost.
   ASSIGN_OR_RETURN(const http::Response head, SendHead(bucket_key, uri));
   return IsWriter(head, writer) ? Status() : AlreadyExists(uri + " exists");
 }
 
-// For services without conditional writes, right after a look at the key: of two writers at the same moment the last
-// one wins, and the first one learns of it unless it looked before the other wrote.
+// Writes to a service without conditional writes, right after a check that the key does not exist. Of two concurrent
+// writers the last one wins. The first one notices this unless it checks before the other writes.
 Status S3Store::PutWithoutCondition(const std::string& bucket_key, const std::string& uri,
                                     std::span<const std::byte> bytes) {
   const std::string writer = NewWriterName();
@@ -200,7 +201,7 @@ Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
                       .check = [](const http::Response& response) { return ParseListPage(response.body).status(); }};
     const Result<http::Response> response = client_->Send(bucket_, call);
     if (response.status().code() == StatusCode::kNotFound) {
-      // Of a bucket that exists an empty listing comes.
+      // A bucket that exists returns an empty listing instead.
       return Unimplemented(response.status().message() + "; there is no bucket of an S3 service: check the endpoint");
     }
     if (!response.ok()) return response.status();
@@ -229,7 +230,7 @@ Status S3Store::Delete(const std::string& key) {
       .request = DeleteObjectRequest(bucket_key), .doing = "deleting " + ToUri(key), .known_statuses = {404}};
   const Status deleted = client_->Send(bucket_, call).status();
   if (deleted.code() != StatusCode::kPermissionDenied) return deleted;
-  // Deleting what does not exist succeeds, and takes no permission.
+  // Deleting an object that does not exist succeeds and needs no permission.
   return SendHead(bucket_key, ToUri(key)).status().code() == StatusCode::kNotFound ? Status() : deleted;
 }
 

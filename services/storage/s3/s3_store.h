@@ -1,8 +1,8 @@
-// Objects in a bucket of S3 or of a service that speaks its protocol.
+// An object store in a bucket of S3 or of a compatible service.
 //
-// Uploads: the service verifies the SHA-256 that the signature covers and a CRC-32 beside it. Downloads of whole
-// objects are verified by the CRC-32 that the service keeps, where it does; parts of objects have no checksum in S3:
-// whoever reads ranges verifies blocks by checksums of the format.
+// Uploads are verified by the service against the signed SHA-256 and a CRC-32. Downloads of whole objects are verified
+// against the CRC-32 stored by the service, if it has one. S3 has no checksums for ranges, so code that reads ranges
+// verifies blocks with the checksums of the file format.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ namespace espalier::storage {
 // Thread-safe; threads read at the same time over connections of their own. A key is root + "/" + key in the bucket.
 class S3Store final : public ObjectStore {
  public:
-  // `root` is "" or a good key (object_key.h).
+  // `root` is "" or a valid key (object_key.h).
   S3Store(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string root, PartSizes part_sizes = {});
 
   std::string Describe() const override { return ToUri(""); }
   Result<ObjectInfo> Head(const std::string& key) override;
-  // At most 16 GiB.
+  // Reads objects of at most 16 GiB.
   Result<std::string> Get(const std::string& key) override;
   Result<std::string> GetRange(const std::string& key, ByteRange range) override;
   Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override {
@@ -30,26 +30,27 @@ class S3Store final : public ObjectStore {
   }
   Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
                             std::span<std::byte> out) override;
-  // Written in parts (multipart_writer.h).
+  // Returns a writer that uploads in parts (multipart_writer.h).
   Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) override;
-  // Atomic where the service honours If-None-Match: * atomically; docs/object-storage.md says what happens elsewhere.
+  // Atomic if the service evaluates If-None-Match: * atomically; docs/object-storage.md describes other services.
   Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) override;
-  // Without objects whose keys no store could name ("a//b", "a/").
+  // Omits objects with keys that are not valid in a store ("a//b", "a/").
   Result<std::vector<ObjectInfo>> List(const std::string& prefix) override;
   Status Delete(const std::string& key) override;
-  // A thousand keys a request.
+  // Deletes up to a thousand keys per request.
   Status DeleteMany(std::span<const std::string> keys) override;
   std::optional<std::string> LocalPath(const std::string&) override { return std::nullopt; }
 
  private:
-  // "s3://bucket/root/key".
+  // Returns "s3://bucket/root/key".
   std::string ToUri(const std::string& key) const;
-  // The key in the bucket; InvalidArgument for a key that is none.
+  // Returns the key in the bucket; InvalidArgument for an invalid key.
   Result<std::string> ToBucketKey(const std::string& key) const;
-  // The answer to HEAD; NotFound where there is no object.
+  // Returns the response to HEAD; NotFound if the object does not exist.
   Result<http::Response> SendHead(const std::string& bucket_key, const std::string& uri);
   Status CheckInside(const std::string& key, ByteRange range);
-  // One request. `version`: the ETag that all of a range must come from; "" until the first answer has told it.
+  // Reads a piece with one request. `version` is the ETag that all pieces of a range must have; "" before the first
+  // response, which sets it.
   Status ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version);
   Status PutWithoutCondition(const std::string& bucket_key, const std::string& uri, std::span<const std::byte> bytes);
   Status DeleteBatch(std::span<const std::string> bucket_keys);

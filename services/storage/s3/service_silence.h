@@ -1,15 +1,16 @@
-// How long a service has been giving no answer at all, whoever asked: so that all calls to it share one patience.
+// Tracks how long a service has not responded to any call, so that all calls share one time limit.
 //
-// A service that refuses connections, or takes requests and says nothing, costs every call all of its time. Where ten
-// calls follow one another, as at the end of a training, that is ten times the time after which it was clear how they
-// end. So their time counts from where the silence began, and calls that come late have just enough for one request:
+// A service that refuses connections, or accepts requests and does not respond, costs every call its full time limit.
+// Ten calls in succession, as at the end of training, would wait ten times as long although the outcome is known after
+// the first. Their time limit therefore counts from the beginning of the silence, and late calls get just enough time
+// for one request:
 //
 //   patience 40 s, shortest 5 s        0    10    20    30    40    50    60    70
-//   the service                        answers | says nothing ...
-//   a call that begins at 20, at 62              |<- 33 s ----->|          |5|
+//   the service                        answers | does not respond ...
+//   calls that begin at 20 and at 62             |<- 33 s ----->|          |5|
 //
-// Any answer, a refusal too, ends the silence. And it is known only as long as somebody asks: after as long as the
-// patience without a request, the next call has all of it again.
+// Any response, including an error, ends the silence. Its length is only known while requests are made: after a time of
+// `patience` without a request, the next call has the full time limit again.
 #pragma once
 
 #include <chrono>
@@ -20,24 +21,24 @@
 
 namespace espalier::storage {
 
-// Thread-safe. Time is what its callers say.
+// Thread-safe. Callers pass the current time.
 class ServiceSilence {
  public:
-  // shortest <= patience: what any call has.
+  // `patience` is the full time limit of a call, `shortest` (<= patience) the least time of any call.
   ServiceSilence(std::chrono::nanoseconds patience, std::chrono::nanoseconds shortest)
       : patience_(patience), shortest_(shortest) {}
 
-  // For how long a call that begins now may go on.
+  // Returns the time limit of a call that begins now.
   std::chrono::nanoseconds BudgetAt(SteadyTime now) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The least that a call has left.
+  // Returns the least time of any call.
   std::chrono::nanoseconds shortest() const { return shortest_; }
-  // nullopt where the service is not known to be silent.
+  // Returns how long the service has been silent; nullopt if it is not known to be silent.
   std::optional<std::chrono::nanoseconds> LengthAt(SteadyTime now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // There was an answer, whatever it said.
+  // Records a response, including an error response.
   void Answered(SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
-  // There was none to a request of `sent` until `now`, when it failed. Requests during which nothing moves for
-  // `stall_time` fail: up to so long ago the service may have been there.
+  // Records that a request sent at `sent` failed at `now` without a response. Requests fail when no bytes are
+  // transferred for `stall_time`, so the service may have been available until `stall_time` ago.
   void Unanswered(SteadyTime sent, SteadyTime now, std::chrono::nanoseconds stall_time) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// What a client has learned about its service from the service's answers: each is learned once and then kept.
+// Properties of a service that a client learns from its responses. Each is learned once and then kept.
 #pragma once
 
 #include <atomic>
@@ -20,18 +20,19 @@ class ServiceTraits {
       : uploads_with_checksums_(request_checksums == S3Checksums::kWhenSupported),
         downloads_with_checksums_(response_checksums == S3Checksums::kWhenSupported) {}
 
-  // Whether a request with this method may carry x-amz-checksum-* headers: GET asks for checksums, others send them.
+  // Returns whether a request with this method may have x-amz-checksum-* headers: GET requests checksums, others send
+  // them.
   bool AcceptsChecksums(const std::string& method) const { return FlagFor(method).load(std::memory_order_relaxed); }
-  // The service has refused them. Returns false where that was known.
+  // Records that the service has rejected these headers. Returns false if that was known.
   bool ForgoChecksums(const std::string& method) { return FlagFor(method).exchange(false, std::memory_order_relaxed); }
 
-  // Returns the bucket in the region where the service has said that it is.
+  // Returns the bucket in the region that the service has reported for it.
   S3Bucket Locate(const S3Bucket& bucket) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The service says that the bucket is in `region`. Returns false where that was known.
+  // Records that the service reports `region` for the bucket. Returns false if that was known.
   bool SetRegion(const std::string& bucket_name, const std::string& region) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether the service has answered for something in the bucket, so that a 404 to HEAD, which has no body, cannot mean
-  // that there is no bucket.
+  // Returns whether a response has shown that the bucket exists, so that a 404 to HEAD, which has no body, cannot mean
+  // that the bucket is missing.
   bool IsKnown(const std::string& bucket_name) const ABSL_LOCKS_EXCLUDED(mutex_);
   void SetKnown(const std::string& bucket_name) ABSL_LOCKS_EXCLUDED(mutex_);
 

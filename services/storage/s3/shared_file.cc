@@ -18,7 +18,7 @@ std::string WithoutOuterBlanks(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
 }
 
-// The profile of "[name]"; AWS's config file says "[profile name]".
+// Returns the profile of a section "[name]", or "[profile name]" in the AWS config file.
 std::string ParseProfile(const std::string& line) {
   std::string name = WithoutOuterBlanks(line.substr(1, line.find(']') - 1));
   if (name.starts_with("profile ")) name = WithoutOuterBlanks(name.substr(8));
@@ -27,8 +27,8 @@ std::string ParseProfile(const std::string& line) {
 
 using ProfileSettings = std::map<std::string, std::string>;
 
-// The settings of the profile's section; nullopt where there is no such section. Of a setting that is repeated the last
-// value counts. Lines below a setting without a value of its own ("s3 =") are indented and belong to it.
+// Returns the settings in the profile's section; nullopt if there is no such section. The last value of a repeated
+// setting counts. Indented lines below a setting without a value ("s3 =") belong to that setting.
 std::optional<ProfileSettings> ReadProfile(const std::string& text, const std::string& profile) {
   std::optional<ProfileSettings> settings;
   bool is_in_profile = false;
@@ -76,7 +76,7 @@ class SharedFileSource final : public CredentialSource {
  public:
   SharedFileSource(std::string path, std::string profile) : path_(std::move(path)), profile_(std::move(profile)) {}
   std::string Describe() const override { return "shared file " + path_ + ", profile " + profile_; }
-  bool IsRenewable() const override { return true; }  // by the program that writes the file
+  bool IsRenewable() const override { return true; }  // the program that writes the file renews them
 
   Result<Credentials> Fetch(Deadline) override {
     ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path_));

@@ -37,7 +37,7 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-// Without spaces at the ends, and one instead of several between.
+// Trims spaces at both ends and replaces runs of spaces with one.
 std::string CanonicalValue(std::string_view value) {
   std::string trimmed;
   for (const char c : value) {
@@ -52,7 +52,7 @@ std::string CanonicalValue(std::string_view value) {
   return trimmed;
 }
 
-// Sorted by lower-case name; the values of one name in their order, joined by commas.
+// Returns the headers sorted by lower-case name. Values of the same name are joined by commas in their order.
 std::map<std::string, std::string> CanonicalHeaders(const http::Headers& headers) {
   std::map<std::string, std::string> canonical;
   for (const auto& [name, value] : headers) {
@@ -102,7 +102,7 @@ std::string StringToSign(const std::string& canonical_request, const SigningScop
 }
 
 std::string Signature(const std::string& string_to_sign, const SigningScope& scope, const telemetry::Secret& secret) {
-  // A key for one day, region and service, so that a leaked one opens nothing else.
+  // The key is valid for one day, region and service, which limits the damage of a leaked one.
   std::string key = HmacSha256("AWS4" + secret.Reveal(), BasicUtc(scope.time).substr(0, 8));
   key = HmacSha256(key, scope.region);
   key = HmacSha256(key, scope.service);

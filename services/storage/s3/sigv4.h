@@ -1,9 +1,9 @@
 // AWS Signature Version 4, as pure functions
 // (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
 //
-// A signature covers method, path, query, headers and the payload's SHA-256. Client and server must spell these in one
-// canonical way before hashing. Requests here are kept decoded and are encoded once, by these functions, both for the
-// signature and for the wire, so that what is signed is what is sent.
+// A signature covers the method, path, query, headers and SHA-256 of the payload. Client and server must hash the same
+// canonical form. Requests are kept decoded and are encoded only by these functions, both for the signature and for the
+// wire, so that the signed request is the one that is sent.
 #pragma once
 
 #include <optional>
@@ -24,14 +24,14 @@ struct Credentials {
   std::string access_key_id;
   telemetry::Secret secret_access_key;
   telemetry::Secret session_token;  // empty: long-lived credentials
-  std::optional<WallTime> expires;  // nullopt: not known to
+  std::optional<WallTime> expires;  // nullopt: unknown or never
 };
 
 struct SignableRequest {
   std::string method;
-  std::string path;       // decoded, from '/' on; not normalised: S3's keys may hold "//"
+  std::string path;       // decoded, starts with '/'; not normalized, because keys may contain "//"
   QueryParameters query;  // in any order
-  http::Headers headers;  // all that are to be signed: at least "host" and "x-amz-date"
+  http::Headers headers;  // the headers to sign: at least "host" and "x-amz-date"
   std::string payload_sha256;
 };
 
@@ -41,16 +41,16 @@ struct SigningScope {
   std::string service;  // "s3"
 };
 
-// "/a%20b/c": the path as it is sent.
+// Returns the path in the form that is sent: "/a%20b/c".
 std::string CanonicalPath(std::string_view path);
-// "a=&b=1%2F2": sorted by encoded name, then value; the query as it is sent.
+// Returns the query in the form that is sent, sorted by encoded name and value: "a=&b=1%2F2".
 std::string CanonicalQuery(const QueryParameters& query);
 
-// The steps, each as AWS's documents show it.
+// The steps of the AWS documentation.
 std::string CanonicalRequest(const SignableRequest& request);
 std::string StringToSign(const std::string& canonical_request, const SigningScope& scope);
 std::string Signature(const std::string& string_to_sign, const SigningScope& scope, const telemetry::Secret& secret);
-// The value of the Authorization header.
+// Returns the value of the Authorization header.
 std::string Authorization(const SignableRequest& request, const SigningScope& scope, const Credentials& credentials);
 
 }  // namespace espalier::storage

@@ -1,4 +1,4 @@
-// Files that hold a token or a few lines.
+// Reading files with a token or a few lines.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace espalier::storage {
 
-// All of it, without spaces and line breaks at the end. Errors name the path: NotFound, PermissionDenied,
-// InvalidArgument (longer than 1 MiB), FailedPrecondition (empty).
+// Returns the content without trailing white space. Errors name the path: NotFound, PermissionDenied, InvalidArgument
+// (longer than 1 MiB), FailedPrecondition (empty).
 Result<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace espalier::storage

@@ -12,7 +12,7 @@ namespace chrono = std::chrono;
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-// The number that the `length` digits at `begin` say; -1 where others stand there.
+// Returns the number formed by `length` digits at `begin`, or -1 if there are other characters.
 int DigitsAt(std::string_view text, size_t begin, size_t length) {
   if (begin + length > text.size()) return -1;
   int number = 0;
@@ -25,7 +25,7 @@ struct TimeOfDay {
   int hour, minute, second;
 };
 
-// "12:36:00" at `begin`.
+// Parses "12:36:00" at `begin`.
 std::optional<TimeOfDay> TimeAt(std::string_view text, size_t begin) {
   if (begin + 8 > text.size() || text[begin + 2] != ':' || text[begin + 5] != ':') return std::nullopt;
   const TimeOfDay time{DigitsAt(text, begin, 2), DigitsAt(text, begin + 3, 2), DigitsAt(text, begin + 6, 2)};

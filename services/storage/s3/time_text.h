@@ -1,4 +1,4 @@
-// Moments as the protocols spell them, in UTC and without the process's locale.
+// Times in the formats of the protocols, in UTC and independent of the process's locale.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 namespace espalier::storage {
 
 using WallTime = std::chrono::sys_seconds;
-// The time of day; tests give their own. Thread-safe.
+// Returns the current time; tests pass their own function. Thread-safe.
 using WallClock = std::function<WallTime()>;
 WallTime SystemTime();
 
-// "20150830T123600Z": signatures.
+// Returns the format of signatures: "20150830T123600Z".
 std::string BasicUtc(WallTime time);
-// "2015-08-30T12:36:00Z", with or without a fraction of a second, which is dropped: expiry of credentials.
+// Parses the expiry of credentials: "2015-08-30T12:36:00Z". A fraction of a second is ignored. nullopt for other text.
 std::optional<WallTime> ParseExtendedUtc(std::string_view text);
-// "Sun, 06 Nov 1994 08:49:37 GMT": an answer's Date header.
+// Parses the Date header of a response: "Sun, 06 Nov 1994 08:49:37 GMT". nullopt for other text.
 std::optional<WallTime> ParseHttpDate(std::string_view text);
 
 }  // namespace espalier::storage

@@ -45,7 +45,7 @@ std::string DateText(WallTime time) {
 
 }  // namespace
 
-// As it arrives: everything taken from the wire.
+// A request as the service reads it from the wire.
 struct FakeS3::Request {
   std::string method, path, key, body;
   QueryParameters query;
@@ -124,7 +124,7 @@ http::Response FakeS3::Refuse(int status, const std::string& code) const {
   return {status, {}, "<Error><Code>" + code + "</Code><Message>no</Message></Error>"};
 }
 
-// The code of the refusal; "" where all is well.
+// Returns the error code for an invalid signature, or "".
 std::string FakeS3::FaultOfSignature(const Request& request) const {
   SignableRequest signable{.method = request.method, .path = request.path, .query = request.query};
   for (const auto& header : request.headers) {

@@ -1,4 +1,4 @@
-// S3 in this process, behind the transport: checks signatures, digests and checksums as the service does.
+// A fake S3 service in this process. It checks signatures, digests and checksums like the real service.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class FakeS3 final : public http::Transport {
  public:
   Result<http::Response> Send(const http::Request& request, const http::SendOptions& options) override;
 
-  // Its own clock, and the only credentials that it accepts.
+  // Set the service's clock and the only credentials that it accepts.
   void set_now(WallTime now);
   void set_credentials(Credentials credentials);
   void set_page_size(size_t num_keys);
@@ -23,7 +23,7 @@ class FakeS3 final : public http::Transport {
   void set_conditions(Conditions conditions);
 
   int64_t num_requests() const;
-  // Multipart uploads begun, but neither completed nor aborted.
+  // Returns the number of multipart uploads that are neither completed nor aborted.
   size_t num_open_uploads() const;
 
   static S3Bucket Bucket();

@@ -1,4 +1,4 @@
-// A store that fails on demand: what happens to whoever writes when the disk is full?
+// A store whose writes fail from a given one on, for tests of a full disk.
 #pragma once
 
 #include <atomic>
@@ -8,15 +8,15 @@
 
 namespace espalier::storage {
 
-// Passes everything on to `inner`, but the n-th write fails with ResourceExhausted, and so does every one after it.
-// A write is a call of ObjectWriter::Write, ObjectWriter::Commit or PutIfAbsent, counted over all objects from 0.
-// Nothing of a failed call reaches `inner`. Thread-safe.
+// Forwards all calls to `inner`, except that the n-th write and all later ones fail with ResourceExhausted. A write is
+// a call of ObjectWriter::Write, ObjectWriter::Commit or PutIfAbsent, counted over all objects from 0. Failed calls do
+// not reach `inner`. Thread-safe.
 class FaultyStore final : public ObjectStore {
  public:
   static constexpr int64_t kNever = -1;
   explicit FaultyStore(ObjectStore& inner, int64_t first_failing_write = kNever);
 
-  // Writes that were asked for, the failed ones too.
+  // Returns the number of writes, including failed ones.
   int64_t num_writes() const { return counter_->writes.load(); }
 
   std::string Describe() const override { return inner_.Describe(); }
@@ -40,7 +40,7 @@ class FaultyStore final : public ObjectStore {
  private:
   struct Counter {
     explicit Counter(int64_t first) : first_failing(first) {}
-    // The next write: fails, or may go on.
+    // Counts a write; returns OK if it may proceed.
     Status Next(const std::string& key, size_t size_bytes);
 
     const int64_t first_failing;

@@ -12,7 +12,8 @@ http::Response Refusal(int status, const std::string& code) {
   return {status, {}, "<Error><Code>" + code + "</Code><Message>a bad day</Message></Error>"};
 }
 
-// What makes two requests the same: upload ids are given in the order in which uploads begin.
+// Returns a name that is equal for equal requests. Upload IDs are not part of it, because they depend on the order in
+// which uploads begin.
 std::string ToString(const http::Request& request) {
   std::string name = request.method + ' ' + request.url.substr(0, request.url.find("uploadId="));
   for (const auto& [header, value] : request.headers) {
@@ -58,7 +59,7 @@ Result<http::Response> FaultyTransport::Send(const http::Request& request, const
     case Fault::kFlippedBit:
     case Fault::kErrorInside: break;
   }
-  // From here on the service does its work, and the answer is what suffers.
+  // The service processes the request; the remaining faults affect its response.
   Result<http::Response> response = inner_.Send(request, options);
   if (fault == Fault::kTimeoutAfter) return DeadlineExceeded("no answer in time");
   const bool has_checksum = response.ok() && response->Header("x-amz-checksum-crc32") != nullptr;

@@ -1,4 +1,4 @@
-// A network on a bad day, by a seed.
+// An unreliable network whose faults depend on a seed.
 #pragma once
 
 #include <map>
@@ -9,10 +9,9 @@
 
 namespace espalier::storage {
 
-// Lets so many of a hundred requests go wrong, each in one of the ways that networks and services know: refused with
-// 503, 429, 500 or SlowDown; timed out, before or after the service has done its work; an answer that is reset, cut
-// short or has a bit flipped; an error as the body of a 200. Bits are flipped only where a checksum shows it: in whole
-// objects. Thread-safe.
+// Makes `percent` percent of the requests fail, each in one of these ways: rejected with 503, 429, 500 or SlowDown;
+// timed out before or after the service has processed it; a response that is reset, truncated or has a flipped bit; an
+// error as the body of a 200. Bits are flipped only in whole objects, where a checksum detects it. Thread-safe.
 class FaultyTransport final : public http::Transport {
  public:
   FaultyTransport(http::Transport& inner, int percent, uint32_t seed) : inner_(inner), percent_(percent), seed_(seed) {}

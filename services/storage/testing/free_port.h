@@ -1,4 +1,4 @@
-// For services of tests that listen on a port that is given to them, and do not report one that they chose.
+// A free port for test services that cannot choose a port and report it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace espalier::storage {
 
 // Returns a port of 127.0.0.1 on which no process listens now. Another process may take it before the caller's service
-// does: start the service again with another one then.
+// does; start the service again with another port then.
 Result<uint16_t> FreePort();
 
 }  // namespace espalier::storage

@@ -1,4 +1,4 @@
-// A store whose reads a test looks at and tampers with.
+// A store whose reads a test can observe and change.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,11 @@
 
 namespace espalier::storage {
 
-// Passes everything on to `inner`; after each successful range read calls `after_read` (from any thread), which may
-// change the bytes or fail the read. Thread-safe as the hook is.
+// Forwards all calls to `inner`. After each successful range read, calls `after_read` (from any thread), which may
+// change the bytes or fail the read. Thread-safe if the hook is.
 class HookedStore final : public ObjectStore {
  public:
-  enum class Conditions { kHonoured, kIgnored };  // some services read whatever version is there
+  enum class Conditions { kHonoured, kIgnored };  // some services ignore the condition and read any version
   using AfterRead = std::function<Status(const std::string& key, ByteRange range, std::span<std::byte> bytes)>;
   HookedStore(ObjectStore& inner, AfterRead after_read, Conditions conditions = Conditions::kHonoured)
       : inner_(inner), after_read_(std::move(after_read)), conditions_(conditions) {}

@@ -1,4 +1,4 @@
-// What every object store does. Include it in one test file of a driver and instantiate:
+// Tests of the ObjectStore contract. Include it in one test file of a driver and instantiate:
 //   INSTANTIATE_TEST_SUITE_P(Memory, ObjectStoreSuite, ::testing::Values(StoreCase{"Memory", [] { ... }}));
 #pragma once
 
@@ -17,12 +17,12 @@
 
 namespace espalier::storage {
 
-// Makes an empty store; whatever it needs lives as long as the pointer.
+// A driver under test. `make` returns an empty store; the pointer keeps alive what the store needs.
 enum class PutIfAbsentRace { kOneWins, kLastWins };
 struct StoreCase {
   std::string name;
   std::function<std::shared_ptr<ObjectStore>()> make;
-  // kLastWins: the service checks its condition, then writes; writers within that moment may all succeed.
+  // kLastWins: the service checks the condition and then writes, so that concurrent writers may all succeed.
   PutIfAbsentRace put_if_absent_race = PutIfAbsentRace::kOneWins;
 };
 inline void PrintTo(const StoreCase& store_case, std::ostream* out) { *out << store_case.name; }

@@ -1,4 +1,4 @@
-// Objects from strings.
+// Writes objects from strings.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// An S3Client whose service is a script, for tests of how it sends, waits and gives up.
+// An S3Client with a scripted service, for tests of its retries and errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace espalier::storage {
 
-// Credentials "id1", "id2", ...; renewable where a test says so.
+// Returns credentials "id1", "id2", ...; renewable if a test requests it.
 class NumberedCredentials final : public CredentialSource {
  public:
   explicit NumberedCredentials(bool is_renewable) : is_renewable_(is_renewable) {}
@@ -49,7 +49,7 @@ class S3ClientTest : public ::testing::Test {
     service_->Answer(status, "<Error><Code>" + code + "</Code><Message>m</Message></Error>", std::move(headers));
   }
   size_t NumRequests() const { return service_->sent().size(); }
-  // The next `num_requests` are taken, and nothing is said.
+  // The service accepts the next `num_requests` requests and does not respond.
   void Hang(int num_requests) {
     for (int i = 0; i < num_requests; ++i) {
       service_->Add([this](const SentRequest& request) -> Result<http::Response> {
@@ -58,7 +58,7 @@ class S3ClientTest : public ::testing::Test {
       });
     }
   }
-  // How long a call takes that nobody answers.
+  // Returns how long a call takes that gets no response.
   std::chrono::seconds TimeToFail(S3Client& client) {
     const SteadyTime start = clock_.Now();
     EXPECT_EQ(Refused(client).code(), StatusCode::kDeadlineExceeded);

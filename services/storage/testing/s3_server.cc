@@ -31,7 +31,7 @@ std::string S3Server::FindS3Proxy() { return FindProgram("ESPALIER_S3PROXY", ESP
 Result<std::unique_ptr<S3Server>> S3Server::StartVersitygw(const std::string& program, Tls tls) {
   return Start([&](S3Server& server, int port) -> Result<Command> {
     const std::string folder = server.folder_.path(), address = "127.0.0.1:" + std::to_string(port);
-    // --keep-alive: it would close every connection after a request.
+    // Without --keep-alive, it closes the connection after every request.
     Command command{.arguments = {program, "--port", address, "--region", "us-east-1", "--keep-alive"}};
     if (tls == Tls::kOn) {
       ASSIGN_OR_RETURN(const TestCertificate certificate, MakeTestCertificate(folder));
@@ -114,11 +114,11 @@ Status S3Server::AwaitReady() const {
   http::CurlTransport transport({.ca_file = settings_.ca_file});
   const Deadline deadline = Deadline::After(kStartTime);
   while (!deadline.HasPassed()) {
-    // Any answer is enough: requests without a signature may be refused.
+    // Any response is sufficient, because requests without a signature may be rejected.
     const http::Request request{.method = "GET", .url = settings_.endpoint + "/", .proxy = http::ProxyUse::kNone};
     if (transport.Send(request, {.deadline = deadline}).ok()) return Status();
     if (process_->Poll()) return Unavailable("the service has ended: " + Log());
-    Clock::Real().SleepFor(std::chrono::milliseconds(20));  // between looks at another process
+    Clock::Real().SleepFor(std::chrono::milliseconds(20));  // polling interval for another process
   }
   return DeadlineExceeded("the service is not ready: " + Log());
 }

@@ -1,4 +1,4 @@
-// Programs that serve S3 to tests, each over a temporary folder: real services, and a mock with a store's quirks.
+// S3 servers for tests, each over a temporary folder: real services and a mock with the quirks of certain stores.
 #pragma once
 
 #include <functional>
@@ -13,35 +13,35 @@
 
 namespace espalier::storage {
 
-// A child process that serves the bucket "tests" on a free port of 127.0.0.1. It is ready when a Start function
-// returns, and ends with this object.
+// A child process that serves the bucket "tests" on a free port of 127.0.0.1. It is ready when a Start function returns
+// and ends with this object.
 class S3Server {
  public:
   enum class Tls { kOff, kOn };
   // github.com/versity/versitygw.
   static Result<std::unique_ptr<S3Server>> StartVersitygw(const std::string& program, Tls tls);
-  // github.com/gaul/s3proxy; takes a Java of version 17 or later.
+  // github.com/gaul/s3proxy; requires Java 17 or later.
   static Result<std::unique_ptr<S3Server>> StartS3Proxy(const std::string& java, const std::string& jar);
   // mock_s3.py with these quirks ("no-checksums,region=eu-central-1").
   static Result<std::unique_ptr<S3Server>> StartMock(const std::string& quirks);
 
-  // Where the programs are: the environment variable of the name (ESPALIER_VERSITYGW, ESPALIER_JAVA, ESPALIER_S3PROXY),
-  // or what the build was configured with; "" without.
+  // Return the path of a program from an environment variable (ESPALIER_VERSITYGW, ESPALIER_JAVA, ESPALIER_S3PROXY) or
+  // from the build's configuration; "" if there is none.
   static std::string FindVersitygw();
   static std::string FindJava();
   static std::string FindS3Proxy();
 
-  // How to reach it.
+  // Returns the settings for connecting to the server.
   const S3Settings& settings() const { return settings_; }
   const std::string& bucket() const { return bucket_; }
-  // What it has printed so far.
+  // Returns the output of the server so far.
   std::string Log() const;
 
  private:
   struct Command {
     std::vector<std::string> arguments;
     std::map<std::string, std::string> environment;
-    bool creates_bucket = false;  // by a request, where a folder is none
+    bool creates_bucket = false;  // with a request, if a folder does not create a bucket
   };
   // Sets `settings_` and returns the command that serves "127.0.0.1:port".
   using Prepare = std::function<Result<Command>(S3Server& server, int port)>;

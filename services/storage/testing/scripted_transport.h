@@ -1,4 +1,4 @@
-// A service that answers what a test says.
+// A transport whose responses a test scripts.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct SentRequest {
   std::optional<Deadline> deadline = {};
   std::chrono::seconds stall_timeout{0};
 
-  // "" where there is no such header.
+  // Returns the header's value, or "" if there is no such header.
   std::string Header(std::string_view name) const {
     for (const auto& [header, value] : headers) {
       if (header == name) return value;
@@ -30,7 +30,7 @@ struct SentRequest {
   }
 };
 
-// Gives the answers in their order, then fails with Internal("the script is over"). Thread-safe.
+// Returns the scripted responses in order, then fails with Internal("the script is over"). Thread-safe.
 class ScriptedTransport final : public http::Transport {
  public:
   using Step = std::function<Result<http::Response>(const SentRequest&)>;
@@ -39,7 +39,7 @@ class ScriptedTransport final : public http::Transport {
     MutexLock lock(&mutex_);
     steps_.push_back(std::move(step));
   }
-  // A success without headers gets one of S3's.
+  // Adds a response. A success without headers gets an S3 header.
   void Answer(int status, std::string body = "", http::Headers headers = {}) {
     if (headers.empty() && status >= 200 && status < 300) headers = {{"x-amz-request-id", "R0"}};
     Add([=](const SentRequest&) { return http::Response{status, headers, body}; });
@@ -69,7 +69,7 @@ class ScriptedTransport final : public http::Transport {
     return response;
   }
 
-  // The answer with its body where `options` want it.
+  // Returns the response with its body where `options` request it.
   static Result<http::Response> Deliver(http::Response response, const http::SendOptions& options) {
     const bool goes_into = options.into.data() != nullptr && response.status >= 200 && response.status < 300;
     if (response.body.size() > (goes_into ? options.into.size() : options.max_body_bytes)) {

@@ -1,4 +1,4 @@
-// A new, empty folder for one test.
+// A new empty folder for one test.
 #pragma once
 
 #include <unistd.h>
@@ -11,11 +11,11 @@
 
 namespace espalier::storage {
 
-// Removed with all that is in it on destruction.
+// The destructor removes the folder and its content.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    // In memory where that is possible: stores sync every file, which disks take long for.
+    // In memory if possible, because stores sync every file, which is slow on disks.
     const std::filesystem::path memory = "/dev/shm";
     const bool in_memory = access(memory.c_str(), W_OK | X_OK) == 0;
     path_ = ((in_memory ? memory : std::filesystem::temp_directory_path()) / "espalier-test-XXXXXX").string();

@@ -1,4 +1,4 @@
-// A certificate for 127.0.0.1 that nobody but its test trusts.
+// A self-signed certificate for 127.0.0.1, for tests.
 #pragma once
 
 #include <string>

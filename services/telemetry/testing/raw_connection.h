@@ -1,4 +1,4 @@
-// A TCP connection for tests that say exactly which bytes go over it.
+// A TCP connection for tests that control the exact bytes sent.
 #pragma once
 
 #include <netdb.h>
@@ -29,11 +29,11 @@ class RawConnection {
   RawConnection(const RawConnection&) = delete;
   RawConnection& operator=(const RawConnection&) = delete;
 
-  // False when the peer has closed.
+  // Sends the bytes; returns false if the peer has closed the connection.
   bool Send(const std::string& bytes) {
     return send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
-  // Everything until the peer closes (or resets).
+  // Returns all bytes until the peer closes or resets the connection.
   std::string ReceiveAll() {
     std::string received;
     char buffer[4096];
