@@ -6,6 +6,7 @@ import pathlib
 import secrets
 import ssl
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -64,7 +65,7 @@ class ApiServer:
         return self.folder / "audit.log"
 
     def kubeconfig(self, user, port=None, namespace="default"):
-        """A file that lets `user` in, by way of `port` where one is given."""
+        """A file that lets `user` in, by way of `port` where one is given. Threads may ask for the same one."""
         path = self.folder / f"{user.rsplit(':', 1)[-1]}-{port or self.port}-{namespace}.kubeconfig"
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
@@ -72,8 +73,10 @@ class ApiServer:
             "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{port or self.port}",
                                                      "certificate-authority": "ca.crt"}}],
             "users": [{"name": user, "user": {"token": self.tokens[user]}}]}
-        path.write_text(json.dumps(config))
-        return path
+        # Never half-written: another thread's kubectl may be reading it.
+        new = path.with_suffix(f".{threading.get_ident()}")
+        new.write_text(json.dumps(config))
+        return new.replace(path)
 
     def restart_api_server(self):
         """Killed as by a dying machine, and started again on the same port. When it was not ready: from, to."""
