@@ -83,7 +83,7 @@ class Pipeline {
       warnings_ = standing.warnings;
       const GraphNames names = CollectNames(standing);
       RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
-      if (options_.check_recorded_values) RETURN_IF_ERROR(options_.check_recorded_values(names));
+      if (options_.check_values) RETURN_IF_ERROR(options_.check_values(names));
       DeleteUnused(*output.store, prefix, standing);
       outcome.reused = true;
       outcome.manifest = std::move(standing);
@@ -205,14 +205,9 @@ class Pipeline {
     if (!reads_values) return Status();
     const graph::LabelColumns labels = Labels();
     ASSIGN_OR_RETURN(source_names_, CollectNames(source, graph_, &labels));
-    const bool lacks_values =
-        source_names_.node_columns != headers.node_columns || source_names_.edge_columns != headers.edge_columns;
-    if (lacks_values && options_.check_recorded_values) {
-      RETURN_IF_ERROR(options_.check_recorded_values(source_names_));
-    }
-    if (options_.check_values) RETURN_IF_ERROR(options_.check_values(source_names_, source));
-    RecordValues(source, labels, options_.threads, &source_names_);
-    return Status();
+    RecordValues(source, {.labels = labels, .preprocess = graph_.preprocess, .threads = options_.threads},
+                 &source_names_);
+    return options_.check_values ? options_.check_values(source_names_) : Status();
   }
 
   // A missing name may be one that the reader of the source has left out: the error then carries the warnings.

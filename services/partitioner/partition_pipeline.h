@@ -39,12 +39,9 @@ struct PartitionPipelineOptions {
   // Whether the graph's headers have what the caller needs; called before the graph is cut, and for a partitioning that
   // is reused. An error ends the work with it. Null: nothing is checked.
   std::function<Status(const GraphNames& names)> check_names = nullptr;
-  // The same for the values that a manifest records, for a partitioning that is reused; also called for a source, by
-  // rank 0 of a group, if some of its columns lack values.
-  std::function<Status(const GraphNames& names)> check_recorded_values = nullptr;
-  // The same for the values of a source that has been read and is about to be cut; of a group, rank 0 calls it. Not
-  // called for a partitioning that is reused, whose source is not read.
-  std::function<Status(const GraphNames& names, const graph::SourceGraph& source)> check_values = nullptr;
+  // The same for the values, as RecordValues has found them in a source that has been read, where rank 0 of a group calls
+  // it, or as the manifest of a partitioning that is reused has them.
+  std::function<Status(const GraphNames& names)> check_values = nullptr;
   // Asked where a phase begins: what counts its bytes, as far as they are known (read of text, passed by Streaming,
   // written), until the next begins or the work ends. None, or null: nobody counts.
   std::function<WorkMeter*(std::string_view phase)> meter_of = nullptr;

@@ -1,6 +1,8 @@
 #include "services/partitioner/checks/label_facts.h"
 
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "services/base/parallel.h"
 #include "services/graph/first_violation.h"
@@ -9,6 +11,42 @@
 
 namespace espalier::partitioner {
 namespace {
+
+// Which values a label column may hold, and which of them are labels.
+struct LabelRule {
+  std::function<bool(double)> fits;
+  std::function<bool(double)> is_label;
+  std::string expected;
+  std::string missing;  // the values that mean "no label"
+};
+
+LabelRule RuleFor(LabelKind kind) {
+  switch (kind) {
+    case LabelKind::kNumber:
+      return {[](double value) { return !std::isinf(static_cast<float>(value)); },
+              [](double value) { return !std::isnan(value); }, "a finite 32-bit number, or NaN (no label)", "NaN"};
+    case LabelKind::kFlags:
+      return {[](double value) { return std::isnan(value) || value == 0 || value == 1 || value == -1; },
+              [](double value) { return value >= 0; },
+              "0, 1, or -1 or NaN (no label), because spec.training.task.multiLabel is true", "-1 or NaN"};
+    case LabelKind::kClass: break;
+  }
+  return {[](double value) {
+            const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMostClasses};
+            return std::isnan(value) || is_class;
+          },
+          [](double value) { return value >= 0; },
+          "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
+}
+
+// Returns the element of the first value of a row that is neither a label nor "no label".
+template <class ValueAt>
+std::optional<int64_t> FindWrongValue(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
+  for (int64_t at = row * width; at < (row + 1) * width; ++at) {
+    if (!rule.fits(value_at(at))) return at;
+  }
+  return std::nullopt;
+}
 
 std::string FirstWrongValue(const LabelRule& rule, const Tensor& column,
                             const std::vector<std::span<const uint64_t>>& parts, int threads) {
@@ -45,39 +83,20 @@ bool HasLabel(const LabelRule& rule, const Tensor& column, std::span<const uint6
   });
 }
 
-}  // namespace
-
-LabelKind KindOfLabels(const job::Task& task) {
-  const bool is_regression = task.type == job::TaskType::kNodeRegression || task.type == job::TaskType::kEdgeRegression;
-  if (is_regression) return LabelKind::kNumber;
-  return task.multi_label ? LabelKind::kFlags : LabelKind::kClass;
-}
-
-LabelRule RuleFor(LabelKind kind) {
-  switch (kind) {
-    case LabelKind::kNumber:
-      return {[](double value) { return !std::isinf(static_cast<float>(value)); },
-              [](double value) { return !std::isnan(value); }, "a finite 32-bit number, or NaN (no label)", "NaN"};
-    case LabelKind::kFlags:
-      return {[](double value) { return std::isnan(value) || value == 0 || value == 1 || value == -1; },
-              [](double value) { return value >= 0; },
-              "0, 1, or -1 or NaN (no label), because spec.training.task.multiLabel is true", "-1 or NaN"};
-    case LabelKind::kClass: break;
-  }
-  return {[](double value) {
-            const bool is_class = value == std::floor(value) && value >= -1 && value < double{job::kMostClasses};
-            return std::isnan(value) || is_class;
-          },
-          [](double value) { return value >= 0; },
-          "a class from 0 to " + std::to_string(job::kMostClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
-}
-
 format::LabelFacts CollectLabelFacts(LabelKind kind, const Tensor& column,
                                      const std::vector<std::span<const uint64_t>>& parts, int threads) {
   if (column.num_rows() == 0) return {};
   const LabelRule rule = RuleFor(kind);
   return {.wrong = FirstWrongValue(rule, column, parts, threads),
           .has_label = parts.front().empty() || HasLabel(rule, column, parts.front(), threads)};
+}
+
+}  // namespace
+
+LabelKind KindOfLabels(const job::Task& task) {
+  const bool is_regression = task.type == job::TaskType::kNodeRegression || task.type == job::TaskType::kEdgeRegression;
+  if (is_regression) return LabelKind::kNumber;
+  return task.multi_label ? LabelKind::kFlags : LabelKind::kClass;
 }
 
 format::SplitLabels CollectSplitLabels(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
@@ -96,13 +115,9 @@ const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels&
   return labels.classes;
 }
 
-NamedColumn LabelColumn(const job::Task& task, const std::string& owner) {
-  return {"spec.training.task.label", task.label, owner};
-}
-
 Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
                        uint64_t num_training_rows) {
-  const NamedColumn column = LabelColumn(task, owner);
+  const NamedColumn column{"spec.training.task.label", task.label, owner};
   const LabelRule rule = RuleFor(KindOfLabels(task));
   if (!facts.wrong.empty()) return WrongValue(column, facts.wrong, rule.expected);
   if (facts.has_label) return {};

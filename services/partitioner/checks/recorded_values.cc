@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "services/graph/preprocess.h"
 #include "services/job/sampling/edge_plan.h"
 #include "services/partitioner/checks/document_fit.h"
 #include "services/partitioner/checks/label_facts.h"
@@ -61,10 +62,24 @@ Status CheckFeatures(const job::DistTraining& job, const GraphNames& names) {
   return {};
 }
 
+// Returns the name of the relation whose edges the source has: of a relation that addReverseEdges made, the original
+// one, from which it has its columns.
+std::string SourceOwnerName(EdgeTypeId type, const std::string& column, const GraphNames& names) {
+  const std::string name = names.schema.EdgeType(type).Name();
+  for (uint16_t other = 0; other < names.schema.num_edge_types(); ++other) {
+    const ColumnHeader* const header = Find(names.edge_columns[other], column);
+    const bool is_original = graph::ReverseRelation(names.schema.EdgeType(EdgeTypeId(other))).Name() == name;
+    if (is_original && header != nullptr && *header == *Find(names.edge_columns[type.value], column)) {
+      return OwnerName(EdgeTypeId(other), names.schema);
+    }
+  }
+  return OwnerName(type, names.schema);
+}
+
 Status CheckWeights(const job::Training& training, const GraphNames& names) {
   const std::string& name = training.sampling.draw.weight_column;
   if (name.empty()) return {};
-  uint64_t num_weights = 0;
+  bool has_edges = false;
   bool is_all_zero = true;
   const std::vector<bool> is_drawn =
       DrawnEdgeTypes(training.sampling, names.schema, SeedTypes(training.task, names.schema));
@@ -72,13 +87,14 @@ Status CheckWeights(const job::Training& training, const GraphNames& names) {
     if (!is_drawn[type]) continue;
     const ColumnHeader* const header = Find(names.edge_columns[type], name);
     if (header == nullptr) continue;  // of a relation without edges
-    const NamedColumn column{kWeightField, name, OwnerName(EdgeTypeId(type), names.schema)};
+    const NamedColumn column{kWeightField, name, SourceOwnerName(EdgeTypeId(type), name, names)};
     if (header->lacks_values) return LacksValues(column);
     if (!header->bad_weight.empty()) return WrongValue(column, header->bad_weight, kUsableWeight);
-    num_weights += names.num_edges[type];
-    is_all_zero = is_all_zero && (header->is_all_zero || names.num_edges[type] == 0);
+    if (names.num_edges[type] == 0) continue;
+    has_edges = true;
+    is_all_zero = is_all_zero && header->is_all_zero;
   }
-  return num_weights > 0 && is_all_zero ? AllWeightsAreZero(name, num_weights) : Status();
+  return has_edges && is_all_zero ? AllWeightsAreZero(name) : Status();
 }
 
 Status CheckSeedTimes(const job::Training& training, const GraphNames& names) {

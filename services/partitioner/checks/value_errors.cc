@@ -37,9 +37,9 @@ Status LacksValues(const NamedColumn& column) {
                          " lacks values: some are NaN; " + graph::kOnlyLabelsLackValues);
 }
 
-Status AllWeightsAreZero(const std::string& column, uint64_t num_weights) {
-  return InvalidArgument(std::string(kWeightField) + ": all " + std::to_string(num_weights) + " weights in column '" +
-                         column + "' are 0, so that no edge would be drawn: expected some above 0");
+Status AllWeightsAreZero(const std::string& column) {
+  return InvalidArgument(std::string(kWeightField) + ": all weights in column '" + column +
+                         "' are 0, so that no edge would be drawn: expected some above 0");
 }
 
 }  // namespace espalier::partitioner

@@ -38,6 +38,6 @@ std::string ElementFact(const Tensor& column, int64_t element);
 Status WrongValue(const NamedColumn& column, const std::string& fact, const std::string& expected);
 // Some are NaN.
 Status LacksValues(const NamedColumn& column);
-Status AllWeightsAreZero(const std::string& column, uint64_t num_weights);
+Status AllWeightsAreZero(const std::string& column);
 
 }  // namespace espalier::partitioner

@@ -1,11 +1,15 @@
 #include "services/partitioner/checks/value_facts.h"
 
+#include <algorithm>
+#include <array>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "services/base/parallel.h"
 #include "services/partitioner/checks/column_values.h"
 #include "services/partitioner/checks/label_facts.h"
 #include "services/partitioner/checks/value_errors.h"
@@ -20,22 +24,56 @@ bool HasRowFor(const Tensor& values, uint64_t count) {
   return count > 0 && !values.shape().empty() && static_cast<uint64_t>(values.num_rows()) == count;
 }
 
+// Returns the rows of the edges whose endpoints are a pair of `part`, ascending; with `adds_reverses` also of those
+// whose reverse edge has them. Threads look ranges of edges up among the sorted pairs.
+std::vector<uint64_t> FindRowsByEndpoints(const graph::EdgeSet& edges, const graph::EdgePairs& part, bool adds_reverses,
+                                          int threads) {
+  const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
+  std::vector<std::pair<uint64_t, uint64_t>> pairs;
+  pairs.reserve(part.size());
+  for (size_t i = 0; i < std::min(sources.size(), destinations.size()); ++i) {
+    pairs.emplace_back(sources[i], destinations[i]);
+  }
+  std::sort(pairs.begin(), pairs.end());
+
+  std::mutex mutex;
+  std::vector<uint64_t> rows;
+  ParallelFor(threads, edges.sources.num_elements(), kCheapGrain, [&](int64_t begin, int64_t end) {
+    std::vector<uint64_t> found;
+    for (int64_t row = begin; row < end; ++row) {
+      const auto source = static_cast<uint64_t>(edges.sources.ValueAsInt(row));
+      const auto destination = static_cast<uint64_t>(edges.destinations.ValueAsInt(row));
+      if (std::binary_search(pairs.begin(), pairs.end(), std::pair(source, destination)) ||
+          (adds_reverses && std::binary_search(pairs.begin(), pairs.end(), std::pair(destination, source)))) {
+        found.push_back(static_cast<uint64_t>(row));
+      }
+    }
+    const std::lock_guard lock(mutex);
+    rows.insert(rows.end(), found.begin(), found.end());
+  });
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
 std::string FormatFact(const Tensor& values, const std::optional<int64_t>& element) {
   return element ? ElementFact(values, *element) : "";
 }
 
 class ValueFacts {
  public:
-  ValueFacts(const graph::SourceGraph& source, const graph::LabelColumns& labels, int threads, GraphNames* names)
-      : source_(source), labels_(labels), threads_(threads), names_(names) {}
+  ValueFacts(const graph::SourceGraph& source, const RecordOptions& options, GraphNames* names)
+      : source_(source),
+        options_(options),
+        makes_relations_(names->schema.num_edge_types() > source.schema.num_edge_types()),
+        names_(names) {}
 
   void RecordNodes(uint16_t type) {
     for (const auto& [name, values] : source_.nodes[type].columns) {
       if (!HasRowFor(values, source_.nodes[type].count)) continue;
       ColumnHeader& header = names_->node_columns[type].at(name);
-      header.bad_feature = FormatFact(values, FindBadFeature(values, threads_));
-      if (header.width() == 1) header.bad_time = FormatFact(values, FindBadTime(values, threads_));
-      if (!labels_.MayLackValues(name)) continue;
+      header.bad_feature = FormatFact(values, FindBadFeature(values, options_.threads));
+      if (header.width() == 1) header.bad_time = FormatFact(values, FindBadTime(values, options_.threads));
+      if (!MayBeLabels(name)) continue;
       for (const auto& [split, by_type] : source_.splits) {
         const auto parts = by_type.find(type);
         if (parts == by_type.end()) continue;
@@ -47,20 +85,28 @@ class ValueFacts {
 
   void RecordEdges(uint16_t type) {
     const graph::EdgeSet& edges = source_.edges[type];
+    if (edges.sources.num_elements() != edges.destinations.num_elements()) return;
+    std::vector<std::string> labels;
     for (const auto& [name, values] : edges.columns) {
       if (!HasRowFor(values, edges.num_edges())) continue;
       if (values.num_elements() == values.num_rows()) RecordWeights(type, name, values);
       // Rows are original ids unless the source was preprocessed before.
-      if (labels_.MayLackValues(name) && edges.original_ids.empty()) RecordEdgeLabels(type, name, values);
+      if (MayBeLabels(name) && edges.original_ids.empty()) labels.push_back(name);
     }
+    if (!labels.empty()) RecordEdgeLabels(type, labels);
   }
 
  private:
+  bool MayBeLabels(const std::string& column) const {
+    const std::vector<std::string>& named = options_.labels.labels;
+    return options_.labels.MayLackValues(column) || std::find(named.begin(), named.end(), column) != named.end();
+  }
+
   void RecordWeights(uint16_t type, const std::string& name, const Tensor& values) {
-    const std::string bad_weight = FormatFact(values, FindBadWeight(values, threads_));
-    const bool is_all_zero = bad_weight.empty() && !HasPositive(values, threads_);
+    const std::string bad_weight = FormatFact(values, FindBadWeight(values, options_.threads));
+    const bool is_all_zero = bad_weight.empty() && !HasPositive(values, options_.threads);
     const graph::CanonicalEdgeType& named = source_.schema.EdgeType(EdgeTypeId(type));
-    for (const EdgeTypeId made : ListTypesMade(named, /*makes_relations=*/true, names_->schema)) {
+    for (const EdgeTypeId made : ListTypesMade(named, makes_relations_, names_->schema)) {
       const auto header = names_->edge_columns[made.value].find(name);
       if (header == names_->edge_columns[made.value].end()) continue;
       header->second.bad_weight = bad_weight;
@@ -71,29 +117,38 @@ class ValueFacts {
   // What stands in a manifest, which leaves out what says nothing.
   void RecordLabels(const std::string& name, const Tensor& values, const Rows& rows,
                     std::map<std::string, format::SplitLabels>* labels) const {
-    format::SplitLabels facts = CollectSplitLabels(values, rows, threads_);
+    format::SplitLabels facts = CollectSplitLabels(values, rows, options_.threads);
     if (facts != format::SplitLabels()) labels->emplace(name, std::move(facts));
   }
 
-  // Not of splits that name edges by their ends: trainers check those.
-  void RecordEdgeLabels(uint16_t type, const std::string& name, const Tensor& values) {
+  void RecordEdgeLabels(uint16_t type, const std::vector<std::string>& columns) {
+    const graph::EdgeSet& edges = source_.edges[type];
+    const bool adds_reverses = options_.preprocess.add_reverse_edges && !makes_relations_;
     const Result<EdgeTypeId> made = names_->schema.FindEdgeType(source_.schema.EdgeType(EdgeTypeId(type)).Name());
     if (!made.ok()) return;
     for (const auto& [split, by_type] : source_.edge_splits) {
       const auto parts = by_type.find(type);
       if (parts == by_type.end()) continue;
+      std::array<std::vector<uint64_t>, 3> found;  // of parts that name edges by their endpoints
       Rows rows;
       for (const graph::EdgePairs* part : {&parts->second.train, &parts->second.validation, &parts->second.test}) {
-        if (part->edge_ids.size() == part->size()) rows.push_back(part->edge_ids.ids());
+        if (part->edge_ids.size() == part->size()) {
+          rows.push_back(part->edge_ids.ids());
+        } else if (!options_.preprocess.drop_duplicate_edges) {
+          rows.push_back(found[rows.size()] = FindRowsByEndpoints(edges, *part, adds_reverses, options_.threads));
+        }
       }
-      if (rows.size() == 3) RecordLabels(name, values, rows, &names_->edge_labels[made->value][split]);
+      if (rows.size() < found.size()) continue;
+      for (const std::string& name : columns) {
+        RecordLabels(name, edges.columns.at(name), rows, &names_->edge_labels[made->value][split]);
+      }
     }
   }
 
-  const graph::SourceGraph& source_;   // outlives this
-  const graph::LabelColumns& labels_;  // outlives this
-  const int threads_;
-  GraphNames* const names_;  // outlives this
+  const graph::SourceGraph& source_;  // outlives this
+  const RecordOptions& options_;      // outlives this
+  const bool makes_relations_;        // addReverseEdges, which gives a relation a reverse one with the same columns
+  GraphNames* const names_;           // outlives this
 };
 
 void RecordColumns(const std::vector<std::map<std::string, ColumnHeader>>& source,
@@ -118,8 +173,8 @@ void CopyLabels(const LabelsOfSplits& source, Split* split) {
 
 }  // namespace
 
-void RecordValues(const graph::SourceGraph& source, const graph::LabelColumns& labels, int threads, GraphNames* names) {
-  ValueFacts facts(source, labels, threads, names);
+void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphNames* names) {
+  ValueFacts facts(source, options, names);
   for (uint16_t type = 0; type < source.nodes.size(); ++type) facts.RecordNodes(type);
   for (uint16_t type = 0; type < source.edges.size(); ++type) facts.RecordEdges(type);
 }

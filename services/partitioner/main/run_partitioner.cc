@@ -11,7 +11,6 @@
 #include "services/job/places.h"
 #include "services/job/start_files/start_files.h"
 #include "services/partitioner/checks/recorded_values.h"
-#include "services/partitioner/checks/source_values.h"
 #include "services/partitioner/counted_store.h"
 #include "services/partitioner/main/partitioning_status.h"
 #include "services/partitioner/mapping_export.h"
@@ -191,12 +190,8 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
             names = CheckDocument(parsed, flags.trained_by, of_graph);
             return names;
           },
-      .check_recorded_values =
-          [&](const GraphNames& of_graph) { return CheckRecordedValues(training, flags.trained_by, of_graph); },
       .check_values =
-          [&](const GraphNames& of_graph, const graph::SourceGraph& source) {
-            return CheckSourceValues(training, flags.trained_by, of_graph, source, flags.threads);
-          },
+          [&](const GraphNames& of_graph) { return CheckRecordedValues(training, flags.trained_by, of_graph); },
       .meter_of = [&](std::string_view phase) { return status.FindMeter(phase); },
       .stop_requested = [&] { return stop.requested(); }};
   const auto progress = [&status, log = PhaseLog()](std::string_view phase, double fraction) mutable {

@@ -242,7 +242,7 @@ splits:
         relabelled = {"training__task": {"type": "NodeClassification", "label": "more-label", "split": "random"}}
         cases = {
             "negative": (dict(weights=negative), weighted, "row 1234 of column 'w' of edge type 'node:to:node' is -0.5"),
-            "zero": (dict(weights=np.zeros(2000)), weighted, "all 2000 weights in column 'w' are 0"),
+            "zero": (dict(weights=np.zeros(2000)), weighted, "all weights in column 'w' are 0"),
             "broken": (dict(more=broken), relabelled, "row 77 of column 'more-label' of node type 'node' is 1.5"),
             "unlabelled": (dict(more=unlabelled), relabelled, "no training node of split 'random' has a label in column "
                            "'more-label' of node type 'node': all 120 are -1 or NaN"),

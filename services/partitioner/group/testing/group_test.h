@@ -71,7 +71,7 @@ class GroupTest : public ::testing::Test {
     options.held_out = held_out_;
     options.needs_split = needs_split_;
     options.check_names = check_names_;
-    options.check_recorded_values = check_recorded_values_;
+    options.check_values = check_values_;
     options.access.open_store = [&](const std::string& uri) -> Result<storage::StoreLocation> {
       return storage::StoreLocation{std::shared_ptr<storage::ObjectStore>(&store, [](auto*) {}), uri};
     };
@@ -116,7 +116,7 @@ class GroupTest : public ::testing::Test {
   job::Graph graph_;
   std::optional<graph::HeldOutEdges> held_out_;
   bool needs_split_ = true;
-  std::function<Status(const GraphNames&names)> check_names_, check_recorded_values_;
+  std::function<Status(const GraphNames& names)> check_names_, check_values_;
 };
 
 }  // namespace espalier::partitioner

@@ -1,4 +1,4 @@
-#include "services/partitioner/checks/source_values.h"
+#include "services/partitioner/checks/value_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "services/partitioner/checks/document_fit.h"
+#include "services/partitioner/checks/recorded_values.h"
 #include "services/partitioner/testing/library_job.h"
 
 namespace espalier::partitioner {
@@ -41,20 +43,25 @@ graph::SourceGraph Ring() {
 Status Check(const graph::SourceGraph& source, const Settings& settings = {},
              TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
-  const GraphNames names = *CollectNames(source, job.training.graph);
+  GraphNames names = *CollectNames(source, job.training.graph);
   EXPECT_TRUE(CheckDocument(job, trained_by, names).ok()) << CheckDocument(job, trained_by, names).ToString();
-  return CheckSourceValues(job.training, trained_by, names, source, /*threads=*/2);
+  RecordValues(source,
+               {.labels = {.labels = {job.training.training.task.label}},
+                .preprocess = job.training.graph.preprocess,
+                .threads = 2},
+               &names);
+  return CheckRecordedValues(job.training, trained_by, names);
 }
 
 const Settings kWeighted = {{"training.sampling.weight", "strength"}};
 
-TEST(SourceValuesTest, GoodValuesAreAccepted) {
+TEST(ValueFactsTest, GoodValuesAreAccepted) {
   EXPECT_EQ(Check(Ring()), Status());
   EXPECT_EQ(Check(Ring(), kWeighted), Status());
   EXPECT_EQ(Check(Ring(), {{"training.sampling.weight", "year"}}), Status());
 }
 
-TEST(SourceValuesTest, NamesTheFirstWeightThatIsNegativeOrNotFinite) {
+TEST(ValueFactsTest, NamesTheFirstWeightThatIsNegativeOrNotFinite) {
   graph::SourceGraph graph = Ring();
   graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 1, -2.5F, 3, -1, 1});
   const Status wrong = Check(graph, kWeighted);
@@ -62,7 +69,7 @@ TEST(SourceValuesTest, NamesTheFirstWeightThatIsNegativeOrNotFinite) {
   EXPECT_EQ(wrong.message(),
             "spec.training.sampling.weight: row 2 of column 'strength' of edge type 'paper:cites:paper' is -2.5: "
             "expected a finite weight, 0 or larger");
-  EXPECT_EQ(Check(graph), Status()) << "nobody draws by it";
+  EXPECT_EQ(Check(graph), Status()) << "no layer draws by it";
   EXPECT_EQ(Check(graph, kWeighted, TrainedBy::kProgram), Status());
   for (const float value : {kNan, std::numeric_limits<float>::infinity()}) {
     graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 1, 1, 3, 1, value});
@@ -72,7 +79,7 @@ TEST(SourceValuesTest, NamesTheFirstWeightThatIsNegativeOrNotFinite) {
   EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("row 1 of column 'strength'"));
 }
 
-TEST(SourceValuesTest, SaysHowSmallOrLargeAValueIs) {
+TEST(ValueFactsTest, SaysHowSmallOrLargeAValueIs) {
   graph::SourceGraph graph = Ring();
   graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 1, -1e-9F, 3, 1, 1});
   EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("row 2 of column 'strength' of edge type "
@@ -84,16 +91,16 @@ TEST(SourceValuesTest, SaysHowSmallOrLargeAValueIs) {
   EXPECT_EQ(Check(graph, {{"graph.preprocess.normalizeFeatures", "Row"}}), Status());
 }
 
-TEST(SourceValuesTest, WeightsThatAreAllZeroDrawNothing) {
+TEST(ValueFactsTest, WeightsThatAreAllZeroDrawNothing) {
   graph::SourceGraph graph = Ring();
   graph.edges[0].columns["strength"] = Tensor::Zeros(DType::kF32, {6});
-  EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("spec.training.sampling.weight: all 6 weights in column "
+  EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("spec.training.sampling.weight: all weights in column "
                                                            "'strength' are 0"));
   graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 0, 0, 0, 0, 0.5F});
   EXPECT_EQ(Check(graph, kWeighted), Status());
 }
 
-TEST(SourceValuesTest, AReverseRelationDrawsByItsForwardOnesWeights) {
+TEST(ValueFactsTest, AReverseRelationDrawsByItsForwardOnesWeights) {
   graph::SourceGraph graph = Ring();
   graph.schema = *graph::GraphSchema::Make({"author", "paper"}, {{"paper", "by", "author"}});
   graph.nodes.insert(graph.nodes.begin(), graph::NodeSet{.count = 6, .columns = {}});
@@ -103,9 +110,28 @@ TEST(SourceValuesTest, AReverseRelationDrawsByItsForwardOnesWeights) {
   EXPECT_EQ(Check(graph, kWeighted), Status()) << "no layer reaches an author";
   EXPECT_THAT(Check(graph, With(kWeighted, {{"graph.preprocess.addReverseEdges", "true"}})).message(),
               HasSubstr("row 5 of column 'strength' of edge type 'paper:by:author' is -1"));
+  graph.edges[0].columns["strength"] = Tensor::Zeros(DType::kF32, {6});
+  EXPECT_THAT(Check(graph, With(kWeighted, {{"graph.preprocess.addReverseEdges", "true"}})).message(),
+              HasSubstr("all weights in column 'strength' are 0"));
 }
 
-TEST(SourceValuesTest, NamesALabelThatIsNoClass) {
+// A source may have a relation with the name that addReverseEdges would give: its columns are its own.
+TEST(ValueFactsTest, ARelationThatIsNamedLikeAReverseOneHasItsOwnWeights) {
+  graph::SourceGraph graph = Ring();
+  graph.schema =
+      *graph::GraphSchema::Make({"author", "paper"}, {{"author", "rev_by", "paper"}, {"paper", "by", "author"}});
+  graph.nodes.insert(graph.nodes.begin(), graph::NodeSet{.count = 6, .columns = {}});
+  graph.splits["time"] = {{1, {.train = {0, 1}, .validation = {}, .test = {}}}};
+  graph.edge_splits.clear();
+  graph.edges.push_back(graph.edges[0]);
+  graph.edges[1].columns["strength"] = Tensor::FromVector(std::vector<float>{0, 1, 1, 3, 1, -1});
+  EXPECT_EQ(Check(graph, kWeighted), Status()) << "no layer reaches an author";
+  std::swap(graph.edges[0], graph.edges[1]);
+  EXPECT_THAT(Check(graph, kWeighted).message(), HasSubstr("row 5 of column 'strength' of edge type "
+                                                           "'author:rev_by:paper' is -1"));
+}
+
+TEST(ValueFactsTest, NamesALabelThatIsNoClass) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<int64_t>{0, 1, -1, -7, 2, -70});
   EXPECT_EQ(Check(graph).message(),
@@ -120,7 +146,7 @@ TEST(SourceValuesTest, NamesALabelThatIsNoClass) {
               HasSubstr("row 4 of column 'topic' of node type 'paper' is 18446744073709551615"));
 }
 
-TEST(SourceValuesTest, LabelsOfOtherTasksHaveTheirOwnRules) {
+TEST(ValueFactsTest, LabelsOfOtherTasksHaveTheirOwnRules) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] =
       Tensor::FromVector(std::vector<float>{0, 1, 1, kNan, 2, 1, 1, 1, 0, 0, 0, 0}, {6, 2});
@@ -137,7 +163,7 @@ TEST(SourceValuesTest, LabelsOfOtherTasksHaveTheirOwnRules) {
   EXPECT_THAT(Check(graph, regression).message(), HasSubstr("row 1 of column 'topic'"));
 }
 
-TEST(SourceValuesTest, ATrainingPartHasALabel) {
+TEST(ValueFactsTest, ATrainingPartHasALabel) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<int64_t>{-1, -1, -1, 1, 2, 0});
   EXPECT_EQ(Check(graph).message(),
@@ -151,7 +177,7 @@ TEST(SourceValuesTest, ATrainingPartHasALabel) {
       HasSubstr("no training node of split 'time' has a label"));
 }
 
-TEST(SourceValuesTest, LabelsOfEdgesAreThoseThatTheSplitMeans) {
+TEST(ValueFactsTest, LabelsOfEdgesAreThoseThatTheSplitMeans) {
   const Settings task = {{"training.task", "{type: EdgeClassification, split: sold, edgeType: cites, label: stars}"}};
   graph::SourceGraph graph = Ring();
   EXPECT_EQ(Check(graph, task), Status()) << "edge 4 is in no part";
@@ -163,7 +189,7 @@ TEST(SourceValuesTest, LabelsOfEdgesAreThoseThatTheSplitMeans) {
   EXPECT_THAT(Check(graph, task).message(), HasSubstr("no training edge of split 'sold' has a label"));
 }
 
-TEST(SourceValuesTest, EdgesThatAreNamedByTheirEndsHaveLabelsToo) {
+TEST(ValueFactsTest, EdgesThatAreNamedByTheirEndsHaveLabelsToo) {
   const Settings task = {{"training.task", "{type: EdgeClassification, split: sold, edgeType: cites, label: stars}"}};
   graph::SourceGraph graph = Ring();
   graph.edge_splits["sold"][0].train.edge_ids = {};
@@ -175,14 +201,22 @@ TEST(SourceValuesTest, EdgesThatAreNamedByTheirEndsHaveLabelsToo) {
   graph.edge_splits["sold"][0].validation.edge_ids = {};
   EXPECT_THAT(Check(graph, task).message(), HasSubstr("row 3 of column 'stars'"));
   const Settings kept_once = {task.front(), {"graph.preprocess.dropDuplicateEdges", "true"}};
-  EXPECT_EQ(Check(graph, kept_once), Status()) << "the label of the edge that is kept counts";
+  EXPECT_EQ(Check(graph, kept_once), Status()) << "only the edge that is kept has the label";
   graph.edges[0].columns["stars"] = Tensor::FromVector(std::vector<int8_t>{4, 0, -7, -3, -3, 1});
   EXPECT_THAT(Check(graph, task).message(), HasSubstr("row 2 of column 'stars'"));
+  graph.edges[0].columns["stars"] = Tensor::FromVector(std::vector<int8_t>{4, -1, -1, 3, 0, 1});
+  EXPECT_THAT(Check(graph, task).message(), HasSubstr("no training edge of split 'sold' has a label"));
+  EXPECT_EQ(Check(graph, kept_once), Status());
+  // Edge 5, from 5 to 0, has a reverse edge with its label.
+  graph.edge_splits["sold"][0].train.sources = {1, 0};
+  graph.edge_splits["sold"][0].train.destinations = {2, 5};
+  EXPECT_THAT(Check(graph, task).message(), HasSubstr("no training edge of split 'sold' has a label"));
+  EXPECT_EQ(Check(graph, {task.front(), {"graph.preprocess.addReverseEdges", "true"}}), Status());
   graph.edges[0].destinations = Tensor::FromVector(std::vector<uint32_t>{1, 2});
   EXPECT_EQ(Check(graph, task), Status()) << "ValidateSourceGraph refuses it";
 }
 
-TEST(SourceValuesTest, NamesATimeThatIsTooLate) {
+TEST(ValueFactsTest, NamesATimeThatIsTooLate) {
   const Settings temporal = {{"graph.timeColumn", "year"},
                              {"training.evaluation.neighborhood", "Sampled"},
                              {"output.save", "[Model]"},
@@ -195,7 +229,7 @@ TEST(SourceValuesTest, NamesATimeThatIsTooLate) {
 }
 
 // What is wrong with a column's length or a split's ids is found when the whole graph is validated.
-TEST(SourceValuesTest, LengthsAndIdsThatAreWrongAreNotRead) {
+TEST(ValueFactsTest, LengthsAndIdsThatAreWrongAreNotRead) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] = Tensor::FromVector(std::vector<int64_t>{5});
   graph.edges[0].columns["strength"] = Tensor::FromVector(std::vector<float>{-1});
