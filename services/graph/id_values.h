@@ -1,7 +1,9 @@
 // ID columns have the dtype U32, I32, I64 or U64. VisitIds lets one generic loop handle all four.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "services/base/tensor.h"
 
@@ -20,6 +22,13 @@ auto VisitIds(const Tensor& ids, Visitor&& visit) {
     case DType::kI64: return visit(ids.values<int64_t>());
     default: return visit(ids.values<uint64_t>());  // checks the dtype
   }
+}
+
+// Converts a stored ID for comparison with unsigned bounds. A negative number becomes a very large one, so that a
+// single `< count` rejects both.
+template <class T>
+constexpr uint64_t ToId(T stored) {
+  return static_cast<uint64_t>(static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(stored));
 }
 
 }  // namespace espalier::graph

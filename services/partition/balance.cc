@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "services/base/parallel.h"
+#include "services/graph/id_values.h"
 #include "services/partition/input_checks.h"
-#include "services/partition/typed_ids.h"
 #include "services/partition/undirected_graph.h"
 
 namespace espalier::partition {
@@ -64,10 +64,11 @@ std::vector<uint32_t> InDegrees(const graph::SourceGraph& graph, int threads) {
   for (uint16_t type = 0; type < graph.edges.size(); ++type) {
     const graph::EdgeSet& edges = graph.edges[type];
     const uint64_t first = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
-    VisitIds(edges.destinations, [&](auto destinations) {
+    graph::VisitIds(edges.destinations, [&](auto destinations) {
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-          std::atomic_ref<uint32_t>(degrees[first + ToId(destinations[edge])]).fetch_add(1, std::memory_order_relaxed);
+          std::atomic_ref<uint32_t>(degrees[first + graph::ToId(destinations[edge])])
+              .fetch_add(1, std::memory_order_relaxed);
         }
       });
     });

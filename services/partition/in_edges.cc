@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "services/base/parallel.h"
+#include "services/graph/id_values.h"
 #include "services/partition/id_width.h"
-#include "services/partition/typed_ids.h"
 
 namespace espalier::partition {
 namespace {
@@ -50,7 +50,7 @@ template <class S, class G, class Body>
 void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destination, int threads, const Body& body) {
   ParallelFor(threads, static_cast<int64_t>(view.destinations.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-      const uint64_t local = global_of_destination[ToId(view.destinations[edge])] - view.first_owned;
+      const uint64_t local = global_of_destination[graph::ToId(view.destinations[edge])] - view.first_owned;
       if (local < view.num_owned) body(edge, local);
     }
   });
@@ -67,7 +67,7 @@ void SortRow(const EdgeView<S>& view, std::span<R> row, std::vector<SortKey>* sc
   scratch->clear();
   for (const R edge : row) {
     scratch->push_back({.time = view.times == nullptr ? 0 : TimeKey(*view.times, static_cast<int64_t>(edge)),
-                        .source = ToId(view.sources[edge]),
+                        .source = graph::ToId(view.sources[edge]),
                         .original_edge_id = view.original_ids.empty() ? edge : view.original_ids[edge],
                         .row = edge});
   }
@@ -105,7 +105,7 @@ void FillIndices(std::span<I> indices, std::span<const R> rows, std::span<const 
                  std::span<const G> global_of_source, int threads) {
   ParallelFor(threads, static_cast<int64_t>(rows.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
-      indices[k] = static_cast<I>(global_of_source[ToId(sources[rows[k]])]);
+      indices[k] = static_cast<I>(global_of_source[graph::ToId(sources[rows[k]])]);
     }
   });
 }
@@ -155,7 +155,7 @@ OrderedInEdges BuildInEdges(const graph::SourceGraph& graph, const PartitionLayo
   in_edges.csc.indptr = Tensor::Zeros(WidthFor(num_in_edges), {static_cast<int64_t>(num_owned) + 1});
   in_edges.csc.indices = Tensor::Zeros(global_of_source.dtype(), {static_cast<int64_t>(num_in_edges)});
   in_edges.source_rows = Tensor::Zeros(WidthFor(edges.num_edges()), {static_cast<int64_t>(num_in_edges)});
-  VisitIds(edges.sources, [&](auto sources) {
+  graph::VisitIds(edges.sources, [&](auto sources) {
     using S = typename decltype(sources)::value_type;
     const EdgeView<S> view{.sources = sources,
                            .destinations = edges.destinations.values<S>(),

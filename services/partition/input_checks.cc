@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "services/base/parallel.h"
+#include "services/graph/id_values.h"
 #include "services/partition/id_width.h"
-#include "services/partition/typed_ids.h"
 
 namespace espalier::partition {
 namespace {
@@ -38,11 +38,11 @@ Status CheckArrays(const graph::EdgeSet& edges, const std::string& name) {
 // Returns the lowest edge with an end that does not exist, or the largest uint64_t if all exist.
 uint64_t FirstBadEdge(const graph::EdgeSet& edges, uint64_t num_sources, uint64_t num_destinations, int threads) {
   std::atomic<uint64_t> first_bad{std::numeric_limits<uint64_t>::max()};
-  VisitIds(edges.sources, [&](auto sources) {
+  graph::VisitIds(edges.sources, [&](auto sources) {
     const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
     ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
       for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
-        if (ToId(sources[edge]) < num_sources && ToId(destinations[edge]) < num_destinations) continue;
+        if (graph::ToId(sources[edge]) < num_sources && graph::ToId(destinations[edge]) < num_destinations) continue;
         uint64_t seen = first_bad.load();
         while (edge < seen && !first_bad.compare_exchange_weak(seen, edge)) {
         }

@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "services/base/parallel.h"
+#include "services/graph/id_values.h"
 #include "services/partition/id_width.h"
 #include "services/partition/input_checks.h"
-#include "services/partition/typed_ids.h"
 
 namespace espalier::partition {
 namespace {
@@ -51,8 +51,8 @@ void CountEdgesAs(const graph::EdgeSet& edges, const std::vector<uint32_t>& owne
     std::vector<uint64_t> of_partition(options.num_partitions, 0);
     uint64_t max_original_id = 0;
     for (uint64_t edge = begin; edge < end; ++edge) {
-      ++of_partition[owner_of_destination[ToId(destinations[edge])]];
-      std::atomic_ref<D>(out_degree[ToId(sources[edge])]).fetch_add(1, std::memory_order_relaxed);
+      ++of_partition[owner_of_destination[graph::ToId(destinations[edge])]];
+      std::atomic_ref<D>(out_degree[graph::ToId(sources[edge])]).fetch_add(1, std::memory_order_relaxed);
       const uint64_t original_id = original_ids.empty() ? options.first_row + edge : original_ids[edge];
       max_original_id = std::max(max_original_id, original_id);
     }
@@ -60,7 +60,7 @@ void CountEdgesAs(const graph::EdgeSet& edges, const std::vector<uint32_t>& owne
     for (uint32_t p = 0; p < options.num_partitions; ++p) counts->of_partition[p] += of_partition[p];
     counts->max_original_id = std::max(counts->max_original_id, max_original_id);
   };
-  VisitIds(edges.sources, [&](auto sources) {
+  graph::VisitIds(edges.sources, [&](auto sources) {
     const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
     ParallelFor(options.threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
       count_range(sources, destinations, static_cast<uint64_t>(begin), static_cast<uint64_t>(end));

@@ -5,10 +5,10 @@
 #include <bit>
 
 #include "services/base/parallel.h"
+#include "services/graph/id_values.h"
 #include "services/partition/balance.h"
 #include "services/partition/input_checks.h"
 #include "services/partition/partition_layout.h"
-#include "services/partition/typed_ids.h"
 #include "services/partition/undirected_graph.h"
 
 namespace espalier::partition {
@@ -23,12 +23,12 @@ void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, 
     const NodeTypeId source_type = graph.schema.SourceOf(EdgeTypeId(type));
     const std::vector<uint32_t>& owner_of_source = assignment[source_type.value];
     const std::vector<uint32_t>& owner_of_destination = assignment[graph.schema.DestinationOf(EdgeTypeId(type)).value];
-    VisitIds(edges.sources, [&](auto sources) {
+    graph::VisitIds(edges.sources, [&](auto sources) {
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-          const uint64_t source = ToId(sources[edge]);
-          const uint32_t from = owner_of_source[source], to = owner_of_destination[ToId(destinations[edge])];
+          const uint64_t source = graph::ToId(sources[edge]);
+          const uint32_t from = owner_of_source[source], to = owner_of_destination[graph::ToId(destinations[edge])];
           if (from != to) body(vertex_first[source_type.value] + source, to);
         }
       });

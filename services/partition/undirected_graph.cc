@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "services/base/parallel.h"
-#include "services/partition/typed_ids.h"
+#include "services/graph/id_values.h"
 
 namespace espalier::partition {
 namespace {
@@ -21,11 +21,12 @@ void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vert
     const graph::EdgeSet& edges = graph.edges[type];
     const uint64_t first_source = vertex_first[graph.schema.SourceOf(EdgeTypeId(type)).value];
     const uint64_t first_destination = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
-    VisitIds(edges.sources, [&](auto sources) {
+    graph::VisitIds(edges.sources, [&](auto sources) {
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kVisitGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
-          const uint64_t u = first_source + ToId(sources[edge]), v = first_destination + ToId(destinations[edge]);
+          const uint64_t u = first_source + graph::ToId(sources[edge]),
+                         v = first_destination + graph::ToId(destinations[edge]);
           if (u != v) body(u, v);
         }
       });
