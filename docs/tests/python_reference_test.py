@@ -13,7 +13,8 @@ HEADING = """# Python reference
 
 The classes and functions of the Python package with their arguments and errors. [Python](../python.md) introduces them with
 programs that run; [Coming from DGL](../coming-from-dgl.md) has what differs from DGL. Exceptions are described
-[there](../python.md#errors-and-exit-codes). Where a class is shown without arguments, functions make its objects.
+[there](../python.md#errors-and-exit-codes). Where a class is shown without arguments, functions make its objects. `Ids`,
+`EdgeType` and other types of arguments are [those of `espalier.typing`](#espaliertyping).
 
 This page is made from the docstrings: `ESPALIER_UPDATE_DOCS=1 ctest --preset release -R docs.python_reference`.
 """
@@ -21,6 +22,7 @@ PACKAGE = SOURCE / "python" / "espalier"
 MODULES = ["espalier", "espalier.optim", "espalier.checkpoint", "espalier.audit", "espalier.nn", "espalier.nn.functional",
            "espalier.nn.models", "espalier.pyg", "espalier.dgl", "espalier.dgl.distributed", "espalier.dgl.dataloading"]
 ANNOTATED = MODULES[:4]
+TYPES = "espalier.typing"
 OF_THE_PACKAGE = {"core", "schema", "cluster", "links", "shared"}  # arguments of constructors that are not for programs
 
 
@@ -133,10 +135,12 @@ def as_markdown(text, arguments=()):
     return "\n".join(lines)
 
 
+def arguments_of(function):
+    return [] if function is None else [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
 def names_of_arguments(function):
-    if function is None:
-        return []
-    return [argument.arg for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+    return [argument.arg for argument in arguments_of(function)]
 
 
 def docstring(node):
@@ -162,12 +166,23 @@ def section(name, where, node):
         yield "\n" + "".join(rows)
 
 
+def aliases(module):
+    """(name, docstring) of the type aliases of a module: the string below each."""
+    body = parsed(module).body
+    for node, below in zip(body, body[1:]):
+        if isinstance(node, ast.AnnAssign) and isinstance(below, ast.Expr):
+            yield node.target.id, below.value.value
+
+
 def page():
     text = HEADING
     for module in MODULES:
         text += f"\n## {module}\n\n{as_markdown(docstring(parsed(module)))}\n"
         for name, place in definitions(module):
             text += "\n" + "".join(section(name, *place))
+    text += f"\n## {TYPES}\n\n{docstring(parsed(TYPES))}\n\n"
+    text += "".join(f"- `{name}`: {words}\n" for name, words in
+                    [*aliases(TYPES), *((name, docstring(node)) for name, (_, node) in definitions(TYPES))])
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
@@ -178,7 +193,7 @@ class PythonReferenceTest(unittest.TestCase):
         check_page(self, DOCS / "reference" / "python.md", page())
 
     def test_every_public_class_and_function_is_described(self):
-        without = [f"{module}.{name}" for module in MODULES for name, (_, node) in definitions(module)
+        without = [f"{module}.{name}" for module in [*MODULES, TYPES] for name, (_, node) in definitions(module)
                    if not docstring(node)]
         self.assertEqual(without, [])
 
@@ -189,6 +204,19 @@ class PythonReferenceTest(unittest.TestCase):
             for name, (where, node) in definitions(module):
                 calls = {"": node} if isinstance(node, ast.FunctionDef) else members(where, node)
                 without += [f"{module}.{name}.{call}".strip(".") for call, function in calls.items() if not function.returns]
+        self.assertEqual(without, [])
+
+    def test_every_argument_is_annotated(self):
+        without = []
+        for module in ANNOTATED:
+            for name, (where, node) in definitions(module):
+                calls = {"": node} if isinstance(node, ast.FunctionDef) else dict(members(where, node))
+                made = isinstance(node, ast.ClassDef) and constructor(where, node)
+                if made and not OF_THE_PACKAGE & set(names_of_arguments(made)):
+                    calls["__init__"] = made
+                without += [f"{module}.{name}.{call}({argument.arg})" for call, function in calls.items()
+                            for argument in arguments_of(function)
+                            if argument.annotation is None and argument.arg not in ("self", "cls")]
         self.assertEqual(without, [])
 
 

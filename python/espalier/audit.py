@@ -10,17 +10,24 @@ A program whose loader has the split, seed, batch size and sampler of a job has 
 """
 
 import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from espalier import _core
+from espalier.typing import Path
+
+if TYPE_CHECKING:
+    from espalier.block import MiniBatch
+    from espalier.graph import DistGraph
 
 
 class AuditWriter:
     """Records batches in a file, which it replaces; epochs and steps must ascend."""
 
-    def __init__(self, g, path) -> None:
+    def __init__(self, g: "DistGraph", path: Path) -> None:
         self._core = _core.open_audit(g._core, os.fspath(path))
 
-    def record(self, batch) -> None:
+    def record(self, batch: "MiniBatch") -> None:
         self._core.record(batch._core)
 
     def close(self) -> None:
@@ -34,6 +41,6 @@ class AuditWriter:
         self.close()
 
 
-def samples_digest(paths) -> tuple[str, int]:
+def samples_digest(paths: Iterable[Path]) -> tuple[str, int]:
     """Returns (digest, number of distinct expansions) of the files of all ranks. DataLoss: two ranks drew differently."""
     return _core.merge_audits([os.fspath(path) for path in paths])

@@ -1,10 +1,14 @@
 """Mini-batches and their blocks, as NumPy arrays, or as tensors on a device."""
 
 import copy
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from espalier import arrays
+from espalier.typing import EdgeType
+
+if TYPE_CHECKING:
+    import torch
 
 NID = "_ID"  # name of the column of global node ids in srcdata and dstdata, as in DGL
 EID = "_ID"  # and of global edge ids in edata
@@ -32,21 +36,21 @@ class Block:
     def canonical_etypes(self) -> list[tuple[str, str, str]]:
         return [self._schema.edge_types[number] for number in sorted(self._relations)]
 
-    def num_src_nodes(self, ntype=None) -> int:
+    def num_src_nodes(self, ntype: str | None = None) -> int:
         return self._num_src[self._schema.node_type(ntype)]
 
-    def num_dst_nodes(self, ntype=None) -> int:
+    def num_dst_nodes(self, ntype: str | None = None) -> int:
         return self._num_dst[self._schema.node_type(ntype)]
 
-    def num_edges(self, etype=None) -> int:
+    def num_edges(self, etype: EdgeType | None = None) -> int:
         return len(self.csc(etype)[1])
 
-    def size(self, etype=None) -> tuple[int, int]:
+    def size(self, etype: EdgeType | None = None) -> tuple[int, int]:
         """Returns the numbers of rows that edges of a type join, (sources, destinations): PyG's `size`."""
         number = self._schema.edge_type(etype)
         return self._num_src[self._schema.source_of(number)], self._num_dst[self._schema.destination_of(number)]
 
-    def csc(self, etype=None) -> tuple[Any, Any]:
+    def csc(self, etype: EdgeType | None = None) -> tuple[Any, Any]:
         """Returns (indptr [destinations + 1], indices [edges]): the sources of destination i are
         indices[indptr[i]:indptr[i + 1]]."""
         return self._relation(etype)[:2]
@@ -59,14 +63,14 @@ class Block:
         return tuple(self._arrays.zeros(count, dtype, self._nodes[0])
                      for count, dtype in ((destinations + 1, "int32"), (0, "int32"), (0, "int64")))
 
-    def edges(self, etype=None) -> tuple[Any, Any]:
+    def edges(self, etype: EdgeType | None = None) -> tuple[Any, Any]:
         """Returns (sources, destinations), int64 [edges] each, as rows."""
         indptr, indices = self.csc(etype)
         rows = self._arrays.count_up(len(indptr) - 1, self._nodes[0])
         destinations = self._arrays.repeat_rows(rows, self._arrays.differences(indptr), len(indices))
         return self._arrays.to_int64(indices), destinations
 
-    def edge_index(self, etype=None) -> Any:
+    def edge_index(self, etype: EdgeType | None = None) -> Any:
         """Returns int64 [2, edges], sources first: PyG's edge_index."""
         return self._arrays.stack(self.edges(etype))
 
@@ -74,7 +78,7 @@ class Block:
         """Returns {canonical edge type: edge_index} of the sampled edge types, as PyG's HeteroConv takes it."""
         return {names: self.edge_index(names) for names in self.canonical_etypes}
 
-    def bipartite(self, x) -> Any:
+    def bipartite(self, x: Any) -> Any:
         """Returns the inputs of PyG's convolutions on this block, whose sources and destinations are other rows.
 
         x: rows of the sources, [num_src_nodes, ...]: then the result is (x, the rows of the destinations); or {node
@@ -86,7 +90,7 @@ class Block:
         return {names: (x[names[0]], x[names[2]][:self.num_dst_nodes(names[2])])
                 for names in self.canonical_etypes if names[0] in x and names[2] in x}
 
-    def to(self, device, *, non_blocking=False) -> "Block":
+    def to(self, device: "str | torch.device", *, non_blocking: bool = False) -> "Block":
         """Returns this block, its columns included, as tensors on `device`, a name or a torch.device. On "cpu" they
         share the memory of the arrays. Counterpart of DGL's `block.to`. ImportError: there is no PyTorch."""
         from espalier import torch_arrays
@@ -118,7 +122,7 @@ class Block:
 
         return conversions.to_dgl(self)
 
-    def edge_ids(self, etype=None) -> Any:
+    def edge_ids(self, etype: EdgeType | None = None) -> Any:
         """Returns the global ids of the edges: int64 [edges]; empty unless the sampler has `edge_ids=True`."""
         return self._relation(etype)[2]
 
@@ -289,7 +293,7 @@ class MiniBatch:
                 data[column] = {self._schema.node_types[ntype]: self._core.rows(number)}
         return self._blocks
 
-    def to(self, device, *, non_blocking=False) -> "MiniBatch":
+    def to(self, device: "str | torch.device", *, non_blocking: bool = False) -> "MiniBatch":
         """Returns this batch, its ids, blocks, columns and links, as tensors on `device`, a name or a torch.device. On
         "cpu" they share the memory of the arrays. ImportError: there is no PyTorch."""
         from espalier import torch_arrays
@@ -310,7 +314,7 @@ class MiniBatch:
         moved._links = None if self.links is None else self.links._moved(move)
         return moved
 
-    def to_data(self, x=None, y=None) -> Any:
+    def to_data(self, x: str | None = None, y: str | None = None) -> Any:
         """Returns this batch as a torch_geometric.data.Data, as PyG's NeighborLoader gives it, of a graph with one node
         and one edge type.
 
@@ -328,7 +332,7 @@ class MiniBatch:
 
         return conversions.to_data(self, x, y)
 
-    def to_hetero_data(self, x=None, y=None) -> Any:
+    def to_hetero_data(self, x: str | Mapping[str, str] | None = None, y: str | Mapping[str, str] | None = None) -> Any:
         """Returns this batch as a torch_geometric.data.HeteroData with all node and edge types of the graph. As
         `to_data`; x and y: names of columns, of the types that have them, or {node type: name}."""
         from espalier import conversions

@@ -25,13 +25,21 @@ import re
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from espalier import ends
+from espalier.distributed import ProcessGroup
+from espalier.embedding import DistEmbedding
 from espalier.errors import EspalierError, InvalidArgument
 from espalier.saved import list_saved_tensors, load_tensors, remove_saved_tensors, save_tensors
 from espalier.tensor import DistTensor
+from espalier.typing import Path, Stateful
+
+if TYPE_CHECKING:
+    from espalier.graph import DistGraph
 
 _STATE = "espalier-checkpoint-state"  # a tensor of bytes
 _ROW_BYTES = 65536
@@ -39,8 +47,9 @@ _FOLDER = re.compile(r"checkpoint-(\d{12})")
 _of_this_run = set()  # URIs below which all checkpoints are of this process's run
 
 
-def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, embeddings=(), tensors=(),
-         keep=2) -> None:
+def save(g: "DistGraph", group: ProcessGroup, uri: Path, *, loader: Stateful | None = None,
+         model: Stateful | None = None, optimizer: Stateful | None = None, state: Any = None,
+         embeddings: Iterable[DistEmbedding] = (), tensors: Iterable[DistTensor] = (), keep: int = 2) -> None:
     """Saves a checkpoint in a folder of its own below `uri` (a folder, or an s3:// URI), and removes older checkpoints
     there but the last `keep`.
 
@@ -63,7 +72,7 @@ def save(g, group, uri, *, loader=None, model=None, optimizer=None, state=None, 
     group.agree(_error_of(lambda: _save(g, uri, parts, embeddings, tensors, keep)) if group.rank == 0 else None)
 
 
-def stop_if_asked(g, group, uri, **what) -> None:
+def stop_if_asked(g: "DistGraph", group: ProcessGroup, uri: Path, **what: Any) -> None:
     """Where a rank has got SIGTERM since the first call: saves a checkpoint of `what` (the arguments of `save`) and ends the
     program on all ranks with exit code 75. `espalier run`, `espalier launch` and the operator send SIGTERM before a
     suspension, and before they end a job that is asked to stop.
@@ -115,7 +124,7 @@ def _save(g, uri, parts, embeddings, tensors, keep):
             warnings.warn(f"an old checkpoint could not be removed: {error}", stacklevel=2)
 
 
-def resume(g, group, uri) -> "Checkpoint | None":
+def resume(g: "DistGraph", group: ProcessGroup, uri: Path) -> "Checkpoint | None":
     """Returns the newest Checkpoint below `uri`; None if there is none. In a job that begins anew (ESPALIER_RESUME=never)
     the first call of a process removes the checkpoints there, which are of an earlier run, and returns None.
 
@@ -167,7 +176,8 @@ class Checkpoint:
         self.uri, self.state = uri, shared["state"]
         self._shared, self._of_rank = shared, of_rank
 
-    def restore(self, *, loader=None, model=None, optimizer=None) -> None:
+    def restore(self, *, loader: Stateful | None = None, model: Stateful | None = None,
+                optimizer: Stateful | None = None) -> None:
         """Loads the states of these objects, and the random states of this rank."""
         for name, target in (("loader", loader), ("model", model), ("optimizer", optimizer)):
             if target is None:

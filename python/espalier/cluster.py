@@ -12,6 +12,7 @@ from typing import Any
 
 from espalier import errors, programs
 from espalier.jobs import Results
+from espalier.typing import Path
 
 _KIND = ("espalier.io", "v1alpha1")
 _PLURAL = "disttrainings"
@@ -26,7 +27,8 @@ _BY_STATUS = {400: errors.InvalidArgument, 401: errors.Unauthenticated, 403: err
               504: errors.DeadlineExceeded}
 
 
-def submit(job, *, namespace=None, context=None, kubeconfig=None) -> "Job":
+def submit(job: dict[str, Any] | Path, *, namespace: str | None = None, context: str | None = None,
+           kubeconfig: Path | None = None) -> "Job":
     """Creates a DistTraining on a cluster and returns its Job. Counterpart of `kubectl create -f`.
 
     job: a dict, or the path of a YAML or JSON file. namespace: default: the document's, else the context's. context: of
@@ -49,7 +51,8 @@ def submit(job, *, namespace=None, context=None, kubeconfig=None) -> "Job":
     return Job(cluster, created)
 
 
-def job(name, namespace=None, *, context=None, kubeconfig=None) -> "Job":
+def job(name: str, namespace: str | None = None, *, context: str | None = None,
+        kubeconfig: Path | None = None) -> "Job":
     """Returns the Job of a DistTraining that exists. Arguments and errors as of `submit`; NotFound: there is none."""
     cluster = _Cluster(namespace, context, kubeconfig)
     return Job(cluster, cluster.get(name))
@@ -92,7 +95,7 @@ class Job:
         """{type: condition}, each a dict with status ("True", "False", "Unknown"), reason and message."""
         return _conditions(self.status)
 
-    def wait(self, timeout=None, progress=None) -> "Job":
+    def wait(self, timeout: float | None = None, progress: bool | None = None) -> "Job":
         """Returns this job once it has succeeded.
 
         timeout: seconds, after which DeadlineExceeded is raised and the job goes on; None: no limit. progress: whether
@@ -147,7 +150,7 @@ class Job:
                     raise errors.NotFound(f"{self.name} was deleted")
                 yield event["object"]
 
-    def logs(self, role="trainer", index=0, *, previous=False) -> str:
+    def logs(self, role: str = "trainer", index: int = 0, *, previous: bool = False) -> str:
         """Returns the log of a role's pod: "partitioner", "server", "sampler" or "trainer"; the newest attempt's.
 
         index: the rank; of a server, its partition. previous: of the container before its last restart. NotFound: there
@@ -195,7 +198,8 @@ class Job:
                 *_KIND, self.namespace, _PLURAL, self.name, body=only_this, propagation_policy="Background",
                 _request_timeout=_REQUEST_SECONDS)
 
-    def results(self, folder, *, what="all", endpoint=None, use_job_credentials=False) -> Results:
+    def results(self, folder: Path, *, what: str = "all", endpoint: str | None = None,
+                use_job_credentials: bool = False) -> Results:
         """Copies the job's outputs to a folder, as `kubectl espalier fetch` does, and returns them as Results.
 
         folder: for this job's outputs alone; asking again continues, or adds to it. what: "model", "embeddings",

@@ -1,6 +1,6 @@
 """Batches of any items, made into mini-batches by a function."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ class DistDataLoader:
     the loaded epoch.
     """
 
-    def __init__(self, dataset, batch_size, *, collate_fn=None, shuffle=False, drop_last=False, seed=0) -> None:
+    def __init__(self, dataset: Any, batch_size: int, *, collate_fn: Callable[[Any], Any] | None = None,
+                 shuffle: bool = False, drop_last: bool = False, seed: int = 0) -> None:
         self._dataset, self._collate = dataset, collate_fn
         self._shuffle, self._drop_last = bool(shuffle), bool(drop_last)
         self._batch_size, self._seed = to_int(batch_size, "batch_size", least=1), to_int(seed, "seed")
@@ -36,7 +37,7 @@ class DistDataLoader:
         """Returns the position of the next batch, {"epoch": e, "step": s, ...}."""
         return {"epoch": self._epoch, "step": self._step, "batch_size": self._batch_size, "seed": self._seed}
 
-    def load_state_dict(self, state) -> None:
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
         """InvalidArgument: the state is of a loader with another batch size or seed."""
         for name, here in ("batch_size", self._batch_size), ("seed", self._seed):
             if state.get(name, here) != here:
@@ -44,7 +45,7 @@ class DistDataLoader:
         self.set_epoch(state["epoch"])
         self._step = to_int(state["step"], "step", most=len(self))
 
-    def set_epoch(self, epoch) -> None:
+    def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration epoch `epoch`, from its first step."""
         self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
 

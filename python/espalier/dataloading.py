@@ -1,7 +1,7 @@
 """Data loaders: mini-batches of nodes and of edges, sampled and fetched ahead on threads of the library."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from espalier.block import MiniBatch
 from espalier.distributed import warn_of_plaintext
 from espalier.errors import FailedPrecondition, InvalidArgument, NotFound, OutOfRange
 from espalier.types import OneCallAtATime, to_ids, to_int
+from espalier.typing import Columns, EdgeIds, EdgeType, NodeIds
 
 if TYPE_CHECKING:
     from espalier.graph import DistGraph
+    from espalier.splits import EdgeShare
 
 
 class NodesOfSplit:
@@ -25,7 +27,7 @@ class NodesOfSplit:
 class EdgesOfSplit:
     """One part of a named split of edges; etypes: one edge type or several."""
 
-    def __init__(self, split: str, part: str = "train", etypes=None) -> None:
+    def __init__(self, split: str, part: str = "train", etypes: EdgeType | list[EdgeType] | None = None) -> None:
         self.split, self.part = split, part
         self.etypes = etypes if isinstance(etypes, list) else [] if etypes is None else [etypes]
 
@@ -51,8 +53,10 @@ class NeighborSampler:
 
     method = "Neighbor"
 
-    def __init__(self, fanouts, edge_dir="in", prob=None, replace=False, *, prefetch_node_feats=(), prefetch_labels=(),
-                 edge_ids=False, expand="Always", time_column="", seed_time_column="") -> None:
+    def __init__(self, fanouts: Iterable[int | Mapping[Any, int]], edge_dir: str = "in", prob: str | None = None,
+                 replace: bool = False, *, prefetch_node_feats: Columns = (), prefetch_labels: Columns = (),
+                 edge_ids: bool = False, expand: str = "Always", time_column: str = "",
+                 seed_time_column: str = "") -> None:
         if edge_dir != "in":
             raise InvalidArgument("only in-edges can be sampled; for out-edges add reverse edges to the graph")
         self.fanouts, self.prob, self.replace = list(fanouts), prob, replace
@@ -68,7 +72,8 @@ class LaborSampler(NeighborSampler):
 
     method = "Labor"
 
-    def __init__(self, fanouts, *, layer_dependency: bool = False, **options) -> None:
+    def __init__(self, fanouts: Iterable[int | Mapping[Any, int]], *, layer_dependency: bool = False,
+                 **options: Any) -> None:
         super().__init__(fanouts, **options)
         self.layer_dependency = layer_dependency
 
@@ -82,7 +87,7 @@ class LastSampler(NeighborSampler):
 class MultiLayerFullNeighborSampler(NeighborSampler):
     """Takes all in-edges, in `num_layers` layers."""
 
-    def __init__(self, num_layers: int, **options) -> None:
+    def __init__(self, num_layers: int, **options: Any) -> None:
         super().__init__([-1] * num_layers, **options)
 
 
@@ -95,27 +100,27 @@ class negative_sampler:  # noqa: N801, DGL's name of a module
     """Negatives of seed edges; `k` for each edge (docs/edge-tasks.md)."""
 
     @staticmethod
-    def Uniform(k) -> _Negatives:
+    def Uniform(k: int) -> _Negatives:
         """`k` uniform destinations for each edge."""
         return _Negatives("Uniform", k)
 
     @staticmethod
-    def GlobalUniform(k) -> _Negatives:
+    def GlobalUniform(k: int) -> _Negatives:
         """`k` pairs for each edge, both ends uniform."""
         return _Negatives("GlobalUniform", k)
 
     @staticmethod
-    def Joint(k) -> _Negatives:
+    def Joint(k: int) -> _Negatives:
         """`k` uniform destinations that `k` edges share."""
         return _Negatives("Joint", k)
 
     @staticmethod
-    def InBatch(k) -> _Negatives:
+    def InBatch(k: int) -> _Negatives:
         """The destinations of `k` other edges of the batch."""
         return _Negatives("InBatch", k)
 
     @staticmethod
-    def InDegree(k) -> _Negatives:
+    def InDegree(k: int) -> _Negatives:
         """`k` destinations in proportion to their in-degree among the training edges."""
         return _Negatives("InDegree", k)
 
@@ -192,7 +197,7 @@ class _Loader:
         return {"epoch": self._epoch, "step": self._step, "batch_size": self._settings.batch_size,
                 "seed": self._settings.seed}
 
-    def load_state_dict(self, state) -> None:
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
         for name in ("batch_size", "seed"):
             here = getattr(self._settings, name)
             if state.get(name, here) != here:
@@ -200,7 +205,7 @@ class _Loader:
         self._epoch = to_int(state["epoch"], "epoch", most=2**32 - 1)
         self._step, self._begun = to_int(state["step"], "step", most=2**32 - 1), False
 
-    def set_epoch(self, epoch) -> None:
+    def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration epoch `epoch`, from its first step."""
         self._epoch, self._step, self._begun = to_int(epoch, "epoch", most=2**32 - 1), 0, False
 
@@ -260,9 +265,9 @@ class DistNodeDataLoader(_Loader):
     from_samplers: batches come from the job's sampler processes, for a NodesOfSplit with their split, seed and fan-outs.
     """
 
-    def __init__(self, g: "DistGraph", nodes, sampler: NeighborSampler, *, batch_size: int, shuffle: bool = True,
-                 drop_last: bool = False, seed: int = 0, num_threads: int = 1, batches_ahead: int = 2,
-                 from_samplers: bool = False) -> None:
+    def __init__(self, g: "DistGraph", nodes: NodesOfSplit | NodeIds, sampler: NeighborSampler, *, batch_size: int,
+                 shuffle: bool = True, drop_last: bool = False, seed: int = 0, num_threads: int = 1,
+                 batches_ahead: int = 2, from_samplers: bool = False) -> None:
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
         if isinstance(nodes, NodesOfSplit):
             number = self._origin.seed_type = g._schema.node_type(nodes.ntype)
@@ -293,10 +298,12 @@ class DistEdgeDataLoader(_Loader):
     `batch.links.columns`, and edge_ids: whether `batch.links.edge_ids` has the ids of seed edges, for one edge type.
     """
 
-    def __init__(self, g: "DistGraph", edges, sampler: NeighborSampler, *, batch_size: int, shuffle: bool = True,
-                 drop_last: bool = False, negative_sampler: "_Negatives | None" = None, exclude: str | None = "self",
-                 reverse_etypes=None, edge_columns=(), edge_ids: bool = False, seed: int = 0, num_threads: int = 1,
-                 batches_ahead: int = 2, from_samplers: bool = False) -> None:
+    def __init__(self, g: "DistGraph", edges: "EdgesOfSplit | EdgeShare | EdgeIds", sampler: NeighborSampler, *,
+                 batch_size: int, shuffle: bool = True, drop_last: bool = False,
+                 negative_sampler: "_Negatives | None" = None, exclude: str | None = "self",
+                 reverse_etypes: Mapping[Any, EdgeType] | None = None, edge_columns: Iterable[str] = (),
+                 edge_ids: bool = False, seed: int = 0, num_threads: int = 1, batches_ahead: int = 2,
+                 from_samplers: bool = False) -> None:
         super().__init__(g, sampler, batch_size, shuffle, drop_last, seed, num_threads, batches_ahead, from_samplers)
         schema = g._schema
         settings = _core.EdgeSettings()

@@ -3,13 +3,17 @@
 import os
 import sys
 import warnings
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from espalier import _core
 from espalier.errors import EspalierError, InvalidArgument
 from espalier.types import OneCallAtATime
+from espalier.typing import Values
+
+if TYPE_CHECKING:
+    from espalier.graph import DistGraph
 
 _Array = TypeVar("_Array")  # or a CPU tensor
 
@@ -51,19 +55,19 @@ class ProcessGroup:
             self._core.broadcast(values.reshape(-1).view(np.uint8), root, timeout)
         return array
 
-    def all_gather(self, array, timeout=None) -> np.ndarray:
+    def all_gather(self, array: Values, timeout: float | None = None) -> np.ndarray:
         """Returns the arrays of all ranks, which have the same shape and dtype: [ranks, ...]."""
         values = np.ascontiguousarray(array)
         with self._calls:
             all_bytes = self._core.all_gather(values.reshape(-1).view(np.uint8), timeout)
         return all_bytes.view(values.dtype).reshape((self.size,) + values.shape)
 
-    def barrier(self, timeout=None) -> None:
+    def barrier(self, timeout: float | None = None) -> None:
         """Blocks until every rank has called it."""
         with self._calls:
             self._core.barrier(timeout)
 
-    def agree(self, error=None) -> None:
+    def agree(self, error: BaseException | None = None) -> None:
         """Raises the `error` (an exception, or None) of the lowest rank that has one, on all ranks; returns if none has."""
         code = error.code if isinstance(error, EspalierError) else "INTERNAL"
         with self._calls:
@@ -112,7 +116,7 @@ def warn_of_plaintext():
                       "mutual TLS; espalier.init_process_group(g).init_torch() does not", stacklevel=3)
 
 
-def init_process_group(g, timeout=None) -> ProcessGroup:
+def init_process_group(g: "DistGraph", timeout: float | None = None) -> ProcessGroup:
     """Connects all ranks of the job of `g`, and returns their ProcessGroup. No port has to be chosen. Every rank must
     call it, once."""
     return ProcessGroup(_core.init_process_group(g._core, timeout))

@@ -1,17 +1,22 @@
 """Learnable rows on the graph servers."""
 
 import os
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from espalier import _core
+from espalier.distributed import ProcessGroup
 from espalier.errors import InvalidArgument
 from espalier.optim import check_optimizer
 from espalier.types import OneCallAtATime, to_ids, to_int
+from espalier.typing import EdgeType, Ids, Path, Values
 
 if TYPE_CHECKING:
     import torch
+
+    from espalier.graph import DistGraph
 
 
 class DistEmbedding:
@@ -38,8 +43,10 @@ class DistEmbedding:
     it continues.
     """
 
-    def __init__(self, g, group, dim, *, num_rows=None, ntype=None, etype=None, name, init="zeros", init_values=(),
-                 seed=0, resume_from=None) -> None:
+    def __init__(self, g: "DistGraph", group: ProcessGroup, dim: int, *, num_rows: int | None = None,
+                 ntype: str | None = None, etype: EdgeType | None = None, name: str,
+                 init: str | Callable[[int, int], Values] = "zeros", init_values: Iterable[float] = (), seed: int = 0,
+                 resume_from: Path | None = None) -> None:
         given = [value is not None for value in (num_rows, ntype, etype)]
         if sum(given) > 1:
             raise InvalidArgument("an embedding has num_rows, an ntype or an etype")
@@ -82,13 +89,13 @@ class DistEmbedding:
         """Number of steps so far."""
         return self._table().version
 
-    def __getitem__(self, ids) -> np.ndarray:
+    def __getitem__(self, ids: Ids) -> np.ndarray:
         """Returns rows as the steps so far have left them: float32 [n, dim]."""
         rows = to_ids(ids, "rows")
         with self._calls:
             return self._table().gather(self._graph._core, rows, None)
 
-    def step(self, ids, gradients, lr) -> None:
+    def step(self, ids: Ids, gradients: Values, lr: float) -> None:
         """Ends a step with gradients, float32 [n, dim], of rows, which may repeat. Without gradients a rank passes
         empty arrays. lr: the same on every rank."""
         rows = to_ids(ids, "rows")
@@ -101,7 +108,7 @@ class DistEmbedding:
         with self._calls:
             self._table().step(self._graph._core, rows, values, lr, None)
 
-    def __call__(self, ids, device=None) -> "torch.Tensor":
+    def __call__(self, ids: Ids, device: "str | torch.device | None" = None) -> "torch.Tensor":
         """Returns rows as a torch tensor that requires a gradient: float32 [n, dim]. The optimizer's next step sends the
         gradient. Under torch.no_grad() it is a plain tensor."""
         import torch

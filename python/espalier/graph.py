@@ -11,6 +11,7 @@ from espalier.errors import InvalidArgument, NotFound
 from espalier.partition_book import PartitionBook
 from espalier.tensor import Column, DistTensor
 from espalier.types import Schema, to_ids
+from espalier.typing import EdgeIds, EdgeType, Ids
 
 
 class DistGraph:
@@ -78,7 +79,7 @@ class DistGraph:
             return sum(self._core.num_nodes(number) for number in range(len(self._schema.node_types)))
         return self._core.num_nodes(self._schema.node_type(ntype))
 
-    def num_edges(self, etype=None) -> int:
+    def num_edges(self, etype: EdgeType | None = None) -> int:
         """Returns the number of edges of a type; None: of all types."""
         if etype is None:
             return sum(self._core.num_edges(number) for number in range(len(self._schema.edge_types)))
@@ -114,11 +115,11 @@ class DistGraph:
 
     # --- ids and splits
 
-    def to_global_ids(self, ids, ntype=None) -> np.ndarray:
+    def to_global_ids(self, ids: Ids, ntype: str | None = None) -> np.ndarray:
         """Returns the global ids of ids of the input graph, in their order. OutOfRange: one does not exist."""
         return self._core.to_global_ids(self._schema.node_type(ntype), to_ids(ids), None)
 
-    def to_original_ids(self, nodes, ntype=None) -> np.ndarray:
+    def to_original_ids(self, nodes: Ids, ntype: str | None = None) -> np.ndarray:
         """Returns the ids that nodes have in the input graph, in their order: int64 [n]."""
         return to_ids(self._core.node_rows(self._schema.node_type(ntype), "original_id", to_ids(nodes, "nodes"), None))
 
@@ -138,29 +139,31 @@ class DistGraph:
         """Returns all nodes of one part of a split, in the order of their ids in the input graph: int64 [n]."""
         return self._core.split_nodes(self._schema.node_type(ntype), split, part, None)
 
-    def split_edges(self, split, part="train", etype=None) -> tuple[np.ndarray, np.ndarray]:
+    def split_edges(self, split: str, part: str = "train",
+                    etype: EdgeType | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Returns (sources, destinations) of one part of a split of edges, in the order of the input files."""
         return self._core.split_edges(self._schema.edge_type(etype), split, part)
 
     # --- structure
 
-    def find_edges(self, edges, etype=None) -> tuple[np.ndarray, np.ndarray]:
+    def find_edges(self, edges: Ids, etype: EdgeType | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Returns (sources, destinations) of edges, int64 [n] each."""
         ends = self._core.find_edges(self._schema.edge_type(etype), to_ids(edges, "edges"), None)
         return ends[0], ends[1]
 
-    def in_degrees(self, nodes, etype=None) -> np.ndarray:
+    def in_degrees(self, nodes: Ids, etype: EdgeType | None = None) -> np.ndarray:
         """Returns the number of in-edges of each node: int64 [n]."""
         return self._core.in_degrees(self._schema.edge_type(etype), to_ids(nodes, "nodes"), None).astype("int64")
 
-    def out_degrees(self, nodes, etype=None) -> np.ndarray:
+    def out_degrees(self, nodes: Ids, etype: EdgeType | None = None) -> np.ndarray:
         """Returns the number of out-edges of each node: int64 [n]."""
         number = self._schema.edge_type(etype)
         rows = self._core.node_rows(self._schema.source_of(number), self._core.out_degree_column(number),
                                     to_ids(nodes, "nodes"), None)
         return rows.astype("int64")
 
-    def edge_subgraph(self, edges) -> tuple[dict[str, np.ndarray], dict[tuple[str, str, str], tuple[np.ndarray, ...]]]:
+    def edge_subgraph(self, edges: EdgeIds) -> tuple[dict[str, np.ndarray],
+                                                     dict[tuple[str, str, str], tuple[np.ndarray, ...]]]:
         """Returns the graph of these edges: ({node type: nodes}, {canonical edge type: (edge ids, sources,
         destinations)}), sources and destinations as positions among the nodes of their types. Repeated edges stay."""
         nodes, relations = self._core.edge_subgraph(self._schema.by_edge_type(edges), None)
@@ -170,7 +173,7 @@ class DistGraph:
 
     # --- functions of server plugins
 
-    def call_function(self, function: str, request=b"", *, partition: int | None = None,
+    def call_function(self, function: str, request: bytes = b"", *, partition: int | None = None,
                       changes_tensors: bool = False) -> list[bytes] | bytes:
         """Calls a function of the servers' plugins (docs/server-plugins.md), "plugin/function", with bytes.
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,11 +10,17 @@ from espalier.dataloading import DistNodeDataLoader, MultiLayerFullNeighborSampl
 from espalier.errors import InvalidArgument
 from espalier.splits import node_split
 from espalier.tensor import DistTensor
+from espalier.typing import Columns
+
+if TYPE_CHECKING:
+    from espalier.distributed import ProcessGroup
+    from espalier.graph import DistGraph
 
 _numbers = itertools.count()  # ranks call infer together, so its tensors have the same names on all
 
 
-def infer(model, g, features, group=None, *, hidden=False, batch_size=1024, num_threads=1) -> Any:
+def infer(model: Any, g: "DistGraph", features: Columns, group: "ProcessGroup | None" = None, *, hidden: bool = False,
+          batch_size: int = 1024, num_threads: int = 1) -> Any:
     """Returns the outputs of a model for every node, on its full neighborhood: {node type: DistTensor float32 [nodes,
     outputs]}, or the DistTensor of a graph of one node type. Needs torch. Counterpart of the `inference` functions of
     DGL's examples.

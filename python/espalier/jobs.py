@@ -9,18 +9,21 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from espalier import errors, programs
+from espalier.typing import Path
 
 # Seconds that a run has to save a checkpoint and end its processes after Ctrl-C, before it is killed.
 _GRACE_SECONDS = 60
 
 
-def run(job, output, *, program=None, resume=False, restart=False, set=None, access="auto", tls=False,
-        progress=None) -> "Results":
+def run(job: dict[str, Any] | Path, output: Path, *, program: Sequence[Path] | None = None, resume: bool = False,
+        restart: bool = False, set: Mapping[str, Any] | None = None, access: str = "auto", tls: bool = False,
+        progress: bool | None = None) -> "Results":
     """Runs a job on this machine, with a process for each partitioner, graph server, sampler and trainer, and returns its
     Results. Counterpart of `espalier run`.
 
@@ -89,7 +92,7 @@ class Results:
     NotFound: the folder has no result, because the run failed or has not ended.
     """
 
-    def __init__(self, output) -> None:
+    def __init__(self, output: Path) -> None:
         self.folder = pathlib.Path(output)
         file = self.folder / "result.json"
         if not file.exists():
@@ -141,18 +144,18 @@ class Results:
         ends = (np.load(folder / f"{end}.npy").astype(np.int64) for end in ("sources", "destinations"))
         return (*ends, np.load(folder / "values.npy", mmap_mode="r"))
 
-    def embeddings(self, ntype=None) -> tuple[np.ndarray, np.ndarray]:
+    def embeddings(self, ntype: str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Returns (ids, values): int64 [n], ascending unless nodes were chosen, and [n, d], mapped from the file."""
         return self._of_nodes("embeddings", ntype)
 
-    def predictions(self, ntype=None) -> tuple[np.ndarray, ...]:
+    def predictions(self, ntype: str | None = None) -> tuple[np.ndarray, ...]:
         """Returns (ids, values) as `embeddings` does; of a task on edges, with the split's part in place of a type,
         (sources, destinations, values)."""
         return self._of_nodes("predictions", ntype)
 
-    def logits(self, ntype=None) -> tuple[np.ndarray, ...]:
+    def logits(self, ntype: str | None = None) -> tuple[np.ndarray, ...]:
         return self._of_nodes("logits", ntype)
 
-    def log(self, process) -> str:
+    def log(self, process: str) -> str:
         """Returns the log of a process, as "trainer-0"."""
         return (self.folder / "logs" / f"{process}.log").read_text(errors="replace")

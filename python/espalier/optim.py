@@ -4,7 +4,13 @@ On a row that has a gradient in every step, each is torch's dense optimizer of t
 row in one step are added up, as autograd does; with `mean_of_duplicates=True` their mean is taken, as DGL does.
 """
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from espalier.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from espalier.embedding import DistEmbedding
 
 __all__ = ["SparseAdagrad", "SparseAdam", "SparseAdamW", "SparseRowWiseAdagrad", "SparseSGD"]
 
@@ -12,8 +18,9 @@ __all__ = ["SparseAdagrad", "SparseAdam", "SparseAdamW", "SparseRowWiseAdagrad",
 class _SparseOptimizer:
     kind = ""
 
-    def __init__(self, embeddings, lr, *, weight_decay=0.0, eps=None, initial_accumulator_value=0.0,
-                 betas=(0.9, 0.999), mean_of_duplicates=False) -> None:
+    def __init__(self, embeddings: "DistEmbedding | Iterable[DistEmbedding]", lr: float, *, weight_decay: float = 0.0,
+                 eps: float | None = None, initial_accumulator_value: float = 0.0,
+                 betas: tuple[float, float] = (0.9, 0.999), mean_of_duplicates: bool = False) -> None:
         self.embeddings = list(embeddings) if isinstance(embeddings, (list, tuple)) else [embeddings]
         self.lr = lr
         self._numbers = (weight_decay, eps, initial_accumulator_value, *betas)

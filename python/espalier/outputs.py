@@ -16,6 +16,8 @@ patience (ESPALIER_S3_PATIENCE_SECONDS) is over.
 
 import json
 import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,12 +26,19 @@ from espalier.embedding import DistEmbedding
 from espalier.errors import InvalidArgument
 from espalier.tensor import DistTensor
 from espalier.types import to_ids
+from espalier.typing import NodeIds, Path
+
+if TYPE_CHECKING:
+    from espalier.distributed import ProcessGroup
+    from espalier.graph import DistGraph
 
 # Enough for the network, little for a rank's memory; as the trainers.
 _BYTES_PER_READ, _MOST_ROWS_PER_READ = 16 << 20, 1 << 16
 
 
-def write_embeddings(g, embeddings, group=None, *, uri=None, nodes=None, attributes=None) -> None:
+def write_embeddings(g: "DistGraph", embeddings: DistTensor | DistEmbedding | Mapping[str, DistTensor | DistEmbedding],
+                     group: "ProcessGroup | None" = None, *, uri: Path | None = None, nodes: NodeIds | None = None,
+                     attributes: Mapping[str, str] | None = None) -> None:
     """Writes rows of nodes as `embeddings/<node type>/{ids,values}.npy`. Counterpart of `spec.output.save: [Embeddings]`.
 
     embeddings: a DistTensor or DistEmbedding of nodes, or {node type: either}; rows [d...] of the tensor's dtype. nodes:
@@ -42,7 +51,9 @@ def write_embeddings(g, embeddings, group=None, *, uri=None, nodes=None, attribu
     _write(g, group, uri, rows_of, nodes, attributes, {"embeddings": _as_they_are})
 
 
-def write_predictions(g, outputs, group=None, *, task="classification", uri=None, nodes=None, attributes=None) -> None:
+def write_predictions(g: "DistGraph", outputs: DistTensor | Mapping[str, DistTensor],
+                      group: "ProcessGroup | None" = None, *, task: str = "classification", uri: Path | None = None,
+                      nodes: NodeIds | None = None, attributes: Mapping[str, str] | None = None) -> None:
     """Writes what a model's outputs decide as `predictions/<node type>/{ids,values}.npy`, and the outputs themselves as
     `logits/` unless they are the decisions. Counterpart of `spec.output.save: [Predictions]`.
 

@@ -4,14 +4,19 @@ import json
 import os
 import pathlib
 import subprocess
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from espalier import programs
 from espalier.errors import InvalidArgument, from_exit_code
+from espalier.typing import Path, Values
 
 
-def write_graph(folder, name, nodes, edges, splits=()) -> None:
+def write_graph(folder: Path, name: str, nodes: Mapping[str, tuple[int, Mapping[str, Values]]],
+                edges: Mapping[tuple[str, str, str], tuple[Any, Any, Mapping[str, Values]]],
+                splits: Iterable[Mapping[str, Any]] = ()) -> None:
     """Writes a graph as the folder of .npy files and graph.yaml of docs/graph-formats.md (format "NPY"), which a job's
     document or `partition` names.
 
@@ -60,8 +65,9 @@ def write_graph(folder, name, nodes, edges, splits=()) -> None:
                                                    "edges": described_edges, "splits": described_splits}, indent=1))
 
 
-def partition(source, output, *, format="NPY", count=2, algorithm="METIS", objective="EdgeCut", balance=(),
-              source_columns=(), seed=0, flags=()) -> str:
+def partition(source: Path, output: Path, *, format: str = "NPY", count: int = 2, algorithm: str = "METIS",
+              objective: str = "EdgeCut", balance: Iterable[str] = (), source_columns: Iterable[str] = (),
+              seed: int = 0, flags: Iterable[str] = ()) -> str:
     """Partitions the graph in folder `source` into `output`/KEY and returns that folder, which DistGraph(partitions=)
     opens. Counterpart of `espalier partition`, whose page docs/reference/command-line.md has the options; flags: others
     of them, as ["--add-reverse-edges"]. Partitions that are there already are not made again.
@@ -80,7 +86,7 @@ def partition(source, output, *, format="NPY", count=2, algorithm="METIS", objec
     return json.loads(done.stdout)["uri"]
 
 
-def original_edge_ids(folder, etype) -> np.ndarray:
+def original_edge_ids(folder: Path, etype: tuple[str, str, str]) -> np.ndarray:
     """Returns the number that each edge of a type has in the input graph, in the order of global ids: int64 [edges].
     folder: of partitions on this machine. etype: (source type, relation, destination type)."""
     folder = pathlib.Path(folder)

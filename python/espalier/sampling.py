@@ -1,10 +1,17 @@
 """Sampling of one hop, and random walks."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from espalier.block import Block
 from espalier.errors import InvalidArgument
 from espalier.types import to_ids, to_int
+from espalier.typing import EdgeType, Ids, NodeIds
+
+if TYPE_CHECKING:
+    from espalier.graph import DistGraph
 
 
 class Frontier:
@@ -27,14 +34,14 @@ class Frontier:
             raise InvalidArgument(f"no edges of type {etype!r} were sampled")
         return self._relations[number]
 
-    def num_edges(self, etype=None) -> int:
+    def num_edges(self, etype: EdgeType | None = None) -> int:
         return len(self._relation(etype)[2])
 
-    def edges(self, etype=None) -> tuple[np.ndarray, np.ndarray]:
+    def edges(self, etype: EdgeType | None = None) -> tuple[np.ndarray, np.ndarray]:
         destinations, offsets, sources, _ = self._relation(etype)
         return sources, np.repeat(destinations, np.diff(offsets))
 
-    def edge_ids(self, etype=None) -> np.ndarray:
+    def edge_ids(self, etype: EdgeType | None = None) -> np.ndarray:
         return self._relation(etype)[3]
 
     def destinations(self) -> dict[str, np.ndarray]:
@@ -46,8 +53,9 @@ class Frontier:
         return {ntype: np.unique(np.concatenate(ends)) for ntype, ends in found.items()}
 
 
-def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, *, seed=0, hop=0,
-                     method="Neighbor") -> Frontier:
+def sample_neighbors(g: "DistGraph", nodes: NodeIds, fanout: int | Mapping[Any, int], edge_dir: str = "in",
+                     prob: str | None = None, replace: bool = False, *, seed: int = 0, hop: int = 0,
+                     method: str = "Neighbor") -> Frontier:
     """Samples in-edges of nodes. Counterpart of DGL's dgl.distributed.sample_neighbors.
 
     nodes: distinct ids, or {node type: ids}. fanout: number of in-edges of each node and edge type, -1 for all, or
@@ -60,7 +68,7 @@ def sample_neighbors(g, nodes, fanout, edge_dir="in", prob=None, replace=False, 
                                                         to_int(seed, "seed"), to_int(hop, "hop", most=2**31), replace, prob or "", method, None))
 
 
-def in_subgraph(g, nodes) -> Frontier:
+def in_subgraph(g: "DistGraph", nodes: NodeIds) -> Frontier:
     """Returns all in-edges of nodes (ids or {node type: ids}), of all edge types, as a Frontier."""
     return Frontier(g._schema, g._core.in_subgraph(g._schema.by_node_type(nodes), None))
 
@@ -79,7 +87,7 @@ def _in_order(of, offsets, wanted):
     return indptr.astype(np.int32), np.argsort(rows, kind="stable")
 
 
-def to_block(g, frontier, dst_nodes=None) -> Block:
+def to_block(g: "DistGraph", frontier: Frontier, dst_nodes: NodeIds | None = None) -> Block:
     """Converts a frontier to a block. Rows of `dst_nodes` come first, then the other sources by first occurrence.
 
     dst_nodes: the nodes that the frontier was sampled for, in any order, and others, ids or {node type: ids}. None: the
@@ -119,7 +127,8 @@ def to_block(g, frontier, dst_nodes=None) -> Block:
     return Block(schema, blocks, [len(ids) for ids in nodes], [len(ids) for ids in destinations], nodes)
 
 
-def random_walk(g, nodes, metapath, *, walks_per_node=1, restart_prob=(), prob=None, seed=0) -> np.ndarray:
+def random_walk(g: "DistGraph", nodes: Ids, metapath: Iterable[EdgeType], *, walks_per_node: int = 1,
+                restart_prob: float | Sequence[float] = (), prob: str | None = None, seed: int = 0) -> np.ndarray:
     """Returns random walks against the direction of edges: int64 [nodes * walks_per_node, len(metapath) + 1], -1 behind
     the end of a walk. metapath: the edge type of each step. restart_prob: chance to end before a step, one for all
     steps or one for each."""
@@ -129,8 +138,9 @@ def random_walk(g, nodes, metapath, *, walks_per_node=1, restart_prob=(), prob=N
                                chances, prob or "", to_int(seed, "seed"), None)
 
 
-def pinsage_neighbors(g, nodes, metapath, *, num_traversals=1, termination_prob=0.0, num_random_walks=10,
-                      num_neighbors=3, prob=None, seed=0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pinsage_neighbors(g: "DistGraph", nodes: Ids, metapath: Iterable[EdgeType], *, num_traversals: int = 1,
+                      termination_prob: float = 0.0, num_random_walks: int = 10, num_neighbors: int = 3,
+                      prob: str | None = None, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns (offsets, neighbors, visits): the nodes that random walks from node i visit most often are
     neighbors[offsets[i]:offsets[i + 1]]. Counterpart of DGL's PinSAGESampler."""
     numbers = [g._schema.edge_type(etype) for etype in metapath]

@@ -6,12 +6,20 @@ a barrier of all ranks before and after. On an object store that does not answer
 """
 
 import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from espalier import _core
 from espalier.tensor import DistTensor
+from espalier.typing import Path
+
+if TYPE_CHECKING:
+    from espalier.embedding import DistEmbedding
+    from espalier.graph import DistGraph
 
 
-def save_tensors(g, uri, tensors=(), embeddings=(), notes=None) -> None:
+def save_tensors(g: "DistGraph", uri: Path, tensors: Iterable[DistTensor] = (),
+                 embeddings: "Iterable[DistEmbedding]" = (), notes: Mapping[str, str] | None = None) -> None:
     """Saves DistTensors and DistEmbeddings, those with their optimizer's state, and `notes` ({str: str}).
     AlreadyExists: there is a save at `uri`; none is ever overwritten."""
     keys = [tensor._key() for tensor in tensors]
@@ -19,18 +27,18 @@ def save_tensors(g, uri, tensors=(), embeddings=(), notes=None) -> None:
     _core.save_tensors(g._core, os.fspath(uri), keys, tables, dict(notes or {}), dict(os.environ))
 
 
-def load_tensors(g, uri) -> tuple[dict[str, DistTensor], dict[str, str]]:
+def load_tensors(g: "DistGraph", uri: Path) -> tuple[dict[str, DistTensor], dict[str, str]]:
     """Creates the tensors that were saved at `uri`, and returns ({name: DistTensor}, notes). Embeddings are loaded by
     DistEmbedding(resume_from=uri). NotFound: nothing was saved there. AlreadyExists: a tensor of such a name exists."""
     tensors, notes = _core.load_tensors(g._core, os.fspath(uri), dict(os.environ))
     return {tensor.name: DistTensor(g, tensor) for tensor in tensors}, notes
 
 
-def list_saved_tensors(uri) -> list[str]:
+def list_saved_tensors(uri: Path) -> list[str]:
     """Returns the names of the folders directly below `uri` that hold saved tensors, sorted."""
     return _core.list_saved_tensors(os.fspath(uri), dict(os.environ))
 
 
-def remove_saved_tensors(uri) -> None:
+def remove_saved_tensors(uri: Path) -> None:
     """Removes what was saved at `uri`; no error if there is nothing."""
     _core.remove_saved_tensors(os.fspath(uri), dict(os.environ))

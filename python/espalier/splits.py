@@ -1,11 +1,18 @@
 """Shares of ranks."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from espalier.dataloading import EdgesOfSplit, NodesOfSplit
 from espalier.errors import InvalidArgument
 from espalier.tensor import Column, DistTensor
 from espalier.types import to_ids
+from espalier.typing import EdgeType, Ids
+
+if TYPE_CHECKING:
+    from espalier.graph import DistGraph
 
 
 class NodeShare(np.ndarray):
@@ -15,7 +22,7 @@ class NodeShare(np.ndarray):
     largest: int | None = None
 
     @classmethod
-    def of(cls, ids, largest) -> "NodeShare":
+    def of(cls, ids: np.ndarray, largest: int) -> "NodeShare":
         share = ids.view(cls)
         share.largest = largest
         return share
@@ -25,7 +32,8 @@ class EdgeShare:
     """One rank's edges: `sources`, `destinations` (global node ids), `ids` (may be empty for a named split), `columns`
     ({name: rows}) and `largest`, the size of the largest rank's share."""
 
-    def __init__(self, etype, sources, destinations, ids, columns, largest):
+    def __init__(self, etype: int, sources: np.ndarray, destinations: np.ndarray, ids: np.ndarray,
+                 columns: dict[str, np.ndarray], largest: int) -> None:
         self.etype = etype
         self.sources, self.destinations, self.ids = sources, destinations, ids
         self.columns, self.largest = columns, largest
@@ -34,7 +42,8 @@ class EdgeShare:
         return len(self.sources)
 
 
-def node_split(nodes, g, *, ntype=None, local=False) -> NodeShare:
+def node_split(nodes: NodesOfSplit | DistTensor | Ids, g: "DistGraph", *, ntype: str | None = None,
+               local: bool = False) -> NodeShare:
     """Returns this rank's share (NodeShare) of nodes, which every rank divides in the same way, without communication.
 
     nodes: NodesOfSplit(split, part), a mask (DistTensor or column of the nodes, or an array of bools for all nodes of the type
@@ -50,7 +59,8 @@ def node_split(nodes, g, *, ntype=None, local=False) -> NodeShare:
     return NodeShare.of(*g._core.node_split_of_ids(number, _selected(nodes, g._core.num_nodes(number)), local))
 
 
-def edge_split(edges, g, *, etype=None, local=False, columns=(), ids=False) -> EdgeShare:
+def edge_split(edges: EdgesOfSplit | DistTensor | Ids, g: "DistGraph", *, etype: EdgeType | None = None,
+               local: bool = False, columns: Iterable[str] = (), ids: bool = False) -> EdgeShare:
     """Returns this rank's share (EdgeShare) of edges, as `node_split` does of nodes.
 
     edges: EdgesOfSplit(split, part), a mask (DistTensor or column of the edges, or an array of bools), or an array of edge ids.

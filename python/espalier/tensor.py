@@ -1,12 +1,18 @@
 """Distributed tensors, and columns of nodes and edges."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from espalier import _core
 from espalier.errors import InvalidArgument
 from espalier.types import to_ids, to_int
+from espalier.typing import EdgeType, Ids, Values
+
+if TYPE_CHECKING:
+    from espalier.graph import DistGraph
 
 
 def _values(values, dtype, shape):
@@ -36,8 +42,9 @@ class DistTensor:
         self._graph, self._core = g, core
 
     @classmethod
-    def create(cls, g, shape, dtype=np.float32, name=None, *, ntype=None, etype=None, init="zeros", init_values=(),
-               seed=0, persistent=False) -> "DistTensor":
+    def create(cls, g: "DistGraph", shape: int | Iterable[int], dtype: npt.DTypeLike = np.float32,
+               name: str | None = None, *, ntype: str | None = None, etype: EdgeType | None = None, init: str = "zeros",
+               init_values: Iterable[float] = (), seed: int = 0, persistent: bool = False) -> "DistTensor":
         """Creates a tensor, or opens the one of that name.
 
         shape: [rows, ...]. With `ntype` or `etype`, [row shape...]: it has a row for each node or edge of that type.
@@ -62,7 +69,8 @@ class DistTensor:
         return cls(g, core)
 
     @classmethod
-    def open(cls, g, name, *, ntype=None, etype=None) -> "DistTensor":
+    def open(cls, g: "DistGraph", name: str, *, ntype: str | None = None,
+             etype: EdgeType | None = None) -> "DistTensor":
         """Opens a tensor that any rank has created. NotFound: there is none of that name."""
         if ntype is not None:
             return cls(g, _core.open_tensor(g._core, "nodes", g._schema.node_type(ntype), name))
@@ -71,7 +79,7 @@ class DistTensor:
         return cls(g, _core.open_tensor(g._core, "own", 0, name))
 
     @staticmethod
-    def drop(g, name, *, ntype=None, etype=None) -> None:
+    def drop(g: "DistGraph", name: str, *, ntype: str | None = None, etype: EdgeType | None = None) -> None:
         """Removes a tensor by name; no error if it does not exist."""
         if ntype is not None:
             _core.drop_tensor(g._core, "nodes", g._schema.node_type(ntype), name)
@@ -112,10 +120,10 @@ class DistTensor:
             return np.arange(*ids.indices(len(self)), dtype=np.int64)
         return to_ids(ids, "rows")
 
-    def __getitem__(self, ids) -> np.ndarray:
+    def __getitem__(self, ids: Ids | slice) -> np.ndarray:
         return self._core.read(self._graph._core, self._rows(ids), None)
 
-    def __setitem__(self, ids, values) -> None:
+    def __setitem__(self, ids: Ids | slice, values: Values) -> None:
         rows = self._rows(ids)
         shape = (len(rows),) + self.shape[1:]
         self._core.write(self._graph._core, rows, _values(values, self.dtype, shape), None)
@@ -124,19 +132,19 @@ class DistTensor:
         rows = self._rows(ids)
         write(self._graph._core, rows, _values(values, self.dtype, (len(rows),) + self.shape[1:]), None)
 
-    def add(self, ids, values) -> None:
+    def add(self, ids: Ids, values: Values) -> None:
         """Adds values to rows, which may repeat."""
         self._accumulate(self._core.add, ids, values)
 
-    def minimum(self, ids, values) -> None:
+    def minimum(self, ids: Ids, values: Values) -> None:
         """Replaces rows by the smaller of each value, elementwise."""
         self._accumulate(self._core.min_rows, ids, values)
 
-    def maximum(self, ids, values) -> None:
+    def maximum(self, ids: Ids, values: Values) -> None:
         """Replaces rows by the larger of each value, elementwise."""
         self._accumulate(self._core.max_rows, ids, values)
 
-    def logical_or(self, other) -> None:
+    def logical_or(self, other: "DistTensor") -> None:
         """Replaces each row by its bitwise OR with the row of `other`: the union of two masks."""
         self._core.logical_or(self._graph._core, other._core, None)
 
@@ -160,7 +168,8 @@ class DistTensor:
 class Column:
     """A column of nodes or edges of one type: `column[ids]` reads rows. Read-only."""
 
-    def __init__(self, name: str, shape: Iterable[int], dtype, read) -> None:
+    def __init__(self, name: str, shape: Iterable[int], dtype: npt.DTypeLike,
+                 read: Callable[[np.ndarray], np.ndarray]) -> None:
         self.name, self.dtype = name, np.dtype(dtype)
         self.shape: tuple[int, ...] = tuple(shape)
         self._read = read
@@ -168,7 +177,7 @@ class Column:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, ids) -> np.ndarray:
+    def __getitem__(self, ids: Ids | slice) -> np.ndarray:
         if isinstance(ids, slice):
             ids = np.arange(*ids.indices(len(self)), dtype=np.int64)
         return self._read(to_ids(ids))

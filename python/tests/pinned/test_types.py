@@ -17,9 +17,16 @@ loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public"), [10, 25], batch_siz
 count: str = g.num_nodes()
 batch = next(iter(loader))
 batch.input_node
+g.to_global_ids("paper")
+ep.sample_neighbors(g, [1.5], 5)
+ep.DistEmbedding(g, None, 16, name="rows")
+g.in_degrees([0], etype=3)
+ep.checkpoint.save(g, ep.init_process_group(g), "uri", loader=batch)
 """
 WRONG_WORDS = {3: '"DistGraph" has incompatible type "int"', 4: 'expected "NeighborSampler"', 5: 'expression has type "int"',
-               7: 'maybe "input_nodes"'}
+               7: 'maybe "input_nodes"', 8: 'has incompatible type "str"', 9: 'List item 0 has incompatible type "float"',
+               10: 'expected "ProcessGroup"', 11: 'expected "str | tuple[str, str, str] | None"',
+               12: 'expected "Stateful | None"'}
 # As an installed package is read, whose own sources are not judged; and without torch, which alone takes a minute.
 SETTINGS = """\
 [mypy]

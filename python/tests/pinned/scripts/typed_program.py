@@ -1,5 +1,6 @@
 """A program that a type checker reads, and that is never run: what calls of the package give."""
 
+import pathlib
 from typing import assert_type
 
 import numpy as np
@@ -7,6 +8,7 @@ import torch
 
 import espalier as ep
 import espalier.nn
+from espalier.typing import Ids
 
 
 def sample(g: ep.DistGraph) -> None:
@@ -17,7 +19,12 @@ def sample(g: ep.DistGraph) -> None:
     assert_type(sources, np.ndarray)
     column = g.ndata["feat"]
     assert_type(column.shape, tuple[int, ...])
-    frontier = ep.sample_neighbors(g, [0, 1], 5)
+    frontier = ep.sample_neighbors(g, {"paper": range(10)}, {("author", "writes", "paper"): 5, "cites": -1})
+    ep.sample_neighbors(g, np.arange(3), 5, prob="weight", seed=7)
+    g.to_original_ids(torch.arange(4))
+    ids: Ids = ep.node_split(np.ones(10, bool), g)
+    g.to_global_ids(ids, "paper")
+    ep.random_walk(g, ids, ["cites", ("paper", "cites", "paper")], restart_prob=[0.1, 0.2])
     assert_type(ep.to_block(g, frontier), ep.Block)
     assert_type(ep.node_split(ep.NodesOfSplit("public", "train"), g).largest, int | None)
 
@@ -44,9 +51,17 @@ def store(g: ep.DistGraph) -> None:
     table = ep.DistTensor.create(g, (1000, 8), "float32", name="table")
     assert_type(table[[1, 2]], np.ndarray)
     assert_type(table.dtype, np.dtype)
-    checkpoint = ep.checkpoint.resume(g, ep.init_process_group(g), "checkpoints")
+    table[[1, 2]] = [[0.5] * 8] * 2
+    table.add(table[:], 1)
+    group = ep.init_process_group(g)
+    checkpoint = ep.checkpoint.resume(g, group, pathlib.Path("checkpoints"))
+    model = torch.nn.Linear(8, 8)
+    loader = ep.DistEdgeDataLoader(g, ep.EdgesOfSplit("links", etypes=["cites"]), ep.LaborSampler([5]), batch_size=8,
+                                   negative_sampler=ep.negative_sampler.Uniform(2), reverse_etypes={"cites": "cites"})
     if checkpoint is not None:
-        checkpoint.restore()
+        checkpoint.restore(loader=loader, model=model)
+    ep.checkpoint.save(g, group, "checkpoints", loader=loader, model=model, tensors=[table], state={"best": 0.5})
+    ep.write_embeddings(g, {"paper": table}, group, nodes={"paper": [3, 1]})
 
 
 def jobs(document: dict[str, object]) -> None:
