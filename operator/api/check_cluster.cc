@@ -1,3 +1,6 @@
+// Checks a parsed spec field by field and collects all violations, so that a user sees them at once. A local path is
+// accepted if the pod template of every role that opens it mounts a volume there in the role's own container. For jobs
+// with a script, volumes and mounts that could put other files in the script's place are refused.
 #include "operator/api/check_cluster.h"
 
 #include <algorithm>
@@ -12,7 +15,7 @@ namespace {
 struct Place {
   const char* field;
   const std::string& uri;
-  std::vector<Role> users;  // whose pods open it
+  std::vector<Role> users;  // roles whose pods open it
 };
 
 std::vector<Place> ListPlaces(const job::DistTraining& job) {
@@ -34,7 +37,7 @@ std::filesystem::path PathTo(const std::string& uri) {
   } else if (path.starts_with("file:")) {
     path = path.substr(5);
   }
-  // Without the empty last part that a trailing slash leaves.
+  // Without the empty last component that a trailing slash leaves.
   std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   return normal.has_filename() || normal == normal.root_path() ? normal : normal.parent_path();
 }
@@ -43,14 +46,14 @@ bool IsWithin(const std::filesystem::path& path, const std::filesystem::path& fo
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-// Whether a mount is in the folder or around it. The kubelet takes a relative path from the root.
+// Returns whether a mount is inside the folder or around it. The kubelet resolves a relative path from the root.
 bool Overlaps(const std::string& mount_path, const std::filesystem::path& folder) {
   const std::filesystem::path path = PathTo(mount_path.starts_with('/') ? mount_path : "/" + mount_path);
   return IsWithin(path, folder) || IsWithin(folder, path);
 }
 
-// The volume that is mounted there in the container that the program runs in, which is named as its role; the deepest
-// mount hides what is around it. nullopt: none.
+// Returns the name of the volume mounted at `path` in the container that runs the role's program, which is named after
+// the role; nullopt: none. The deepest mount hides those around it.
 std::optional<std::string> VolumeAt(const std::filesystem::path& path, Role role, const RoleSpec& spec) {
   std::optional<std::string> volume;
   std::filesystem::path deepest;
@@ -71,7 +74,7 @@ bool IsMounted(const std::filesystem::path& path, Role role, const RoleSpec& spe
   return VolumeAt(path, role, spec).has_value();
 }
 
-// A volume that every pod has for itself.
+// Returns whether each pod has its own instance of the volume.
 bool IsOfEachPod(const std::string& name, const RoleSpec& spec) {
   for (const kube::Json& volume : kube::ListAt(spec.pod_template, {"spec", "volumes"})) {
     if (kube::StringAt(volume, {"name"}) != name) continue;
@@ -80,7 +83,7 @@ bool IsOfEachPod(const std::string& name, const RoleSpec& spec) {
   return false;
 }
 
-// Several partitioners meet where the partitions are written.
+// Several partitioners exchange files where the partitions are written, so they must share that folder.
 void CheckMeetingPlace(const Spec& spec, std::vector<std::string>* violations) {
   if (spec.job.partitioner_replicas == 1) return;
   const bool has_own = !spec.job.graph.partitions.uri.empty();
@@ -111,7 +114,7 @@ void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* 
   }
 }
 
-// What a container with such a name says when it ends would be taken for a server's word.
+// The exit message of a container with a server's name would be taken for a server's.
 void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations) {
   const uint32_t servers = CountProgramContainers(spec, Role::kServer);
   for (const char* const list : {"initContainers", "containers"}) {
@@ -125,8 +128,8 @@ void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations)
   }
 }
 
-// Refuses what would put other files in the script's place: volumes of its names, and mounts over its folders or around
-// them, where a link could lead elsewhere later.
+// Refuses pod templates that could put other files in the script's place: volumes with its names, and mounts over its
+// folders or around them, where a symbolic link could later lead elsewhere.
 void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
   const std::string field = std::string("spec.") + FieldName(role) + ".template: ";
   const auto is_reserved = [](const std::string& volume) {
@@ -174,7 +177,7 @@ void CheckScript(const Spec& spec, std::vector<std::string>* violations) {
   }
 }
 
-// As Kubernetes has it for Jobs: "kueue.x-k8s.io/multikueue".
+// The syntax of spec.managedBy of Kubernetes Jobs: "kueue.x-k8s.io/multikueue".
 bool IsControllerName(const std::string& name) {
   const size_t slash = name.find('/');
   if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) return false;

@@ -1,12 +1,12 @@
-// What a cluster asks of a document beyond what services/job asks of every one: pods share no disk, so places must be
-// in object storage or on a volume that the pods who use them mount.
+// Requirements of a cluster on a document, besides those that services/job checks for every document. Pods share no
+// disk, so URIs must be in object storage or on a volume that the pods that use them mount.
 #pragma once
 
 #include "operator/api/dist_training.h"
 
 namespace espalier::ctl::api {
 
-// InvalidArgument with one line per violation, "spec.output.uri: ..."; ok where there is none.
+// Returns InvalidArgument with one line per violation, "spec.output.uri: ...", or OK.
 espalier::Status CheckCluster(const Spec& spec);
 
 }  // namespace espalier::ctl::api

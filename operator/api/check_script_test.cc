@@ -1,4 +1,5 @@
-// What a document says of a program's script, and every way in which its templates could put other files in its place.
+// Tests what a document may set for a program's script, and every way in which its templates could put other files in
+// its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ std::string ScriptViolations(const Json& spec) {
   return training.ok() ? training->violations : "";
 }
 
-// `pod` is a template's spec, of trainers and of the partitioner.
+// `pod` is the pod spec of a template, tried for the trainers and for the partitioner.
 void ExpectScriptViolation(const Json& pod, const std::string& words) {
   for (const char* const role : {"trainers", "partitioner"}) {
     const std::string violations = ScriptViolations({{role, {{"template", {{"spec", pod}}}}}});

@@ -1,3 +1,6 @@
+// services/job parses and validates a document made of the job's name and its stored spec. The fields that only a
+// cluster uses are then read from the effective document, which contains the defaults. The run policy can also be read
+// from an invalid spec, because suspension and clean-up must work without a valid one.
 #include "operator/api/dist_training.h"
 
 #include <algorithm>
@@ -12,7 +15,7 @@ namespace {
 
 using kube::Json;
 
-// A value that services/job has checked, or `otherwise` where the document leaves it out.
+// Returns a value that services/job has checked, or `otherwise` if the document omits it or has another type there.
 Json ValueAt(const Json& value, kube::JsonPath path, Json otherwise) {
   const Json* found = kube::Find(value, path);
   if (found == nullptr || found->type() != otherwise.type()) return otherwise;
@@ -38,7 +41,7 @@ CleanPodPolicy ReadCleanPodPolicy(const std::string& name) {
   return name == "None" ? CleanPodPolicy::kNone : CleanPodPolicy::kRunning;
 }
 
-// The schema's bounds are narrower; these keep what an invalid document says from doing harm.
+// The schema's limits are narrower; this one prevents overflows by an invalid document.
 constexpr int64_t kLongestSeconds = std::numeric_limits<int32_t>::max();
 
 std::optional<std::chrono::seconds> SecondsAt(const Json& value, kube::JsonPath path) {
@@ -61,9 +64,9 @@ RunPolicy ReadRunPolicy(const Json& spec) {
   return policy;
 }
 
-// InvalidArgument with the violations.
+// Returns InvalidArgument with the violations as message.
 Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
-  // Of the metadata only the name is the document's; uid, managedFields and the like are the API server's.
+  // Of the metadata only the name comes from the document; uid, managedFields and others come from the API server.
   const Json document = {{"apiVersion", kube::kDistTrainings.api_version()},
                          {"kind", kube::kDistTrainings.kind},
                          {"metadata", {{"name", name}}},
@@ -95,7 +98,7 @@ Result<DistTraining> Parse(const Json& object, const DistTraining* before) {
   training.raw_spec = *spec;
   if (const Json* status = kube::Find(object, {"status"}); status != nullptr) training.status = StatusFromJson(*status);
 
-  // What a spec is read as depends on itself and on the job's name.
+  // The parsed spec depends on nothing but the spec and the job's name.
   if (before != nullptr && before->meta.key.name == training.meta.key.name && before->raw_spec == training.raw_spec) {
     training.spec = before->spec;
     training.violations = before->violations;

@@ -1,5 +1,5 @@
-// The DistTraining resource as the operator sees it: identity, what the job wants (services/job parses and validates
-// that, the same for laptop and cluster), what only a cluster uses, and the status. Values; no I/O.
+// The DistTraining resource as the operator reads it: identity, the job (parsed and validated by services/job, the same
+// on a laptop and on a cluster), the fields that only a cluster uses, and the status. Plain values; no I/O.
 #pragma once
 
 #include <array>
@@ -17,17 +17,17 @@ namespace espalier::ctl::api {
 
 enum class Role { kPartitioner, kServer, kSampler, kTrainer };
 inline constexpr std::array kRoles{Role::kPartitioner, Role::kServer, Role::kSampler, Role::kTrainer};
-const char* ToString(Role role);   // "partitioner", "server", "sampler", "trainer": names of children, label values
+const char* ToString(Role role);   // "partitioner", "server", "sampler", "trainer": in child names and label values
 const char* FieldName(Role role);  // "partitioner", "servers", "samplers", "trainers": in the document
 
-// spec.<role>: what a pod of it should be like. JSON as the document has it, validated.
+// spec.<role>: settings of the role's pods. Validated JSON, as in the document.
 struct RoleSpec {
   std::string image;  // empty: the operator's default
   kube::Json resources = kube::Json::object();
   kube::Json env = kube::Json::array();
   kube::Json node_selector = kube::Json::object();
   kube::Json tolerations = kube::Json::array();
-  std::string service_account_name;                // empty: the job's own, without a token
+  std::string service_account_name;                // empty: the job's own account, without a token
   kube::Json pod_template = kube::Json::object();  // partial PodTemplateSpec
   bool cache_in_memory = false;                    // servers.cacheMedium: Memory
   friend bool operator==(const RoleSpec&, const RoleSpec&) = default;
@@ -41,7 +41,7 @@ struct RunPolicy {
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
   std::optional<std::chrono::seconds> active_deadline;
   std::optional<std::chrono::seconds> ttl_after_finished;
-  std::string managed_by;  // empty or kOperatorName: ours
+  std::string managed_by;  // empty or kOperatorName: this operator
   std::chrono::seconds force_delete_after{30};
   friend bool operator==(const RunPolicy&, const RunPolicy&) = default;
 };
@@ -49,9 +49,9 @@ inline constexpr char kOperatorName[] = "espalier.io/operator";
 
 using TlsMode = job::TlsMode;
 
-// What a valid spec says.
+// A valid spec.
 struct Spec {
-  job::DistTraining job;  // tls, where the document says nothing, is Managed here
+  job::DistTraining job;  // tls is Managed here if the document does not set it
   kube::Json document;    // the document with defaults: what the role binaries read (--job)
   std::array<RoleSpec, kRoles.size()> roles;
   RunPolicy run_policy;
@@ -65,22 +65,22 @@ struct DistTraining {
   kube::ObjectMeta meta;
   Status status;        // as stored
   kube::Json raw_spec;  // as stored
-  // The valid spec, or why it is not: one line per violation, "spec.training.epochs: expected ...".
+  // The spec if it is valid. Otherwise `violations` has one line per violation: "spec.training.epochs: expected ...".
   std::optional<Spec> spec;
   std::string violations;
 };
 
-// spec->run_policy; of a spec that is not valid what can be read, and defaults for what makes no sense.
+// Returns the run policy. For an invalid spec, returns the fields that can be read, and defaults for the others.
 RunPolicy EffectiveRunPolicy(const DistTraining& training);
 
-// Of spec.runPolicy.managedBy, in a spec as it is stored, valid or not: no other controller looks after this job.
+// Returns whether this operator manages the job, by spec.runPolicy.managedBy. The spec may be invalid.
 bool IsInOurCharge(const kube::Json& raw_spec);
 
-// InvalidArgument only where `object` is no DistTraining at all (no name, spec no object); a spec that is not valid is
-// a value. Status fields of other types than they should have count as unset.
+// Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is no DistTraining (no
+// name, spec not an object); an invalid spec is a value. Status fields of a wrong type count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);
-// The same, where the resource has been read before: a spec that is still what it was is copied from `before` and not
-// checked again, which is most of the work. `before` may be any DistTraining.
+// The same for a resource that was read before: if name and spec equal those of `before`, the parsed spec is copied,
+// which saves most of the work. `before` may be any DistTraining.
 Result<DistTraining> ParseDistTraining(const kube::Json& object, const DistTraining& before);
 
 }  // namespace espalier::ctl::api

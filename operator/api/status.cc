@@ -1,3 +1,6 @@
+// ToJson leaves unset fields out, so that a server-side apply removes them from the stored status. Messages are cut,
+// children are limited and NaN becomes 0, because the API server refuses a whole status if one value violates the
+// schema.
 #include "operator/api/status.h"
 
 #include <algorithm>
@@ -47,7 +50,7 @@ size_t PlaceInOrder(const std::string& type) {
   return static_cast<size_t>(std::find(kConditionOrder.begin(), kConditionOrder.end(), type) - kConditionOrder.begin());
 }
 
-// What the schema wants of a reason, whoever wrote it.
+// The schema requires a reason in every condition, also in one that was read from the status.
 std::string ConditionReason(const Condition& condition) {
   return condition.reason.empty() ? condition.type : condition.reason;
 }
@@ -117,7 +120,7 @@ bool IsTrue(const Status& status, std::string_view type) {
 
 void SetCondition(Status* status, Condition condition, kube::WallTime now) {
   condition.message = CutMessage(condition.message);
-  condition.last_transition = std::chrono::floor<std::chrono::seconds>(now);  // as it is stored
+  condition.last_transition = std::chrono::floor<std::chrono::seconds>(now);  // with the precision that is stored
   auto& conditions = status->conditions;
   const auto same = std::find_if(conditions.begin(), conditions.end(),
                                  [&](const Condition& earlier) { return earlier.type == condition.type; });

@@ -1,6 +1,6 @@
-// status of a DistTraining (disttraining.md 3): written by the operator, read by people, kubectl wait and the operator
-// after a restart. What the operator must not forget (incarnation, attempts, partition, images, whether it was
-// accepted) is here and nowhere else; everything else is computed from the world each time.
+// The status of a DistTraining (disttraining.md 3). The operator writes it; users, `kubectl wait` and the operator
+// itself after a restart read it. It is the only place for state that must survive a restart (incarnation, attempts,
+// partition, images, acceptance). Everything else is computed from the cluster each time.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace espalier::ctl::api {
 
 enum class ConditionStatus { kTrue, kFalse, kUnknown };
 const char* ToString(ConditionStatus status);                      // "True", "False", "Unknown"
-ConditionStatus ConditionStatusFromName(const std::string& name);  // kUnknown for others
+ConditionStatus ConditionStatusFromName(const std::string& name);  // kUnknown for other names
 
 struct Condition {
   std::string type;  // kAccepted and so on, below
@@ -27,7 +27,7 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-// For people and printer columns; derived, never read back.
+// A summary for users and printer columns. Derived from the conditions; the operator never reads it back.
 enum class Phase {
   kPending,
   kPartitioning,
@@ -40,9 +40,9 @@ enum class Phase {
   kFailed
 };
 const char* ToString(Phase phase);
-Phase PhaseFromName(const std::string& name);  // kPending for others
+Phase PhaseFromName(const std::string& name);  // kPending for other names
 
-// Types of conditions. (After Phase: declared before it, GCC takes its members for shadows of these.)
+// Condition types. (Declared after Phase: otherwise GCC warns that Phase's members shadow them.)
 inline constexpr char kAccepted[] = "Accepted";
 inline constexpr char kPartitioned[] = "Partitioned";
 inline constexpr char kServersReady[] = "ServersReady";
@@ -67,29 +67,29 @@ struct PartitionStatus {
   friend bool operator==(const PartitionStatus&, const PartitionStatus&) = default;
 };
 
-// The script of the user's program that every incarnation runs; written once.
+// The script of the user's program, which every incarnation runs. Written once.
 struct ScriptStatus {
   std::string source;  // "s3://code/train.py", or "ConfigMap code, key train.py"
   std::string sha256;  // of the file or archive, 64 hexadecimal digits
   friend bool operator==(const ScriptStatus&, const ScriptStatus&) = default;
 };
 
-// The phase in which a trainer takes steps.
+// The progress phase in which a trainer takes steps.
 inline constexpr char kTrainingPhase[] = "Training";
 
-struct Progress {  // its own field manager writes it
+struct Progress {  // written by its own field manager
   int64_t epoch = 0;
   double percent = 0;
   std::optional<int64_t> eta_seconds;
   std::map<std::string, double> metrics;
   kube::WallTime last_updated{};
-  std::string phase;                    // of rank 0: kTrainingPhase, "Evaluating", ...; empty: unknown, or ended
+  std::string phase;                    // of rank 0: kTrainingPhase, "Evaluating", ...; empty: unknown or ended
   std::optional<double> phase_percent;  // of that phase
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
 struct LastError {
-  std::string role;    // "trainer"; empty: the job's
+  std::string role;    // "trainer"; empty: the whole job
   std::string reason;  // "OOMKilled", "BadInput", "NodeLost", "FailedCreate"
   std::string message;
   std::optional<int> exit_code;
@@ -106,12 +106,12 @@ struct ChildRef {
 struct Status {
   int64_t observed_generation = 0;
   Phase phase = Phase::kPending;
-  std::vector<Condition> conditions;  // at most one of a type, in the order of the constants above
+  std::vector<Condition> conditions;  // at most one per type, in the order of the constants above
   int64_t incarnation = 0;            // of the trainer group; 0: none yet
   int64_t partition_attempt = 0;      // of the partition Job; 0: none yet
-  int64_t attempts_total = 0;         // trainer Jobs begun, counted or not
-  int64_t attempts_counted = 0;       // failures that count towards backoffLimit, of partition and trainer Jobs
-  std::string restart_reason;         // why the current incarnation or attempt was begun; empty: the first
+  int64_t attempts_total = 0;         // trainer Jobs begun, whether counted or not
+  int64_t attempts_counted = 0;       // failures of partition and trainer Jobs that count towards backoffLimit
+  std::string restart_reason;         // why the current incarnation or attempt was begun; empty: it is the first
   std::optional<PartitionStatus> partition;
   std::optional<ScriptStatus> script;
   std::map<std::string, std::string> images;      // by role name, resolved when the job was accepted
@@ -126,29 +126,30 @@ struct Status {
   friend bool operator==(const Status&, const Status&) = default;
 };
 
-// What the schema bounds, and ToJson keeps to.
+// Limits of the schema. ToJson applies those of messages and children, MetricsFromJson those of metrics.
 inline constexpr size_t kMaxMessageBytes = 1024;
 inline constexpr size_t kMaxChildRefs = 64;
 inline constexpr size_t kMaxMetrics = 64;
 inline constexpr size_t kMaxMetricNameBytes = 63;
 inline constexpr size_t kMaxProgressPhaseBytes = 63;
-// At most kMaxMessageBytes: what does not fit loses its middle (services/base/shorten.h).
+// Returns at most kMaxMessageBytes of `text`. A longer text loses its middle (services/base/shorten.h).
 std::string CutMessage(const std::string& text);
 
-// Whether the operator writes conditions of this type. Others may be somebody else's, who shares the list.
+// Returns whether the operator writes conditions of this type. Other writers may add other types to the list.
 bool IsOurCondition(std::string_view type);
 const Condition* FindCondition(const Status& status, std::string_view type);
 bool IsTrue(const Status& status, std::string_view type);
-// Sets or replaces, in the order of the constants; last_transition is `now` in whole seconds where the status of the
-// condition changes, and stays otherwise; the message is cut.
+// Adds or replaces a condition, in the order of the constants. last_transition becomes `now` in whole seconds if the
+// condition's status changes, and is kept otherwise. The message is cut.
 void SetCondition(Status* status, Condition condition, kube::WallTime now);
 inline bool IsTerminal(const Status& status) { return IsTrue(status, kSucceeded) || IsTrue(status, kFailed); }
 
-// progress is not written by ToJson (another field manager's: ProgressToJson). Times are whole seconds there.
+// Returns the status as JSON, with times in whole seconds. Omits progress, which another field manager writes
+// (ProgressToJson).
 kube::Json ToJson(const Status& status);
 kube::Json ProgressToJson(const Progress& progress);
-Status StatusFromJson(const kube::Json& json);  // what is missing or of another type: as unset
-// The finite numbers of an object that has metrics by name, as many as may be stored; a trainer says them.
+Status StatusFromJson(const kube::Json& json);  // fields that are missing or of a wrong type are unset
+// Returns the finite numbers of an object of metrics by name, up to the limits above. The object comes from a trainer.
 std::map<std::string, double> MetricsFromJson(const kube::Json& json);
 
 }  // namespace espalier::ctl::api

@@ -1,5 +1,5 @@
-// Reading back what the operator wrote, or what anybody else made of it: nothing here is trusted, and what does not
-// have its type counts as unset.
+// Parses a stored status, which other writers may have changed: nothing in it is trusted, and a field of a wrong type
+// counts as unset.
 #include <algorithm>
 
 #include "operator/api/status.h"
@@ -24,7 +24,7 @@ std::optional<kube::WallTime> TimeAt(const Json& value, JsonPath path) {
   return time.ok() ? std::optional(*time) : std::nullopt;
 }
 
-// The fields of the object there; of nothing where there is none.
+// Returns the object at `path`, or an empty one.
 const Json& ObjectAt(const Json& value, JsonPath path) {
   static const Json* const kNothing = new Json(Json::object());
   const Json* found = kube::Find(value, path);
@@ -39,7 +39,8 @@ std::vector<Condition> Conditions(const Json& status) {
                         .reason = kube::StringAt(item, {"reason"}),
                         .message = kube::StringAt(item, {"message"}),
                         .observed_generation = CountAt(item, {"observedGeneration"})};
-    // Others' conditions are theirs: what is written back as ours they could not take away again.
+    // Skips conditions of other writers: if the operator wrote them back as its own, those writers could not remove
+    // them.
     if (!IsOurCondition(condition.type) || FindCondition(read, condition.type) != nullptr) continue;
     const kube::WallTime changed = TimeAt(item, {"lastTransitionTime"}).value_or(kube::WallTime{});
     SetCondition(&read, std::move(condition), changed);
@@ -53,7 +54,7 @@ std::optional<PartitionStatus> Partition(const Json& status) {
                             .uri = kube::StringAt(json, {"uri"}),
                             .cut = NumberAt(json, {"cut"}),
                             .bytes = CountAt(json, {"bytes"})};
-  // Without a place it is of no use to anybody: the partition Job finds it again.
+  // A partition without a URI is useless: the partition Job finds it again.
   if (partition.hash.empty() || partition.uri.empty()) return std::nullopt;
   return partition;
 }

@@ -60,7 +60,7 @@ TEST(StatusTest, OfTwoConditionsOfATypeTheFirstCounts) {
   EXPECT_TRUE(IsTerminal(status));
 }
 
-// They stay in the list, which is merged by type, for as long as who put them there says so.
+// Conditions of other writers stay in the list, which is merged by type, until those writers remove them.
 TEST(StatusTest, OthersConditionsAreNotTakenOver) {
   const Status status = StatusFromJson(*kube::ParseJson(
       R"({"conditions": [{"type": "QuotaReserved", "status": "True"}, {"type": "Accepted", "status": "True"}]})"));

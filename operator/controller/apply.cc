@@ -1,3 +1,8 @@
+// Each action is one or more requests, and the preconditions are in the requests: the uid in an applied object turns an
+// update of a deleted child into a conflict, the resourceVersion in the status write detects a status that another
+// process wrote, and the uid in a deletion protects a new object of the same name. Before the first deletion of a round
+// the DistTraining is read live, because a cache may be minutes behind. Errors that a retry alone does not resolve
+// (refusals) go to JobMemory, where the next plan finds them.
 #include "operator/controller/apply.h"
 
 #include <utility>
@@ -15,8 +20,8 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// A template that was refused is tried again: quotas and admission rules change without the document. The plan wakes
-// for it a little later.
+// A refused template is tried again after this time, because quotas and admission rules change without a change of the
+// document. The plan requeues the job a little later.
 constexpr std::chrono::seconds kRefusalLifetime{8};
 
 kube::ApplyOptions Forced() {
@@ -29,7 +34,8 @@ std::string Describe(const kube::Resource& resource, const kube::ObjectKey& key)
   return std::string(resource.kind) + " " + key.name;
 }
 
-// Empty for errors that are no refusals. AlreadyExists is ours: something that is not the job's has the name.
+// Returns the reason of a refusal, or "" for other errors. This file returns AlreadyExists itself if an object of
+// another owner has the name.
 std::string RefusalReason(const Status& status) {
   if (kube::IsOfAWebhookOutOfReach(status)) return "WebhookOutOfReach";
   const StatusCode code = status.code();
@@ -38,7 +44,7 @@ std::string RefusalReason(const Status& status) {
   return code == StatusCode::kInvalidArgument ? "Invalid" : "";
 }
 
-// A trainer Job that is complete, or is about to be. Caches may not know yet.
+// Returns whether the object is a trainer Job that is complete or is about to be. The caches may not show it yet.
 bool HasTrained(const kube::Json& object) {
   const Result<kube::Job> job = kube::ParseJob(object);
   if (!job.ok() || !(job->complete || job->success_criteria_met)) return false;
@@ -46,7 +52,8 @@ bool HasTrained(const kube::Json& object) {
   return component != job->meta.labels.end() && component->second == api::ToString(api::Role::kTrainer);
 }
 
-// Of the labels by which watches (managed-by) and caches (job) find a child, those that it lacks, as they should be.
+// Returns the labels that watches (managed-by) and caches (job) need to find a child and that it lacks, with the right
+// values.
 kube::Json LostLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
   const resources::Labels wanted = resources::MakeSelector(training);
   kube::Json lost = kube::Json::object();
@@ -62,9 +69,9 @@ kube::Json LostLabels(const kube::ObjectMeta& child, const api::DistTraining& tr
 struct Applier::Round {
   const api::DistTraining& training;
   const plan::Plan& plan;
-  std::string live_resource_version = {};              // of the training, once confirmed
+  std::string live_resource_version = {};              // of the training; empty: not read live yet
   std::string doing = {};                              // "Job cora-partition-1"
-  std::optional<resources::Authority> authority = {};  // with its key, for as long as the round lasts
+  std::optional<resources::Authority> authority = {};  // with its key, for this round only
   Applied applied = {};
 
   const kube::ObjectKey& job() const { return training.meta.key; }
@@ -99,7 +106,7 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
   round.applied.is_refused = refusal.has_value();
   if (memory_.RememberRefusal(round.job(), training.meta.uid, std::move(refusal))) {
     round.applied.has_news = true;
-    // A job that is suspended or has ended has no condition for it.
+    // The log is the only record for a job that is suspended or has ended: it has no condition for the refusal.
     if (!status.ok()) {
       telemetry::Log(telemetry::Level::kWarning, "refused, tried again every 10 s",
                      {{"job", kube::ToString(round.job())}, {"child", round.doing}, {"error", status}});
@@ -114,7 +121,7 @@ Status Applier::DoAll(Round& round) {
   for (const plan::Action& action : round.plan.actions) {
     Status done = std::visit([&](const auto& one) { return Do(round, one); }, action);
     if (done.ok()) continue;
-    // Nothing else waits for a dead node's pod to go.
+    // No other action depends on the deletion of a pod on a lost node.
     const auto* const deletion = std::get_if<plan::DeleteChild>(&action);
     if (deletion == nullptr || !deletion->force || RefusalReason(done).empty()) return done;
     if (!refusal.ok()) continue;
@@ -145,7 +152,7 @@ void Applier::Note(const Round& round, const kube::Resource& resource, const kub
   guard_.Wrote(round.job(), resource, kube::StringAt(written, {"metadata", "resourceVersion"}));
 }
 
-// A refusal of the Pod template is about what the user wrote.
+// A refusal that names the Pod template is reported with the path in the user's document.
 Status Applier::Do(Round& round, const plan::ApplyChild& action) {
   const Status done = MakeOrChange(round, action);
   const bool names_template =
@@ -158,15 +165,16 @@ Status Applier::MakeOrChange(Round& round, const plan::ApplyChild& action) {
   const kube::ObjectKey key{round.job().name_space, kube::StringAt(action.object, {"metadata", "name"})};
   round.doing = Describe(*action.resource, key);
   if (action.uid.empty()) return CreateChild(round, action, key);
-  // The uid in the object makes this a Conflict, and no new object, where it is gone.
+  // If the object is gone, the uid makes this a Conflict instead of creating a new object.
   ASSIGN_OR_RETURN(const kube::Json written, client_.Apply(*action.resource, action.object, Forced()));
   Note(round, *action.resource, written);
   return Status();
 }
 
-// Apply would silently take over what has the name already (an object of the user's has no label of ours, so no cache
-// shows it). POST does not; but what POST has written no later apply takes away again, which matters for the only kind
-// whose templates change: so a StatefulSet is looked for, then applied.
+// A server-side apply would silently take over an existing object of that name; an object of the user lacks the
+// operator's label, so no cache shows it. A POST fails instead. But a later apply does not remove fields that a POST
+// wrote. That matters only for StatefulSets, the only kind whose templates change: their name is looked up by GET, then
+// applied.
 Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key) {
   const bool looks_first = *action.resource == kube::kStatefulSets;
   if (looks_first) {
@@ -182,9 +190,9 @@ Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const 
   return TakeNote(round, *action.resource, there);
 }
 
-// Of an object that is there although no cache shows it. Ours was made by a request whose answer was lost, and the
-// guard waits until the cache has it, or has lost its labels. Another's is left alone, and the next plan waits for its
-// name.
+// Handles an object that exists although no cache shows it. An object of this job was created by a request whose
+// response was lost, and the guard waits until the cache shows it; or it has lost its labels. An object of another
+// owner is not changed, and the next plan waits until the name is free.
 Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
   if (plan::IsOurs(meta, round.training)) return NoteLabelled(round, resource, there);
@@ -193,9 +201,9 @@ Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kub
   return AlreadyExists(round.doing + " exists and is not this job's");
 }
 
-// Somebody, a policy engine that puts its own managed-by on everything for one, may take a child's labels away: it is
-// deleted for the watches then, and would never be seen again. The labels alone are brought back, to the version that
-// lacks them: the rest of a Job cannot be changed.
+// Another writer may remove a child's labels, such as a policy engine that sets its own managed-by on all objects. To
+// the watches the child is then deleted, and they would never show it again. Only the labels are restored, with a merge
+// patch based on the version that lacks them: most other fields of a Job cannot be changed.
 Status Applier::NoteLabelled(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
   const kube::Json lost = LostLabels(meta, round.training);
@@ -215,7 +223,7 @@ Status Applier::NoteLabelled(Round& round, const kube::Resource& resource, const
   return Status();
 }
 
-// What is written need not be read again: the memory has its facts, and forgets them where it is not sure.
+// A Secret that was just written is not read again: the memory gets its facts, and forgets them if the write failed.
 Status Applier::Do(Round& round, const plan::MakeAuthority&) {
   round.doing = Describe(kube::kSecrets, {"", resources::AuthoritySecretName(round.job().name)});
   memory_.ForgetCertificates(round.job());
@@ -246,8 +254,9 @@ Status Applier::IssueLeaf(Round& round, api::Role role) {
   return Status();
 }
 
-// Before the first deletion of a round: is this still the resource that the plan was made for? A cache may be minutes
-// behind, and what looks superfluous by an old document may be needed by the new one.
+// Reads the DistTraining live before the first deletion of a round and returns Aborted if it is not the one that the
+// plan was made for. A cache may be minutes behind, and a child that the old document made superfluous may be needed by
+// the new one.
 Status Applier::ConfirmTraining(Round& round) {
   if (!round.live_resource_version.empty()) return Status();
   const kube::ObjectMeta& meta = round.training.meta;
@@ -296,7 +305,8 @@ Status Applier::Do(Round& round, const plan::WriteProgress& action) {
     Note(round, kube::kDistTrainings, *written);
     return Status();
   }
-  // Pods that should go must not stay for the sake of what they said, but for a while.
+  // The write is retried after errors that may be temporary. A lasting refusal must not keep the pods from being
+  // deleted.
   const bool is_for_a_while = RefusalReason(written.status()).empty() || kube::IsOfAWebhookOutOfReach(written.status());
   if (is_for_a_while) return written.status().While("writing the final progress");
   telemetry::Log(telemetry::Level::kWarning, "final progress refused",

@@ -1,10 +1,10 @@
-// Does what a plan says, in its order: the status first, then the actions up to the first error (a pod of a dead node
-// whose deletion is refused keeps nothing else from being done, and is told at the end).
+// Carries out a plan: writes the status first, then runs the actions in order, up to the first error. A refused forced
+// deletion of a pod on a lost node does not stop the actions after it; it is reported at the end.
 //
-// Guarantees: nothing is created or deleted before the status that announces it is stored; an object that is not this
-// job's is never changed; an object that is gone is not made again by an update; nothing is deleted on the word of a
-// cache alone. Each write is noted for the stale guard. A child of the job's that no cache can show, for it has lost
-// the labels by which they find it, gets them back when it is to be made.
+// Guarantees: nothing is created or deleted before the status that announces it is stored; an object of another owner
+// is never changed; an update never recreates an object that is gone; nothing is deleted because of a cache alone. The
+// stale guard is informed of each write. A child of the job that lost the labels by which the caches find it gets them
+// back when the plan creates it again.
 #pragma once
 
 #include <string>
@@ -22,25 +22,25 @@ using plan::kFieldManager;
 
 struct Applied {
   bool wrote_status = false;
-  // Something was learned that the next plan should know: a dry run's answer, a refusal, a name that is taken.
+  // The next plan needs a result of this round: the answer of a dry run, a new refusal, a name that is taken.
   bool has_news = false;
-  // The API server refused an action as it did before: what it takes to do it comes from outside, and wakes nobody.
+  // The API server refused an action. No watch reports when the cause is gone, so the caller must requeue the job.
   bool is_refused = false;
 };
 
-// Thread-safe. What is given outlives it.
+// Thread-safe. The arguments passed by reference must outlive it.
 class Applier {
  public:
   Applier(client::ApiClient& client, runtime::StaleGuard& guard, runtime::EventRecorder& events, JobMemory& memory,
           ControllerMetrics& metrics, std::string cluster_domain, PodPolicy pod_policy = {});
 
-  // Aborted where the plan was made for a world that is not any more: read again. Refusals (403, 422, webhooks out of
-  // reach) and names that are taken are kept in the memory for the next plan, and are no errors; others are as the API
-  // server's.
+  // Returns Aborted if the plan is out of date, because the DistTraining or a child has changed since it was read: the
+  // caller must read again. Refusals (403, 422, an unreachable webhook) and names that are taken are no errors: they
+  // are kept in the memory for the next plan. Other errors are those of the API server.
   Result<Applied> Apply(const api::DistTraining& training, const plan::Plan& plan);
 
  private:
-  struct Round;  // one plan, and what has come of it
+  struct Round;  // one plan and the results so far
   Status WriteStatus(const Round& round);
   Status DoAll(Round& round);
   Status Do(Round& round, const plan::ApplyChild& action);

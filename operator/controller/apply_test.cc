@@ -1,4 +1,4 @@
-// What apply promises (apply.h), against an API server.
+// Tests the guarantees of apply (apply.h) against a fake API server.
 #include "operator/controller/apply.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ class ApplyTest : public ::testing::Test {
   ApplyTest() { plan.status = training.status; }
 
   Result<Applied> Apply() { return applier.Apply(training, plan); }
-  // A ConfigMap, as the plan would have it.
+  // Returns the action that applies a ConfigMap.
   plan::ApplyChild ConfigMap(const std::string& uid = "") {
     kube::Json object = {
         {"apiVersion", "v1"},
@@ -44,7 +44,7 @@ class ApplyTest : public ::testing::Test {
     if (!uid.empty()) object["metadata"]["uid"] = uid;
     return {&kube::kConfigMaps, object, uid};
   }
-  // What a child has besides its owner.
+  // Returns the labels of a child.
   kube::Json Labelled() const {
     kube::Json more = kube::Json::object();
     more["metadata"]["labels"] = resources::MakeSelector(training);
@@ -153,7 +153,7 @@ TEST_F(ApplyTest, BringsBackTheLabelsWithoutWhichNoCacheShowsAChild) {
 
 TEST_F(ApplyTest, SaysWhichLabelIsTakenAwayFromAChild) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
-  const kube::Json without_labels = *Stored();  // as a webhook leaves what we patch
+  const kube::Json without_labels = *Stored();  // a webhook removes the labels from our patch
   job.server.SetInterceptor([without_labels](const kube::HttpRequest& request, bool) -> ServerAnswer {
     if (request.method != "PATCH") return std::nullopt;
     return Result<client::HttpResponse>(client::HttpResponse{.code = 200, .body = kube::Print(without_labels)});
@@ -189,7 +189,7 @@ TEST_F(ApplyTest, DeletesTheVeryObjectOnly) {
 TEST_F(ApplyTest, DeletesNothingOnTheWordOfAnOldDocument) {
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
   plan.actions = {Deletion(UidOfStored())};
-  --training.meta.generation;  // what the plan was made for
+  --training.meta.generation;  // the plan was made for an older generation
   EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
   EXPECT_TRUE(Stored().has_value());
 }
@@ -213,7 +213,7 @@ TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
   EXPECT_FALSE(job.memory.FindRefusal(job.key, training.meta.uid).has_value());
 }
 
-// Of a dead node's pod, which nothing else waits for.
+// The deletion of a pod on a lost node, on which no other action depends.
 TEST_F(ApplyTest, ARefusedForcedDeletionIsToldAfterEverythingElse) {
   job.PutObject(kube::kPods, "cora-server-0-0", /*is_ours=*/true);
   const std::string uid = kube::StringAt(*job.server.Find(kube::kPods, {"ml", "cora-server-0-0"}), {"metadata", "uid"});
@@ -229,7 +229,7 @@ TEST_F(ApplyTest, ARefusedForcedDeletionIsToldAfterEverythingElse) {
   EXPECT_THAT(refusal->message, HasSubstr("a policy"));
 }
 
-// The cache that the plan was made from did not know yet.
+// The plan was made from a cache that did not show the success yet.
 TEST_F(ApplyTest, DeletesNoTrainersThatHaveDoneTheirWork) {
   kube::Json done = Labelled();
   done["metadata"]["labels"][resources::kComponentLabel] = "trainer";
@@ -240,7 +240,7 @@ TEST_F(ApplyTest, DeletesNoTrainersThatHaveDoneTheirWork) {
       &kube::kJobs, {"ml", "cora-trainer-1"}, kube::StringAt(*stored(), {"metadata", "uid"}), /*force=*/false}};
   EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
   EXPECT_TRUE(stored().has_value());
-  // What is left of a job that has ended goes.
+  // After the end of the job the same deletion is carried out.
   api::SetCondition(&plan.status, {.type = api::kFailed, .status = api::ConditionStatus::kTrue, .reason = "R"},
                     job.now);
   const Result<Applied> applied = Apply();
@@ -248,7 +248,7 @@ TEST_F(ApplyTest, DeletesNoTrainersThatHaveDoneTheirWork) {
   EXPECT_FALSE(stored().has_value());
 }
 
-// It may stay so until somebody looks after the webhook; a queue's backoff would tell nobody.
+// A webhook may be unreachable until a user repairs it. A retry with backoff alone would report it nowhere.
 TEST_F(ApplyTest, TellsOfAWebhookThatIsOutOfReach) {
   plan.actions = {ConfigMap()};
   Refuse("POST", "/configmaps", 500, "InternalError", kWebhookOutOfReach);
@@ -261,7 +261,7 @@ TEST_F(ApplyTest, TellsOfAWebhookThatIsOutOfReach) {
   EXPECT_EQ(Apply().status().code(), StatusCode::kUnavailable) << "any other fault of the server's is tried again";
 }
 
-// The templates' dry run, as the only action of a plan.
+// A plan whose only action is the dry run of the templates.
 class TemplatesTest : public ApplyTest {
  protected:
   TemplatesTest() {
@@ -291,7 +291,7 @@ TEST_F(TemplatesTest, AreNotToBlameForAnothersName) {
   EXPECT_EQ(Answer().error, "Job cora-trainer-1 exists and is not this job's");
 }
 
-// As where the job of the same name that was deleted is gone at last.
+// The object of an earlier job of the same name has just been deleted.
 TEST_F(TemplatesTest, AreAskedAboutAgainWhereTheOthersNameHasJustBecomeFree) {
   int asked = 0;
   job.server.SetInterceptor([&](const kube::HttpRequest& request, bool is_done) -> ServerAnswer {
@@ -319,7 +319,7 @@ TEST_F(ApplyTest, TheFinalProgressStopsNothingWhereItIsRefused) {
   ASSERT_TRUE(Apply().ok());
   EXPECT_FALSE(Stored().has_value());
 
-  // For a webhook it waits, and the pods that say it stay.
+  // With an unreachable webhook the actions after it wait, so the pods with the termination message stay.
   job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
   plan.actions[1] = Deletion(UidOfStored());
   Refuse("PATCH", "/status", 500, "InternalError", kWebhookOutOfReach);

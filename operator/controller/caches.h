@@ -1,4 +1,4 @@
-// What the operator has seen of the cluster: a store for each kind, filled by informers.h.
+// The operator's caches of cluster objects: one store per kind, filled by informers.h.
 #pragma once
 
 #include <array>
@@ -13,30 +13,31 @@
 
 namespace espalier::ctl::controller {
 
-// A DistTraining as text: parsed it takes ten times the room, and of thousands most are idle.
+// A DistTraining, kept as text: a parsed one takes ten times the memory, and most of thousands of jobs are idle.
 struct TrainingRecord {
   kube::ObjectMeta meta;
   std::string phase;  // status.phase as stored
   int64_t incarnation = 0;
-  bool has_program = false;  // spec.trainers.program: nobody there tells of progress
-  bool is_ours = true;       // no other controller's (runPolicy.managedBy)
-  size_t fingerprint = 0;    // of all but progress and what every write changes
+  bool has_program = false;  // spec.trainers.program is set: its trainers report no progress
+  bool is_ours = true;       // not managed by another controller (runPolicy.managedBy)
+  size_t fingerprint = 0;    // hash of `object` without status.progress and resourceVersion
   std::string object;        // the whole resource as JSON, without managedFields
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };
 Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object);
 
-// Kinds of children of which only the metadata is kept.
+// Kinds of children whose metadata alone is kept.
 inline constexpr std::array kOtherKinds{&kube::kServices, &kube::kConfigMaps, &kube::kServiceAccounts,
                                         &kube::kPodDisruptionBudgets, &kube::kNetworkPolicies};
 
-// The DistTraining that an object says it belongs to, by its label; nullopt for others.
+// Returns the key of the DistTraining that the object's job label names, or nullopt if it has no such label.
 std::optional<kube::ObjectKey> FindJob(const kube::ObjectMeta& meta);
 
-// Annotations that kubectl leaves and nobody here reads are most of an object's metadata.
+// Removes the last-applied annotation of kubectl: it can be most of an object's metadata, and the operator does not
+// read it.
 void DropBulkyAnnotations(kube::ObjectMeta* meta);
 
-// Children are indexed by FindJob. Thread-safe, as the stores are.
+// One store per kind. Children are indexed by FindJob. Thread-safe, as the stores are.
 struct Caches {
   Caches();
 
@@ -44,7 +45,7 @@ struct Caches {
   runtime::Store<kube::Job> jobs;
   runtime::Store<kube::StatefulSet> stateful_sets;
   runtime::Store<kube::Pod> pods;
-  std::array<std::unique_ptr<runtime::Store<plan::Child>>, kOtherKinds.size()> others;  // in kOtherKinds' order
+  std::array<std::unique_ptr<runtime::Store<plan::Child>>, kOtherKinds.size()> others;  // in the order of kOtherKinds
 };
 
 }  // namespace espalier::ctl::controller

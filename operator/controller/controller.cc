@@ -1,3 +1,6 @@
+// A change in a cache adds its job to the queue; a worker takes the job and runs one reconcile. The stale guard delays
+// a reconcile until the caches show the operator's own last writes, so a child that was just created does not look
+// missing. A failed reconcile is retried with exponential backoff; a plan may requeue its job for a later time.
 #include "operator/controller/controller.h"
 
 #include <algorithm>
@@ -12,9 +15,9 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// Neither quotas nor permissions tell when they change.
+// No watch reports a change of quotas or permissions, so a refused action is retried at this interval.
 constexpr std::chrono::nanoseconds kTryAgain = std::chrono::seconds(10);
-constexpr std::chrono::seconds kLongestBackoff{30};  // of a round that fails: as long after an outage it goes on
+constexpr std::chrono::seconds kLongestBackoff{30};  // of a failing reconcile; also the longest delay after an outage
 
 ControllerOptions WithDefaults(ControllerOptions options) {
   if (!options.wall_clock) options.wall_clock = kube::SystemTime;
@@ -125,7 +128,7 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   runtime::ReconcileOutcome outcome;
   outcome.requeue_after = plan.requeue_after;
   if (applied.is_refused) {
-    // What should have followed at once did not: actions end at a refusal.
+    // The actions after the refused one were not run, so "at once" would retry in a tight loop.
     const auto wanted = plan.requeue_after.value_or(kTryAgain);
     outcome.requeue_after = wanted > std::chrono::nanoseconds(0) ? std::min(kTryAgain, wanted) : kTryAgain;
   }

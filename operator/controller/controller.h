@@ -1,8 +1,8 @@
-// Observe, plan, apply: the reconciler of DistTrainings over caches, queue and client.
+// The reconciler of DistTrainings: observes, plans and applies, over caches, a work queue and an API client.
 //
-// A round of a job: the caches as values (observe.h), what they lack by GET, a plan (operator/plan, pure), the plan
-// done (apply.h). Whatever fails is tried again from the beginning; nothing is carried over but what costs a request to
-// learn (job_memory.h).
+// One reconcile of a job: read the caches as values (observe.h), send GET requests for what they lack, make a plan
+// (operator/plan, a pure function), carry out the plan (apply.h). After a failure the reconcile is retried from the
+// beginning. Between rounds only answers that cost requests are kept (job_memory.h).
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ struct ControllerOptions {
   ProgressPoller::Fetch fetch_status;          // unset: FetchStatus
 };
 
-// Thread-safe. What is given outlives it.
+// Thread-safe. The arguments passed by reference must outlive it.
 class Controller {
  public:
   Controller(client::ApiClient& client, runtime::EventRecorder& events, ControllerOptions options,
@@ -39,18 +39,19 @@ class Controller {
   ~Controller();
 
   void StartCaches();
-  // DeadlineExceeded where the caches have not been filled by then: names the kinds.
+  // Blocks until all caches are filled. Returns DeadlineExceeded, naming the missing kinds, if they are not by
+  // `deadline`.
   Status WaitForCaches(Deadline deadline);
-  void StartWorkers();  // once this process leads
-  // Begins no round any more; false where one that is under way did not end by the deadline. The client may be stopped
-  // then, so that Stop need not wait for its answers.
+  void StartWorkers();  // called once this process leads
+  // Starts no new reconciles and waits for those in progress. Returns false if one of them has not ended by the
+  // deadline. The client may be stopped after that, so that Stop does not wait for its responses.
   bool Drain(Deadline deadline);
-  bool Stop(Deadline deadline);  // drains, then ends the caches and what asks trainers
-  // One reconcile, as a worker does it: for tests.
+  bool Stop(Deadline deadline);  // drains, then stops the caches and the progress poller
+  // Runs one reconcile, as a worker does. For tests.
   runtime::ReconcileOutcome Reconcile(const kube::ObjectKey& key);
-  // What has been seen: for tests, which wait for it, and for /status.
+  // Returns the caches. For tests that wait for a change, and for /status.
   const Caches& caches() const;
-  // Asks the trainers once, as the poller does every 10 s: for tests.
+  // Polls the trainers once, as the poller does every 10 s. For tests.
   void PollProgressOnce();
 
  private:

@@ -1,3 +1,7 @@
+// First the pod policy is applied to the finished templates and to every role's part of the document, then each child
+// is sent as a server-side apply with dryRun. The API server's errors name fields of the child (spec.template.spec...),
+// not of the document. PathInDocument maps such a path back: to a field of the role if the value comes from there, else
+// to the role's template.
 #include "operator/controller/dry_run.h"
 
 #include <algorithm>
@@ -14,15 +18,15 @@ namespace {
 using Refusal = plan::Observed::DryRun::Refusal;
 
 constexpr std::string_view kTemplate = "spec.template";
-// admission webhook "x" does not support dry run: one with side effects (sideEffects: Some, Unknown).
+// The API server's error for an admission webhook with side effects (sideEffects: Some or Unknown).
 constexpr const char* kNoDryRun = "does not support dry run";
 
 bool IsOfPath(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-[]=/").find(c) != std::string_view::npos;
 }
 
-// Where the path that begins at `from` ends: keys of list-maps are quoted and may hold anything,
-// as in containers[name="a:b"].
+// Returns the end of the path that begins at `from`. Keys of list-maps are quoted and may contain any character, as in
+// containers[name="a:b"].
 size_t EndOfPath(const std::string& text, size_t from) {
   bool in_brackets = false;
   for (size_t i = from; i < text.size(); ++i) {
@@ -41,8 +45,9 @@ std::optional<api::Role> RoleOfChild(const kube::Json& child) {
   return std::nullopt;
 }
 
-// Returns all violations, a line for each, so that one look at the message is enough. Every role's part of the document
-// is checked, also where no pods are made of it now: status.images keeps an image that counts as the operator's later.
+// Returns all violations, one line each, so that the user sees all of them at once. The document's part of every role
+// is checked, even if no pods are made from it now: status.images keeps its image, which would later pass as the
+// operator's.
 Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::DryRunTemplates& action,
                                         const api::DistTraining& training, const PodPolicy& policy) {
   const LabelsOfSecret labels_of_secret =
@@ -53,7 +58,7 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
     ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(*secret));
     return std::optional(std::move(meta.labels));
   };
-  std::vector<std::string> lines;  // several roles may use the same
+  std::vector<std::string> lines;  // without duplicates: several roles may have the same violation
   const auto check = [&](api::Role role, const kube::Json& json) -> Status {
     ASSIGN_OR_RETURN(const std::vector<std::string> violations,
                      PodPolicyViolations(policy, training.raw_spec, role, json, labels_of_secret));
@@ -81,7 +86,8 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
   return all;
 }
 
-// The item of a list that `selector` means: "2", or "name=\"x\"" as server-side apply has it. Empty: none.
+// Returns the name of the list item that `selector` means: "2" is an index, "name=\"x\"" a key in the notation of
+// server-side apply. Empty: there is no such item.
 std::string NameOfItem(const kube::Json& list, const std::string& selector) {
   constexpr std::string_view kByName = "name=\"";
   if (selector.starts_with(kByName)) return selector.substr(kByName.size(), selector.size() - kByName.size() - 1);
@@ -98,7 +104,7 @@ const kube::Json* ItemNamed(const kube::Json& list, const std::string& name) {
   return nullptr;
 }
 
-// ".containers[0].image": the name of the list's item, and what follows it.
+// A path such as ".containers[0].image", split into the name of the list item and the rest.
 struct ListItem {
   std::string name;
   std::string rest;
@@ -116,14 +122,14 @@ std::string Named(const std::string& list, const ListItem& item) {
   return "." + list + "[name=\"" + item.name + "\"]" + item.rest;
 }
 
-// `path` is a pod's or container's (".resources.limits"); is its first field this one?
+// Returns whether `field` is the first field of `path`, a path below a pod or container (".resources.limits").
 bool IsOfField(const std::string& path, const std::string& field) {
   return path.starts_with("." + field) &&
          (path.size() == field.size() + 1 || path[field.size() + 1] == '.' || path[field.size() + 1] == '[');
 }
 
-// The path below spec.<role> of what the role's own container has at `path`; nullopt: it is not a field of the role, or
-// the template has it too.
+// Returns the path below spec.<role> of the field that gave the role's own container its value at `path`; nullopt: the
+// value comes from no field of the role, or the template sets it too.
 std::optional<std::string> FieldOfContainer(const kube::Json& container, const api::RoleSpec& role,
                                             const std::string& path) {
   const kube::Json* const of_template =
@@ -148,7 +154,7 @@ std::optional<std::string> FieldOfPod(const api::RoleSpec& role, const std::stri
   return is_of_role ? std::optional(path) : std::nullopt;
 }
 
-// `path` is below the Pod template: ".spec.containers[0].resources".
+// Returns the path in the document of `path`, a path below the Pod template such as ".spec.containers[0].resources".
 std::string PathInDocument(const kube::Json& child, const api::DistTraining& training, api::Role role,
                            const std::string& path) {
   constexpr std::string_view kSpec = ".spec";
@@ -170,7 +176,7 @@ std::string PathInDocument(const kube::Json& child, const api::DistTraining& tra
   return field + ".template" + path;
 }
 
-// Asks about one child after the other.
+// Sends the dry run of one child at a time.
 class Attempt {
  public:
   Attempt(client::ApiClient& client, const api::DistTraining& training, const std::string& field_manager)
@@ -179,14 +185,15 @@ class Attempt {
     options_.dry_run = true;
   }
 
-  // What keeps the child from being made; Refusal::kName where another's object stands in its place.
+  // Returns the refusal of the child, if any; Refusal::kName if an object of another owner has its name.
   Result<plan::Observed::DryRun> Of(const plan::ApplyChild& child) {
     ASSIGN_OR_RETURN(plan::Observed::DryRun answer, Ask(child));
     if (answer.refusal != Refusal::kTemplate) return answer;
-    // What cannot be changed of another's object was not refused for what we would make.
+    // If an object of another owner has the name, the refusal may be about changing that object, not about this
+    // template.
     const kube::ObjectKey key{training_.meta.key.name_space, kube::StringAt(child.object, {"metadata", "name"})};
     const Result<kube::Json> there = client_.Get(*child.resource, key);
-    // It may have been another's that has just gone.
+    // It may have been an object of another owner that has just been deleted.
     if (there.status().code() == StatusCode::kNotFound) return Ask(child);
     if (!there.ok()) return there.status().While("trying the templates");
     ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*there));

@@ -1,5 +1,5 @@
-// Do a job's templates make pods that the API server would take? Asked by a server-side apply that changes nothing,
-// with fieldValidation=Strict, so that an unknown field is named before anything exists.
+// Checks by dry run whether the API server accepts the objects that a job's templates make: a server-side apply with
+// dryRun and fieldValidation=Strict, so that an unknown field is reported before anything is created.
 #pragma once
 
 #include <string>
@@ -10,20 +10,21 @@
 
 namespace espalier::ctl::controller {
 
-// The first refusal of the templates of `training`: by `policy`, then by the API server. One by what the document says
-// is in terms of the document. Where an admission webhook takes no dry runs, `error` says so without a refusal. An
-// error where the API server could not be asked.
+// Returns the first refusal of the templates of `training`, by `policy` or, after that, by the API server. A refusal
+// caused by the document names the document's field. If an admission webhook does not support dry runs, `error` says so
+// and there is no refusal. Returns an error if the API server could not be asked.
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
                                       const api::DistTraining& training, const std::string& field_manager,
                                       const PodPolicy& policy = {});
 
-// The API server's words about `child`, with the path that the user wrote in front where they name one of the Pod
-// template. A field of the role comes before its template, unless the template says the same:
-// "...: .spec.template.spec.foo: field not declared in schema" of trainers' Job
+// Returns `message`, the API server's error about `child`, with the path in the document in front if it names a path of
+// the Pod template. A field of the role is preferred to a field of its template, unless the template sets the same
+// field:
+// "...: .spec.template.spec.foo: field not declared in schema" for the trainers' Job
 //   -> "spec.trainers.template.spec.foo: field not declared in schema"
 // "...: spec.template.spec.containers[0].resources.requests: Invalid value: ..."
 //   -> "spec.trainers.resources.requests: Invalid value: ..."
-// Containers are named, not numbered: their number is not that of the document's list.
+// Containers are given by name: their index in the Pod template differs from that in the document.
 std::string InTermsOfDocument(const kube::Json& child, const api::DistTraining& training, const std::string& message);
 
 }  // namespace espalier::ctl::controller

@@ -40,7 +40,7 @@ TEST(DryRunTest, KeepsWordsThatNameNoPath) {
   EXPECT_EQ(InTermsOfDocument(ChildOf("job"), "spec.template.x: y"), "spec.template.x: y");
 }
 
-// A pod as it is applied: the operator's variable, the user's, and a container of the template.
+// A pod template as it is applied: variables of the operator and of the user, and a container of the template.
 class FieldsOfTheRoleTest : public ::testing::Test {
  protected:
   static std::string Path(const std::string& path, const kube::Json& trainers) {

@@ -1,3 +1,6 @@
+// One informer per kind fills one store. A change of a child wakes the job that its label names. A change of a
+// DistTraining always updates the metrics, but wakes the job only if more than status.progress or the resourceVersion
+// changed (TrainingRecord::fingerprint): the operator's own progress writes would otherwise trigger a reconcile each.
 #include "operator/controller/informers.h"
 
 #include <utility>
@@ -10,7 +13,7 @@ namespace {
 
 using Wake = std::function<void(const kube::ObjectKey&)>;
 
-// A child, kept as `Parse` says, wakes the job of its label; both jobs where the label was changed.
+// Stores each child as `parse` reads it and wakes the job of its label, or both jobs if the label changed.
 template <class T>
 std::unique_ptr<runtime::ObjectSink> SinkOfChildren(runtime::Store<T>& store,
                                                     std::function<Result<T>(const kube::Json&)> parse, Wake wake) {
@@ -22,7 +25,7 @@ std::unique_ptr<runtime::ObjectSink> SinkOfChildren(runtime::Store<T>& store,
         return child;
       },
       [wake = std::move(wake)](const std::shared_ptr<const T>& before, const std::shared_ptr<const T>& after) {
-        // A new list repeats what is known.
+        // A relist repeats objects that have not changed.
         if (before && after && before->meta.resource_version == after->meta.resource_version) return;
         const auto old_job = before ? FindJob(before->meta) : std::nullopt;
         const auto new_job = after ? FindJob(after->meta) : std::nullopt;
@@ -45,7 +48,7 @@ std::unique_ptr<runtime::ObjectSink> SinkOfTrainings(Caches& caches, const Chang
                  const std::shared_ptr<const TrainingRecord>& after) {
         if (before && after && before->meta.resource_version == after->meta.resource_version) return;
         handlers.training_changed(before.get(), after.get());
-        if (before && after && before->fingerprint == after->fingerprint) return;  // progress, which changes no plan
+        if (before && after && before->fingerprint == after->fingerprint) return;  // only progress changed
         const auto& known = after ? after : before;
         ESPALIER_CHECK(known != nullptr);
         handlers.wake(known->meta.key);
@@ -78,7 +81,7 @@ Informers::Informers(client::ApiClient& client, const InformersOptions& options,
     if (kinds_[i].resource != &kube::kDistTrainings) informer.label_selector = resources::kManagedBySelector;
     informer.min_watch = options.min_watch;
     informer.max_watch = options.max_watch;
-    informer.seed = options.seed * 16 + i;  // watches should not end together
+    informer.seed = options.seed * 16 + i;  // different seeds, so that watches do not end together
     kinds_[i].informer = std::make_unique<runtime::Informer>(client, informer, *kinds_[i].sink, metrics, clock);
   }
 }

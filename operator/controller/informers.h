@@ -1,4 +1,4 @@
-// The threads that fill the caches, and wake the job that a change is about.
+// The informers that fill the caches and wake the job that a change concerns.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ struct InformersOptions {
 };
 
 struct ChangeHandlers {
-  // A DistTraining, or a child of it, was added, changed or removed. Must not block.
+  // Called when a DistTraining or a child of it was added, changed or removed. Must not block.
   std::function<void(const kube::ObjectKey& job)> wake;
-  // Either may be null, not both.
+  // Called for each change of a DistTraining. `before` or `after` may be null, but not both.
   std::function<void(const TrainingRecord* before, const TrainingRecord* after)> training_changed;
 };
 
-// Thread-safe. What is given outlives it.
+// Thread-safe. The arguments passed by reference must outlive it.
 class Informers {
  public:
   Informers(client::ApiClient& client, const InformersOptions& options, Caches& caches, ChangeHandlers handlers,
@@ -34,9 +34,10 @@ class Informers {
 
   void Start();
   void Stop();
-  // DeadlineExceeded, naming the kinds whose lists are missing and why.
+  // Blocks until all kinds are listed. Returns DeadlineExceeded, naming the missing kinds and their errors, at the
+  // deadline.
   Status WaitForSync(Deadline deadline);
-  // The newest resourceVersion seen of that kind; "" for kinds that are not watched.
+  // Returns the newest resourceVersion seen of that kind; "" for a kind that is not watched.
   std::string SeenVersion(const kube::Resource& resource) const;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kNumKinds = 4 + kOtherKinds.size();
 
-// An API server that answers nothing. Who has been asked to stop goes only when all others have been, too.
+// An API server that does not respond. A request that is canceled ends only when all others have been canceled, too.
 class TogetherTransport final : public client::HttpTransport {
  public:
   Result<client::HttpResponse> Send(const kube::HttpRequest&, Deadline deadline, std::stop_token stop) override {
@@ -31,7 +31,7 @@ class TogetherTransport final : public client::HttpTransport {
     return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)),
                               [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_asked_ == kNumKinds; });
   }
-  // Who was not joined by all others before the timeout of its call.
+  // Returns how many requests ended by their timeout, before all others were canceled.
   size_t num_alone() {
     MutexLock lock(&mutex_);
     return num_alone_;

@@ -1,3 +1,6 @@
+// A Secret is created first; if the name is taken, it is read and, if it is this job's and unusable or due, replaced.
+// The replacement has uid and resourceVersion as preconditions, so that two operators, or an operator and a user,
+// cannot overwrite each other unnoticed.
 #include "operator/controller/job_certificates.h"
 
 #include <optional>
@@ -13,21 +16,23 @@ kube::ObjectKey ToKey(const resources::Context& context, const std::string& name
   return {context.training.meta.key.name_space, name};
 }
 
-// Its metadata, if it is this job's.
+// Returns the metadata of the Secret, or AlreadyExists if it is not this job's.
 Result<kube::ObjectMeta> MetaOfOurs(const kube::Json& secret, const resources::Context& context) {
   ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(secret));
   if (plan::IsOurs(meta, context.training)) return meta;
   return AlreadyExists("the Secret " + meta.key.name + " exists and is not this job's");
 }
 
-// Over what is there, by its resourceVersion: whoever changed it meanwhile is not overwritten.
+// Replaces the Secret with the precondition that its resourceVersion is unchanged, so that a concurrent change is not
+// overwritten.
 Status ReplaceSecret(client::ApiClient& client, const kube::ObjectMeta& old, kube::Json secret) {
   secret["metadata"]["uid"] = old.uid;
   secret["metadata"]["resourceVersion"] = old.resource_version;
   return client.Replace(kube::kSecrets, secret).status();
 }
 
-// What has the name already; nullopt: nothing had, and `secret` is there now. Aborted where it has gone in between.
+// Creates `secret` and returns nullopt, or returns the existing object of that name. Returns Aborted if that object was
+// deleted in between.
 Result<std::optional<kube::Json>> CreateOrGet(client::ApiClient& client, const kube::ObjectKey& key,
                                               const kube::Json& secret) {
   const Status created = client.Create(kube::kSecrets, secret).status();
@@ -47,7 +52,7 @@ Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Con
   ASSIGN_OR_RETURN(std::optional<kube::Json> there, CreateOrGet(client, key, secret));
   if (!there) return secret;
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
-  // A good one is never replaced: leaves of two authorities do not trust each other.
+  // A usable authority is never replaced: leaves of two authorities do not trust each other.
   if (resources::ParseCertificateFacts(*there)) return *std::move(there);
   RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
   return secret;

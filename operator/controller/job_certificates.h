@@ -1,5 +1,5 @@
-// A job's Secrets of certificates in the cluster: made where they are missing, replaced where they are due. A new job
-// has none, so each is first created blindly, and looked at only where that says that its name is taken.
+// Creates and renews the Secrets with a job's certificates. A new job has none, so each Secret is created without
+// reading it first; an existing one is read only if the API server answers AlreadyExists.
 #pragma once
 
 #include "operator/client/api_client.h"
@@ -7,14 +7,16 @@
 
 namespace espalier::ctl::controller {
 
-// Creates the authority's Secret, or replaces one that cannot be used; the Secret as it is then. AlreadyExists where
-// the name is taken by something that is not this job's; Aborted where somebody was faster.
+// Creates the Secret of the certificate authority, or replaces one that cannot be used. Returns the Secret as it is
+// afterwards. Returns AlreadyExists if an object of another owner has the name; Aborted if another writer changed the
+// Secret at the same time.
 Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Context& context);
 
-// The authority's Secret, with its key. NotFound where there is none; AlreadyExists where it is not this job's.
+// Returns the Secret of the certificate authority, with its private key. Returns NotFound if it does not exist;
+// AlreadyExists if it is not this job's.
 Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Context& context);
 
-// Creates or replaces the role's certificate, signed by `authority`; what is to be known of it. Errors as
+// Creates or replaces the certificate of `role`, signed by `authority`. Returns the facts about it. Errors as for
 // MakeAuthority.
 Result<resources::CertificateFacts> MakeLeaf(client::ApiClient& client, const resources::Context& context,
                                              api::Role role, const resources::Authority& authority);

@@ -1,3 +1,6 @@
+// One entry per job. An entry belongs to a uid: a job that was deleted and created again under the same name starts
+// empty. Each answer has its own expiry time and is checked when it is read; expired events are removed when new ones
+// are stored.
 #include "operator/controller/job_memory.h"
 
 #include <algorithm>
@@ -9,7 +12,7 @@ namespace espalier::ctl::controller {
 
 namespace {
 
-// Without words that hold a digit: ids, counts, times.
+// Returns the text without words that contain a digit: ids, counts, times.
 std::string WithoutNumbers(std::string_view text) {
   const auto is_of_a_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
   std::string rest, word;
@@ -79,7 +82,7 @@ void JobMemory::RememberEvents(const kube::ObjectKey& job, const std::string& ui
   MutexLock lock(&mutex_);
   const kube::WallTime now = wall_clock_();
   Entry& entry = FindOrAddEntry(job, uid);
-  // Pods come and go: nothing is kept of those that nobody asks about any more.
+  // Removes expired entries, because pods come and go.
   std::erase_if(entry.events, [now](const auto& events) { return now >= events.second.until; });
   entry.events[about] = {std::move(messages), now + lifetime};
 }
@@ -121,7 +124,8 @@ bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& u
   const auto subject = [](const std::optional<plan::Observed::Refusal>& one) {
     return one ? one->child + '\n' + one->reason + '\n' + WithoutNumbers(one->message) : std::string();
   };
-  // What differs each time (an admission webhook's request ids) is no news: the first words stay.
+  // A difference in numbers alone, such as the request id of an admission webhook, is no news: the first message is
+  // kept.
   if (subject(entry->refusal) == subject(refusal)) return false;
   entry->refusal = std::move(refusal);
   return true;

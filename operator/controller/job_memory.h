@@ -1,5 +1,5 @@
-// What a process remembers of a job from one round to the next besides the caches: answers that cost requests. All of
-// it may be lost: it is asked for again.
+// Answers of the API server about a job that one reconcile keeps for the next, besides the caches, because they cost
+// requests. All of them may be lost; they are requested again.
 #pragma once
 
 #include <functional>
@@ -15,50 +15,52 @@
 
 namespace espalier::ctl::controller {
 
-// How long the facts of a Secret are good for: one that somebody deletes is noticed by then.
+// How long facts about a Secret are valid. A Secret that was deleted is noticed after at most this time.
 inline constexpr std::chrono::minutes kCertificatesLifetime{10};
-// And what events said: rounds come faster than that while pods start. Those that a plan has asked for ask anew.
+// How long messages of events are valid. Reconciles come more often than that while pods start; one that a plan
+// requested with requeue_after reads the events again.
 inline constexpr std::chrono::seconds kEventsLifetime = plan::kAskAgain - std::chrono::seconds(1);
 
-// Of the Secrets of certificates: dates and fingerprints, never contents.
+// Facts about the Secrets with certificates: dates and fingerprints, never contents.
 struct Certificates {
   std::optional<resources::CertificateFacts> authority;
   std::map<api::Role, resources::CertificateFacts> leaves;
 };
 
-// Thread-safe. `uid` tells a job from one of the same name that was deleted.
+// Thread-safe. `uid` distinguishes a job from a deleted one of the same name.
 class JobMemory {
  public:
   explicit JobMemory(std::function<kube::WallTime()> wall_clock) : wall_clock_(std::move(wall_clock)) {}
 
-  // All for `lifetime` from now on.
+  // Stores the facts about all certificates, valid for `lifetime` from now.
   void RememberCertificates(const kube::ObjectKey& job, const std::string& uid, Certificates certificates,
                             std::chrono::seconds lifetime);
-  // nullopt also where they were read before `read_since`.
+  // Returns nullopt if nothing valid is stored, or if it was read before `read_since`.
   std::optional<Certificates> FindCertificates(const kube::ObjectKey& job, const std::string& uid,
                                                std::optional<kube::WallTime> read_since = std::nullopt);
-  // One that was made since; nothing where the others are not remembered.
+  // Adds the facts about a new certificate. Does nothing if those about the others are not stored.
   void RememberLeaf(const kube::ObjectKey& job, const std::string& uid, api::Role role,
                     const resources::CertificateFacts& facts);
   void ForgetCertificates(const kube::ObjectKey& job);
 
-  // Messages of the events about the object with the uid `about`, for `lifetime` from now on.
+  // Stores the messages of events about the object with uid `about`, valid for `lifetime` from now.
   void RememberEvents(const kube::ObjectKey& job, const std::string& uid, const std::string& about,
                       std::vector<std::string> messages, std::chrono::seconds lifetime);
   std::optional<std::vector<std::string>> FindEvents(const kube::ObjectKey& job, const std::string& uid,
                                                      const std::string& about);
 
-  // `lifetime` unset: for as long as the generation stands.
+  // Stores the answer of a dry run. After `lifetime` FindDryRun sets its `is_due`; unset: never.
   void RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
                       std::optional<std::chrono::seconds> lifetime = std::nullopt);
   std::optional<plan::Observed::DryRun> FindDryRun(const kube::ObjectKey& job, const std::string& uid);
 
-  // What the API server said to the last action; nullopt: it was done. True where that is news.
+  // Stores the API server's refusal of the last action; nullopt: there was none. Returns true if it differs from the
+  // stored one.
   bool RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
                        std::optional<plan::Observed::Refusal> refusal);
   std::optional<plan::Observed::Refusal> FindRefusal(const kube::ObjectKey& job, const std::string& uid);
 
-  // Names of children that others' objects have.
+  // Names of this job's children that objects of other owners hold.
   using TakenName = std::pair<const kube::Resource*, std::string>;
   void RememberTaken(const kube::ObjectKey& job, const std::string& uid, const TakenName& name);
   void ForgetTaken(const kube::ObjectKey& job, const TakenName& name);
@@ -80,9 +82,9 @@ class JobMemory {
     std::optional<kube::WallTime> dry_run_until;
     std::optional<plan::Observed::Refusal> refusal;
     std::set<TakenName> taken;
-    std::map<std::string, Events> events;  // by uid of the object that they are about
+    std::map<std::string, Events> events;  // by uid of the object they are about
   };
-  // Null for a job that nothing is known of.
+  // Returns null if nothing is stored about the job.
   Entry* Find(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Entry& FindOrAddEntry(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

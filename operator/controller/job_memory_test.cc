@@ -27,7 +27,7 @@ TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsNumbersDiffer) {
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 17"}}));
   EXPECT_FALSE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 5e-af"}}));
   EXPECT_EQ(memory.FindRefusal(job, "a")->message, "denied: request 17");
-  // Another policy refuses it by now.
+  // Now another policy refuses it.
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "exceeded quota: pods=5"}}));
   EXPECT_EQ(memory.FindRefusal(job, "a")->message, "exceeded quota: pods=5");
   EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Service cora", "Forbidden", "denied: request 19"}}));

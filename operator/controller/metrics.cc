@@ -1,9 +1,12 @@
+// Gauges follow the cache: a job's series are added, changed and removed with its TrainingRecord. Counters follow
+// status writes: apart from status_writes, each compares the status before and after a write, so that a change counts
+// once.
 #include "operator/controller/metrics.h"
 
 namespace espalier::ctl::controller {
 namespace {
 
-// A status that says nothing, or something unknown, is of a job that nobody has looked at yet.
+// An empty or unknown phase belongs to a job that has not been reconciled yet.
 std::string PhaseLabel(const std::map<std::string, telemetry::Gauge>& known, const TrainingRecord& record) {
   return known.count(record.phase) > 0 ? record.phase : api::ToString(api::Phase::kPending);
 }
@@ -57,7 +60,7 @@ void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingR
   job.incarnation->Set(static_cast<double>(after->incarnation));
   if (is_same_phase) return;
   labels["phase"] = PhaseLabel(jobs_, *after);
-  job.info.reset();  // first: an unknown phase and Pending are one series
+  job.info.reset();  // first: an unknown phase and Pending share one series
   job.info =
       registry_.AddTemporaryGauge("espalier_operator_job_info", "1 for each DistTraining and its phase.", labels);
   job.info->Set(1);

@@ -1,4 +1,4 @@
-// What the operator counts about jobs. (Requests, queue and reconciles are counted by client and runtime.)
+// The operator's metrics about jobs. (Client and runtime count requests, the queue and reconciles.)
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace espalier::ctl::controller {
 
-// Thread-safe. The registry outlives it.
+// Thread-safe. The registry must outlive it.
 class ControllerMetrics {
  public:
   explicit ControllerMetrics(telemetry::MetricRegistry& registry);
 
-  // Keeps what is said of each job, and of all jobs by phase, in step with the cache; either may be null. Nothing is
-  // said of another controller's.
+  // Updates the series of the job and the number of jobs by phase after a change in the cache. `before` is null for a
+  // new job, `after` for a deleted one. Jobs of other controllers are ignored.
   void OnTraining(const TrainingRecord* before, const TrainingRecord* after);
-  // What a status that has just been written says that the one before did not.
+  // Counts the differences between `before` and `after`, a status that has just been written.
   void OnStatus(const api::Status& before, const api::Status& after);
 
   telemetry::Counter status_writes;
@@ -27,8 +27,8 @@ class ControllerMetrics {
   telemetry::Counter progress_failures;
 
  private:
-  // A job's own series, which go with it. They say job_namespace and job_name: namespace and job are what Prometheus
-  // calls where it found the operator.
+  // The series of one job, removed with it. Their labels are job_namespace and job_name, because Prometheus sets
+  // namespace and job to those of the scrape target, the operator.
   struct OfJob {
     std::shared_ptr<telemetry::Gauge> info;         // 1, with the phase as a label
     std::shared_ptr<telemetry::Gauge> incarnation;  // of its trainer group

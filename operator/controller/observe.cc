@@ -1,3 +1,7 @@
+// Children come from the caches. Secrets, events and objects without the job's label are in no cache, and a cache may
+// be behind: what a plan needs of these is read by GET or LIST, only if the plan asks for it. Answers that may be
+// reused are stored in JobMemory. A missing object is an answer, not an error; every other error of the API server ends
+// the round.
 #include "operator/controller/observe.h"
 
 #include <algorithm>
@@ -11,10 +15,10 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// Of kube-apiserver's events; enough to name a cause, whatever a controller repeats.
+// The number of events of one object that are evaluated: enough to find a cause, however often a controller repeats it.
 constexpr int kMaxEvents = 20;
 
-// nullopt: not there.
+// Returns the object, or nullopt if it does not exist.
 Result<std::optional<kube::Json>> GetIfThere(client::ApiClient& client, const kube::Resource& resource,
                                              const kube::ObjectKey& key) {
   Result<kube::Json> object = client.Get(resource, key);
@@ -23,7 +27,7 @@ Result<std::optional<kube::Json>> GetIfThere(client::ApiClient& client, const ku
   return std::move(object).status();
 }
 
-// nullopt for a Secret that is not there, another's, or of no use.
+// Returns nullopt if the Secret does not exist, belongs to another owner, or holds no usable certificate.
 Result<std::optional<resources::CertificateFacts>> ReadFacts(client::ApiClient& client,
                                                              const api::DistTraining& training,
                                                              const std::string& name) {
@@ -39,7 +43,7 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
   const std::string& job = training.meta.key.name;
   Certificates certificates;
   ASSIGN_OR_RETURN(certificates.authority, ReadFacts(client, training, resources::AuthoritySecretName(job)));
-  if (!certificates.authority) return certificates;  // no leaf of another is of any use
+  if (!certificates.authority) return certificates;  // no leaf of another authority is usable
   for (const api::Role role : plan::RolesWithCertificates(training)) {
     ASSIGN_OR_RETURN(const auto facts, ReadFacts(client, training, resources::TlsSecretName(job, role)));
     if (facts) certificates.leaves.emplace(role, *facts);
@@ -47,25 +51,25 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
   return certificates;
 }
 
-// Of the events that are asked for, those that count.
+// Selects which events of an object count.
 struct EventKind {
   const char* selector;
   bool (*is_meant)(const kube::Event& event);
-  std::chrono::minutes longest_ago;  // an older one is over: whoever it is of repeats it while it lasts
+  std::chrono::minutes longest_ago;  // older ones are over: their source repeats them while the problem lasts
 };
 
 bool IsFailedCreate(const kube::Event& event) { return event.reason == "FailedCreate"; }
 
-// The kubelet's, and the attach-detach controller's.
+// From the kubelet and the attach-detach controller.
 bool IsOfAVolume(const kube::Event& event) {
   return event.reason == "FailedMount" || event.reason == "FailedMapVolume" || event.reason == "FailedAttachVolume";
 }
 
-// Controllers try again after up to 17 minutes, kubelets after up to 2.
+// Controllers retry after at most 17 minutes, kubelets after at most 2.
 constexpr EventKind kCreationFailures{"reason=FailedCreate", IsFailedCreate, std::chrono::minutes(60)};
 constexpr EventKind kMountFailures{"type=Warning", IsOfAVolume, std::chrono::minutes(5)};
 
-// About the object with this uid, newest first.
+// Returns the messages of the events about the object with this uid, newest first.
 Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const std::string& name_space,
                                               const std::string& uid, const EventKind& kind, kube::WallTime now) {
   kube::ListOptions options;
@@ -86,7 +90,7 @@ Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const s
   return messages;
 }
 
-// Of a Job, by the label that the Job controller gives them.
+// Returns the pods of a Job, by the label that the Job controller sets.
 Result<std::vector<std::shared_ptr<const kube::Pod>>> ReadPods(client::ApiClient& client, const kube::ObjectKey& job) {
   kube::ListOptions options;
   options.name_space = job.name_space;
@@ -110,7 +114,7 @@ Result<std::vector<std::string>> ReadEventMessages(client::ApiClient& client, Jo
   return messages;
 }
 
-// Nothing where it has them all.
+// Returns what is missing, or nullopt if the Secret has all keys.
 std::optional<plan::Observed::MissingSecret> FindMissing(const SecretReference& wanted,
                                                          const std::optional<kube::Json>& secret) {
   if (!secret) return plan::Observed::MissingSecret{.name = wanted.name};

@@ -1,4 +1,4 @@
-// The world around one job as values: from the caches, and by GET what no cache holds.
+// Collects what is known about one job as values: from the caches, and by GET requests what no cache holds.
 #pragma once
 
 #include "operator/client/api_client.h"
@@ -8,19 +8,21 @@
 
 namespace espalier::ctl::controller {
 
-// What the caches and the process's memory say. No requests.
+// Returns what the caches and the memory of this process hold about the job. Sends no requests.
 plan::Observed ObservedFromCaches(const api::DistTraining& training, const Caches& caches, JobMemory& memory);
 
-// Looks again at the names that others' objects had, and fills in what `questions` ask, by requests. Secrets are looked
-// at and dropped: only facts about certificates stay in `memory`, for kCertificatesLifetime, and what events said, for
-// kEventsLifetime; events that nobody has repeated for long are over. Errors of the API server, but for NotFound, which
-// is an answer.
+// Reads again the objects that hold a name of this job's children. Adds those that still exist and are not this job's
+// to `seen->in_the_way`, and removes the others from `memory`. NotFound is an answer; other errors of the API server
+// are returned.
 Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
                     plan::Observed* seen);
+// Fills in what `questions` ask for, by requests. No content of a Secret is kept: `memory` holds facts about
+// certificates for kCertificatesLifetime and messages of events for kEventsLifetime. Events that have not been repeated
+// for a long time (observe.cc) are ignored. NotFound is an answer; other errors of the API server are returned.
 Status Answer(const plan::Questions& questions, const api::DistTraining& training, client::ApiClient& client,
               JobMemory& memory, kube::WallTime now, plan::Observed* seen);
 
-// The Secrets that the document refers to, with the keys that pods need of them.
+// A Secret that the document refers to, with the keys that pods read from it.
 struct SecretReference {
   std::string name;
   std::vector<std::string> keys;

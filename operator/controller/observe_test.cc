@@ -136,7 +136,7 @@ TEST_F(ObserveTest, AVanishedJobIsGoneOnlyWhereTheServerSaysSo) {
               ElementsAre("cora-trainer-2"));
 }
 
-// A watch that is behind shows a Job that has ended and none of its pods.
+// A watch that is behind shows an ended Job and none of its pods.
 TEST_F(ObserveTest, PodsThatTheCacheLacksAreAskedFor) {
   const auto put = [this](const char* name, const char* of_job) {
     job.PutObject(kube::kPods, name, /*is_ours=*/true,

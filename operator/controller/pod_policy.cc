@@ -25,7 +25,7 @@ namespace {
 using kube::Json;
 using Kind = PodReference::Kind;
 
-// Maps whose keys users choose freely; they refer to nothing.
+// Maps whose keys users choose freely. They hold no references.
 constexpr std::string_view kFreeMaps[] = {"labels", "annotations", "matchLabels", "nodeSelector",
                                           "limits", "requests",    "affinity"};
 
@@ -49,7 +49,7 @@ class Finder {
     }
   }
 
-  // `in_secret`, `in_image`: below a field of that name, of which `json` is the value, or an item of it.
+  // `in_secret`, `in_image`: `json` is the value of a field of that name, or an item of that value.
   void Walk(const Json& json, const std::string& path, bool in_secret, bool in_image) {
     if (json.is_array()) {
       for (size_t i = 0; i < json.size(); ++i) {
@@ -78,7 +78,8 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// Where the document says it: in the role's own fields first. nullopt: nowhere.
+// Returns the path of the reference in the document, looking in the role's own fields first; nullopt: the document does
+// not contain it.
 std::optional<std::string> FindInDocument(const Json& spec, api::Role role, const PodReference& wanted) {
   const std::string field = api::FieldName(role);
   const auto look = [&wanted](const Json& part, const std::string& prefix) -> std::optional<std::string> {
@@ -102,7 +103,7 @@ bool HasLabel(const std::map<std::string, std::string>& labels, const std::strin
 
 Result<bool> AllowsSecret(const PodPolicy& policy, const std::string& name, const LabelsOfSecret& labels_of_secret) {
   if (policy.secret_label.empty()) return true;
-  if (!job::ObjectNameProblem(name).empty()) return false;  // no Secret has it
+  if (!job::ObjectNameProblem(name).empty()) return false;  // not a valid name, so no Secret has it
   ASSIGN_OR_RETURN(const auto labels, labels_of_secret(name));
   return labels && HasLabel(*labels, policy.secret_label);
 }
@@ -144,7 +145,7 @@ bool AllowsImage(const PodPolicy& policy, const std::string& image) {
     if (!image.starts_with(prefix)) return false;
     const std::string_view rest = std::string_view(image).substr(prefix.size());
     if (rest.empty() || prefix.ends_with('/') || rest.front() == '/') return true;
-    // A tag or digest. With a '/' behind it, it is the port of another registry.
+    // A tag or digest. If a '/' follows, it is the port of a different registry.
     return (rest.front() == ':' || rest.front() == '@') && rest.find('/') == std::string_view::npos;
   });
 }
@@ -183,7 +184,7 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
                          "' is not allowed for a job with a script here: " +
                          (policy.script_endpoint.empty() ? "leave it out" : "expected " + policy.script_endpoint));
   }
-  // Without an endpoint it decides which AWS is asked: buckets of China and of GovCloud have names of their own.
+  // Without an endpoint, the region selects the AWS partition: bucket names of China and of GovCloud are separate.
   if (script.config_map.empty() && policy.script_endpoint.empty() && !spec.job.s3.region.empty()) {
     violations.push_back("spec.storage.s3.region: '" + spec.job.s3.region +
                          "' is not allowed for a job with a script here: leave it out");
@@ -197,7 +198,7 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
       violations.push_back(of_template + "initContainers[" + std::to_string(i) +
                            "]: what fetches the script is not to be changed here: leave it out");
     }
-    // Another address of the store's name.
+    // These can make the name of the object store resolve to another address.
     for (const char* const name : {"hostAliases", "dnsConfig", "dnsPolicy"}) {
       if (kube::Find(partial, {"spec", name}) == nullptr) continue;
       violations.push_back(of_template + name + ": is not allowed for a job with a script here: leave it out");

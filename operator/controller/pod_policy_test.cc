@@ -1,4 +1,4 @@
-// Each way by which a document can name an account, an image or a Secret, tried on the finished templates.
+// Tries each way in which a document can name an account, an image or a Secret, on the finished templates.
 #include "operator/controller/pod_policy.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ constexpr char kLabel[] = "example.org/use=trainings";
 
 struct Way {
   const char* path;  // in the document
-  Json spec;         // with NAME where the name stands
+  Json spec;         // with NAME in place of the name
 };
 
 Json Named(const Json& spec, const std::string& name) {
@@ -34,7 +34,7 @@ Json Named(const Json& spec, const std::string& name) {
 
 Json Parsed(const char* text) { return *kube::ParseJson(text); }
 
-// What the operator would ask the API server, of a document with `spec` merged into it.
+// Returns the dry run's answer for a document with `spec` merged into it.
 plan::Observed::DryRun Tried(const Json& spec, const PodPolicy& policy) {
   OneJob job(spec);
   for (const char* name : {"db", "marked", "other"}) {

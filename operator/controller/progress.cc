@@ -1,3 +1,7 @@
+// One thread wakes at each interval and polls the running jobs with up to num_threads threads. A poll is a plain HTTP
+// request to a pod IP that another pod may have by now, so a response counts only if it names this job's uid and
+// incarnation. A write is based on the resourceVersion that the cache shows: if the trainer has ended since, its final
+// progress must not be overwritten.
 #include "operator/controller/progress.h"
 
 #include <algorithm>
@@ -31,7 +35,7 @@ std::optional<double> NumberAt(const kube::Json& value, kube::JsonPath path) {
 
 double RoundedPercent(double percent) { return std::clamp(std::round(percent * 10) / 10, 0.0, 100.0); }
 
-// One word, as the schema bounds it. Trainers of another version may have phases that are unknown here.
+// One word, limited as in the schema. Trainers of another version may have phases that are unknown here.
 bool IsPhaseName(const std::string& name) {
   return name.size() <= api::kMaxProgressPhaseBytes &&
          std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
@@ -58,7 +62,7 @@ Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord&
     return InvalidArgument("a status of another incarnation");
   }
   const std::optional<double> percent = NumberAt(json, {"percent"});
-  if (!percent) return InvalidArgument("a status without progress");  // the first step is still to come
+  if (!percent) return InvalidArgument("a status without progress");  // the first step has not been taken
   api::Progress progress;
   progress.epoch = std::max<int64_t>(0, kube::IntegerAt(json, {"epoch"}).value_or(0));
   progress.percent = RoundedPercent(*percent);
@@ -126,7 +130,7 @@ void ProgressPoller::PollOnce() {
     return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_ours;
   });
   ForgetAllBut(trainings);
-  // A few at a time: one that hangs takes its timeout, not everybody's.
+  // Several at a time: a trainer that does not respond takes its timeout, but does not delay all others.
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < trainings.size(); i = next++) {
@@ -141,7 +145,7 @@ void ProgressPoller::PollOnce() {
   const size_t num_threads = std::min<size_t>(static_cast<size_t>(options_.num_threads), trainings.size());
   try {
     for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
-  } catch (const std::system_error& error) {  // no thread to be had: those there are, and this one, ask everybody
+  } catch (const std::system_error& error) {  // no more threads: those that exist and this one poll all jobs
     telemetry::Log(telemetry::Level::kWarning, "progress is asked for by fewer threads", {{"error", error.what()}});
   }
   work();
@@ -159,12 +163,12 @@ void ProgressPoller::Poll(const TrainingRecord& training) {
     return;
   }
   if (!MayWrite(training, *progress)) return;
-  // By resourceVersion: a trainer that has ended meanwhile has said more, and that has been written.
+  // Based on the resourceVersion: if the trainer has ended meanwhile, its final progress is already written.
   const kube::ObjectMeta& meta = training.meta;
   const Status written = WriteProgress(client_, meta, *progress, meta.resource_version).status();
   if (written.ok()) return;
   ForgetWrite(meta.key);
-  if (written.code() == StatusCode::kAborted) return;  // a conflict: the next question is about what is there now
+  if (written.code() == StatusCode::kAborted) return;  // a conflict: the next poll sees the new resource
   metrics_.progress_failures.Add();
   telemetry::Log(telemetry::Level::kDebug, "progress not written",
                  {{"job", kube::ToString(meta.key)}, {"error", written}});

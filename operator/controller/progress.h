@@ -1,5 +1,5 @@
-// How far trainings are, asked of rank 0 itself and written into status.progress by a field manager of its own. Best
-// effort: nothing else depends on it, and what cannot be asked is left as it was.
+// Polls rank 0 of each running job for its progress and writes it to status.progress with a separate field manager.
+// Best effort: nothing else depends on it, and a failed poll leaves the status unchanged.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,20 @@
 namespace espalier::ctl::controller {
 
 struct ProgressOptions {
-  std::chrono::seconds interval{10};        // between two questions to a job
-  std::chrono::seconds write_interval{15};  // at least, between two writes for a job
+  std::chrono::seconds interval{10};        // between two polls of a job
+  std::chrono::seconds write_interval{15};  // the shortest time between two writes for a job
   std::chrono::milliseconds question_timeout{2000};
   int num_threads = 4;
 };
 
-// What a trainer's /status says. InvalidArgument for anything that does not come from this job's incarnation: an
-// address may belong to another pod by now.
+// Parses the /status document of a trainer. Returns InvalidArgument for anything that does not come from the current
+// incarnation of this job: another pod may have the address by now.
 Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord& training, kube::WallTime now);
 
-// The pod of rank 0 of the job's incarnation while it runs; null.
+// Returns the pod of rank 0 of the job's incarnation if it is running, or null.
 std::shared_ptr<const kube::Pod> RankZero(const Caches& caches, const TrainingRecord& training);
 
-// Thread-safe. What is given outlives it.
+// Thread-safe. The arguments passed by reference must outlive it.
 class ProgressPoller {
  public:
   using Fetch = std::function<Result<std::string>(const std::string& pod_ip, Deadline deadline)>;
@@ -37,8 +37,8 @@ class ProgressPoller {
   ~ProgressPoller();
 
   void Start();
-  void Stop();  // returns within question_timeout and the writes under way
-  // Asks every job in training once, and returns when all have answered or failed.
+  void Stop();  // returns after at most question_timeout and the writes in progress
+  // Polls every job in phase Training once. Returns when each has answered or failed.
   void PollOnce();
 
  private:
@@ -65,7 +65,7 @@ class ProgressPoller {
   std::jthread thread_;
 };
 
-// GET http://<pod_ip>:9090/status.
+// Sends GET http://<pod_ip>:9090/status and returns the body.
 Result<std::string> FetchStatus(const std::string& pod_ip, Deadline deadline);
 
 }  // namespace espalier::ctl::controller

@@ -107,7 +107,7 @@ class ProgressPollerTest : public ::testing::Test {
         job.server.Update(kube::kDistTrainings, job.key, [&](kube::Json& object) { object["status"] = status; }).ok());
     Refresh();
   }
-  // The cache sees what is stored.
+  // Makes the cache show what the server stores.
   void Refresh() { caches.trainings.Put(*ParseTrainingRecord(job.Stored())); }
   void Say(double percent) {
     said = kube::Print({{"uid", job.Training().meta.uid}, {"incarnation", 2}, {"epoch", 7}, {"percent", percent}});
@@ -171,7 +171,7 @@ TEST_F(ProgressPollerTest, ATrainerThatDoesNotAnswerLeavesItAsItWas) {
   EXPECT_THAT(job.registry.Serialize(), HasSubstr("espalier_operator_progress_failures_total 1\n"));
 }
 
-// The trainer has ended meanwhile, and its last words were written.
+// The trainer has ended since the cache was updated, and its final progress is written.
 TEST_F(ProgressPollerTest, DoesNotOverwriteAStatusThatIsNewerThanItsQuestion) {
   ASSERT_TRUE(job.server
                   .Update(kube::kDistTrainings, job.key,

@@ -1,3 +1,5 @@
+// An LRU cache: a list in order of last use, and a map from job to list position. An entry is found by the address of
+// its record. It holds a reference to the record, so the address cannot be reused while the entry exists.
 #include "operator/controller/recent_trainings.h"
 
 namespace espalier::ctl::controller {
@@ -7,7 +9,7 @@ Result<std::shared_ptr<const api::DistTraining>> RecentTrainings::Read(
   const kube::ObjectKey& job = record->meta.key;
   const Entry known = Find(job);
   if (known.record == record) return known.training;
-  // Unlocked: workers read different jobs.
+  // Parsed without the lock, so that workers parse different jobs in parallel.
   ASSIGN_OR_RETURN(const kube::Json object, kube::ParseJson(record->object));
   ASSIGN_OR_RETURN(api::DistTraining training, known.training == nullptr
                                                    ? api::ParseDistTraining(object)

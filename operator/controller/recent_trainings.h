@@ -1,5 +1,5 @@
-// DistTrainings as they were read last. A round begins with reading one, which takes longer than most rounds' plans;
-// and most rounds are about children, not about it.
+// A cache of parsed DistTrainings. Each reconcile begins with parsing one, which takes longer than most plans; and most
+// reconciles are caused by children, with the DistTraining unchanged.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@
 
 namespace espalier::ctl::controller {
 
-// Thread-safe. Keeps those that were asked for last: parsed one takes ten times the room of its text, and of thousands
-// most are idle.
+// Thread-safe. Keeps the `capacity` most recently used ones: a parsed DistTraining takes ten times the memory of its
+// text, and most of thousands of jobs are idle.
 class RecentTrainings {
  public:
   explicit RecentTrainings(size_t capacity = 256) : capacity_(capacity) {}
 
-  // `record` as ParseDistTraining reads it. For the record of last time the same value, and for another of the same
-  // resource only what has changed is read.
+  // Returns `record` as parsed by ParseDistTraining. The same record as last time gives the same value; for a changed
+  // record of the same resource only the changed parts are parsed.
   Result<std::shared_ptr<const api::DistTraining>> Read(const std::shared_ptr<const TrainingRecord>& record);
   void Forget(const kube::ObjectKey& job);
   size_t size();
 
  private:
   struct Entry {
-    std::shared_ptr<const TrainingRecord> record;  // held, so that no other can have its address
+    std::shared_ptr<const TrainingRecord> record;  // held, so that no other record can get its address
     std::shared_ptr<const api::DistTraining> training;
   };
-  using Uses = std::list<std::pair<kube::ObjectKey, Entry>>;  // the latest first
+  using Uses = std::list<std::pair<kube::ObjectKey, Entry>>;  // most recently used first
 
   Entry Find(const kube::ObjectKey& job);
   void Keep(const kube::ObjectKey& job, Entry entry);

@@ -25,7 +25,7 @@ TEST(RecentTrainingsTest, GivesTheSameValueForTheSameRecord) {
   const Read read = *recent.Read(record);
   EXPECT_TRUE(read->spec.has_value()) << read->violations;
   EXPECT_EQ(*recent.Read(record), read);
-  // A list has brought the resource again: another record, and nothing is taken for granted.
+  // A relist has delivered the resource again: it is a new record, and is read again.
   const Read again = *recent.Read(RecordOf(Document()));
   EXPECT_NE(again, read);
   EXPECT_EQ(again->raw_spec, read->raw_spec);
@@ -52,7 +52,7 @@ TEST(RecentTrainingsTest, KeepsTheLatestAndNoMore) {
   const auto a = RecordOf(Document("a")), b = RecordOf(Document("b")), c = RecordOf(Document("c"));
   const Read first_a = *recent.Read(a), first_b = *recent.Read(b);
   EXPECT_EQ(*recent.Read(a), first_a);
-  ASSERT_TRUE(recent.Read(c).ok());  // b goes: a was used since
+  ASSERT_TRUE(recent.Read(c).ok());  // b is evicted: a was used since
   EXPECT_EQ(recent.size(), 2u);
   EXPECT_EQ(*recent.Read(a), first_a);
   EXPECT_NE(*recent.Read(b), first_b);

@@ -1,4 +1,4 @@
-// The administrators' rule on scripts, and each way round it.
+// Tests the administrator's policy on scripts, and attempts to circumvent it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Json SpecWith(const Json& script, const Json& more = Json::object()) {
 Json AtUri(const std::string& uri) { return SpecWith({{"uri", uri}}); }
 Json InConfigMap(const std::string& name) { return SpecWith({{"configMapKeyRef", {{"name", name}, {"key", "a.py"}}}}); }
 
-// A line for each violation; what is wrong with the document itself where it is not valid.
+// Returns one line per violation, or the violations of the document itself if it is invalid.
 std::string Violations(const Json& spec, const PodPolicy& policy = kApproved) {
   const api::DistTraining training = OneJob(spec).Training();
   if (!training.spec) return "invalid: " + training.violations;
@@ -48,7 +48,7 @@ TEST(ScriptPolicyTest, RefusesOtherPlacesHoweverTheyAreWritten) {
         "s3://Code/approved/train.py", "s3://code.evil/approved/train.py", "s3://evil/s3://code/approved/train.py",
         "s3://code/%61pproved/train.py", "s3://code/other/approved/train.py"}) {
     const std::string text = Violations(AtUri(uri));
-    // Of these only some are places at all; none is taken.
+    // Only some of these are valid URIs; none is accepted.
     EXPECT_THAT(text, HasSubstr("spec.trainers.program.script.uri: ")) << uri;
   }
   for (const char* const uri :
@@ -56,7 +56,7 @@ TEST(ScriptPolicyTest, RefusesOtherPlacesHoweverTheyAreWritten) {
         "file:///code/approved/train.py", "https://code/approved/train.py", "gs://code/approved/train.py"}) {
     EXPECT_THAT(Violations(AtUri(uri)), HasSubstr("invalid: spec.trainers.program.script.uri")) << uri;
   }
-  // To the store '%2e%2e' is a name as any other, below the prefix: no part of it is decoded.
+  // To the store '%2e%2e' is an ordinary name below the prefix: it is not decoded.
   EXPECT_THAT(Violations(AtUri("s3://code/approved/%2e%2e/train.py")), IsEmpty());
   EXPECT_THAT(Violations(SpecWith({{"uri", "s3://code/approved/a.zip"}, {"entrypoint", "../../etc/passwd"}})),
               HasSubstr("invalid: spec.trainers.program.script.entrypoint"));
@@ -74,7 +74,7 @@ TEST(ScriptPolicyTest, AConfigMapIsNamedOrAllAre) {
   }
 }
 
-// A bucket of that name may be anybody's in a store of theirs.
+// In another store, a bucket of that name may belong to anyone.
 TEST(ScriptPolicyTest, TheStoreIsTheAdministrators) {
   Json spec = AtUri("s3://code/approved/train.py");
   spec["storage"] = {{"s3", {{"endpoint", "https://evil.example.com"}}}};

@@ -1,5 +1,5 @@
-// status.progress as it is written: by a field manager of its own, so that neither it nor the rest of the status takes
-// the other away.
+// Writes status.progress with its own field manager, so that a server-side apply of the rest of the status does not
+// remove it, and the other way round.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace espalier::ctl::controller {
 
 inline constexpr char kProgressFieldManager[] = "espalier-operator-progress";
 
-// The resource as it is then. Aborted where it has changed since `based_on`, a resourceVersion; "": whatever it is now.
+// Returns the resource after the write. Returns Aborted if it has changed since `based_on`, a resourceVersion; "": no
+// precondition.
 Result<kube::Json> WriteProgress(client::ApiClient& client, const kube::ObjectMeta& training,
                                  const api::Progress& progress, const std::string& based_on);
 

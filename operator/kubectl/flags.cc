@@ -1,3 +1,6 @@
+// Each Add... function declares one subcommand. Its flags live in a shared_ptr that is captured by the command that the
+// parser's callback stores, so they exist as long as the command does. Flags of the cluster are the same for all
+// subcommands.
 #include "operator/kubectl/flags.h"
 
 #include <algorithm>
@@ -47,8 +50,8 @@ constexpr const char* kSuspendFooter = R"(Example:
   kubectl espalier suspend cora     # a checkpoint is written, the pods go
   kubectl espalier resume cora)";
 
-// As kubectl takes it: Go's durations in hours, minutes, seconds and milliseconds, or seconds without a unit. nullopt:
-// it is none, or more than a day.
+// Parses a timeout as kubectl does: a Go duration in hours, minutes, seconds and milliseconds, or seconds without a
+// unit. Returns nullopt if it is invalid or longer than a day.
 std::optional<std::chrono::nanoseconds> ParseRequestTimeout(std::string_view text) {
   constexpr std::chrono::nanoseconds kMost = std::chrono::hours(24);
   const std::pair<std::string_view, std::chrono::nanoseconds> units[] = {{"ms", std::chrono::milliseconds(1)},

@@ -11,18 +11,19 @@
 
 namespace espalier::ctl::kubectl {
 
-// As kubectl's own.
+// Flags with the names and meanings of kubectl's own.
 struct ClusterFlags {
   std::string kubeconfig;  // paths, separated by ':'; empty: $KUBECONFIG, else ~/.kube/config
   std::string context;     // empty: current-context
-  std::string name_space;  // empty: the context's
+  std::string name_space;  // empty: that of the context
   client::KubeOverrides overrides;
-  std::chrono::nanoseconds request_timeout{0};  // of each request; 0: the program's own
+  std::chrono::nanoseconds request_timeout{0};  // of each request; 0: the program's default
 };
 
 using Command = std::function<Result<int>(const Surroundings&)>;
 
-// Declares all subcommands; the one that is given is put into *chosen. Both outlive the parsing and the command.
+// Declares all subcommands. Parsing stores the given one in *chosen. `cluster` and `chosen` must outlive the parsing
+// and the command.
 void AddCommands(CLI::App* app, ClusterFlags* cluster, Command* chosen);
 
 }  // namespace espalier::ctl::kubectl

@@ -1,4 +1,5 @@
-// kubectl-espalier: found by kubectl as `kubectl espalier`, and usable on its own.
+// kubectl-espalier: kubectl runs it as `kubectl espalier`; it also works on its own. A signal stops the command through
+// a stop token, and a second one ends the process.
 #include <cstdio>
 #include <thread>
 
@@ -22,7 +23,7 @@ constexpr const char* kDescription =
     "  kubectl espalier status cora --watch\n"
     "  kubectl espalier fetch cora";
 
-// The transport reads no line beyond this, and keeps so much of a log that is read faster than it is printed.
+// The longest line that the transport reads, and how much of a log it reads ahead of the printing.
 constexpr size_t kMaxLineBytes = 1 << 20;
 constexpr size_t kReadAheadBytes = 256 << 10;
 
@@ -31,8 +32,8 @@ void PrintToPeople(const std::string& line) {
   std::fprintf(stderr, "%s\n", printable.c_str());
 }
 
-// A kubeconfig, as kubectl reads it; in a pod where there is none and none was chosen, the pod's account. One that
-// cannot be used is an error: another cluster is not what was meant.
+// Connects by a kubeconfig, as kubectl does; in a pod without one, if none was chosen, by the pod's service account. A
+// kubeconfig that cannot be used is an error: the user did not mean another cluster.
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
   options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);

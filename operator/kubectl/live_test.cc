@@ -1,5 +1,5 @@
-// The program as people run it, through kubectl too, on a real API server. (That has no kubelets: logs are tested
-// against a fake, and in e2e.)
+// Tests the program as users run it, also through kubectl, on a real API server. (It has no kubelets: logs are tested
+// with a fake, and in e2e.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -31,7 +31,7 @@ struct Ended {
   std::string error;
 };
 
-// One API server for all tests of the process.
+// An API server that all tests of the process share.
 class LiveServer {
  public:
   static Result<std::unique_ptr<LiveServer>> Start() {
@@ -53,7 +53,7 @@ class LiveServer {
     return body.ok() ? *std::move(body) : Json{{"message", response->body}};
   }
 
-  // `kubectl espalier <arguments>`, as `user`.
+  // Runs `kubectl espalier <arguments>` as `user`.
   Ended Kubectl(const std::string& arguments, const std::string& user = "admin") const {
     const std::string error_file = folder_.path() + "/stderr";
     const std::string command = "PATH='" ESPALIER_BINARY_FOLDER "':\"$PATH\" KUBECONFIG='" + folder_.path() + "/" +
@@ -79,7 +79,7 @@ class LiveServer {
     const Deadline deadline = Deadline::After(std::chrono::seconds(60));
     while (kube::StringAt(Send(kube::ListRequest(kube::kDistTrainings, {})), {"kind"}) != "DistTrainingList") {
       if (deadline.HasPassed()) return DeadlineExceeded("DistTrainings are not served");
-      Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
+      Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between polls of another process
     }
     return {};
   }

@@ -6,8 +6,8 @@
 namespace espalier::ctl::process {
 
 void EndAtOnce(std::string_view words, ExitCode code) {
-  // Opened anew: O_NONBLOCK on descriptor 2 would hold for everybody who shares it, a shell among them. Where it cannot
-  // be opened (a socket), the exit code has to say it alone.
+  // Opens stderr again: O_NONBLOCK on descriptor 2 would apply to every process that shares it, such as a shell. If it
+  // cannot be opened (a socket), only the exit code tells the reason.
   const int log = open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (log >= 0) {
     [[maybe_unused]] const ssize_t written = write(log, words.data(), words.size());

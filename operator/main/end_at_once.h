@@ -1,4 +1,4 @@
-// The end of a process that must not write any more.
+// Ends a process that must not write any more.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,9 @@
 
 namespace espalier::ctl::process {
 
-// No destructors, no hooks, no locks, nothing that waits: the words (a constant line) go to stderr where that takes
-// them at once, and are lost where it does not, as with a pipe that is full because nobody reads the log.
+// Writes `words` (one constant line) to stderr and ends the process with `code`. Runs no destructors and no exit hooks,
+// takes no locks and never blocks. If stderr does not take the line at once, for example a full pipe without a reader,
+// the line is lost.
 [[noreturn]] void EndAtOnce(std::string_view words, ExitCode code);
 
 }  // namespace espalier::ctl::process

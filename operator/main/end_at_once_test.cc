@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kPatienceSeconds = 30;
 
-// Makes stderr a pipe that nobody reads, full to the brim.
+// Makes stderr a full pipe without a reader that empties it.
 void FillStderr() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
@@ -33,7 +33,7 @@ TEST(EndAtOnceDeathTest, SaysWhyAndEndsWithTheCode) {
 TEST(EndAtOnceDeathTest, EndsAlsoWhereNobodyReadsItsWords) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto end = [] {
-    alarm(kPatienceSeconds);  // what hangs is killed by it
+    alarm(kPatienceSeconds);  // kills the process if it hangs
     FillStderr();
     EndAtOnce("the lease is lost\n", ExitCode::kUnavailable);
   };

@@ -1,8 +1,9 @@
-// Lets nothing be written by a process that does not lead, or does not lead any more.
+// A transport that sends no writes while this process is not the leader.
 //
-// A process can stand still for longer than its lease lasts (SIGSTOP, a machine that hangs), and go on in the middle of
-// a reconcile before the thread that ends it has noticed: by then another leads. Caveat: what stands still between this
-// look and the first byte is sent all the same. Preconditions (resourceVersion, uid) hold for that.
+// A process can stop for longer than its lease lasts (SIGSTOP, a machine that hangs) and resume in the middle of a
+// reconcile, before the thread that ends it has noticed; by then another process leads. Caveat: if the process stops
+// between this check and the first byte, the request is sent all the same. Preconditions (resourceVersion, uid) protect
+// against that.
 #pragma once
 
 #include <functional>
@@ -12,13 +13,13 @@
 
 namespace espalier::ctl::process {
 
-// Thread-safe where `leads` is. `inner` outlives this.
+// Thread-safe if `leads` is. `inner` must outlive this object.
 class LeadersTransport final : public client::HttpTransport {
  public:
   LeadersTransport(client::HttpTransport& inner, std::function<bool()> leads)
       : inner_(inner), leads_(std::move(leads)) {}
 
-  // Cancelled for a write, and nothing is sent, unless this process leads.
+  // Returns Cancelled for a write, without sending it, unless this process leads.
   Result<client::HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline,
                                     std::stop_token stop = {}) override;
   Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;

@@ -1,3 +1,6 @@
+// Flags are declared in groups, each flag with an environment variable. CLI11 checks ranges while it parses;
+// CheckOperatorFlags checks names and combinations of flags. In lists of allowed names an absent flag means "all", so
+// "-" stands for the empty list.
 #include "operator/main/operator_flags.h"
 
 #include "operator/client/in_cluster.h"
@@ -131,7 +134,7 @@ std::optional<std::vector<std::string>> AllowedFrom(const std::vector<std::strin
   return words;
 }
 
-// "-" beside others, or an empty word, which every name begins with.
+// Refuses "-" together with other words, and an empty word, which would be a prefix of every name.
 Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.empty()) return InvalidArgument(std::string(flag) + ": one of the names is empty");
@@ -193,8 +196,8 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   if (flags.secret_label.starts_with('=')) return InvalidArgument("--secret-label: expected key or key=value");
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
-  // A holder must have tried more than once before it gives up (LeaseCallTimeout), and have given up before another may
-  // begin.
+  // A holder must try to renew more than once before it gives up (LeaseCallTimeout), and must have given up before
+  // another process may become leader.
   const bool in_order =
       flags.lease_seconds > flags.lease_renew_seconds && flags.lease_renew_seconds > 2 * flags.lease_retry_seconds;
   if (flags.leader_elect && !in_order) {

@@ -1,4 +1,4 @@
-// What espalier-operator is told: flags, each with an environment variable.
+// The flags of espalier-operator, each with an environment variable.
 #pragma once
 
 #include <chrono>
@@ -38,10 +38,10 @@ struct OperatorFlags {
   std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";
   std::string job_defaults;                           // a file; empty: none
-  std::vector<std::string> allowed_service_accounts;  // empty: all; "-": none but the jobs' own
-  std::vector<std::string> allowed_images;            // beginnings of names; empty: all; "-": the operator's alone
-  std::vector<std::string> allowed_scripts;           // places; empty: all; "-": none
-  std::string script_endpoint;                        // of jobs with a script, with allowed_scripts
+  std::vector<std::string> allowed_service_accounts;  // empty: all; "-": only the jobs' own
+  std::vector<std::string> allowed_images;            // prefixes of names; empty: all; "-": only the operator's
+  std::vector<std::string> allowed_scripts;           // sources; empty: all; "-": none
+  std::string script_endpoint;                        // required of jobs with a script, with allowed_scripts
   std::string secret_label;                           // "key" or "key=value"; empty: any Secret
 
   std::string admin_listen = "127.0.0.1:0";
@@ -50,18 +50,19 @@ struct OperatorFlags {
 
 void AddOperatorFlags(CLI::App& app, OperatorFlags* flags);
 
-// InvalidArgument where flags contradict each other or name nothing; the message names them.
+// Returns InvalidArgument if a flag is invalid or flags contradict each other. The message names them.
 Status CheckOperatorFlags(const OperatorFlags& flags);
 
-// Where the API server is: --kubeconfig, else the pod's account, else the files that kubectl reads.
+// Returns the connection to the API server: from --kubeconfig, else from the pod's service account, else from the files
+// that kubectl reads.
 Result<client::Connection> MakeConnection(const OperatorFlags& flags, const EnvironmentMap& environment);
 
-// Reads --job-defaults; errors name the file and the field.
+// Reads the file of --job-defaults. Errors name the file and the field.
 Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags);
 
 controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags);
 
-// The namespace that is watched; "": all.
+// Returns the namespace to watch; "": all namespaces.
 std::string WatchedNamespace(const OperatorFlags& flags, const client::Connection& connection);
 
 }  // namespace espalier::ctl::process

@@ -1,4 +1,5 @@
-// espalier-operator: turns DistTrainings into running jobs.
+// espalier-operator: runs DistTrainings on Kubernetes. Parses and checks flags, then starts the admin server first, so
+// that problems with the API server can be observed.
 #include "CLI/CLI.hpp"
 #include "operator/client/cpprest/cpprest_transport.h"
 #include "operator/main/end_at_once.h"
@@ -19,7 +20,7 @@ int Fail(const Status& status, ExitCode code) {
   return static_cast<int>(code);
 }
 
-// Whatever runs may be writing, and another process leads in a moment.
+// Ends the process at once: other threads may be writing, and another process is about to lead.
 void EndWithoutLease() { EndAtOnce("espalier-operator: the lease is lost\n", ExitCode::kUnavailable); }
 
 Status SetUpLogging(const OperatorFlags& flags) {

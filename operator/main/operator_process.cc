@@ -1,3 +1,7 @@
+// Three API clients share one transport: one for the lease, which waits for no rate limit, one for reconciles, and one
+// for events, which must still write the last events after the reconcile client was stopped. All but the lease client
+// send through LeadersTransport. After SIGTERM the lease is released only if all reconciles have ended; otherwise it is
+// left to expire, because this process might still write.
 #include "operator/main/operator_process.h"
 
 #include <unistd.h>
@@ -20,10 +24,10 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-// How often a wait looks whether the process was asked to stop.
+// How often a wait checks whether a stop was requested.
 constexpr std::chrono::milliseconds kLook{100};
 constexpr std::chrono::seconds kLastEvents{3};
-// For what has been cancelled already.
+// The limit for work that has already been cancelled.
 constexpr std::chrono::seconds kStopTimeout{1};
 constexpr std::chrono::seconds kLivenessGrace{5};
 
@@ -44,15 +48,15 @@ runtime::LeaderElectionOptions MakeElectionOptions(const OperatorFlags& flags, c
   return options;
 }
 
-// Events take nobody's tokens, and must not hold up the end of the process: after SIGTERM the client of everything else
-// is stopped, and this one writes the last of them.
+// Events have their own rate limit and must not delay the end of the process: after SIGTERM the client of the
+// reconciles is stopped, and this one writes the last events.
 client::ApiClientOptions MakeEventClientOptions(const OperatorFlags& flags) {
   client::ApiClientOptions options = MakeClientOptions(flags);
   options.call_timeout = kLastEvents;
   return options;
 }
 
-// The lease waits for nobody's tokens.
+// Lease requests have no rate limit.
 client::ApiClientOptions MakeLeaseClientOptions(const OperatorFlags& flags, const OperatorSurroundings& around) {
   client::ApiClientOptions options;
   options.qps = 0;
@@ -125,7 +129,7 @@ class Operator {
     return kube::Print(status);
   }
 
-  // Ok too where the process is asked to stop meanwhile.
+  // Returns OK also if a stop is requested meanwhile.
   Status FillCaches() {
     const Deadline deadline = Deadline::After(around_.cache_sync_timeout);
     while (true) {
@@ -135,7 +139,7 @@ class Operator {
     }
   }
 
-  // Waits until this process leads; false where it is asked to stop before.
+  // Blocks until this process leads. Returns false if a stop is requested first.
   bool Lead() {
     if (around_.stop.requested()) return false;
     if (!elector_) return true;
@@ -152,12 +156,12 @@ class Operator {
     Log(Level::kInfo, "asked to stop",
         {{"signal", around_.stop.signal_number()}, {"drain_seconds", flags_.drain_seconds}});
     const bool drained = controller_.Drain(Deadline::After(std::chrono::seconds(flags_.drain_seconds)));
-    // What is still asked, by the caches or by a round that takes too long, is asked for nothing.
+    // Requests still in progress, by the caches or by a slow reconcile, are no longer needed.
     client_.Stop();
     controller_.Stop(Deadline::After(kStopTimeout));
     events_.Stop(Deadline::After(kLastEvents));
     if (!drained) {
-      // Nobody may lead while this process might still write: the lease runs out by itself.
+      // No other process may lead while this one might still write: the lease is left to expire.
       Log(Level::kWarning, "reconciles under way did not end in time; the lease is left to run out");
     } else if (elector_) {
       elector_->StopAndRelease();
@@ -171,7 +175,7 @@ class Operator {
   client::ClientMetrics client_metrics_;
   client::ApiClient lease_client_;
   std::unique_ptr<runtime::LeaderElector> elector_;
-  LeadersTransport transport_;  // asks elector_
+  LeadersTransport transport_;  // calls elector_
   client::ApiClient client_;
   client::ApiClient event_client_;
   runtime::EventRecorder events_;

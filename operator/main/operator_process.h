@@ -1,11 +1,11 @@
-// The life of the operator's process over a given transport:
+// The operator's process over a given transport, from start to stop:
 //
 //   admin port ─► caches ─► /readyz ─► the lease ─► workers
 //   SIGTERM ─► workers drain ─► the client stops, and with it the caches ─► events ─► the lease
 //
-// The admin port is there before the caches, so that a slow start can be watched; the lease is given back last, when
-// nothing of this process writes any more. A lease that is lost ends the process at once: writes may be under way, and
-// somebody else leads.
+// The admin port opens before the caches fill, so that a slow start can be observed. The lease is released last, after
+// the last write of this process. If the lease is lost, the process ends at once: writes may be in progress, and
+// another process leads.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace espalier::ctl::process {
 
-// What the process has besides its flags. All outlive Run.
+// Everything that the process needs besides its flags. All of it must outlive Run.
 struct OperatorSurroundings {
   client::HttpTransport& transport;
   telemetry::AdminServer& admin;
@@ -29,15 +29,16 @@ struct OperatorSurroundings {
   std::string watched_namespace;  // "": all
   std::string lease_namespace;
   std::string identity;              // unique per process: holder of the lease, reporter of events
-  std::function<void()> lease_lost;  // must end the process, or at least its writes, and wait for nothing
+  std::function<void()> lease_lost;  // must end the process, or at least its writes, without blocking
   std::chrono::nanoseconds cache_sync_timeout = std::chrono::seconds(120);
   resources::JobDefaults job_defaults = {};
 };
 
-// Until asked to stop: kAskedToStop. DeadlineExceeded where the caches are not filled in time, naming the kinds.
+// Runs the operator until a stop is requested and returns kAskedToStop. Returns DeadlineExceeded, naming the missing
+// kinds, if the caches are not filled in time.
 Result<ExitCode> RunOperator(const OperatorFlags& flags, const OperatorSurroundings& around);
 
-// "<pod or host>_<16 hexadecimal digits>"
+// Returns an identity that is unique per process: "<pod or host>_<16 hexadecimal digits>".
 std::string MakeIdentity(const EnvironmentMap& environment);
 
 }  // namespace espalier::ctl::process

@@ -1,3 +1,7 @@
+// A generation is accepted after a server-side dry run of the objects that its templates would make. The dry run is an
+// action of one plan, and its answer an input of the next. A new job waits for it. A job that has begun keeps running
+// meanwhile, with changes blocked, and a refusal does not end it. Acceptance also resolves images and the script's
+// digest, once.
 #include "operator/plan/acceptance.h"
 
 #include <algorithm>
@@ -28,8 +32,9 @@ bool HasDryRun(const api::DistTraining& training, const Observed& seen) {
   return seen.dry_run && seen.dry_run->generation == training.meta.generation;
 }
 
-// Images are resolved once: an operator that was upgraded in between does not bring its own into a job that has begun.
-// What the document says replaces them, and the API server lets it say that only while the job is suspended.
+// Resolves each image once, so that an upgraded operator does not bring its own new images into a job that has begun.
+// An image in the document replaces the resolved one; the API server allows such a change only while the job is
+// suspended.
 void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
   for (const Role role : api::kRoles) {
     std::string& image = status->images[api::ToString(role)];
@@ -39,7 +44,7 @@ void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status*
   }
 }
 
-// The script's init container is of the operator's image; a digest that the document names counts from the first pod.
+// The script's init container uses the operator's image. A digest in the document is binding from the first pod on.
 void ResolveScript(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
   if (!spec.job.program || !spec.job.program->script) return;
   const job::Script& script = *spec.job.program->script;
@@ -61,17 +66,20 @@ bool LosesItsSamplers(const PlanBuilder& builder) {
   return samplers != nullptr && samplers->wanted > 0 && builder.spec().job.sampler_replicas == 0;
 }
 
-// Of a job that has begun the API server lets these change only around a suspension. Where none is known, it was over
-// before anybody looked: it is made up for, or pods would keep their old image until they are replaced one by one, and
-// trainers the names of samplers that are gone. Other changes (templates, variables) are not told by what children were
-// made from (kInputsAnnotation): that may differ for an upgraded operator, which must end nothing that runs.
+// Returns whether the job was suspended and resumed without a reconcile in between. Once a job has begun, the API
+// server allows a change of images, or of samplers to none, only around a suspension. If such a change is found and no
+// suspension was seen, it is made up for: otherwise pods would keep their old image until they are replaced one by one,
+// and trainers the names of samplers that are gone. Other changes (templates, variables) are not detected by the inputs
+// of children (kInputsAnnotation): these may also differ after an upgrade of the operator, which must not end running
+// pods.
 bool WasSuspendedUnseen(const PlanBuilder& builder) {
   const api::Status& before = builder.training().status;
   if (!before.started_at || builder.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;
   return HasOtherImages(before, builder.status()) || LosesItsSamplers(builder);
 }
 
-// The Jobs of attempts that do not exist: what exists cannot be changed, and so would be refused.
+// Uses Jobs of attempts that do not exist yet: a dry run on an existing Job is refused, because a Job cannot be
+// changed.
 void PlanDryRun(PlanBuilder& builder) {
   resources::Context context = builder.context();
   ++context.status.partition_attempt;
@@ -97,9 +105,9 @@ void PlanDryRun(PlanBuilder& builder) {
   builder.RequeueAfter(std::chrono::nanoseconds(0));
 }
 
-// Of a job that has begun, a quota that is full says nothing about the templates: what it counts may be what is about
-// to be replaced. Where it stays in the way, the refusal of the child itself tells. (A webhook or a name that is in the
-// way would be in the way of what replaces it too.)
+// For a job that has begun, a full quota says nothing about the templates: it may count objects that are about to be
+// replaced. If it stays full, the refusal of the child itself reports it. (An unreachable webhook or a taken name would
+// block the replacements too.)
 bool IsRefused(const api::DistTraining& training, const Observed::DryRun& dry_run) {
   const bool is_of_what_goes = dry_run.refusal == Refusal::kForbidden && training.status.started_at;
   return dry_run.refusal != Refusal::kNone && !is_of_what_goes;
@@ -134,7 +142,7 @@ bool Accept(PlanBuilder& builder) {
   const bool has_begun = builder.status().started_at.has_value();
   if (!HasDryRun(training, builder.seen())) {
     PlanDryRun(builder);
-    if (!has_begun) return false;  // the status says nothing about this generation yet
+    if (!has_begun) return false;  // the status does not cover this generation yet
     builder.BlockChanges();
     return true;
   }

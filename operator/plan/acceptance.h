@@ -1,15 +1,16 @@
-// Acceptance of a job: a valid spec, and templates that pass a dry run.
+// The stage that accepts a job: it needs a valid spec, and templates that pass a dry run.
 #pragma once
 
 #include "operator/plan/plan_builder.h"
 
 namespace espalier::ctl::plan {
 
-// Is the spec valid, and do the roles' templates pass a dry run? False: nothing more to plan for now.
+// Checks the spec and plans the dry run of the roles' templates if it is due. Returns false if nothing more is to be
+// planned for now.
 bool Accept(PlanBuilder& builder);
-// Accepted for this generation, or about to be by what has been seen.
+// Returns whether this generation is accepted, or will be because of what has been observed.
 bool IsAccepted(const api::DistTraining& training, const Observed& seen);
-// Whether the API server was asked about this generation's templates, and refuses them.
+// Returns whether the dry run of this generation's templates was refused.
 bool AreTemplatesRefused(const api::DistTraining& training, const Observed& seen);
 
 }  // namespace espalier::ctl::plan

@@ -1,4 +1,5 @@
-// What stands in the way and may be mended from outside: no failures, for the job goes on by itself once it is mended.
+// Problems that can be fixed from outside. They are not failures: the job continues by itself when the problem is
+// fixed.
 
 #include "operator/plan/blockers.h"
 
@@ -21,7 +22,7 @@ const char* ReasonOfWaiting(std::string_view waiting) {
   if (waiting == kContainerConfig) return kContainerConfig;
   if (waiting == kContainerCreation || waiting == "RunContainerError") return kContainerCreation;
   if (waiting == kCrashLoop) return kCrashLoop;
-  return nullptr;  // ContainerCreating, PodInitializing: on its way
+  return nullptr;  // ContainerCreating, PodInitializing: in progress
 }
 
 std::optional<Blocker> FindContainerBlocker(const kube::Pod& pod, const kube::ContainerState& container) {
@@ -42,7 +43,8 @@ std::optional<Blocker> FindContainerBlocker(const kube::Pod& pod, const kube::Co
 std::optional<Blocker> FindPodBlocker(const kube::Pod& pod, const Observed& seen) {
   if (ProgramHasEnded(pod) || ProgramIsReady(pod) || pod.meta.deletion_requested_at) return std::nullopt;
   if (!pod.unscheduled_reason.empty()) return Blocker{.reason = kUnschedulable, .message = pod.unscheduled_reason};
-  // The program's own first. Others' matters, as an init container's or that of a sidecar which has to start before.
+  // Program containers first. Others matter too, such as an init container or a sidecar that must start before the
+  // program.
   for (const bool of_program : {true, false}) {
     for (const kube::ContainerState& container : pod.containers) {
       if (IsProgramContainer(pod, container) != of_program) continue;
@@ -55,7 +57,7 @@ std::optional<Blocker> FindPodBlocker(const kube::Pod& pod, const Observed& seen
   return std::nullopt;
 }
 
-// All others are made by the operator.
+// Returns whether the role's pods have volumes that the operator does not make.
 bool HasVolumesOfTheUsers(const api::Spec& spec, Role role) {
   return spec.tls == api::TlsMode::kSecretRef ||
          !kube::ListAt(spec.role(role).pod_template, {"spec", "volumes"}).empty();
@@ -117,7 +119,7 @@ std::string SuspensionText(const kube::Job& job, const Observed& seen) {
   std::string text = "spec.suspend of Job " + job.meta.key.name + " is true since " +
                      kube::FormatTime(since.value_or(job.meta.created_at)) + ", set by ";
   if (by == seen.suspended_by.end()) return text + "an unknown field manager";
-  // A mutating webhook's changes count as those of the request that it changes.
+  // The API server attributes changes of a mutating webhook to the request that was changed.
   if (by->second.name == kFieldManager) return text + "an admission webhook when the operator created the Job";
   return text + "field manager " + by->second.name;
 }
@@ -140,7 +142,7 @@ std::optional<Blocker> FindRoleBlocker(const PlanBuilder& builder, Role role) {
   return std::nullopt;
 }
 
-// When a Job or StatefulSet should have all its pods; nullopt: it has, or is not to have them.
+// A Job or StatefulSet without all its pods, and the time by which it should have them.
 struct Lack {
   const kube::ObjectMeta* controller;
   kube::WallTime complete_by;
@@ -151,7 +153,7 @@ std::vector<Lack> ListLacks(const api::DistTraining& training, const World& worl
   const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted, const char* condition) {
     if (meta.deletion_requested_at || world.CountPods(meta.uid) >= wanted) return;
     kube::WallTime since = std::max(meta.created_at, started);
-    // One that it had may have gone this moment, long after a quota was in the way of its first ones.
+    // A pod may have disappeared just now, long after a quota blocked the first ones.
     if (const api::Condition* ready = api::FindCondition(training.status, condition)) {
       since = std::max(since, ready->status == api::ConditionStatus::kTrue ? now : ready->last_transition);
     }
@@ -171,8 +173,8 @@ std::vector<Lack> ListLacks(const api::DistTraining& training, const World& worl
   return lacks;
 }
 
-// What is in the way is asked for less often the longer it is there: a full quota may hold hundreds of jobs, and only
-// people wait for the answer. (That the pods are there at last is seen by itself.)
+// Events are read less often the longer a blocker lasts: a full quota may affect hundreds of jobs, and only users wait
+// for the message. (The watches show when the pods exist at last.)
 std::chrono::seconds PauseBeforeAskingAgain(std::chrono::microseconds lacking_for) {
   return std::clamp(std::chrono::floor<std::chrono::seconds>(lacking_for) / 10, kAskAgain, kAskAgainAtLast);
 }

@@ -1,4 +1,4 @@
-// What stands in the way, is shown, and is gone once it is mended.
+// Tests that blockers are reported, and cleared when they are fixed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(BlockersTest, AMissingSecretHoldsTheJobUntilItIsThere) {
   EXPECT_FALSE(scene.status().last_error.has_value());
 }
 
-// Whether the job is new or runs: it is not started, or what runs stays, and nothing new is made.
+// A new job is not started. A running job keeps running, and nothing new is created.
 TEST(BlockersTest, WhatPodsMayNotUseIsShownAndKeepsTheJobFromAllThatIsNew) {
   for (const bool has_begun : {false, true}) {
     Scene scene;
@@ -125,7 +125,7 @@ TEST(BlockersTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
   EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty());
 }
 
-// Hundreds of jobs may wait for the same quota.
+// Hundreds of jobs may wait for the same quota, so events are read less often over time.
 TEST(BlockersTest, WhatLacksPodsForLongIsAskedAboutLessOften) {
   Scene scene;
   scene.cluster().set_creation_error("exceeded quota: pods");
@@ -183,7 +183,7 @@ TEST(BlockersTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
   EXPECT_THAT(Asked(scene).creation_failures_of, IsEmpty());
 }
 
-// Events of an hour are found, of a quota that was full then.
+// Otherwise events up to an hour old would be found, of a quota that was full at that time.
 TEST(BlockersTest, APodThatHasJustGoneIsNotAskedAbout) {
   Scene scene;
   scene.Training();
@@ -299,7 +299,7 @@ TEST(CertificatesTest, LeavesAreRenewedWhileAChangeOfTheDocumentIsRefused) {
   EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
 }
 
-// Servers that cleanPodPolicy: None leaves serve on.
+// With cleanPodPolicy: None the servers keep serving.
 TEST(CertificatesTest, LeavesAreRenewedAfterTheEndWhileServersAreKept) {
   for (const std::string policy : {"None", "Running"}) {
     Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}, {"runPolicy", {{"cleanPodPolicy", policy}}}});

@@ -1,7 +1,7 @@
-// What all roles' pods need before there are any: name, identity, document, fence, certificates.
+// Creates what the pods of all roles need before they start: Service, account, document, network policy, certificates.
 //
-// No watch shows Secrets. They are read every ten minutes, and at once where a pod shows that one is gone or of no use:
-// it cannot mount its volumes, or ends with 77 and words about certificates.
+// No watch covers Secrets. They are read every ten minutes, and at once if a pod shows that one is missing or unusable:
+// it cannot mount its volumes, or ends with 77 and a message about certificates.
 
 #include "operator/plan/certificate_stage.h"
 
@@ -23,7 +23,7 @@ constexpr std::chrono::minutes kLookAtCertificates{10};
 // so its Secrets are not read more often than this.
 constexpr std::chrono::seconds kLongWait{15}, kReadAgainWhileWaiting{30};
 constexpr std::chrono::seconds kReadAgainAfterAnEnd{4};
-// How long kubelets may go on to mount what a Secret had before it was replaced.
+// How long kubelets may still mount the old contents of a Secret after it was replaced.
 constexpr std::chrono::minutes kMountDelay{2};
 
 std::string RenewalAskedFor(const api::DistTraining& training) {
@@ -127,7 +127,7 @@ void MakeCertificates(PlanBuilder& builder) {
       builder.Add(MakeLeaf{role});
     }
   }
-  builder.RequeueAfter(kLookAtCertificates);  // no watch tells of a Secret that is gone
+  builder.RequeueAfter(kLookAtCertificates);  // no watch reports a deleted Secret
   for (const kube::Pod* pod : PodsWithCertificates(builder.training(), builder.world())) {
     if (!WaitsForItsContainers(*pod)) continue;
     const kube::WallTime due = pod->meta.created_at + kLongWait;
@@ -135,7 +135,7 @@ void MakeCertificates(PlanBuilder& builder) {
   }
 }
 
-// A job that runs on although its document is refused runs for longer than its certificates are good for.
+// A job that keeps running although its document is refused may outlive its certificates.
 void RenewCertificates(PlanBuilder& builder) {
   const std::optional<resources::CertificateFacts>& authority = builder.seen().authority;
   if (!authority || builder.now() >= authority->expires_at) return;

@@ -1,4 +1,4 @@
-// Certificates of a job with mutual TLS, and the objects that all roles' pods need.
+// The stage that creates certificates of a job with mutual TLS, and the objects that the pods of all roles need.
 #pragma once
 
 #include "operator/plan/plan_builder.h"

@@ -1,5 +1,5 @@
-// Events: what is different between the stored status and the one of this plan. They are recorded once the status is
-// written, so that what is told once has happened once.
+// Compares the stored status with the planned one and adds an event for each relevant difference. Events are recorded
+// after the status is written, so each change is reported once.
 
 #include "operator/plan/changes.h"
 
@@ -17,7 +17,7 @@ using api::ConditionStatus;
 using runtime::EventType;
 
 struct Change {
-  const Condition* before;  // null: not there
+  const Condition* before;  // null: not present
   const Condition* after;
 };
 
@@ -79,7 +79,7 @@ void NoteAttempts(PlanBuilder& builder) {
   }
 }
 
-// Failures of pods and what stands in the way alike.
+// Reports failures of pods and blockers alike.
 void NoteError(PlanBuilder& builder) {
   const auto& before = builder.training().status.last_error;
   const auto& after = builder.status().last_error;

@@ -1,10 +1,10 @@
-// Events for what changed from the stored status to the planned one.
+// Adds events for the differences between the stored status and the planned one.
 #pragma once
 
 #include "operator/plan/plan_builder.h"
 
 namespace espalier::ctl::plan {
 
-void NoteChanges(PlanBuilder& builder);  // events, from the stored status to this one
+void NoteChanges(PlanBuilder& builder);  // adds the events to the plan
 
 }  // namespace espalier::ctl::plan

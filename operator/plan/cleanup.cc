@@ -1,3 +1,6 @@
+// Deletes a finished job's children by cleanPodPolicy, and pods that do not end. A deletion takes effect when the
+// kubelet confirms it; on a lost node it never does, so after the pod's grace period and forceDeleteAfterSeconds the
+// pod is deleted with grace period 0. For a pod evicted from an unreachable node the grace period does not count.
 #include "operator/plan/cleanup.h"
 
 #include "operator/plan/certificate_stage.h"
@@ -13,8 +16,8 @@ bool JobHasEnded(const kube::Job& job) {
   return job.complete || job.has_failed || job.failure_target || job.success_criteria_met;
 }
 
-// Whether a Job that runs only other containers than the program's stays for now: sidecars that end by themselves keep
-// their pods, and with None all pods stay.
+// Returns whether a Job in which only other containers than the program's run is kept for now: sidecars that end by
+// themselves keep their pods, and with policy None all pods stay.
 bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy policy) {
   if (policy == CleanPodPolicy::kAll || !IsHeldByOthersAlone(run)) return false;
   if (policy == CleanPodPolicy::kNone) return true;
@@ -24,12 +27,12 @@ bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy polic
   return true;
 }
 
-// Unless all shall go, Jobs that have ended keep their pods and logs. A Job whose programs still run goes whatever the
-// policy: a job that has run out of its time, or whose servers cannot start, trains no further.
+// Deletes Jobs. Unless the policy is All, Jobs that have ended keep their pods and logs. A Job whose programs still run
+// is deleted under every policy: a job that exceeded its deadline, or whose servers cannot start, must not train on.
 void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
     if (run.job == nullptr || (policy != CleanPodPolicy::kAll && JobHasEnded(*run.job))) continue;
-    if (HasFinalProgressPending(builder, run)) continue;  // the pod's next event brings the next round
+    if (HasFinalProgressPending(builder, run)) continue;  // the pod's next event triggers another reconcile
     if (KeepsHeldPods(builder, run, policy)) continue;
     builder.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
   }
@@ -46,16 +49,16 @@ void WriteHolders(PlanBuilder& builder) {
   if (!builder.status().partition) write(api::kPartitioned, builder.world().partition_runs());
 }
 
-// The node lifecycle controller takes Ready from the pods of a node that does not answer, before they are evicted: also
-// from those that somebody, the Job controller for one, has asked to end a moment earlier. Pods that an administrator's
-// taint evicts from a living node are ready until then. (On a node that answers, but is NotReady, pods lose Ready as
-// well: they look like those of a dead one.)
+// Returns whether the pod was Ready when it was evicted. The node lifecycle controller sets Ready to False on the pods
+// of an unreachable node before they are evicted, also on those whose deletion was requested a moment earlier, for
+// example by the Job controller. Pods that an administrator's taint evicts from a healthy node are Ready until then.
+// (On a node that responds but is NotReady, pods lose Ready too, and look like those of a lost node.)
 bool WasReadyWhenEvicted(const kube::Pod& pod) {
   return pod.ready || (pod.ready_since && pod.disrupted_since && *pod.ready_since > *pod.disrupted_since);
 }
 
-// The kubelet's time to end a pod comes first: trainers may save for minutes. But where the pod was evicted because its
-// node does not answer, nobody uses that time.
+// The pod's grace period comes first: trainers may need minutes to save. But if the pod was evicted because its node is
+// unreachable, no kubelet uses that time.
 kube::WallTime ShouldBeGoneBy(const kube::Pod& pod) {
   const kube::WallTime asked = *pod.meta.deletion_requested_at;
   const bool is_of_a_dead_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenEvicted(pod);
@@ -87,8 +90,8 @@ void DeleteAfterTtl(PlanBuilder& builder) {
 }  // namespace
 
 void DeleteSets(PlanBuilder& builder) {
-  // In the foreground: the disruption controller looks for the controller of each pod that a budget selects, and writes
-  // a Warning (CalculateExpectedPodCountFailed) where it has gone before the pod.
+  // In the foreground: the disruption controller looks up the controller of each pod that a budget selects, and writes
+  // a Warning event (CalculateExpectedPodCountFailed) if the controller is gone before the pod.
   const auto remove = [&builder](const kube::StatefulSet& set) {
     builder.Delete(kube::kStatefulSets, set.meta, kube::Propagation::kForeground);
   };
@@ -107,7 +110,7 @@ void CleanUp(PlanBuilder& builder) {
   if (!status.finished_at) status.finished_at = builder.stamp();
   WriteHolders(builder);
   const CleanPodPolicy policy = builder.run_policy().clean_pod_policy;
-  // (Of a job that has succeeded no Job runs, whatever a cache that is behind shows.)
+  // (A job that has succeeded has no running Job, even if a cache that is behind shows one.)
   if (policy != CleanPodPolicy::kNone || api::IsTrue(status, api::kFailed)) {
     DeleteJobs(builder, builder.world().trainer_runs(), policy);
     DeleteJobs(builder, builder.world().partition_runs(), policy);
@@ -122,7 +125,8 @@ std::optional<kube::WallTime> ForceDeleteAt(const PlanBuilder& builder, const ku
   return ShouldBeGoneBy(pod) + builder.run_policy().force_delete_after;
 }
 
-// A grace period is the program's, for its checkpoint: minutes. What runs on after the program gets kHeldGrace.
+// The grace period, which may be minutes, is for the program's checkpoint. After the program has ended, other
+// containers get kHeldGrace.
 void ShortenGraceOfHeldPods(PlanBuilder& builder) {
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     for (const kube::Pod* pod : builder.world().pods(role)) {

@@ -1,4 +1,4 @@
-// What stays of a job that has ended, and pods that do not go by themselves.
+// Tests what remains of a job that has ended, and pods that do not end by themselves.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(CleanUpTest, AllDeletesEveryPodAndNoneKeepsThemAll) {
   EXPECT_EQ(none.cluster().Now().pods.size(), 5u);
 }
 
-// A job that has run out of its time trains no further, whatever is kept of it.
+// A job that exceeded its deadline must not train on, whatever the policy keeps.
 TEST(CleanUpTest, NoPolicyLetsTrainersRunOn) {
   for (const char* policy : {"All", "Running", "None"}) {
     Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", policy}, {"activeDeadlineSeconds", 100}}}});
@@ -57,7 +57,7 @@ TEST(CleanUpTest, NoPolicyLetsTrainersRunOn) {
   }
 }
 
-// Its pods have ended well, and the Job controller has not said so yet.
+// Its pods have succeeded, and the Job controller has not reported it yet.
 TEST(CleanUpTest, WhatIsAboutToBeCompleteIsNotTakenBack) {
   const std::vector<std::function<void(Scene&)>> happenings = {
       [](Scene& scene) { scene.cluster().Pass(seconds(100)); },  // its deadline
@@ -125,7 +125,7 @@ TEST(CleanUpTest, APodThatANodeKeepsIsForcedOnlyAfterItsOwnTime) {
   const std::string trainer = scene.TrainerPod(0);
   scene.cluster().FindPod(trainer)->node = "node-of-its-own";
   scene.cluster().LoseNode("node-of-its-own");
-  scene.cluster().DeletePod(trainer);  // by somebody: thirty seconds of grace, thirty of patience
+  scene.cluster().DeletePod(trainer);  // 30 s of grace period, then 30 s of forceDeleteAfterSeconds
   scene.Act();
   scene.cluster().Pass(seconds(59));
   EXPECT_THAT(Described(scene.Look().actions), Not(Contains("delete Pod " + trainer + " by force")));
@@ -133,7 +133,7 @@ TEST(CleanUpTest, APodThatANodeKeepsIsForcedOnlyAfterItsOwnTime) {
   EXPECT_THAT(Described(scene.Look().actions), Contains("delete Pod " + trainer + " by force"));
 }
 
-// As by kubectl taint: its kubelet lets it save what it has.
+// As with kubectl taint: the kubelet lets the pod save its state.
 TEST(CleanUpTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
   Scene scene;
   scene.Training();
@@ -152,7 +152,7 @@ TEST(CleanUpTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
     return std::find(actions.begin(), actions.end(), "delete Pod " + name + " by force") != actions.end();
   };
   const std::string on_a_living_node = scene.TrainerPod(0), on_a_dead_node = scene.TrainerPod(1);
-  // By the Job controller, whose other pod was told to end, before anybody knew of the node.
+  // The Job controller ends it because another pod is being deleted, before the node is known to be lost.
   ask_to_end(on_a_dead_node);
   scene.cluster().Pass(seconds(2));
   kube::Pod* silent = scene.cluster().FindPod(on_a_dead_node);
@@ -167,7 +167,7 @@ TEST(CleanUpTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
   scene.cluster().Pass(seconds(1));
   EXPECT_TRUE(is_forced(on_a_dead_node));
   EXPECT_FALSE(is_forced(on_a_living_node));
-  // It says so itself, on its way out.
+  // The pod itself becomes unready while it ends.
   kube::Pod* ending = scene.cluster().FindPod(on_a_living_node);
   ending->ready = false;
   ending->ready_since = scene.cluster().now();
@@ -177,7 +177,7 @@ TEST(CleanUpTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
   EXPECT_TRUE(is_forced(on_a_living_node));
 }
 
-// The set that it was of went with its job, and the new job's set cannot make a pod of that name.
+// The pod's StatefulSet was deleted with its job, and the new job's StatefulSet cannot create a pod of that name.
 TEST(CleanUpTest, APodOfAJobBeforeThisOneIsForcedAsOursAre) {
   Scene scene;
   scene.Training();

@@ -1,3 +1,6 @@
+// Classify maps the end of one container to a strength and a retry rule. FindFailure applies what is known of the whole
+// pod: a disruption or lost node first, then its strongest container, unless the pod's deletion was requested earlier
+// and SIGTERM may have caused the failure. StrongestFailure compares the pods of a group.
 #include "operator/plan/failure.h"
 
 #include <algorithm>
@@ -16,11 +19,11 @@ constexpr int kHopeless = 9, kMemory = 8, kCrash = 7, kCredentials = 6, kDisrupt
               kOther = 2, kConsequence = 1;
 constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by a signal"
 
-// How containerd says that something ran when it was last there itself, as before a reboot, and does not now. A
-// program's own 255 has the reason "Error".
+// containerd's reason for a container that ran when containerd itself last ran, as before a reboot, and does not now. A
+// program that exits with 255 has the reason "Error".
 constexpr char kEndUnknown[] = "Unknown";
 constexpr int kExitCodeUnknown = 255;
-// How the kubelet says that the runtime knows nothing of a container any more.
+// The kubelet's reason for a container that the runtime no longer knows.
 constexpr char kStatusUnknown[] = "ContainerStatusUnknown";
 
 std::string ToReason(ExitCode code) { return telemetry::TerminationReason(code); }
@@ -33,8 +36,9 @@ Failure Of(int strength, Retry retry, std::string reason) {
   return failure;
 }
 
-// Nobody saw it end, and it is not there. The kubelet says so as well of what never ran, where the pod was deleted
-// before that (only what did run has a last state), and where it ended the pod itself (which then has a reason).
+// Returns whether the container's end was not observed and it no longer exists. The kubelet reports the same of a
+// container that never ran because its pod was deleted before (only one that did run has a last state), and if it ended
+// the pod itself (the pod then has a reason).
 bool WentWithItsNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kEndUnknown) return end.exit_code == kExitCodeUnknown;
   if (end.reason != kStatusUnknown) return false;
@@ -50,7 +54,7 @@ Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, co
     const std::optional<Termination> said =
         container.name == api::kScriptContainer ? ParseTermination(end.message) : std::nullopt;
     if (!said) return Of(kCrash, Retry::kCounted, kOtherExit);
-    // It has read a script, and another one than the job runs.
+    // The container read a script, and it is not the one that the job runs.
     if (!said->script_sha256.empty()) return Of(kCredentials, Retry::kCounted, kScriptChanged);
   }
   const ExitCode code{end.exit_code};
@@ -66,7 +70,7 @@ Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, co
   return Of(kCrash, Retry::kCounted, kOtherExit);
 }
 
-// What the container runtime says itself, of a program that it could not start.
+// Returns whether the container runtime reports that it could not start the program.
 bool IsOfTheRuntime(const kube::ContainerEnd& end) {
   return end.reason == "StartError" || end.reason == "ContainerCannotRun";
 }
@@ -84,8 +88,8 @@ bool IsStronger(const std::optional<Failure>& a, const std::optional<Failure>& b
   return a && (!b || a->strength > b->strength);
 }
 
-// Where a program container has failed the others do not count: they decide only where no program has run, as after an
-// init container that failed.
+// Returns the strongest failure of a container. If a program container has failed, other containers do not count: they
+// decide only if no program has run, as after a failed init container.
 std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   std::optional<Failure> strongest;
   bool strongest_is_programs = false;
@@ -134,7 +138,8 @@ std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
   return deleted_at ? std::optional(ToldToEnd(pod)) : std::nullopt;
 }
 
-// A whole second, because that is all that Kubernetes' times have; none where the kubelet did not see the end.
+// Returns whether a container failed before the pod's deletion was requested, by at least a whole second, because times
+// in Kubernetes have no fractions. False if the kubelet did not see the end.
 bool EndedBeforeItsDeletion(const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return true;
   const bool has_program = std::any_of(
@@ -161,7 +166,7 @@ bool HasEnded(const kube::Pod& pod) {
 Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   Failure failure = Classify(pod, container, end);
   failure.pod = pod.meta.key.name;
-  if (failure.reason == kNodeLost) {  // whose exit code is no program's
+  if (failure.reason == kNodeLost) {  // the exit code is not the program's
     failure.message = "the node lost the container, and nobody saw it end (" + end.reason + ")";
     return failure;
   }
@@ -174,7 +179,7 @@ Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container,
 std::optional<Failure> FindFailure(const kube::Pod& pod) {
   if (ProgramHasSucceeded(pod)) return std::nullopt;
   const bool has_failed = ProgramHasEnded(pod);
-  // Before Failed: on a dead node no kubelet says what became of it.
+  // Checked before phase Failed: on a lost node no kubelet reports how the pod ended.
   if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
     return Evicted(pod);
   }

@@ -1,19 +1,20 @@
-// Why a group of pods failed: one died of something, its peers die of its death within 70 ms, and the Job controller
-// deletes the rest. The cause is the strongest reason among those that ended by themselves.
+// Finds why a group of pods failed. One pod fails for a cause of its own; its peers fail because of it within 70 ms,
+// and the Job controller deletes the rest. The cause is the strongest reason among the pods that ended by themselves.
 //
 //   64, 65 > OOMKilled > 70, a signal, any other code > 77, ScriptChanged > disrupted, node lost > 75 > 74 >
 //   SidecarFailed
 //
-// The program's containers decide (program_pod.h), also while another container keeps the pod running after them. A
-// pod whose program has succeeded has not failed; another container's exit code may make its Job fail all the same.
-// SidecarFailed is the cause only if no program failed.
+// The program's containers decide (program_pod.h), even if another container keeps the pod running. A pod whose program
+// has succeeded has not failed, but another container's exit code may make its Job fail: SidecarFailed is the cause
+// only if no program failed.
 //
-// A pod with the condition DisruptionTarget is disrupted whatever it said. One that was being deleted when it ended was
-// told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled; of a program of the user's
-// OOMKilled alone), it counts only where nothing else is known, and then as 75. So does one that is still ending.
+// A pod with the condition DisruptionTarget is disrupted, whatever it reported. A pod whose deletion was requested
+// before it ended counts only if no other failure is known, and then as 75, unless it reported something that SIGTERM
+// does not cause (64, 65, OOMKilled; for a user's program OOMKilled alone). A pod that is still ending counts in the
+// same way.
 //
-// A container whose end nobody saw went with its node, as in a reboot, also where its pod was told to end meanwhile:
-// its peers have noticed first (74), and their Job has told it.
+// A container whose end was not observed was lost with its node, as in a reboot, even if its pod was deleted meanwhile:
+// its peers noticed the loss first (74), and their Job deleted the pod.
 #pragma once
 
 #include <optional>
@@ -28,7 +29,7 @@ namespace espalier::ctl::plan {
 enum class Retry { kNever, kCounted, kNotCounted };
 
 struct Failure {
-  int strength = 0;  // the larger, the likelier it is the cause
+  int strength = 0;  // a larger value is more likely the cause
   Retry retry = Retry::kCounted;
   std::string reason;  // one of reasons.h, or telemetry::TerminationReason's
   std::string message;
@@ -36,30 +37,33 @@ struct Failure {
   std::string pod;
 };
 
-// Of a container that ended with an error. Exit codes are ours (docs/exit-codes.md) in the containers that run the
-// program of the pod's role, and in the one that fetches a user's script (api/program_container.h); what a sidecar or
-// another init container means by 65 is unknown. ScriptChanged: the script is not the one that the job runs, and may be
-// put back.
+// Returns the failure of a container that ended with an error. Exit codes have the meaning of docs/exit-codes.md in the
+// containers that run the program of the pod's role, and in the one that fetches a user's script
+// (api/program_container.h); in sidecars and other init containers their meaning is unknown. ScriptChanged: the script
+// is not the one that the job runs; the user may restore it, so the failure is retried.
 Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
-// nullopt: it has not failed.
+// Returns the failure of a pod, or nullopt if it has not failed.
 std::optional<Failure> FindFailure(const kube::Pod& pod);
 
-// What a pod means that was told to end and then ended with 64 or 65. A program of the user's finds things gone on its
-// way out, as its peers' tensors (docs/programs.md); whatever else is wrong it will find again.
+// How to count a pod that ended with 64 or 65 after its deletion was requested. A user's program may find files or
+// peers gone while it ends, such as its peers' tensors (docs/programs.md); a real error in its input will occur again.
 enum class BadInputOnTheWayOut { kIsBelieved, kIsAConsequence };
 std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputOnTheWayOut bad_input);
-// 64 or 65 of a pod that the kubelet restarts for ever: now or before the last restart.
+// Returns the failure of a pod that ended with 64 or 65, now or before its last restart, and that the kubelet would
+// restart forever; nullopt: there is none.
 std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods);
 
-// It says only that somebody else had gone away, or that the pod was told to end: whoever was first may say more.
+// Returns whether the failure is only a consequence: the pod lost a peer or was asked to end. The pod that failed first
+// may give a cause.
 bool IsAConsequence(const Failure& failure);
 
-// Whether it is 77 and its message speaks of certificates, the process's own or a peer's, and not of a store.
+// Returns whether the failure is 77 and its message is about certificates, the process's own or a peer's, and not about
+// credentials of an object store.
 bool IsAboutCertificates(const Failure& failure);
 bool IsAboutCertificates(const std::string& reason, const std::string& message);
 
 std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Failure> b);
-// Of a pod that is gone, by what is remembered of it: the `reason` of its failure, which was none of kNever.
+// Returns the failure of a pod that no longer exists, from the remembered `reason`, which was none of kNever.
 Failure FailureOfAGonePod(const std::string& reason);
 
 bool HasEnded(const kube::Pod& pod);  // phase Succeeded or Failed

@@ -23,7 +23,7 @@ kube::Pod PodThatEnded(int exit_code, const std::string& reason = "Error") {
   return pod;
 }
 
-// As containerd tells of what a reboot has ended.
+// As containerd reports containers that a reboot has ended.
 kube::Pod PodOfARestartedNode() { return PodThatEnded(255, "Unknown"); }
 
 kube::ContainerEnd NotFoundByTheKubelet() {
@@ -178,7 +178,7 @@ TEST(FailureTest, AProgramThatEndsWith255ByItselfIsCounted) {
   EXPECT_EQ(FindFailure(PodThatEnded(137))->retry, Retry::kCounted);
 }
 
-// They notice within milliseconds, and their Job asks the others' pods to end before the node is back.
+// The peers notice within milliseconds, and the Job controller deletes the other pods before the node is back.
 TEST(FailureTest, TheNodeIsTheCauseOfWhatPeersSayAlsoOfAPodThatWasToldToEnd) {
   const kube::Pod peer = PodThatEnded(74), peer_told_to_end = Deleted(PodThatEnded(75));
   EXPECT_EQ(StrongestOf({peer, PodOfARestartedNode()}), kNodeLost);
@@ -197,7 +197,7 @@ TEST(FailureTest, AFailureThatNoNodeExplainsIsStrongerThanALostNode) {
   EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(77)}), "NotPermitted");
 }
 
-// The kubelet has no other word for a container that was never made.
+// The kubelet reports a container that was never created in the same way.
 TEST(FailureTest, APodThatWasDeletedBeforeItRanWasToldToEnd) {
   const kube::Pod deleted = Deleted(PodThatTheRuntimeForgot());
   EXPECT_EQ(StrongestOf({deleted}), "Stopped");
@@ -248,13 +248,13 @@ TEST(FailureTest, OfAPodWhoseProgramSucceededTheOthersAreNoFailureOfIts) {
   pod.containers.push_back(PodThatEnded(1).containers[0]);
   pod.containers[1].name = "istio-proxy";
   EXPECT_FALSE(FindFailure(pod).has_value());
-  EXPECT_EQ(StrongestOf({pod}), kSidecarFailed);  // where the Job fails for it
+  EXPECT_EQ(StrongestOf({pod}), kSidecarFailed);  // if the Job fails because of it
   EXPECT_EQ(StrongestOf({pod, PodThatEnded(74)}), "Unavailable");
   EXPECT_EQ(StrongestOf({pod, Deleted(PodThatEnded(75))}), kSidecarFailed);
   EXPECT_FALSE(FindFailure(Disrupted(PodThatEnded(0))).has_value());
 }
 
-// The program of a user may end with 0 on SIGTERM, and the sidecar with 143.
+// A user's program may end with 0 on SIGTERM, and the sidecar with 143.
 TEST(FailureTest, ASidecarThatEndsBecauseItsPodDoesIsNoFailureOfIts) {
   kube::Pod pod = PodThatEnded(0);
   pod.phase = kube::PodPhase::kFailed;
@@ -305,7 +305,7 @@ TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
   pod.meta.labels[resources::kComponentLabel] = "server";
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kNever);
-  pod.meta.labels[resources::kComponentLabel] = "trainer";  // whose sidecars may have that name
+  pod.meta.labels[resources::kComponentLabel] = "trainer";  // sidecars of a trainer pod may have that name
   EXPECT_EQ(FindFailure(pod)->retry, Retry::kCounted);
   const std::vector<const kube::Pod*> pods{&pod};
   EXPECT_FALSE(HopelessFailure(pods).has_value());

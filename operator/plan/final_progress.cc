@@ -1,5 +1,5 @@
-// What a poll in mid-training said last is not how the training ended: the first trainer's last words are, and they
-// stay with its pod.
+// The last poll during training does not show how the training ended. The termination message of rank 0 does, and it
+// stays with the pod.
 
 #include "operator/plan/final_progress.h"
 
@@ -24,7 +24,7 @@ struct FinalProgress {
   std::string message;
 };
 
-// nullopt for a pod that trained to no end, or does not say how far: older trainers do not.
+// Returns nullopt for a pod that did not succeed or does not report its epochs, as older trainers do not.
 std::optional<FinalProgress> FindFinalProgress(const kube::Pod& pod) {
   if (!ProgramHasSucceeded(pod) || !IsRankZero(pod)) return std::nullopt;
   for (const kube::ContainerState& container : pod.containers) {
@@ -33,7 +33,7 @@ std::optional<FinalProgress> FindFinalProgress(const kube::Pod& pod) {
     if (!said || !said->epochs) continue;
     return FinalProgress{
         .progress = {.epoch = *said->epochs,
-                     .percent = 100,  // also where it stopped early: nothing is left to do
+                     .percent = 100,  // also after early stopping: nothing is left to do
                      .eta_seconds = std::nullopt,
                      .metrics = said->metrics,
                      .last_updated = std::chrono::floor<std::chrono::seconds>(container.ended->finished_at),
@@ -54,7 +54,7 @@ void PublishFinalProgress(PlanBuilder& builder) {
       if (!last) continue;
       if (last->progress == builder.training().status.progress) return;
       builder.Add(WriteProgress{last->progress});
-      // Written once, so the event comes once.
+      // The progress is written once, so the event is recorded once.
       if (last->message.starts_with(telemetry::kWarningsPrefix)) {
         builder.AddEvent(runtime::EventType::kWarning, kTrainedWithWarnings, "Finish", last->message);
       }

@@ -1,4 +1,4 @@
-// What the first trainer says at its end becomes the progress of a job that has succeeded.
+// Tests that the termination message of rank 0 becomes the progress of a job that has succeeded.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(FinalProgressTest, WarningsOfTheFirstTrainerBecomeOneEvent) {
   EXPECT_THAT(Described(scene.Look().events), ElementsAre()) << "once";
 }
 
-// Two caches: that of pods may be behind that of Jobs.
+// Two caches: the cache of pods may be behind the cache of Jobs.
 TEST(FinalProgressTest, IsWaitedForWhileTheCacheShowsItsPodAtWork) {
   Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
   scene.Training();
@@ -115,7 +115,7 @@ TEST(FinalProgressTest, ReplacesAPollThatCameLate) {
 TEST(FinalProgressTest, ATrainerThatDoesNotSayHowFarLeavesItAsItWas) {
   Scene scene;
   scene.Training();
-  scene.TrainersDone();  // without a word
+  scene.TrainersDone();  // without a termination message
   scene.Settle();
   EXPECT_EQ(scene.status().phase, api::Phase::kSucceeded);
   EXPECT_FALSE(scene.status().progress.has_value());

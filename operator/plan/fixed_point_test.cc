@@ -1,7 +1,6 @@
-// From any random history, repeated plan and apply comes to rest where the job should be: a random world
-// runs a job while pods are killed, nodes are lost, strangers delete children, the job is suspended, resumed and
-// scaled, and the operator works on late caches, has its writes refused and dies between two actions. Then the faults
-// end.
+// Tests that from any random history, repeated plan and apply converge to the right state. A random cluster runs a job
+// while pods are killed, nodes are lost, other writers delete children, the job is suspended, resumed and scaled, and
+// the operator works on late caches, has writes refused and crashes between two actions. Then the faults stop.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,12 +41,12 @@ class RandomJob {
     for (const char* node : {"node-0", "node-1", "node-2", "node-3"}) cluster_.RestoreNode(node);
     if (cluster_.training().spec->run_policy.suspend) Suspend(false);
     may_finish_ = true;
-    // Backoff may have grown to six minutes.
+    // The backoff may have grown to six minutes.
     for (int second = 0; second < 3000 && !api::IsTerminal(status()); ++second) Second({});
     for (int second = 0; second < 40; ++second) Second({});
   }
 
-  // Nothing to write and nothing to do any more.
+  // Returns whether there is nothing to write and nothing to do any more.
   bool IsAtRest() { return !operator_.Reconcile({}); }
   const api::Status& status() const { return cluster_.training().status; }
   SimulatedCluster& cluster() { return cluster_; }
@@ -117,7 +116,7 @@ class RandomJob {
     }
   }
 
-  // Controllers and kubelets take their turns when they like; the operator is woken by every change, so once a second.
+  // Controllers and kubelets run at random times; the operator is woken by every change, so once per second.
   void Second(const Faults& faults) {
     cluster_.Pass(std::chrono::seconds(1));
     EndPrograms();
@@ -137,7 +136,8 @@ class RandomJob {
   bool may_finish_ = false;
 };
 
-// ESPALIER_PLAN_SEEDS: so many for each fate, for a longer run. Sanitizers take ten times as long for each.
+// Returns the number of seeds for each fate. ESPALIER_PLAN_SEEDS overrides it, for a longer run. With sanitizers each
+// seed takes ten times as long.
 uint64_t NumSeeds(uint64_t otherwise) {
   if (const char* text = std::getenv("ESPALIER_PLAN_SEEDS")) return std::strtoull(text, nullptr, 10);
 #if defined(ESPALIER_ADDRESS_SANITIZER) || defined(ESPALIER_THREAD_SANITIZER)

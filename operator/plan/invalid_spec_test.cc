@@ -1,4 +1,4 @@
-// An operator that was upgraded may refuse what an older one accepted: a job that runs is followed all the same.
+// Tests that a running job is still followed when an upgraded operator refuses a document that an older one accepted.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::Scene;
 
-// The document is the same: what is thought of it is not.
+// The document stays the same, but is invalid for the new operator.
 void Upgrade(Scene& scene) {
   scene.cluster().Edit([](api::DistTraining* training) {
     training->spec.reset();

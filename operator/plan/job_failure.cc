@@ -1,3 +1,7 @@
+// A Job that fails is not judged at once. Its pods end within milliseconds of each other, but their ends reach the
+// cache in any order, and a pod that was asked to end disappears when it has ended. So causes are collected for
+// kCollect, longer if only consequences are known, and the strongest so far is remembered in the message of the
+// condition Restarting. Then MayRetry counts the failure or ends the job.
 #include "operator/plan/job_failure.h"
 
 #include <algorithm>
@@ -13,15 +17,16 @@ namespace {
 
 using api::ConditionStatus;
 
-// Every index has ended: no reason is still on its way.
+// Every index has ended: no further cause can arrive.
 bool AllHaveEnded(const JobRun& run) {
   const auto ended =
       std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return ProgramHasEnded(*pod); });
   return ended >= run.job->completions && ended == static_cast<int64_t>(run.pods.size());
 }
 
-// Their ends are still to come. The Job controller has asked them to end: where a kubelet is alive they do within their
-// grace period, in which trainers may save for minutes; on a dead node they are given up (cleanup.cc).
+// Returns whether pods are still ending. The Job controller has requested their deletion: with a live kubelet they end
+// within their grace period, in which trainers may save for minutes; on a lost node they are deleted by force
+// (cleanup.cc).
 bool HasSilentPods(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !ProgramHasEnded(*pod); });
 }
@@ -41,8 +46,8 @@ Failure OfASilentPod(const kube::Job& job) {
   return failure;
 }
 
-// A Job whose only failed pods are held goes on: its controller sees them run, and asks no other pod to end. The
-// deletion of a held pod makes the Job fail. Its reason is in the status by now ("seen so far").
+// A Job whose only failed pods are held does not fail by itself: its controller sees them as running, and ends no other
+// pod. Deleting a held pod makes the Job fail. Its reason is in the status by then ("seen so far").
 void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   if (run.job->failure_target || run.job->has_failed) return;
   for (const kube::Pod* pod : run.pods) {
@@ -50,15 +55,16 @@ void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   }
 }
 
-// Since when this failure has been known. Kept in the status and in our own time: kubelets' clocks differ.
+// Returns since when this failure has been known. Stored in the status by the operator's clock: kubelets' clocks
+// differ.
 std::optional<kube::WallTime> CollectingSince(const api::Status& status, kube::WallTime now) {
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;
-  return std::min(restarting->last_transition, now);  // a clock that was set back
+  return std::min(restarting->last_transition, now);  // the clock may have been set back
 }
 
-// What is told while reasons are collected, and remembered: a pod that was told to end goes as soon as it has ended,
-// and one that failed may be deleted, each with what it said.
+// The condition's message while causes are collected. It also stores the strongest cause so far: a pod that was asked
+// to end disappears when it has ended, and a failed pod may be deleted, each with its message.
 std::string CollectingText(const kube::Job& job) { return "Job " + job.meta.key.name + " is failing"; }
 constexpr char kSeenSoFar[] = "; seen so far: ";
 
@@ -74,7 +80,7 @@ std::optional<Failure> Remembered(const api::Status& status, const kube::Job& jo
   return FailureOfAGonePod(restarting->message.substr(prefix.size()));
 }
 
-// As if it had been over in between: the time of this one counts, not that of the one before.
+// Sets Restarting as a new condition, so that its transition time is that of this restart, not of an earlier one.
 void SetRestarting(PlanBuilder& builder, const std::string& reason, const std::string& message) {
   std::erase_if(builder.status().conditions,
                 [](const api::Condition& condition) { return condition.type == api::kRestarting; });

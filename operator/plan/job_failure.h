@@ -1,11 +1,11 @@
-// Failed Jobs: why they failed, and whether another attempt follows.
+// Handles failed Jobs: why they failed, and whether another attempt follows.
 #pragma once
 
 #include "operator/plan/plan_builder.h"
 
 namespace espalier::ctl::plan {
 
-// How long the ends of pods are collected after a Job begins to fail.
+// How long causes are collected after a Job begins to fail.
 inline constexpr std::chrono::seconds kCollect{3};
 // The longest wait for pods that are still ending while none has given a cause: a grace period and a forced deletion.
 inline constexpr std::chrono::minutes kLongestSilence{10};

@@ -1,4 +1,4 @@
-// A group that fails while its pods are ending, and what is left of their reasons when they are gone.
+// Tests a group that fails while its pods are ending, and causes that are remembered after the pods are gone.
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@ using std::chrono::seconds;
 using testing::kSoon;
 using testing::Scene;
 
-// kubectl delete pod: the Job fails at once, the trainers write a checkpoint first, and their pods go with what they
-// said.
+// After kubectl delete pod the Job fails at once, the trainers write a checkpoint first, and their pods disappear with
+// their termination messages.
 TEST(JobFailureTest, ADeletedPodIsNotCountedHoweverLongItsGroupTakesToEnd) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
@@ -42,7 +42,7 @@ TEST(JobFailureTest, ADeletedPodThatNeverEndsIsGivenUpAndNotCounted) {
   scene.cluster().DeletePod(deleted);
   scene.cluster().LoseNode("node-of-its-own");
   scene.Settle();
-  scene.SettleAfter(seconds(59));  // thirty seconds of grace, thirty of patience
+  scene.SettleAfter(seconds(59));  // 30 s of grace period, then 30 s of forceDeleteAfterSeconds
   EXPECT_EQ(scene.ReasonOf(api::kRestarting), kCollecting);
   EXPECT_EQ(scene.status().incarnation, 1);
   scene.SettleWithin(kSoon);
@@ -52,8 +52,8 @@ TEST(JobFailureTest, ADeletedPodThatNeverEndsIsGivenUpAndNotCounted) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// A machine that is off for less than anybody's patience: the peer of the trainer there notices first, and the Job asks
-// the trainer's pod to end.
+// A machine is off for a shorter time than any timeout. The peer of the trainer there notices first, and the Job
+// controller deletes the trainer's pod.
 TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerHasEndedBefore) {
   Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
@@ -86,14 +86,14 @@ TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerEndsAfterwards) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// A pod is kept for as long as its Job has it to count, and its Node object may be gone: it is seen once.
+// A pod exists until its Job has counted it, and its Node object may be gone: the disruption is seen once.
 TEST(JobFailureTest, ADisruptionIsRememberedWhenItsPodIsGone) {
   Scene scene = Scene::With({{"trainers", {{"replicas", 3}}}, {"runPolicy", {{"backoffLimit", 0}}}});
   scene.Training();
   const std::string lost = scene.TrainerPod(0);
   kube::Pod* pod = scene.cluster().FindPod(lost);
   pod->node = scene.cluster().FindPod(scene.TrainerPod(2))->node = "node-of-its-own";
-  scene.TrainerPodEnded(1, 74);  // before it was told to: somebody is gone, it says
+  scene.TrainerPodEnded(1, 74);  // before it was asked to end: it reports that a peer is gone
   pod->phase = kube::PodPhase::kFailed;
   pod->disruption_target = true;
   scene.cluster().DeletePod(lost);

@@ -13,7 +13,7 @@ bool HasRunningPods(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
 }
 
-// Of the Job of this number itself, but an earlier one of the same name: somebody deleted it.
+// Returns whether pods remain of an earlier Job of the same name, which another writer deleted.
 bool HasForeignPods(const JobRun& run) { return run.job == nullptr && HasRunningPods(run); }
 
 }  // namespace

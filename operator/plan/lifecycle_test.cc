@@ -1,4 +1,4 @@
-// Suspended, resumed, ended.
+// Tests that jobs are suspended, resumed and ended.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(SuspensionTest, TrainersEndBeforeTheServersThatTheySaveWith) {
   Scene scene;
   scene.Training();
   scene.Suspend();
-  scene.Act();  // tries the templates; trainers are asked to end at once
+  scene.Act();  // dry run of the templates; trainers are asked to end at once
   const Plan plan = scene.Look();
   EXPECT_THAT(Described(plan.actions), ElementsAre("apply StatefulSet cora-server-0"));
   EXPECT_EQ(kube::IntegerAt(std::get<ApplyChild>(plan.actions[0]).object, {"spec", "replicas"}), 0);
@@ -104,7 +104,8 @@ TEST(SuspensionTest, ImagesMayChangeWhileItLasts) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// The API server refuses that; where it did not, nobody's default comes under a job that has checkpoints of another.
+// The API server refuses that change. If it did not, the operator's default image must not be used with checkpoints of
+// another image.
 TEST(SuspensionTest, AnImageThatIsLeftOutAgainStays) {
   Scene scene = Scene::With({{"trainers", {{"image", "trainer:2"}}}});
   scene.Training();
@@ -191,7 +192,7 @@ TEST(SuspensionTest, TemplatesThatTheServerRefusesKeepNoServerRunning) {
   Scene scene;
   scene.Training();
   scene.cluster().set_template_error("servers.template: unknown field \"spec.nodeSelektor\"");
-  scene.Suspend();  // of a document that has the error too
+  scene.Suspend();  // the document has the error too
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kSuspended);
   EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
@@ -278,7 +279,7 @@ TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndCounted) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// Jobs and pods are watched apart, and one watch may be behind by minutes.
+// Jobs and pods have separate watches, and one of them may be minutes behind.
 TEST(PartitionStageTest, AResultIsNotLostWhileTheCacheShowsItsPodAtWork) {
   Scene scene;
   scene.Partitioning();
@@ -326,7 +327,7 @@ TEST(PartitionStageTest, SeveralPartitionersEndAsOneGroupForTheStrongestReason) 
   const std::vector<std::string> pods = scene.Pods("cora-partition-1");
   ASSERT_EQ(pods.size(), 3u);
   EXPECT_EQ(scene.status().replicas.at("partitioner").wanted, 3);
-  EXPECT_TRUE(scene.cluster().EndPod(pods[1], {.exit_code = 74}));  // it has lost the third one
+  EXPECT_TRUE(scene.cluster().EndPod(pods[1], {.exit_code = 74}));  // it has lost its peer
   EXPECT_TRUE(scene.cluster().EndPod(pods[2], {.exit_code = 137, .reason = "OOMKilled"}));
   scene.SettleWithin(kSoon);
   EXPECT_EQ(scene.status().partition_attempt, 2);
@@ -364,7 +365,7 @@ TEST(PartitionStageTest, WhatIsKnownIsKnownWithoutItsJob) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// By somebody: what the group of an attempt has left in the store is none of the next one's.
+// Another writer deleted the Job. The next attempt must not use what the group left in the store.
 TEST(PartitionStageTest, AJobThatIsDeletedIsFollowedByTheNextAttempt) {
   Scene scene;
   scene.Partitioning();
@@ -376,7 +377,7 @@ TEST(PartitionStageTest, AJobThatIsDeletedIsFollowedByTheNextAttempt) {
   EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
 }
 
-// A sidecar that does not end keeps the Job from being complete.
+// A sidecar that does not end keeps the Job from completing.
 TEST(EndTest, ADeadlineThatIsSetLateDoesNotFailAJobWhoseTrainersHaveAllEndedWell) {
   for (const int exit_code_of_the_last : {0, 1}) {
     Scene scene;

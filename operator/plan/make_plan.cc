@@ -1,3 +1,6 @@
+// The stages of a plan in order: blockers, outcome, suspension, deadline, shared objects, certificates, partitioner,
+// servers, trainers. A stage that is not complete stops the ones after it, except that trainers of a running
+// incarnation are always followed. Clean-up, forced deletions, the status summary and events come last.
 #include "operator/plan/acceptance.h"
 #include "operator/plan/blockers.h"
 #include "operator/plan/certificate_stage.h"
@@ -16,12 +19,13 @@
 namespace espalier::ctl::plan {
 namespace {
 
-// Another controller's job is left alone. Nothing is made for one that is being deleted: owner references do the rest.
+// A job of another controller is not touched. For a job that is being deleted nothing is created: owner references
+// delete its children.
 bool IsOurTask(const api::DistTraining& training) {
   return api::IsInOurCharge(training.raw_spec) && !training.meta.deletion_requested_at;
 }
 
-// But where it is deleted in the foreground it waits for its pods, and so for those of dead nodes.
+// A foreground deletion waits for the job's pods, so pods on lost nodes must still be deleted by force.
 Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen, const Defaults& defaults,
                         kube::WallTime now) {
   const World world(training, seen);
@@ -31,9 +35,9 @@ Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen,
   return std::move(builder).Finish();
 }
 
-// A suspension that has begun is carried through, so that what was changed meanwhile (images, templates) holds for
-// every pod afterwards; so is one that Accept knows of only by what it changed. A suspended job that cannot be resumed
-// as it is now stays suspended.
+// A suspension that has begun is completed even if the document no longer asks for it, so that a change made meanwhile
+// (images, templates) applies to every pod afterwards. That includes a suspension that Accept only infers from the
+// change. A suspended job whose current document is not accepted stays suspended.
 bool IsToRest(const PlanBuilder& builder) {
   if (builder.run_policy().suspend) return true;
   const api::Condition* suspended = api::FindCondition(builder.status(), api::kSuspended);
@@ -53,9 +57,10 @@ void Run(PlanBuilder& builder) {
   if (!api::IsTerminal(builder.status())) Train(builder, services_are_ready);
 }
 
-// A job that has begun and whose document this operator does not take any more, as after an upgrade: what needs no
-// document is done. The trainers' end is seen, and the deadline; nothing new is made but certificates. A partition Job
-// runs on, and is looked at once the document is mended, which says where its result lies.
+// Handles a job that has begun and whose document this operator no longer accepts, as after an upgrade. What needs no
+// document is still done: the end of the trainers and the deadline are observed; only certificates are created. A
+// partition Job keeps running, but its result is read only when the document is valid again, because the document says
+// where the result is.
 void FollowWithoutSpec(PlanBuilder& builder) {
   builder.BlockChanges({.reason = kInvalidSpec, .message = builder.training().violations});
   if (DecideOutcome(builder)) return;
@@ -98,7 +103,7 @@ Questions CollectQuestions(const api::DistTraining& training, const Observed& se
     return questions;
   }
   if (api::EffectiveRunPolicy(training).suspend) return {};
-  if (!IsAccepted(training, seen)) {  // what it runs with is kept good all the same
+  if (!IsAccepted(training, seen)) {  // certificates of a job that runs on are still renewed
     const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
     questions.certificates = questions.certificates && runs_on;
     return questions;

@@ -1,4 +1,5 @@
-// The part of the status that is computed anew from the world each time.
+// Computes the part of the status that depends only on the conditions and the observed cluster. It is recomputed each
+// time.
 
 #include "operator/plan/make_status.h"
 

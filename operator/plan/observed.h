@@ -1,4 +1,4 @@
-// The world around one DistTraining as the caches show it, as values.
+// The cluster around one DistTraining as the caches show it, as plain values.
 #pragma once
 
 #include <map>
@@ -15,73 +15,75 @@
 
 namespace espalier::ctl::plan {
 
-// A child of a kind of which only its being there matters.
+// A child of a kind whose metadata alone is used.
 struct Child {
   const kube::Resource* resource = nullptr;
   kube::ObjectMeta meta;
 };
 
 struct Observed {
-  // All objects with the job's label in its namespace, ours or not; `IsOurs` tells by the controller's uid.
+  // All objects in the job's namespace with the job's label. IsOurs tells by the controller's uid which belong to the
+  // job.
   std::vector<std::shared_ptr<const kube::Job>> jobs;
   std::vector<std::shared_ptr<const kube::StatefulSet>> stateful_sets;
   std::vector<std::shared_ptr<const kube::Pod>> pods;
   std::vector<Child> others;  // Services, ConfigMaps, ServiceAccounts, NetworkPolicies, PodDisruptionBudgets
 
-  // Secrets are read by GET, when the plan needs them: nullopt: not there.
+  // Facts from Secrets, read by GET if a plan needs them; nullopt: the Secret does not exist.
   std::optional<resources::CertificateFacts> authority;
   std::map<api::Role, resources::CertificateFacts> leaves;
-  // What the document refers to (credentials, tls.secretName) and is not there.
+  // Secrets that the document refers to (credentials, tls.secretName) and that do not exist or lack keys.
   struct MissingSecret {
     std::string name;
-    std::vector<std::string> keys = {};  // that it lacks; empty: the Secret itself does not exist
+    std::vector<std::string> keys = {};  // missing keys; empty: the Secret itself does not exist
   };
   std::vector<MissingSecret> missing_secrets;
 
-  // Of the Jobs that a plan has asked about (Questions::vanished_jobs), those that the API server does not have: a
-  // cache that is behind shows none either, and a group that trains is not ended for that.
+  // Jobs of Questions::vanished_jobs that the API server confirms not to exist. A cache that is behind shows none
+  // either, and a running trainer group must not be ended for that.
   std::vector<std::string> confirmed_gone;
 
-  // By name of a Job with spec.suspend, which no plan sets: the field manager that wrote it. Missing where the API
-  // server names none.
+  // The field manager that wrote spec.suspend, which no plan sets, by Job name. No entry if the API server names none.
   std::map<std::string, kube::FieldManager> suspended_by;
 
-  // FailedCreate events by uid of the StatefulSet or Job, asked for when pods are missing for 3 s; newest message
+  // Messages of FailedCreate events by uid of the StatefulSet or Job, read if pods have been missing for 3 s; newest
   // first.
   std::map<std::string, std::vector<std::string>> creation_failures;
-  // What the kubelet says of volumes that it cannot mount, by uid of the pod that waits for them: the newest.
+  // The newest message about volumes that cannot be mounted, by uid of the pod that waits for them.
   std::map<std::string, std::string> mount_failures;
-  // Objects without our label that hold a name of ours: not in the caches, met by apply (ApplyChild::uid) and looked at
-  // again before each plan. The plan waits until the name is free.
+  // Objects of other owners, without our label, that have a name of one of this job's children. No cache shows them:
+  // apply finds them (ApplyChild::uid), and they are read again before each plan. The plan waits until the name is
+  // free.
   std::vector<Child> in_the_way;
-  // What the API server said to the last action, where it failed in a way that repeating alone does not mend (403: a
-  // quota on objects, a missing permission; 422; an admission webhook that is out of reach). Shown to people; the
-  // action is planned again all the same.
+  // The API server's refusal of the last action, if a retry alone does not resolve it (403: a quota on objects, a
+  // missing permission; 422; an unreachable admission webhook). It is shown to users; the action is planned again all
+  // the same.
   struct Refusal {
     std::string child;    // "Job cora-partition-1"
     std::string reason;   // "Forbidden", "Invalid", "NameTaken", "WebhookOutOfReach"
     std::string message;  // the server's
   };
   std::optional<Refusal> refusal;
-  // What the dry run of the templates said, for this generation.
+  // The result of the dry run of the templates, for this generation.
   struct DryRun {
     enum class Refusal {
       kNone,
-      kTemplate,   // by what the document says
-      kForbidden,  // by a quota, policy or permission, whatever the template says
-      kWebhook,    // an admission webhook is out of reach
-      kPodRules,   // by the administrator's rules on what pods may use (controller/pod_policy.h)
-      kName,       // another object has the name: nothing is known of the template
+      kTemplate,   // because of the document
+      kForbidden,  // by a quota, policy or permission, whatever the template
+      kWebhook,    // an admission webhook is unreachable
+      kPodRules,   // by the administrator's policy on pods (controller/pod_policy.h)
+      kName,       // an object of another owner has the name: the template was not checked
     };
     int64_t generation = 0;
-    bool is_due = false;  // to be asked again: what was refused then may be accepted now
+    bool is_due = false;  // the dry run must be repeated: what was refused may be accepted now
     Refusal refusal = Refusal::kNone;
-    // "spec.trainers.template.spec.foo: unknown field". Without a refusal: why some could not be tried.
+    // "spec.trainers.template.spec.foo: unknown field". Without a refusal: why some templates could not be tried.
     std::string error;
   };
   std::optional<DryRun> dry_run;
 };
 
+// Returns whether the object's controller is `training`, by uid.
 bool IsOurs(const kube::ObjectMeta& meta, const api::DistTraining& training);
 
 }  // namespace espalier::ctl::plan

@@ -1,3 +1,5 @@
+// Success comes before every failure: first a trainer group whose programs have all succeeded ends the job, then one
+// that is about to be complete defers the decision, and only then servers or samplers that cannot recover fail the job.
 #include "operator/plan/outcome.h"
 
 #include <algorithm>
@@ -10,9 +12,9 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-// Of any incarnation: what a group has finished stays finished, even if the next had been asked for by then. A Job that
-// other containers keep from being complete, or make fail, has finished all the same: the outputs are written when the
-// programs have ended with 0. The status says so before anything of the Job is deleted (cleanup.cc).
+// Considers every incarnation: a group that has finished stays finished, even if the next one was begun by then. A Job
+// that other containers keep from completing, or make fail, counts as well: the outputs are written when the programs
+// have ended with 0. The status is written before anything of the Job is deleted (cleanup.cc).
 bool HaveTrainersSucceeded(const World& world) {
   const auto& runs = world.trainer_runs();
   return std::any_of(runs.begin(), runs.end(), [](const auto& entry) {
@@ -21,7 +23,7 @@ bool HaveTrainersSucceeded(const World& world) {
   });
 }
 
-// All programs have succeeded, nothing else holds their pods, and the Job controller is about to say so.
+// All programs have succeeded, no other container holds their pods, and the Job controller is about to report it.
 bool IsAboutToBeComplete(const JobRun& run) {
   const kube::Job* const job = run.job;
   if (job == nullptr || job->failure_target || job->has_failed || job->meta.deletion_requested_at) return false;
@@ -52,11 +54,11 @@ bool DecideOutcome(PlanBuilder& builder) {
     Succeed(builder);
     return true;
   }
-  // Neither a suspension nor a deadline takes back what is done. The Job's next event brings the next round.
+  // Neither a suspension nor a deadline revokes a success. The Job's next event triggers another reconcile.
   const auto& runs = builder.world().trainer_runs();
   const auto is_about_to_be_complete = [](const auto& run) { return IsAboutToBeComplete(run.second); };
   if (std::any_of(runs.begin(), runs.end(), is_about_to_be_complete)) return true;
-  // The kubelet would restart them for ever, and the same input gives the same answer.
+  // The kubelet would restart them forever, and the same input gives the same error.
   for (const Role role : {Role::kServer, Role::kSampler}) {
     const std::optional<Failure> failure = HopelessFailure(builder.world().pods(role));
     if (!failure) continue;

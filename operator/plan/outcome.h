@@ -1,4 +1,4 @@
-// How a job ends: Succeeded or Failed, each once and for good.
+// Decides how a job ends: Succeeded or Failed, once and permanently.
 #pragma once
 
 #include "operator/plan/plan_builder.h"

@@ -1,6 +1,6 @@
-// The partition Job: one attempt after the other until one has said where the partitions are. It is always made; where
-// the partitions exist already it ends at once (the operator has no access to storage). Of several pods each says
-// where; they fail as one group, as trainers do.
+// The partition Job: one attempt after another until one has reported where the partitions are. The Job is always
+// created; if the partitions exist already it ends at once (the operator itself has no access to storage). With several
+// pods each reports the location; they fail as one group, as trainers do.
 
 #include "operator/plan/partition_stage.h"
 
@@ -32,7 +32,7 @@ void FailAttempt(PlanBuilder& builder, const Failure& failure) {
   if (MayRetry(builder, Role::kPartitioner, failure)) NextAttempt(builder, failure.reason, failure.message);
 }
 
-// What the programs that have succeeded left behind.
+// The termination message of the programs that have succeeded.
 struct Said {
   bool ended = false;
   std::optional<telemetry::TerminationMessage::Partition> partition;
@@ -51,8 +51,8 @@ Said WhatWasSaid(const JobRun& run) {
   return said;
 }
 
-// A pod that the caches still show at work, of a Job that is complete: they are behind, and its next event brings what
-// it said. A limit all the same, for an event that never comes.
+// Returns how long to wait for the result of a complete Job. If the caches still show a running pod, they are behind,
+// and the pod's next event brings the result; the limit is for an event that never comes.
 std::chrono::seconds PatienceFor(const JobRun& run) {
   const bool is_on_its_way =
       std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
@@ -64,7 +64,7 @@ const job::Script* FindScript(const PlanBuilder& builder) {
   return program && program->script ? &*program->script : nullptr;
 }
 
-// The first script that a pod of this attempt has read is the one that every later pod compares its own with.
+// Stores the digest of the first script that a pod of this attempt has read. Every later pod compares its own with it.
 void FixScript(PlanBuilder& builder, const JobRun& run) {
   const job::Script* const script = FindScript(builder);
   if (script == nullptr || builder.status().script) return;
@@ -101,7 +101,7 @@ void ReadResult(PlanBuilder& builder, const JobRun& run) {
     failure.message = "the partitioner ended well without saying what it made";
     return FailAttempt(builder, failure);
   }
-  // The pod's end may be on its way; or the pod is gone, with what it had to say.
+  // The pod's end may not have reached the cache yet, or the pod is gone, and its result with it.
   const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + PatienceFor(run);
   if (builder.now() < lost_at) return builder.RequeueAt(lost_at);
   Failure failure;
@@ -115,7 +115,8 @@ void FollowAttempt(PlanBuilder& builder) {
   const JobRun& run = builder.world().partition_run(attempt);
   FixScript(builder, run);
   if (run.job == nullptr) {
-    // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
+    // A new attempt has a new name: several partitioners would otherwise find files that the earlier group left,
+    // including its heartbeats.
     const std::string job = resources::PartitionJobName(builder.name(), attempt);
     if (IsGone(builder, job)) NextAttempt(builder, kJobDeleted, "Job " + job + " was deleted");
     return;
@@ -147,8 +148,8 @@ void MakeAttempt(PlanBuilder& builder) {
   builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
 }
 
-// The partitions are known, and the status says where. A Job that other containers keep from being complete is deleted
-// as a whole, unless pods are to stay: the deletion of a pod alone would make it a failed one, with a Warning event.
+// Sets Partitioned to True. A Job that other containers keep from completing is deleted as a whole, unless pods are to
+// be kept: deleting only the pod would make it a failed one, with a Warning event.
 void WriteResult(PlanBuilder& builder) {
   std::string message = builder.status().partition->uri;
   const auto& runs = builder.world().partition_runs();

@@ -1,11 +1,11 @@
-// What to do about one DistTraining: a pure function of the resource, the world and the time. Level based: any event,
-// any order, any number of times, a restarted operator: the same plan.
+// Computes what to do about one DistTraining: a pure function of the resource, the observed cluster and the time. It is
+// level-based: the plan depends neither on the order or number of events nor on restarts of the operator.
 //
-// The order of apply (controller/apply.h): the status first, if it differs from the stored one, with the
-// resourceVersion as precondition; only when that is written, the actions in order, deletions first (but what a pod
-// said last is written before the pod goes), up to the first error; nothing waits for a forced deletion that is
-// refused. So an incarnation is in the status before its children exist (write-ahead), and what a plan has forgotten it
-// finds in the status.
+// controller/apply.h carries a plan out in this order: first the status, if it differs from the stored one, with the
+// resourceVersion as precondition; after it is written, the actions in order, up to the first error. Deletions come
+// first, after WriteProgress: a deleted pod takes its termination message with it. A refused forced deletion does not
+// stop the actions after it. So an incarnation is in the status before its children exist (write-ahead), and a
+// restarted operator finds all it needs in the status.
 #pragma once
 
 #include <chrono>
@@ -20,25 +20,26 @@
 
 namespace espalier::ctl::plan {
 
-// Of everything that the operator writes.
+// The field manager of everything that the operator writes, except status.progress.
 inline constexpr char kFieldManager[] = "espalier-operator";
 
-// Server-side apply of the whole object under our field manager.
+// Server-side apply of the whole object with kFieldManager.
 struct ApplyChild {
   const kube::Resource* resource = nullptr;
   kube::Json object;
-  // Of the child that is to be changed; it is in `object` as well (metadata.uid), so that a child that was deleted and
-  // made again by others in the meantime is not taken over. Empty: the caches show none; apply makes sure, by a GET,
-  // that nobody else's is there, and tells Observed::in_the_way instead of touching it.
+  // The uid of the child to change. It is in `object` as well (metadata.uid), so that a child that was deleted and
+  // created again by another writer is not taken over. Empty: the caches show no such child. Apply then makes sure that
+  // no object of another owner has the name; such an object is reported in Observed::in_the_way and not changed.
   std::string uid = {};
 };
-// Secrets have random contents: apply makes them (resources/secrets.h). Created, or replaced where leaves are renewed.
+// Create the Secret of the certificate authority, or of one role's certificate, or replace it. Apply generates the
+// contents (resources/secrets.h), because they are random.
 struct MakeAuthority {};
 struct MakeLeaf {
   api::Role role;
 };
-// By uid. A pod's `force` is grace period 0: of a node that is gone. Jobs of trainers and partitioners are deleted in
-// the foreground: a Job that is gone has no pods left.
+// Deletes the object with this uid. `force` is grace period 0, for a pod on a lost node. Jobs of trainers and
+// partitioners are deleted in the foreground: when such a Job is gone, so are its pods.
 struct DeleteChild {
   const kube::Resource* resource = nullptr;
   kube::ObjectKey key;
@@ -47,59 +48,60 @@ struct DeleteChild {
   kube::Propagation propagation = kube::Propagation::kBackground;
   std::optional<std::chrono::seconds> grace = {};  // of a pod; unset: the pod's own
 };
-struct DeleteSelf {};  // ttl
-// status.progress, by the field manager that it has for itself. Best effort: a refusal of it stops no other action.
+struct DeleteSelf {};  // after ttlSecondsAfterFinished
+// Writes status.progress with its own field manager. Best effort: a refusal does not stop the actions after it.
 struct WriteProgress {
   api::Progress progress;
 };
-// Templates by dry run, before anything is created: the answer is Observed::dry_run of the next round.
+// Tries the templates by dry run before anything is created. The answer is Observed::dry_run of the next round.
 struct DryRunTemplates {
   std::vector<ApplyChild> children;
 };
 using Action =
     std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, WriteProgress, DryRunTemplates>;
 
-// What has to be looked up before the next plan, because no cache holds it.
+// What the caller must look up before MakePlan, because no cache holds it.
 struct Questions {
-  bool certificates = false;  // Observed::authority and leaves; an answer of the last ten minutes will do
-  std::optional<kube::WallTime> certificates_read_since;  // set: only an answer that was read since then will do
+  bool certificates = false;  // Observed::authority and leaves; an answer up to ten minutes old is good enough
+  std::optional<kube::WallTime> certificates_read_since;  // set: only an answer read since then is good enough
   bool referenced_secrets = false;
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
   std::vector<std::string> mount_failures_of;     // uids of pods
   std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
-  std::vector<std::string> unseen_pods_of;        // names of Jobs, whose pods are added to Observed::pods
+  std::vector<std::string> unseen_pods_of;        // names of Jobs whose pods are added to Observed::pods
   std::vector<std::string> suspended_jobs;        // names: Observed::suspended_by
 };
 
 struct Plan {
-  api::Status status;  // as it should be stored; progress as it is stored
+  api::Status status;  // to be stored, with progress unchanged
   std::vector<Action> actions;
-  std::vector<runtime::EventNote> events;  // recorded when the status has been written
+  std::vector<runtime::EventNote> events;  // recorded after the status is written
   std::optional<std::chrono::nanoseconds> requeue_after;
 };
 
 struct Defaults {
-  std::string core_image;  // of partitioner, servers, samplers
+  std::string core_image;  // for partitioner, servers, samplers
   std::string trainer_image;
   std::string cluster_domain = "cluster.local";
   resources::ImagePull image_pull = {};
   resources::JobDefaults job_defaults = {};
 };
 
-// Of a job that is managed by another controller (runPolicy.managedBy): the stored status, nothing to do. Of one that
-// is being deleted: the stored status, and pods of dead nodes are given up.
+// Returns the plan. For a job that another controller manages (runPolicy.managedBy): the stored status, no actions. For
+// a job that is being deleted: the stored status, and actions only on pods that would delay its deletion (held pods,
+// pods on lost nodes).
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now);
 
-// Those whose pods have peers.
+// Returns the roles whose pods communicate with peers, and so need certificates.
 std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
-// The same; all that may be among them where the document cannot be read.
+// The same; if the spec is invalid, all roles that may need certificates.
 std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
-// Secrets and events are in no watch: a plan that waits for them wants the next round after this time, and after more
-// time once pods have been lacking for long.
+// No watch covers Secrets and events: a plan that waits for them requeues after kAskAgain, and after up to
+// kAskAgainAtLast once pods have been missing for a long time.
 inline constexpr std::chrono::seconds kAskAgain{5}, kAskAgainAtLast{60};
 
-// What MakePlan would like to know besides the caches, asked before it.
+// Returns what MakePlan needs to know besides the caches.
 Questions CollectQuestions(const api::DistTraining& training, const Observed& seen, kube::WallTime now);
 
 }  // namespace espalier::ctl::plan

@@ -1,3 +1,6 @@
+// The builder starts from the stored status and collects actions. Apply compares the inputs hash in a child's
+// annotation with that of the wanted object and plans a change only if they differ, so an unchanged child costs no
+// request. Finish puts deletions before all other actions, and the write of the final progress before those.
 #include "operator/plan/plan_builder.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::seconds kLookAgain{10};
-constexpr std::chrono::hours kLongestSleep{1};  // clocks are set, and keys of jobs that are gone are held until then
+constexpr std::chrono::hours kLongestSleep{1};  // clocks may be set, and keys of deleted jobs are held until then
 
 std::string FindInputs(const kube::Json& object) {
   return kube::StringAt(object, {"metadata", "annotations", resources::kInputsAnnotation});
@@ -83,12 +86,12 @@ bool PlanBuilder::ApplyAgain(const kube::Resource& resource, kube::Json object) 
   if (world_.IsTaken(resource, child)) {
     BlockChanges({.reason = kNameTaken,
                   .message = std::string(resource.kind) + " " + child + " exists and does not belong to this job"});
-    RequeueAfter(kLookAgain);  // without our label it is in no watch
+    RequeueAfter(kLookAgain);  // without our label no watch shows it
     return false;
   }
   const kube::ObjectMeta* there = world_.Find(resource, child);
   if (!may_apply_) return there != nullptr;
-  // What is on its way out must be gone before it is made again: a change to it would go with it.
+  // A child that is being deleted must be gone before it is created again: a change to it would be lost.
   if (there != nullptr && there->deletion_requested_at) return false;
   if (there != nullptr) object["metadata"]["uid"] = there->uid;
   Add(ApplyChild{&resource, std::move(object), there != nullptr ? there->uid : std::string()});
@@ -125,10 +128,10 @@ void PlanBuilder::AddNote(const Blocker& blocker) {
 }
 
 Plan PlanBuilder::Finish() && {
-  // What is refused must not keep pods that should end from ending.
+  // A refused creation must not keep pods from being deleted.
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<DeleteChild>(action); });
-  // A pod's last words go with the pod.
+  // A deleted pod takes its termination message with it.
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<WriteProgress>(action); });
   if (requeue_at_) {

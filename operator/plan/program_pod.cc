@@ -1,3 +1,6 @@
+// Program containers are recognized by name. Counting by pods and not by the Job's status alone sees a success earlier,
+// and sees it at all if a sidecar holds the pod or fails it. Counts by Job status and by pods are combined per index,
+// because a finished pod may be deleted, and the Job's status may be behind.
 #include "operator/plan/program_pod.h"
 
 #include <algorithm>
@@ -15,7 +18,7 @@ std::string LabelOr(const kube::Pod& pod, const char* label, const std::string& 
   return found == pod.meta.labels.end() ? otherwise : found->second;
 }
 
-// False where the pod has no program container yet.
+// Returns false if the pod has no program container yet.
 template <class Predicate>
 bool EachProgramContainer(const kube::Pod& pod, const Predicate& predicate) {
   bool any = false;
@@ -33,8 +36,8 @@ bool ProgramHasFailed(const kube::Pod& pod) {
   });
 }
 
-// Exit code 0 after SIGTERM is no success: a user's program may end with any code when it is asked to. Kubernetes'
-// times are whole seconds, so an end in the second of the request may be a reply to it.
+// Exit code 0 after SIGTERM does not count as success: a user's program may end with any code when it is asked to.
+// Times in Kubernetes are whole seconds, so an end in the second of the request may be a reaction to it.
 bool SucceededByItself(const kube::Pod& pod) {
   const auto& asked = pod.meta.deletion_requested_at;
   return !asked || EachProgramContainer(pod, [&](const kube::ContainerState& container) {
@@ -92,7 +95,7 @@ bool IsHeld(const kube::Pod& pod) {
                      [](const kube::ContainerState& container) { return !container.ended; });
 }
 
-// An index may be known by the Job's status, by a pod, or by both; pods of a Job without indexes have none.
+// An index may be known from the Job's status, from a pod, or from both; pods of a Job without indexes have none.
 int64_t CountSucceeded(const JobRun& run) {
   if (run.job == nullptr) return 0;
   int64_t pods = 0;
@@ -125,7 +128,7 @@ bool HasSucceededDespiteOthers(const JobRun& run) {
 bool IsFailing(const JobRun& run) {
   if (run.job == nullptr) return false;
   if (run.job->failure_target || run.job->has_failed) return true;
-  if (run.job->suspended) return false;  // its controller deletes the pods: their programs end for that
+  if (run.job->suspended) return false;  // its controller deletes the pods, which ends their programs
   return std::any_of(run.pods.begin(), run.pods.end(),
                      [](const kube::Pod* pod) { return IsHeld(*pod) && ProgramHasFailed(*pod); });
 }

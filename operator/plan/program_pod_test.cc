@@ -54,7 +54,7 @@ TEST(ProgramPodTest, OtherContainersDoNotDecideWhetherTheProgramHasEnded) {
 
 TEST(ProgramPodTest, APodWhoseContainersHaveAllEndedIsNotHeld) {
   EXPECT_FALSE(IsHeld(
-      PodOfContainers({EndedContainer("istio-proxy", 0), EndedContainer("trainer", 0)})));  // the phase is on its way
+      PodOfContainers({EndedContainer("istio-proxy", 0), EndedContainer("trainer", 0)})));  // the phase follows later
   kube::Pod pod = PodOfContainers({EndedContainer("istio-proxy", 1), EndedContainer("trainer", 0)});
   pod.phase = kube::PodPhase::kFailed;
   EXPECT_FALSE(IsHeld(pod));
@@ -71,9 +71,9 @@ TEST(ProgramPodTest, EachServerOfAPodIsTheProgram) {
 
 TEST(ProgramPodTest, TheProgramIsReadyBesideASidecarThatIsNot) {
   kube::Pod pod = PodOfContainers({{.name = "istio-proxy"}, RunningContainer("server")}, "server");
-  EXPECT_TRUE(ProgramIsReady(pod));  // although the pod is not
+  EXPECT_TRUE(ProgramIsReady(pod));  // although the pod is not Ready
   pod.containers[0].ready = true;
-  EXPECT_FALSE(ProgramIsReady(pod));  // a lost node: its containers are as the kubelet saw them last
+  EXPECT_FALSE(ProgramIsReady(pod));  // a lost node: containers keep their last reported state
   pod.ready = true;
   EXPECT_TRUE(ProgramIsReady(pod));
   pod.containers[1].ready = false;
@@ -108,11 +108,11 @@ TEST(ProgramPodTest, AnEndAfterThePodWasAskedToEndIsNoSuccessOfTheJob) {
   const JobRun run{.job = &job, .pods = {&pod}};
   pod.meta.deletion_requested_at = kEndOfPrograms + seconds(1);
   EXPECT_TRUE(HasSucceededDespiteOthers(run));
-  pod.meta.deletion_requested_at = kEndOfPrograms;  // the end may be a reply to SIGTERM
+  pod.meta.deletion_requested_at = kEndOfPrograms;  // the end may be a reaction to SIGTERM
   EXPECT_FALSE(HasSucceededDespiteOthers(run));
 }
 
-// The simulated cluster, with a container that an admission webhook adds to each pod and that never ends.
+// A simulated cluster in which an admission webhook adds a container that never ends to each pod.
 class HeldPodsTest : public ::testing::Test {
  protected:
   explicit HeldPodsTest(Scene scene = Scene()) : scene_(std::move(scene)) {
@@ -164,8 +164,8 @@ TEST_F(HeldPodsTest, ASidecarThatFailsAfterTheProgramDoesNotFailTheJob) {
   EXPECT_EQ(scene_.status().phase, api::Phase::kSucceeded);
 }
 
-// The Job controller ends the other trainers, whose programs have not finished: a restart that is counted, so that it
-// does not go on for ever.
+// The Job controller ends the other trainers, whose programs have not finished. The restart is counted, so that it does
+// not repeat forever.
 TEST_F(HeldPodsTest, ASidecarsExitCodeThatFailsTheJobBeforeAllHaveSucceededIsCounted) {
   scene_.Training();
   scene_.TrainerPodEnded(0, 0);
@@ -193,8 +193,8 @@ TEST_F(HeldPodsTest, AKilledTrainerIsRestarted) {
   EXPECT_EQ(scene_.status().phase, api::Phase::kTraining);
 }
 
-// A peer that has not noticed goes on, and the Job controller sees no failed pod. What the failed one said is in the
-// status before its pod is deleted, which makes the Job fail.
+// A peer that has not noticed keeps running, and the Job controller sees no failed pod. The failure is in the status
+// before its pod is deleted, which makes the Job fail.
 TEST_F(HeldPodsTest, PeersAreAskedToEndWhereTheFailureIsAConsequence) {
   scene_.Training();
   scene_.TrainerPodEnded(1, 74);

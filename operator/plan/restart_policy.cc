@@ -33,7 +33,7 @@ std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::Wal
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->status != api::ConditionStatus::kTrue) return std::nullopt;
   const bool counted = IsCountedRestart(status.restart_reason);
-  const kube::WallTime since = std::min(restarting->last_transition, now);  // a clock that was set back
+  const kube::WallTime since = std::min(restarting->last_transition, now);  // the clock may have been set back
   return since + (counted ? BackoffAfter(status.attempts_counted) : kShortBackoff);
 }
 

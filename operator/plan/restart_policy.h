@@ -1,5 +1,5 @@
-// Whether a failed Job is followed by another, and when. Everything is in the status, so that an operator that was
-// restarted in between waits as long as the one before would have.
+// Decides whether another Job follows a failed one, and when. All inputs are in the status, so a restarted operator
+// waits as long as the previous one would have.
 #pragma once
 
 #include <chrono>
@@ -11,20 +11,21 @@
 
 namespace espalier::ctl::plan {
 
-// Before the next attempt: after the first counted failure, doubled with each further one. As the Job controller's.
+// The delay before the next attempt: kFirstBackoff after the first counted failure, doubled with each further one, as
+// in the Job controller.
 inline constexpr std::chrono::seconds kFirstBackoff{10};
 inline constexpr std::chrono::seconds kLongestBackoff{360};
-// Before what follows something that is not counted: an eviction, a Job deleted by somebody. Long enough for the caches
-// to show what is left of its pods.
+// The delay after a failure that is not counted: an eviction, a Job that another writer deleted. It is long enough for
+// the caches to show the remaining pods.
 inline constexpr std::chrono::seconds kShortBackoff{2};
 
-// Did the restart with this `restart_reason` count towards backoffLimit?
+// Returns whether the restart with this `restart_reason` counted towards backoffLimit.
 bool IsCountedRestart(const std::string& restart_reason);
 
-// Not before this may the Job of the current incarnation or attempt be made; nullopt: at once.
+// Returns the earliest time at which the Job of the current incarnation or attempt may be created; nullopt: at once.
 std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::WallTime now);
 
-// True where backoffLimit allows no attempt after the failures counted so far.
+// Returns whether backoffLimit allows no further attempt after the failures counted so far.
 bool IsExhausted(const api::Status& status, int64_t backoff_limit);
 
 }  // namespace espalier::ctl::plan

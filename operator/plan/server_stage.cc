@@ -1,3 +1,6 @@
+// There is one StatefulSet of servers per replica, with one pod per partition, and one StatefulSet of samplers. A set
+// is applied if its inputs have changed or another writer has changed its replica count. ServersReady is True when all
+// pods are ready; trainers of a later incarnation may begin earlier (KeepServers).
 #include "operator/plan/server_stage.h"
 
 #include <functional>
@@ -17,7 +20,8 @@ bool IsReady(const World& world, const kube::StatefulSet& set, int64_t wanted) {
          world.CountReadyPods(set) >= wanted && !set.meta.deletion_requested_at;
 }
 
-// True once it is as it should be and all its pods are ready. Someone else's idea of its replicas does not last.
+// Applies the StatefulSet if it is missing or outdated. Returns whether it is as wanted and all its pods are ready. A
+// replica count that another writer has set is reverted.
 bool Keep(PlanBuilder& builder, const std::string& name, const std::string& inputs, int64_t wanted,
           const std::function<kube::Json()>& build) {
   const kube::StatefulSet* there = nullptr;
@@ -39,8 +43,9 @@ struct ServersThere {
   bool enough = true;
 };
 
-// Trainers begin once all are there. Those of a later incarnation need the first group, which holds what can be
-// written: it serves all partitions, and whoever reads finds those of the other groups as they come back.
+// Trainers begin when all servers are ready. Trainers of a later incarnation need only the first group of replicas,
+// which holds the writable data: it serves all partitions, and clients find the servers of other groups as they come
+// back.
 ServersThere KeepServers(PlanBuilder& builder) {
   const job::DistTraining& wanted = builder.spec().job;
   const resources::Context context = builder.context();
@@ -64,7 +69,7 @@ bool KeepSamplers(PlanBuilder& builder) {
                 resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
                 [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
   }
-  // Not for a document that may still be refused: trainers that run know them by name.
+  // Samplers are deleted only for an accepted document: running trainers know them by name.
   const kube::StatefulSet* samplers = builder.world().sampler_set();
   const bool may_go = IsAccepted(builder.training(), builder.seen());
   if (samplers != nullptr && may_go) builder.Delete(kube::kStatefulSets, samplers->meta);

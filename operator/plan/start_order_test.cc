@@ -1,4 +1,4 @@
-// From nothing to trainers that run: what is made when, and what is written before it.
+// Tests the start of a job up to running trainers: what is created when, and what is written before it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -194,7 +194,7 @@ TEST(StartOrderTest, AnotherControllersJobIsLeftAlone) {
   EXPECT_FALSE(questions.certificates || questions.referenced_secrets);
 }
 
-// In the foreground it waits for all of its pods.
+// A foreground deletion waits for all pods of the job.
 TEST(StartOrderTest, OfAJobThatIsBeingDeletedPodsOfDeadNodesAreGivenUp) {
   Scene scene;
   scene.Training();

@@ -1,5 +1,5 @@
-// Suspended means: no pod is left and nothing is lost. Trainers are asked to end first (they save a checkpoint, and
-// need the servers for it), then samplers and servers go to zero replicas.
+// A job is Suspended when no pod is left, and no progress is lost. Trainers end first (they save a checkpoint and need
+// the servers for it), then samplers and servers are scaled to zero replicas.
 
 #include "operator/plan/suspension.h"
 
@@ -26,7 +26,7 @@ void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs) {
   }
 }
 
-// Whatever else must not be made now: this only takes away. A job that is created suspended has nothing to take.
+// Not subject to BlockChanges, because this only removes pods. A job that is created suspended has nothing to remove.
 void Shrink(PlanBuilder& builder, const kube::StatefulSet& set, kube::Json object) {
   if (set.wanted == 0 || set.meta.deletion_requested_at) return;
   object["metadata"]["uid"] = set.meta.uid;
@@ -34,8 +34,8 @@ void Shrink(PlanBuilder& builder, const kube::StatefulSet& set, kube::Json objec
 }
 
 void ScaleToZero(PlanBuilder& builder) {
-  // Nothing can be rendered without a valid document, and the API server would not take what it refuses as a template;
-  // with good ones they are made again.
+  // Without a valid document nothing can be rendered, and the API server would refuse templates that it refused before.
+  // The StatefulSets are created again when the document is valid and its templates are accepted.
   if (!builder.training().spec || AreTemplatesRefused(builder.training(), builder.seen())) return DeleteSets(builder);
   const resources::Context context = builder.context();
   for (const kube::StatefulSet* set : builder.world().server_sets()) {
@@ -76,7 +76,8 @@ void StartOrResume(PlanBuilder& builder) {
   if (status.incarnation > 0) {
     BeginIncarnation(builder, kResumed, "the job was resumed");
   } else if (status.partition_attempt > 0) {
-    // Under a name of its own: several partitioners find what the group of an attempt has left, signs of life too.
+    // A new attempt has a new name: several partitioners would otherwise find files that the earlier group left,
+    // including its heartbeats.
     if (!status.partition) ++status.partition_attempt;
     status.restart_reason = kResumed;
   }

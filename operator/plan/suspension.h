@@ -1,4 +1,4 @@
-// spec.suspend: stopping a job and resuming it.
+// spec.runPolicy.suspend: suspends and resumes a job.
 #pragma once
 
 #include "operator/plan/plan_builder.h"
@@ -6,7 +6,7 @@
 namespace espalier::ctl::plan {
 
 void Suspend(PlanBuilder& builder);
-// After a suspension, or for the first time.
+// Starts the job, or resumes it after a suspension.
 void StartOrResume(PlanBuilder& builder);
 
 }  // namespace espalier::ctl::plan

@@ -15,7 +15,7 @@ using telemetry::TerminationMessage;
 constexpr size_t kMaxHashBytes = 128;
 constexpr char kEpochs[] = "epochs";  // among the metrics
 
-// It becomes a folder's name in a URI that the servers open.
+// The hash becomes the name of a folder in a URI that the servers open.
 bool IsHash(const std::string& text) {
   return !text.empty() && text.size() <= kMaxHashBytes && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';

@@ -1,5 +1,5 @@
-// What a process of ours left in its termination log (services/telemetry/termination.h), read by the operator. Bytes of
-// a container: anything may be in there.
+// Parses the termination message that an Espalier process leaves in its termination log
+// (services/telemetry/termination.h). The bytes come from a container and are not trusted.
 #pragma once
 
 #include <map>
@@ -14,12 +14,13 @@ namespace espalier::ctl::plan {
 struct Termination {
   std::string message;
   std::optional<telemetry::TerminationMessage::Partition> partition;
-  std::string script_sha256;              // of a program's script that was read; empty: none
-  std::optional<int64_t> epochs;          // that a trainer has done, of all incarnations
-  std::map<std::string, double> metrics;  // its final ones, which are numbers
+  std::string script_sha256;              // digest of the script that was read; empty: none
+  std::optional<int64_t> epochs;          // epochs trained, by all incarnations together
+  std::map<std::string, double> metrics;  // final metrics that are numbers
 };
 
-// nullopt for what is no message of ours. A partition without a hash that can be part of a URI counts as none.
+// Returns nullopt if the text is not a termination message. A partition whose hash cannot be part of a URI counts as
+// unset.
 std::optional<Termination> ParseTermination(std::string_view text);
 
 }  // namespace espalier::ctl::plan

@@ -1,3 +1,6 @@
+// The operator knows facts that the pods do not: which blocker kept a trainer from starting (stored in the message of
+// the condition TrainersReady), which servers and certificates were replaced, and how the last restart ended. They
+// change only how 74, 75 and 77 count. A stronger failure is returned unchanged.
 #include "operator/plan/trainer_failure.h"
 
 #include <algorithm>
@@ -26,7 +29,7 @@ Failure Stopped(const PlanBuilder& builder, const kube::Job& job, Failure failur
   return failure;
 }
 
-// A container that is restarted stays in its pod.
+// Returns a server pod created since then. A container that is restarted stays in its pod.
 const kube::Pod* ReplacedServer(const World& world, kube::WallTime since) {
   const std::vector<const kube::Pod*>& servers = world.pods(api::Role::kServer);
   const auto found =
@@ -41,7 +44,8 @@ Failure NotCounted(Failure failure, const char* reason, const std::string& becau
   return failure;
 }
 
-// A group that trains was complete once: what is in the way of a sidecar, for one, holds nobody back.
+// A group that has trained was complete once: a later blocker, such as a sidecar's, did not keep a trainer from
+// starting.
 bool HasTrained(const api::Status& status, const kube::Job& job) {
   return status.progress && status.progress->last_updated >= job.meta.created_at && status.progress->percent > 0;
 }
@@ -83,7 +87,7 @@ bool RunsAProgram(const PlanBuilder& builder) { return builder.training().spec &
 Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
   static const std::string kMissedSomething = telemetry::TerminationReason(ExitCode::kUnavailable);
-  const bool said_itself = failure.exit_code.has_value();  // and was not told
+  const bool said_itself = failure.exit_code.has_value();  // from the program, not only inferred
   if (failure.reason == kStopped && said_itself) return Stopped(builder, job, std::move(failure));
   if (IsAboutCertificates(failure) && CertificatesAreReplaced(builder, job)) {
     return NotCounted(std::move(failure), kCertificatesReplaced, "the operator has replaced the job's certificates");

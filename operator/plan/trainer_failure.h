@@ -1,5 +1,5 @@
-// How the end of a group of trainers counts. Their pods say what each has met (failure.h); what it was due to, others
-// may know.
+// Decides how the end of a group of trainers counts. Its pods give what each of them met (failure.h); the cause may be
+// known only to other parts of the operator.
 #pragma once
 
 #include "operator/plan/failure.h"
@@ -7,10 +7,10 @@
 
 namespace espalier::ctl::plan {
 
-// Whether a program of the user's is in the trainers' place.
+// Returns whether the trainers run a user's program.
 bool RunsAProgram(const PlanBuilder& builder);
 
-// What has kept a group of trainers from starting: the reason (plan/reasons.h) and message of the blocker.
+// A blocker that has kept a group of trainers from starting: its reason (plan/reasons.h) and message.
 struct Obstacle {
   std::string reason;
   std::string message;
@@ -21,16 +21,16 @@ std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::strin
 // Returns the message of TrainersReady for Job `job` by which ObstacleSeen finds `obstacle` again.
 std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle);
 
-// The settled `failure` of `job`, the trainers' of the current incarnation, with `retry`, `reason` and `message` set by
-// what else is known:
+// Returns the settled `failure` of `job`, the Job of the current incarnation, with `retry`, `reason` and `message` set
+// by what else is known:
 //
-//   HeldBack      74, while some of the trainers could not be started. Not counted, as what is in the way is not
-//   ServerLost    74, and a server's pod was replaced since they began (evicted, deleted, gone with its node). Not
-//                 counted, as a trainer's is not; a server that crashes in its pod is
-//   CertificatesReplaced  77 and words about certificates, while the operator replaces its own, or has just done so
-//   StoppedSoon   75 of a program of the user's within ten minutes of its start. It may mean "try later" by it
-//                 (EX_TEMPFAIL) although nobody asked it to stop, and would go on so for ever. Not counted
-//   StoppedAgain  the same once more: counted, as `espalier run` has it (docs/programs.md)
+//   HeldBack      74, while some of the trainers could not be started. Not counted, because a blocker is not counted
+//   ServerLost    74, and a server pod was replaced since the Job began (evicted, deleted, lost with its node). Not
+//                 counted; a server that crashes in its pod is counted
+//   CertificatesReplaced  77 with a message about certificates, while the operator replaces its own, or just after
+//   StoppedSoon   75 of a user's program within ten minutes of its start, although it was not asked to stop. The
+//                 program may mean "try later" (EX_TEMPFAIL), and would be restarted forever. Not counted
+//   StoppedAgain  the same once more: counted, as `espalier run` does (docs/programs.md)
 Failure AsItCounts(const PlanBuilder& builder, const kube::Job& job, Failure failure);
 
 }  // namespace espalier::ctl::plan

@@ -1,4 +1,4 @@
-// What counts of a group of trainers that has ended, and what does not.
+// Tests which failures of a group of trainers are counted.
 
 #include "operator/plan/trainer_failure.h"
 
@@ -20,7 +20,7 @@ using testing::Scene;
 
 Scene WithoutRetries() { return Scene::With({{"runPolicy", {{"backoffLimit", 0}}}}); }
 
-// The trainer that runs waits for one that no node has room for, until its patience ends.
+// The running trainer waits, until its timeout, for one that fits on no node.
 TEST(TrainerFailureTest, WaitingForATrainerWithoutAPlaceIsNotCounted) {
   Scene scene = WithoutRetries();
   scene.Training();
@@ -37,7 +37,7 @@ TEST(TrainerFailureTest, WaitingForATrainerWithoutAPlaceIsNotCounted) {
   }
 }
 
-// The Job controller deletes the pod that waits before it says that the Job fails: a round in between sees neither.
+// The Job controller deletes the waiting pod before it reports that the Job fails: a reconcile in between sees neither.
 TEST(TrainerFailureTest, AnObstacleIsRememberedWhenItsPodIsDeletedBeforeTheJobFails) {
   Scene scene = WithoutRetries();
   scene.Training();
@@ -56,7 +56,7 @@ TEST(TrainerFailureTest, AnObstacleIsRememberedWhenItsPodIsDeletedBeforeTheJobFa
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// A sidecar keeps the pod of the failed trainer: its Job fails only when the operator deletes that pod.
+// A sidecar holds the pod of the failed trainer: the Job fails only when the operator deletes that pod.
 TEST(TrainerFailureTest, AnObstacleIsRememberedUntilAllTrainersRun) {
   for (const bool has_sidecar : {false, true}) {
     for (const bool all_run : {false, true}) {
@@ -94,7 +94,7 @@ TEST(TrainerFailureTest, WhatATrainerEndsWithElseIsCountedThoughOthersHaveNoPlac
   EXPECT_EQ(scene.status().attempts_counted, 1);
 }
 
-// A drain: the new server has lost what trainers had written to it.
+// As after a drain: the new server lacks what trainers had written to the old one.
 TEST(TrainerFailureTest, TheLossOfAServersPodIsNotCounted) {
   Scene scene = WithoutRetries();
   scene.Training();
@@ -109,7 +109,7 @@ TEST(TrainerFailureTest, TheLossOfAServersPodIsNotCounted) {
   EXPECT_EQ(scene.restart_reason(), kServerLost);
   EXPECT_EQ(scene.status().attempts_counted, 0);
   EXPECT_EQ(scene.status().incarnation, 2);
-  // The server is older than the trainers of now.
+  // The server is now older than the trainers.
   scene.SettleAfter(std::chrono::minutes(1));
   scene.TrainerPodEnded(0, 74);
   scene.TrainerPodEnded(1, 74);
@@ -117,7 +117,7 @@ TEST(TrainerFailureTest, TheLossOfAServersPodIsNotCounted) {
   EXPECT_EQ(scene.ReasonOf(api::kFailed), kBackoffLimitExceeded);
 }
 
-// Out of memory once an epoch, for one: it would go on so for ever.
+// Such as out of memory once per epoch: it would repeat forever.
 TEST(TrainerFailureTest, AServerThatCrashesInItsPodIsCounted) {
   Scene scene;
   scene.Training();
@@ -149,7 +149,7 @@ TEST(TrainerFailureTest, ACertificateThatIsReplacedIsNotCounted) {
     if (!expired) continue;
     EXPECT_EQ(scene.restart_reason(), kCertificatesReplaced);
     EXPECT_EQ(scene.status().phase, Phase::kTraining);
-    // Kubelets may still mount the old ones for a while; then it counts.
+    // Kubelets may still mount the old certificates for a while; after that the failure is counted.
     scene.cluster().EndPod(scene.TrainerPod(0), {.exit_code = 77, .message = kExpired});
     scene.SettleWithin(kSoon);
     EXPECT_EQ(scene.restart_reason(), kCertificatesReplaced);
@@ -177,7 +177,7 @@ TEST(TrainerFailureTest, PodsSayWhenCertificatesAreToBeReadAnew) {
         .certificates_read_since;
   };
   EXPECT_FALSE(read_since().has_value());
-  // A server that is made again cannot mount its Secret.
+  // A server pod that is created again cannot mount its Secret.
   scene.cluster().set_mount_failure("secret \"cora-server-tls\" not found");
   scene.cluster().DeletePod(scene.Pods("cora-server-0").front());
   scene.Settle();
@@ -190,7 +190,7 @@ TEST(TrainerFailureTest, PodsSayWhenCertificatesAreToBeReadAnew) {
   scene.cluster().set_mount_failure({});
   scene.Settle();
   EXPECT_FALSE(read_since().has_value());
-  // One that the kubelet restarts, until it serves again.
+  // A server that the kubelet restarts, until it serves again.
   scene.cluster().EndPod(scene.Pods("cora-server-0").front(), {.exit_code = 77, .message = kExpired});
   kube::ContainerState& server = scene.cluster().FindPod(scene.Pods("cora-server-0").front())->containers.front();
   server.ready = false;
@@ -263,7 +263,7 @@ TEST(TrainerFailureTest, WhoDeletesAPodOfAProgramDoesNotMakeItSuspect) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// As after any failure, so that what it waits for has time to come.
+// The full delay, as after any failure, so that what the program waits for can arrive.
 TEST(TrainerFailureTest, ACountedStopIsFollowedByTheFullPause) {
   Scene scene = WithAProgram(3);
   scene.Training();

@@ -1,5 +1,6 @@
-// Trainers are one group: one Job per incarnation. When it fails, is deleted or has the wrong size, the next
-// incarnation is written to the status, then the Job before it is deleted, and when its pods are gone the next is made.
+// Trainers are one group with one Job per incarnation. When the Job fails, is deleted or has the wrong size, the next
+// incarnation is written to the status, then the old Job is deleted, and when its pods are gone the next one is
+// created.
 
 #include "operator/plan/trainer_stage.h"
 
@@ -18,14 +19,14 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-// As many as before where the document cannot be read.
+// The current number if the document is invalid.
 int64_t WantedReplicas(const PlanBuilder& builder) {
   return builder.training().spec ? builder.spec().job.trainer_replicas : builder.status().trainer_replicas;
 }
 
 std::string Replicas(int64_t replicas) { return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers"); }
 
-// The numbers alone: a restart that is waiting for its time waits on.
+// Changes the numbers only: a restart that waits for its backoff keeps waiting.
 void ResizePending(PlanBuilder& builder) {
   api::Status& status = builder.status();
   ++status.incarnation;
@@ -53,7 +54,7 @@ void FollowIncarnation(PlanBuilder& builder) {
   if (run.job == nullptr && IsGone(builder, job)) {
     return BeginIncarnation(builder, kJobDeleted, "Job " + job + " was deleted");
   }
-  // Nobody ends a group that runs for one that could not be made.
+  // A running group is not ended for a size that might be refused.
   if (!IsAccepted(builder.training(), builder.seen())) return;
   if (status.trainer_replicas != WantedReplicas(builder) && !IsFailing(run)) Resize(builder, run);
 }
@@ -75,9 +76,9 @@ const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   const bool runs = there != nullptr && !there->meta.deletion_requested_at;
   if (!runs && !turn.may_start) return turn.waits_for;
   if (!runs && !services_are_ready) return kWaiting;
-  if (!builder.training().spec) return turn.waits_for;  // nothing of it can be made
-  // Also for pods of it that are still to start. It is immutable: one that is there already is the right one, or
-  // nothing could be changed about it.
+  if (!builder.training().spec) return turn.waits_for;  // nothing can be rendered without a document
+  // Also needed by pods of the incarnation that have not started. It is immutable: an existing one is either right or
+  // cannot be changed.
   const std::string config = resources::TrainerConfigName(builder.name(), incarnation);
   const bool has_config = builder.world().Find(kube::kConfigMaps, config) != nullptr ||
                           builder.Apply(kube::kConfigMaps, resources::TrainerConfigMap(builder.context()));
@@ -85,9 +86,9 @@ const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   return runs ? turn.waits_for : nullptr;
 }
 
-// Programs that are ready or have succeeded, and at least one that is ready: what has succeeded as a whole is seen
-// before (outcome.cc). Counted by pods: the Job controller takes a pod that is done out of `ready` at once, but counts
-// it among `succeeded` only after its finalizer is gone.
+// Returns whether every program is ready or has succeeded, and at least one is ready. A group that has succeeded as a
+// whole is handled before (outcome.cc). Counted by pods: the Job controller removes a finished pod from `ready` at
+// once, but adds it to `succeeded` only after its finalizer is gone.
 bool AllReady(const JobRun& run) {
   const kube::Job* job = run.job;
   const int64_t ready = CountReady(run);
@@ -95,7 +96,7 @@ bool AllReady(const JobRun& run) {
          !job->meta.deletion_requested_at;
 }
 
-// Whether every pod of the group is there and has started its containers: no obstacle is left.
+// Returns whether every pod of the group exists and has started its containers, so that no obstacle is left.
 bool AllRun(const JobRun& run) {
   const auto running = std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) {
     return !pod->meta.deletion_requested_at &&
@@ -114,7 +115,7 @@ void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
   }
   const api::Condition* before = api::FindCondition(builder.training().status, api::kTrainersReady);
   const bool fails = IsFailing(run);
-  std::optional<Obstacle> obstacle;  // the cause of a failure may lie in it (AsItCounts)
+  std::optional<Obstacle> obstacle;  // may be the cause of a failure (AsItCounts)
   if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(builder.training().status, job);
   if (fails && obstacle) return;
   if (const std::string holders = HoldersText(run); fails && !holders.empty()) {
@@ -143,7 +144,7 @@ void BeginIncarnation(PlanBuilder& builder, const std::string& reason, const std
   ++status.incarnation;
   ++status.attempts_total;
   status.trainer_replicas = WantedReplicas(builder);
-  // A job that is resumed starts, as the first time; nothing of it had failed.
+  // A resumed job starts as it did the first time; it is not a restart after a failure.
   if (reason == kResumed || reason.empty()) {
     status.restart_reason = reason;
   } else {

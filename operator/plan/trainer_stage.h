@@ -1,4 +1,4 @@
-// The trainer Jobs, one for each incarnation.
+// The stage that runs the trainer Jobs, one per incarnation.
 #pragma once
 
 #include "operator/plan/plan_builder.h"
@@ -6,7 +6,7 @@
 namespace espalier::ctl::plan {
 
 void Train(PlanBuilder& builder, bool services_are_ready);
-// For an incarnation that follows: writes number, replicas and reason ahead.
+// Begins the next incarnation: writes its number, replicas and reason to the status, before its children exist.
 void BeginIncarnation(PlanBuilder& builder, const std::string& reason, const std::string& message);
 
 }  // namespace espalier::ctl::plan

@@ -1,4 +1,4 @@
-// Trainers that end, and what follows them.
+// Tests trainers that end, and what follows.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(TrainerStageTest, AFailureIsCountedOnceHoweverOftenItIsSeen) {
   scene.TrainerPodEnded(0, 70);
   scene.TrainerPodEnded(1, 70);
   scene.cluster().RunAll();
-  // The status is written, and the operator dies before it deletes anything.
+  // The status is written, and the operator crashes before it deletes anything.
   const std::string resource_version = scene.cluster().training().meta.resource_version;
   ASSERT_TRUE(scene.cluster().WriteStatus(scene.Look().status, resource_version).ok());
   for (int round = 0; round < 3; ++round) {
@@ -76,7 +76,7 @@ TEST(TrainerStageTest, TheNextJobWaitsForTheLastPodOfTheOldOne) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
-// Its copy of everything is read from the first group's servers meanwhile.
+// Meanwhile the data is read from the servers of the first group.
 TEST(TrainerStageTest, TheNextIncarnationWaitsForTheFirstServersNotForTheirReplicas) {
   Scene scene = Scene::With({{"servers", {{"replicasPerPartition", 2}}}});
   scene.Training();
@@ -101,7 +101,7 @@ TEST(TrainerStageTest, TheNextIncarnationWaitsForTheFirstServersNotForTheirRepli
   EXPECT_TRUE(has_begun);
 }
 
-// The peers of a dead node notice before anybody else does, and can only say that somebody is gone.
+// The peers of a lost node notice first, and can only report that a peer is gone.
 TEST(TrainerStageTest, ADeadNodeIsNotCountedWhateverItsPeersSay) {
   Scene scene;
   scene.Training();
@@ -122,7 +122,7 @@ TEST(TrainerStageTest, ADeadNodeIsNotCountedWhateverItsPeersSay) {
 TEST(TrainerStageTest, APeerThatOnlyHungIsCounted) {
   Scene scene;
   scene.Training();
-  scene.TrainerPodEnded(0, 74);  // the other is asked to end, and does
+  scene.TrainerPodEnded(0, 74);  // the other trainer is asked to end, and does
   scene.SettleWithin(seconds(60));
   EXPECT_EQ(scene.status().incarnation, 2);
   EXPECT_EQ(scene.status().attempts_counted, 1);
@@ -234,10 +234,10 @@ TEST(TrainerStageTest, ALostNodeIsRecoveredFromAndNotCounted) {
 TEST(TrainerStageTest, TheReasonMayArriveAfterTheJobHasBegunToFail) {
   Scene scene;
   scene.Training();
-  scene.TrainerPodEnded(0, 74);  // the peer of one that ran out of memory, whose kubelet is slower
+  scene.TrainerPodEnded(0, 74);  // a peer ran out of memory; its kubelet reports later
   const std::string other = scene.TrainerPod(1);
   scene.cluster().RunJobController();  // asks the other to end
-  scene.cluster().RunJobController();  // says that the Job fails
+  scene.cluster().RunJobController();  // reports that the Job fails
   scene.Look();
   const Plan plan = scene.Look();
   EXPECT_EQ(plan.status.incarnation, 1);
@@ -339,7 +339,7 @@ TEST(TrainerStageTest, AJobThatWasNeverSeenIsMadeUnderItsOwnNumber) {
   scene.PartitionJobDone();
   const Plan plan = scene.Look();  // incarnation 1
   ASSERT_TRUE(scene.cluster().WriteStatus(plan.status, scene.cluster().training().meta.resource_version).ok());
-  scene.Settle();  // by the operator that came after
+  scene.Settle();  // by a restarted operator
   EXPECT_EQ(scene.status().incarnation, 1);
   EXPECT_EQ(scene.status().attempts_total, 1);
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
@@ -373,7 +373,7 @@ TEST(TrainerStageTest, WhatAnEarlierIncarnationFinishedIsFinished) {
   scene.Training();
   const std::vector<std::string> pods = scene.Pods("cora-trainer-1");
   scene.Edit({{"trainers", {{"replicas", 4}}}});
-  scene.Act();  // tries the templates
+  scene.Act();  // dry run of the templates
   const Plan plan = scene.Look();
   ASSERT_EQ(plan.status.incarnation, 2);
   ASSERT_TRUE(scene.cluster().WriteStatus(plan.status, scene.cluster().training().meta.resource_version).ok());

@@ -1,3 +1,6 @@
+// Children are sorted by name and controller: a child is the job's own if its controller's uid is the job's. Pods come
+// last, because they are matched against the Jobs and StatefulSets found before. A pod's role and number come from the
+// name of its controller, which is still known when the controller itself is gone.
 #include "operator/plan/world.h"
 
 #include <algorithm>
@@ -77,7 +80,7 @@ bool World::BelongsToUs(const kube::Pod& pod) const {
   return pod.meta.created_at >= training_.meta.created_at;
 }
 
-// Its controller is gone, or goes once its pods have gone.
+// Returns whether the pod is older than the job and its controller is gone, or will be once its pods are.
 bool World::IsLeftOver(const kube::Pod& pod) const {
   const auto stays = [&pod](const Child& child) {
     return child.meta.uid == pod.meta.controller->uid && !child.meta.deletion_requested_at;

@@ -1,10 +1,10 @@
-// The job's own children, sorted by what they are for. What others own is kept apart: it is looked at only to find
-// names that are taken.
+// The job's own children, sorted by purpose. Objects of other owners are kept separately and used only to find names
+// that are taken.
 //
-// A pod belongs to the job when its controller is a Job or StatefulSet of the job. One whose controller is gone
-// (deleted by somebody, in the background) counts as well if it has the name of one of ours and the pod is no older
-// than the job: names are unique, so nobody else can have made it. An older one is left over from a job before this
-// one that had its name, also while its controller waits for it to be gone.
+// A pod belongs to the job if its controller is a Job or StatefulSet of the job. A pod whose controller is gone
+// (deleted in the background) belongs to it too if the controller's name is one of the job's and the pod is no older
+// than the job: names are unique, so no other job can have made it. An older pod is left over from an earlier job of
+// the same name, also while its controller still exists and waits for its pods to be gone.
 #pragma once
 
 #include <map>
@@ -17,13 +17,13 @@
 
 namespace espalier::ctl::plan {
 
-// Pods of one Job or StatefulSet, and it itself where it is still there.
+// The pods of one Job, and the Job itself if it still exists.
 struct JobRun {
   const kube::Job* job = nullptr;
   std::vector<const kube::Pod*> pods;
 };
 
-// Points into Observed, which outlives it.
+// Holds pointers into Observed, which must outlive it.
 class World {
  public:
   World(const api::DistTraining& training, const Observed& seen);
@@ -36,15 +36,16 @@ class World {
   const kube::StatefulSet* sampler_set() const { return sampler_set_; }
   const std::vector<const kube::Pod*>& pods(api::Role role) const { return pods_[static_cast<size_t>(role)]; }
   bool has_pods() const;
-  // Of a job before this one: ours cannot have their names, or those of their Jobs, before they are gone.
+  // Pods of an earlier job of the same name. Until they are gone, this job cannot create pods, or Jobs, of the same
+  // names.
   const std::vector<const kube::Pod*>& leftovers() const { return leftovers_; }
 
-  // The child of ours with this name; null.
+  // Returns the job's child with this name, or null.
   const kube::ObjectMeta* Find(const kube::Resource& resource, std::string_view name) const;
-  // Somebody else's object with this name.
+  // Returns whether an object of another owner has this name.
   bool IsTaken(const kube::Resource& resource, std::string_view name) const;
-  const std::vector<Child>& children() const { return children_; }  // ours, by kind and name
-  // Pods of a Job or StatefulSet, by its controller's uid.
+  const std::vector<Child>& children() const { return children_; }  // the job's own, by kind and name
+  // Returns the number of pods of a Job or StatefulSet, by its uid.
   int64_t CountPods(const std::string& controller_uid) const;
   int64_t CountReadyPods(const kube::StatefulSet& set) const;  // by their programs (program_pod.h)
 
@@ -67,7 +68,7 @@ class World {
   std::vector<Child> strangers_;
 };
 
-// n of a name that MakeName(job, n) gives: 3 for "cora-trainer-3".
+// Returns n if `name` is make_name(job, n), else nullopt: 3 for "cora-trainer-3".
 std::optional<int64_t> ParseNumber(std::string_view name, const std::string& job,
                                    std::string (*make_name)(const std::string&, int64_t));
 

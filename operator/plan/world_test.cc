@@ -75,7 +75,7 @@ TEST(WorldTest, PodsThatKeepNamesFromOursAreLeftovers) {
   seen.jobs = {going, JobNamed("cora-trainer-2", "uid-of-somebody")};
   seen.pods = {PodOf("StatefulSet", "cora-server-0", "uid-of-a-set-that-is-gone", training),
                PodOf("Job", "cora-trainer-1", "uid-of-cora-trainer-1", training),
-               PodOf("Job", "cora-trainer-2", "uid-of-cora-trainer-2", training),  // whose Job stays
+               PodOf("Job", "cora-trainer-2", "uid-of-cora-trainer-2", training),  // its Job stays
                PodOf("StatefulSet", "cora-server-x", "uid-of-another-set", training)};
   for (auto& pod : seen.pods) {
     auto older = std::make_shared<kube::Pod>(*pod);

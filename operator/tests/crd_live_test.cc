@@ -1,5 +1,5 @@
-// crds/ on the real API server: the definition installs, documents are taken, defaulted and refused as the operator's
-// own validator does it (operator/schema/documents_test.cc puts the same files through that).
+// Tests crds/ on the real API server: the definition installs, and documents are accepted, defaulted and refused as by
+// the operator's own validator (operator/schema/documents_test.cc uses the same files).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_F(CrdLiveTest, StoresWhatItWasGivenAndGivesItBack) {
   EXPECT_EQ(server_->Get("stored").body["spec"]["trainers"]["template"], job["spec"]["trainers"]["template"]);
 }
 
-// A template may hold anything. Nobody else's job may suffer from it.
+// A template may hold any JSON. Other jobs must not suffer from it.
 TEST_F(CrdLiveTest, AJobThatNestsTooDeepIsTheOnlyOneThatCannotBeRead) {
   Json deep = 1;
   for (int level = 0; level < 200; ++level) deep = Json{{"a", std::move(deep)}};
@@ -67,7 +67,7 @@ TEST_F(CrdLiveTest, AJobThatNestsTooDeepIsTheOnlyOneThatCannotBeRead) {
   ASSERT_EQ(server_->Create(MinimalJob("beside")).code, 201);
   const CrdServer::Answer created = server_->Create(job);
   ASSERT_EQ(created.code, 201) << created.message();
-  const std::string list = server_->Send(kube::ListRequest(kube::kDistTrainings, {})).message();  // no JSON to us
+  const std::string list = server_->Send(kube::ListRequest(kube::kDistTrainings, {})).message();  // too deep to parse
   const Result<Json> read = kube::ParseObjects(list, kube::ObjectsIn::kList);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   std::vector<std::string> unreadable;

@@ -1,3 +1,5 @@
+// The server is started on first use and stopped by a GoogleTest environment after the last test. The definition is
+// installed twice, by client-side and by server-side apply, because users do both.
 #include "operator/tests/crd_server.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +51,7 @@ Result<std::unique_ptr<CrdServer>> CrdServer::Start() {
   return server;
 }
 
-// As client-side apply does, with the whole of it in an annotation, and then over it as server-side apply does.
+// Installs the definition as client-side apply does, with all of it in an annotation, and then by server-side apply.
 Status CrdServer::Install() {
   ASSIGN_OR_RETURN(const Json definition, client::ParseYamlOrJson(schema::ReadFileOrFail("crds/disttrainings.yaml")));
   Json annotated = definition;
@@ -65,7 +67,7 @@ Status CrdServer::Install() {
     definition_ = Send(kube::GetRequest(kube::kCustomResourceDefinitions, key)).body;
     const bool is_established = kube::IsConditionTrue(definition_, "Established");
     if (is_established && Send(kube::ListRequest(kube::kDistTrainings, {})).code == 200) return {};
-    Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
+    Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between polls of another process
   }
   return DeadlineExceeded("the definition is not served: " + created_.message());
 }

@@ -9,7 +9,7 @@
 
 namespace espalier::ctl {
 
-// One for all tests of a process: RealApiServer takes seconds to start. Owned by one thread.
+// Shared by all tests of a process, because RealApiServer takes seconds to start. Owned by one thread.
 class CrdServer {
  public:
   static Result<std::unique_ptr<CrdServer>> Start();
@@ -19,10 +19,10 @@ class CrdServer {
     kube::Json body;
     std::string message() const { return kube::StringAt(body, {"message"}); }
   };
-  // The answer whatever its code; a failure of the transport is code 0, with a message.
+  // Returns the response, whatever its code. A failure of the transport has code 0 and a message.
   Answer Send(kube::HttpRequest request);
 
-  // As kubectl sends it: unknown fields are errors. Nothing is stored by a dry run.
+  // Sends the object as kubectl does: unknown fields are errors. DryCreate stores nothing.
   Answer DryCreate(const kube::Json& object);
   Answer Create(const kube::Json& object);
   Answer Get(const std::string& name);
@@ -30,7 +30,7 @@ class CrdServer {
   Answer Patch(const std::string& name, const kube::Json& merge_patch, const std::string& subresource = "");
   Answer ApplyStatus(const std::string& name, const kube::Json& status, const std::string& field_manager);
 
-  // What the two ways of installing answered, and the definition as it is served.
+  // The responses to the two ways of installing the definition, and the definition as it is served.
   const Answer& created() const { return created_; }
   const Answer& applied() const { return applied_; }
   const kube::Json& definition() const { return definition_; }
@@ -44,10 +44,11 @@ class CrdServer {
   kube::Json definition_;
 };
 
-// The running one, started with the first test and ended after the last; null, and a failure, where it does not start.
+// Returns the shared server, started with the first test and stopped after the last. Returns null, and fails the test,
+// if it does not start.
 CrdServer* SharedCrdServer();
 
-// crds/examples/minimal.yaml under another name.
+// Returns crds/examples/minimal.yaml under another name.
 kube::Json MinimalJob(const std::string& name);
 
 }  // namespace espalier::ctl

@@ -1,4 +1,4 @@
-// What the real API server lets change in a DistTraining, and when; its status and its scale.
+// Tests which changes of a DistTraining the real API server allows, and when; its status and its scale.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,8 @@ TEST_F(CrdUpdatesLiveTest, AJobThatIsNotAcceptedMayBeMended) {
   ExpectTaken(R"({"servers": {"cacheMedium": "Memory"}, "tls": {"mode": "Disabled"}})");
 }
 
-// A rule that is an error refuses every later write, the operator's too: here of a job that leaves out whatever it may.
+// A validation rule that fails with an error refuses every later write, including the operator's: here for a job that
+// omits every optional field.
 TEST_F(CrdUpdatesLiveTest, TheStatusOfAnAcceptedJobIsWrittenAgain) {
   ASSERT_FALSE(server_->Get(name_).body["spec"]["partitioner"].contains("image"));
   Accept();
@@ -112,7 +113,7 @@ TEST_F(CrdUpdatesLiveTest, WherePodsRunMayChangeOnlyWhileTheJobIsSuspended) {
                   "servers": {"env": [{"name": "A", "value": "1"}], "tolerations": [{"operator": "Exists"}]},
                   "partitioner": {"serviceAccountName": "reader"}, "samplers": {"replicas": 2}})");
   ExpectRefused(R"({"training": {"batchSize": 7}})", "spec.training", "is immutable once the job is accepted");
-  // A queueing controller admits: it resumes and says where, in one request.
+  // A queueing controller admits the job: it resumes it and sets where its pods run, in one request.
   ExpectTaken(R"({"runPolicy": {"suspend": false}, "trainers": {"nodeSelector": {"pool": "a"}}})");
   ExpectRefused(R"({"trainers": {"nodeSelector": {"pool": "b"}}})", "spec.trainers", words);
   ExpectRefused(R"({"trainers": {"template": null}})", "spec.trainers", words);

@@ -1,5 +1,5 @@
-// The real kube-apiserver, through the real transport, does what the fake one does: the suite. It starts once for all
-// tests; ForgetHistory restarts it.
+// Runs the API server suite against the real kube-apiserver, through the real transport. It starts once for all tests;
+// ForgetHistory restarts it.
 #include "operator/client/testing/real_api_server.h"
 
 #include <fstream>
@@ -14,7 +14,7 @@ namespace {
 using kube::Json;
 using ::testing::HasSubstr;
 
-// disttrainings.espalier.io, with whatever spec and status: the suite asks about the server, not about our schema.
+// disttrainings.espalier.io with any spec and status: the suite tests the server, not our schema.
 constexpr char kAnyDistTraining[] = R"({
   "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
   "metadata": {"name": "disttrainings.espalier.io"},
@@ -77,7 +77,7 @@ class Real final : public ApiServerUnderTest {
   std::unique_ptr<HttpTransport> transport_;
 };
 
-// Lives until all tests have run: etcd and the others end with it.
+// Exists until all tests have run. etcd and the other processes end with it.
 std::shared_ptr<Real>& Shared() {
   static std::shared_ptr<Real> real;
   return real;

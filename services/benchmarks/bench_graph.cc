@@ -56,7 +56,7 @@ BenchGraph MakeBenchGraph(const BenchGraphOptions& options) {
   sampler::GraphDescription description = OrDie(shard::DescribePartitions(set.book, set.partitions));
   BenchGraph bench;
   for (graph::Partition& partition : set.partitions) {
-    partition.original_edge_ids.clear();  // as when they are not asked for
+    partition.original_edge_ids.clear();  // as in a shard that is loaded without them
     bench.shards.push_back(OrDie(shard::GraphShard::Make(set.book, std::move(partition))));
   }
   std::printf("built %u partitions in %.1f s\n", options.num_partitions, timer.Seconds());

@@ -1,4 +1,4 @@
-// The graph that the benchmarks of sampling and gathering share: ogbn-products' shape, generated.
+// The generated graph that the benchmarks share. It has the shape of ogbn-products.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 namespace espalier::benchmarks {
 
 struct BenchGraphOptions {
-  double scale = 1.0;  // of 2.4 M nodes and 123 M edges
+  double scale = 1.0;  // 1 is 2.4 M nodes and 123 M edges
   uint32_t num_partitions = 1;
   int64_t feature_width = 0;
   bool edge_weights = false;
-  bool source_ids = false;  // what LABOR needs: 4 bytes an edge
-  uint16_t num_times = 0;   // a column kTimeColumn with times below this, which orders in-edges; 0: none
+  bool source_ids = false;  // edge column with the sources' original ids, which LABOR needs: 4 bytes per edge
+  uint16_t num_times = 0;   // edge column kTimeColumn with times below this, which sorts in-edges; 0: none
   int threads = 2;
   uint64_t seed = 1;
 };
@@ -23,10 +23,10 @@ inline constexpr const char* kTimeColumn = "time";
 
 struct BenchGraph {
   std::vector<std::shared_ptr<shard::GraphShard>> shards;
-  std::unique_ptr<sampler::PartitionedGraph> graph;  // over the shards, as with mapped access
+  std::unique_ptr<sampler::PartitionedGraph> graph;  // over the shards in this process, as with mapped access
 };
 
-// Prints what it does; ends the process where the graph cannot be made.
+// Generates and partitions the graph; prints its progress to stdout. Aborts the process on errors.
 BenchGraph MakeBenchGraph(const BenchGraphOptions& options);
 
 }  // namespace espalier::benchmarks

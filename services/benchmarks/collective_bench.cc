@@ -1,6 +1,6 @@
-// The all-reduce of two ranks, by size: bare sockets, the ring in plaintext, the ring with mutual TLS. Ranks are
-// threads of this process that talk over loopback. Bare sockets are the floor: each rank sums one half of the values,
-// which the other sends, and sends back its sums.
+// Measures the all-reduce of two ranks for several sizes over bare sockets, the ring in plaintext and the ring with
+// mutual TLS. Ranks are threads of this process that communicate over loopback. Bare sockets are the floor: each rank
+// receives one half of the values from the other, adds its own and sends back the sums.
 #include <arpa/inet.h>
 #include <malloc.h>
 #include <netinet/tcp.h>
@@ -44,7 +44,7 @@ Group OnTwoThreads(const std::function<std::unique_ptr<Collective>(uint32_t rank
   return group;
 }
 
-// Two connected TCP sockets, one a rank.
+// Two connected TCP sockets, one per rank.
 class SocketPair {
  public:
   SocketPair() {
@@ -123,7 +123,7 @@ std::shared_ptr<const rpc::TransportSecurity> TrainerTls(const run::TlsFiles& fi
   return FindValue(rpc::TransportSecurity::Load(settings, pki::PeerRole::kTrainer));
 }
 
-// Of one all-reduce, the median over rounds; the first rounds warm up.
+// Returns the seconds of one all-reduce, the median over `rounds`; two more rounds before them warm up.
 double MedianSeconds(const std::function<void(uint32_t rank, std::span<float> values)>& sum, size_t size_bytes,
                      int rounds) {
   std::vector<double> seconds;
@@ -155,7 +155,7 @@ int Main(int argc, char** argv) {
   double effort = 1;
   app.add_option("--effort", effort, "how many rounds, relative to the usual number")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  // As trainers do (ops/math_setup.cc).
+  // The same settings as in trainers (ops/math_setup.cc).
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 

@@ -1,4 +1,4 @@
-// Downloads of one partition into an empty data directory, timed; download_bench.py runs this beside curl.
+// Measures the download of one partition into an empty data directory. download_bench.py compares it with curl.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -25,8 +25,8 @@ std::vector<const format::FileEntry*> ListFiles(const format::Manifest& manifest
   return {&entry.graph, &entry.node_columns, &entry.edge_columns};
 }
 
-// {"downloadSeconds", "loadSeconds", "bytes", "files": [{"key", "bytes"}]}; keys are below the URI. loadSeconds:
-// mapping and checking what was downloaded.
+// Returns {"downloadSeconds", "loadSeconds", "bytes", "files": [{"key", "bytes"}]} with keys relative to the URI.
+// loadSeconds is the time to map and check the downloaded files.
 Result<nlohmann::ordered_json> Measure(const Options& options) {
   ASSIGN_OR_RETURN(const storage::StoreSettings settings, storage::ParseStoreSettings(ReadEnvironment()));
   ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(options.uri, settings));
@@ -50,7 +50,7 @@ Result<nlohmann::ordered_json> Measure(const Options& options) {
     }
   }
   json["downloadSeconds"] = download.Seconds();
-  load.checksums = format::Checksums::kSkip;  // they were compared on arrival
+  load.checksums = format::Checksums::kSkip;  // checksums were verified during the download
   const Timer mapping;
   RETURN_IF_ERROR(format::LoadPartition(*at.store, at.prefix, manifest, PartitionId(options.partition), load).status());
   json["loadSeconds"] = mapping.Seconds();

@@ -1,4 +1,4 @@
-// Gathering feature rows in one process, as a ratio to a prefetching copy of the same rows.
+// Measures gathering feature rows in one process, as a ratio to a prefetching copy of as many rows.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -31,7 +31,7 @@ std::vector<GlobalNodeId> RandomNodes(uint64_t count, uint64_t num_nodes, uint64
   return nodes;
 }
 
-// The floor: a copy into memory that is there already, prefetching 8 rows ahead.
+// The floor: a copy into allocated memory, prefetching 8 rows ahead.
 void CopyRows(const std::byte* rows, size_t row_bytes, const std::vector<GlobalNodeId>& nodes, std::byte* out) {
   constexpr size_t kAhead = 8;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -43,7 +43,7 @@ void CopyRows(const std::byte* rows, size_t row_bytes, const std::vector<GlobalN
   }
 }
 
-// The best of several runs of `work(thread)` on all threads at once, in bytes a second.
+// Returns the bytes per second of `work(thread)` on all threads at the same time, the best of several runs.
 template <class Work>
 double BytesPerSecond(const Options& options, size_t bytes_per_thread, int threads, const Work& work) {
   double best = 0;

@@ -12,7 +12,8 @@ constexpr uint64_t kReads = 20'000'000;
 constexpr uint64_t kDistance = 32;
 constexpr int kRuns = 3;
 
-// The i-th of a sequence of scattered positions: cheap, and no read depends on another.
+// Returns the i-th of a sequence of scattered positions (Fibonacci hashing), which is cheap to compute. No read depends
+// on the result of another.
 size_t PositionAt(uint64_t i, uint64_t salt, size_t size) {
   const uint64_t mixed = (i + salt) * 0x9E3779B97F4A7C15u;
   return static_cast<size_t>(((mixed >> 32) * size) >> 32);
@@ -30,7 +31,7 @@ uint32_t ReadScattered(std::span<const uint32_t> array, uint64_t salt) {
 }  // namespace
 
 double RandomLinesPerSecond(std::span<const uint32_t> array, int threads, ClockKind clock) {
-  std::atomic<uint32_t> sink{0};  // keeps the reads
+  std::atomic<uint32_t> sink{0};  // prevents the compiler from removing the reads
   double best = 0;
   for (int run = 0; run < kRuns; ++run) {
     std::atomic<double> thread_seconds{0};

@@ -1,4 +1,4 @@
-// The floor of everything that reads at random: how many independent cache lines of an array arrive in a second.
+// The rate of random memory reads, which limits all operations that read memory at random.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace espalier::benchmarks {
 
-// Lines a second over all threads, with software prefetching; the best of a few runs.
+// Returns the number of independent cache lines of `array` that all threads together read per second, with software
+// prefetching; the best of a few runs.
 double RandomLinesPerSecond(std::span<const uint32_t> array, int threads, ClockKind clock);
 
 }  // namespace espalier::benchmarks

@@ -1,6 +1,7 @@
-// Sampling through graph server processes by client processes, on the machine's processors together. Two ratios from
-// the same run: to what gRPC alone carries (large messages of nothing, 4 bytes taken for an edge), and to the same
-// sampling without RPC.
+// Measures sampling by client processes through graph server processes, which share the processors of this machine.
+// Prints two ratios from the same run: to the throughput of gRPC alone (large messages of zeros, 4 bytes per edge), and
+// to the same sampling without RPC. Processes are forked before they use gRPC, since gRPC does not survive a fork; they
+// synchronize with the parent by lines over pipes.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ struct Options {
   int server_threads = 2;
 };
 
-// Whatever is asked, a megabyte of zeros from the same memory.
+// Responds to every request with 1 MiB of zeros, always from the same memory.
 class FloorService final
     : public tensor::v1::TensorStore::WithRawCallbackMethod_Drop<tensor::v1::TensorStore::Service> {
  public:
@@ -55,7 +56,7 @@ class FloorService final
   }
 };
 
-// One line of text from a child to its parent.
+// A pipe that carries lines of text between the parent and its children.
 struct Pipe {
   Pipe() { ESPALIER_CHECK(pipe(ends) == 0); }
   void Write(const std::string& line) const {
@@ -70,9 +71,10 @@ struct Pipe {
   int ends[2];
 };
 
-// Runs `work` in a child. gRPC must not have been used before: it does not survive a fork.
+// Runs `work` in a child process and returns its id. This process must not have used gRPC, which does not survive a
+// fork.
 pid_t Fork(const std::function<void()>& work) {
-  std::fflush(stdout);  // or the child prints it again
+  std::fflush(stdout);  // otherwise the child prints the buffered output again
   const pid_t child = fork();
   ESPALIER_CHECK(child >= 0);
   if (child > 0) return child;
@@ -93,7 +95,7 @@ void Serve(const Options& options, const BenchGraph& bench, uint32_t partition, 
   const auto floor_server = rpc::RpcServer::Start({}, {&floor});
   ESPALIER_CHECK(floor_server.ok()) << floor_server.status().ToString();
   addresses.Write((*graph_server)->address() + " " + (*floor_server)->address());
-  for (;;) pause();  // until the parent ends it
+  for (;;) pause();  // until the parent kills this process
 }
 
 struct Work {
@@ -109,7 +111,7 @@ void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint3
   const Deadline deadline = Deadline::After(std::chrono::minutes(10));
   const Result<uint64_t> num_seeds = graph.Count(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
   ESPALIER_CHECK(num_seeds.ok()) << num_seeds.status().ToString();
-  const auto full_steps = static_cast<uint32_t>(std::max<uint64_t>(1, *num_seeds / options.batch_size));  // an epoch's
+  const auto full_steps = static_cast<uint32_t>(std::max<uint64_t>(1, *num_seeds / options.batch_size));  // per epoch
   for (uint32_t number; (number = first + work.next_step++) < last;) {
     const uint32_t epoch = number / full_steps, step = number % full_steps;
     const auto seeds = graph.SeedsOfStep(
@@ -133,7 +135,8 @@ uint64_t SampleBatches(const Options& options, sampler::PartitionedGraph& graph,
   return work.edges;
 }
 
-// Edges a second of one client; warms up, reports that it is ready, and starts when told to.
+// Measures the edges per second of one client. It warms up, writes to `ready`, and waits for `start` before it
+// measures.
 void Sample(const Options& options, uint32_t client, const std::vector<std::string>& servers, const Pipe& ready,
             const Pipe& start, const Pipe& results) {
   client::SessionOptions session_options;
@@ -150,7 +153,7 @@ void Sample(const Options& options, uint32_t client, const std::vector<std::stri
   results.Write(std::to_string(static_cast<double>(edges) / watch.Seconds()));
 }
 
-// Bytes a second of one client: four calls in flight, one after another for a second.
+// Measures the bytes per second of one client for about a second, with four threads that each have one call in flight.
 void MeasureFloor(const std::vector<std::string>& servers, const Pipe& ready, const Pipe& start, const Pipe& results) {
   constexpr int kInFlight = 4;
   std::atomic<uint64_t> bytes{0};
@@ -178,7 +181,7 @@ void MeasureFloor(const std::vector<std::string>& servers, const Pipe& ready, co
   results.Write(std::to_string(static_cast<double>(bytes) / watch.Seconds()));
 }
 
-// All clients at once; the sum of their rates.
+// Runs all clients at the same time and returns the sum of their rates.
 double RunClients(uint32_t count,
                   const std::function<void(uint32_t client, const Pipe&, const Pipe&, const Pipe&)>& client) {
   const Pipe ready, start, results;

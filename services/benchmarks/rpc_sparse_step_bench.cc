@@ -1,6 +1,7 @@
-// Steps of sparse Adagrad on a graph server process, gradients sent by one client over loopback. Two floors from the
-// same run: a prefetching pass over as many rows in this process, and the same bytes sent to a process that drops them,
-// in messages of the same size and as many in flight. Nothing that is sent over gRPC is faster than the second.
+// Measures steps of sparse Adagrad on a graph server process, with gradients from one client over loopback. There are
+// two floors from the same run: a prefetching pass over as many rows in this process, and the same bytes sent to a
+// process that drops them, in messages of the same size and with as many in flight. The second is the limit for all
+// data sent over gRPC.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ namespace {
 
 constexpr const char* kFloorMethod = "/espalier.tensor.v1.TensorStore/Drop";
 constexpr size_t kStepsInFlight = 2;
-constexpr uint64_t kWarmUpSteps = 8;  // after which nearly all of the table has been touched, as the floor's has
+constexpr uint64_t kWarmUpSteps = 8;  // enough to touch nearly the whole table, as in the floor
 
 struct SparseFlags {
   BenchGraphOptions graph = {.scale = 0.1};
@@ -42,7 +43,7 @@ struct SparseFlags {
   int server_threads = 2;
 };
 
-// Takes what is sent, and drops it.
+// Receives requests and drops them.
 class FloorService final
     : public tensor::v1::TensorStore::WithRawCallbackMethod_Drop<tensor::v1::TensorStore::Service> {
  public:
@@ -57,13 +58,14 @@ class FloorService final
 
 Deadline InTime() { return Deadline::After(std::chrono::minutes(10)); }
 
-// In a child: gRPC must not have been used before, it does not survive a fork.
+// Runs a graph server and a FloorService in a child process, which writes their addresses to `address_pipe`, one per
+// line. Returns the id of the child. This process must not have used gRPC, which does not survive a fork.
 pid_t ServeInChild(const SparseFlags& flags, const BenchGraph& bench, int address_pipe) {
-  std::fflush(stdout);  // or the child prints it again
+  std::fflush(stdout);  // otherwise the child prints the buffered output again
   const pid_t child = fork();
   ESPALIER_CHECK(child >= 0);
   if (child > 0) return child;
-  KeepFreedMemory();  // as the process of a graph server does
+  KeepFreedMemory();  // as in a graph server process
   server::GraphServerOptions server;
   server.partition_key = "bench";
   server.worker_threads = flags.server_threads;
@@ -76,7 +78,7 @@ pid_t ServeInChild(const SparseFlags& flags, const BenchGraph& bench, int addres
   ESPALIER_CHECK(floor_server.ok()) << floor_server.status().ToString();
   const std::string line = (*graph_server)->address() + "\n" + (*floor_server)->address() + "\n";
   ESPALIER_CHECK(write(address_pipe, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
-  for (;;) pause();  // until the parent ends it
+  for (;;) pause();  // until the parent kills this process
 }
 
 std::string ReadLine(int descriptor) {
@@ -85,7 +87,8 @@ std::string ReadLine(int descriptor) {
   return line;
 }
 
-// Rows a second: the ids and gradients of `steps` steps sent to the process that drops them, from this memory.
+// Returns the rows per second of sending the ids and gradients of flags.steps steps to the process that drops them,
+// without copying them first.
 double RawRate(const SparseFlags& flags, const std::string& address, const client::SessionOptions& options,
                const std::vector<LocalRowId>& rows, const std::vector<float>& gradients) {
   const size_t rows_per_call = std::max<size_t>(1, options.reply_bytes_per_call / (flags.width * sizeof(float)));
@@ -113,7 +116,7 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
   return static_cast<double>(rows.size() * flags.steps) / watch.Seconds();
 }
 
-// Rows a second of a pass over `rows` in a table of `num_rows`, the best of five.
+// Returns the rows per second of a pass over `rows` in a table of `num_rows` rows, the best of five.
 double FloorRate(const SparseFlags& flags, uint64_t num_rows, const std::vector<LocalRowId>& rows,
                  const std::vector<float>& gradients) {
   std::vector<float> weights(num_rows * flags.width, 0.1f), state(num_rows * flags.width, 0.1f);
@@ -132,8 +135,8 @@ double FloorRate(const SparseFlags& flags, uint64_t num_rows, const std::vector<
   return best;
 }
 
-// Rows a second: a step is sent while the owner applies the one before, when that before it has been acknowledged; the
-// last one's rows end the time.
+// Returns the rows per second of steps on the server. Up to kStepsInFlight steps are unacknowledged, so a step is sent
+// while the owner applies the one before. The time ends when a row has been read after the last step.
 double ServedRate(const SparseFlags& flags, sampler::EmbeddingStore& store, const std::vector<GlobalRowId>& rows,
                   const Tensor& gradients) {
   const sampler::EmbeddingSpec spec{.id = {.rows = sampler::RowSpace::Nodes(NodeTypeId(0)), .name = "bench"},
@@ -178,7 +181,7 @@ int Main(int argc, char** argv) {
   const uint64_t num_rows = bench.graph->book().num_nodes(NodeTypeId(0));
   PhiloxStream random(1, 0);
   std::vector<LocalRowId> locals;
-  std::vector<GlobalRowId> rows;  // one partition: the same numbers
+  std::vector<GlobalRowId> rows;  // with one partition, global ids equal local ids
   for (size_t i = 0; i < flags.batch; ++i) {
     locals.emplace_back(random.NextBelow(static_cast<uint32_t>(num_rows)));
     rows.emplace_back(locals.back().value);

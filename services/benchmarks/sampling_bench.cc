@@ -1,5 +1,6 @@
-// In-process sampling on a products-shaped graph, as a ratio to what the rate of independent random cache lines
-// allows: an edge costs 2.1 lines (its index, its node's slot in the numbering, a share of its row's bounds).
+// Measures sampling in this process on a graph with the shape of ogbn-products, as a ratio to the ceiling that the rate
+// of independent random cache lines sets. An edge costs 2.1 lines: its index, the slot of its node in the node
+// numbering, and a share of the bounds of its row.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -36,10 +37,10 @@ struct Rate {
   double edges_per_second = 0;
   double edges_per_batch = 0;
   double nodes_per_batch = 0;
-  double share_in_hops = 0;  // of the time: the graph's part, the rest numbers nodes
+  double share_in_hops = 0;  // share of the time in the graph's SampleInEdges; the rest numbers nodes
 };
 
-// Passes on to the graph, and measures how long it takes.
+// Forwards requests to the graph and measures their time.
 class TimedSource final : public sampler::NeighborSource {
  public:
   TimedSource(sampler::NeighborSource& source, ClockKind clock) : source_(source), clock_(clock) {}
@@ -66,7 +67,7 @@ sampler::SamplingSpec MakeSpec(const Options& options, sampler::SamplingSpec lik
   return like;
 }
 
-// Temporal sampling's seeds look at the later half of the times, each for itself.
+// Returns a time for each seed of temporal sampling, in the later half of all times; empty without a time column.
 std::vector<int64_t> MakeTimes(const std::vector<GlobalNodeId>& seeds, const sampler::SamplingSpec& like) {
   std::vector<int64_t> times;
   if (like.draw.time_column.empty()) return times;
@@ -78,10 +79,10 @@ std::vector<int64_t> MakeTimes(const std::vector<GlobalNodeId>& seeds, const sam
 
 struct Totals {
   std::atomic<uint64_t> edges{0}, nodes{0};
-  std::atomic<double> seconds{0}, hop_seconds{0};  // of all threads together
+  std::atomic<double> seconds{0}, hop_seconds{0};  // sums over all threads
 };
 
-// Batches of an epoch but the last, which is not full; a small graph has but that.
+// Returns the number of full batches of an epoch, at least 1: a small graph has only one batch, which is not full.
 uint32_t FullStepsOfEpoch(sampler::PartitionedGraph& graph, uint64_t batch_size) {
   const Result<uint64_t> seeds = graph.Count(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
   ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();

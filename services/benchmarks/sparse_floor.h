@@ -1,5 +1,5 @@
-// What a step of a sparse optimiser is compared with: a pass over the same weights, state and gradients that prefetches
-// and does no more than it must.
+// The floor for a step of a sparse optimizer: a prefetching pass over the same weights, state and gradients with
+// minimal arithmetic.
 #pragma once
 
 #include <span>
@@ -8,7 +8,8 @@
 
 namespace espalier::benchmarks {
 
-// The floor, prefetching 8 rows ahead, in the order in which the rows were sent.
+// Reads all gradients and reads and writes the weights and state of their rows, in the order of `gradients`,
+// prefetching 8 rows ahead.
 inline void TouchRows(const shard::LearnableTable& table, std::span<const shard::RowGradients> gradients) {
   constexpr size_t kAhead = 8, kLine = 16;
   const size_t width = table.width, state_width = table.state_width;

@@ -1,5 +1,5 @@
-// A step of sparse Adagrad on random rows, as a ratio to a pass over the same rows that prefetches and does no more
-// than it must: read the gradient, read and write weights and state.
+// Measures a step of a sparse optimizer on random rows, as a ratio to a prefetching pass over the same rows that only
+// reads the gradients and reads and writes the weights and state.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

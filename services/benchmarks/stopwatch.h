@@ -1,5 +1,5 @@
-// Seconds by the wall or by the calling thread's processor time: on a machine that others use too, only the latter
-// says what the work costs.
+// A stopwatch over wall time or over the CPU time of the calling thread. On a machine that is shared with other
+// processes, only CPU time measures the cost of the work.
 #pragma once
 
 #include <time.h>
@@ -8,6 +8,7 @@ namespace espalier::benchmarks {
 
 enum class ClockKind { kWall, kThreadCpu };
 
+// Starts at construction. With kThreadCpu, Seconds() must be called on the thread that constructed it.
 class Stopwatch {
  public:
   explicit Stopwatch(ClockKind kind) : kind_(kind), start_(Now()) {}

@@ -1,6 +1,6 @@
-// One training step of GraphSAGE, GAT or GATv2 (3 layers, 256 hidden, 100 features, 47 classes, batch 1024, fan-outs
-// 15, 10, 5 from the seeds outwards: the shape of ogbn-products) against its floor: the step's matrix products at the
-// rate that one large product reaches in the same run.
+// Measures one training step of GraphSAGE, GAT or GATv2 (3 layers, 256 hidden, 100 features, 47 classes, batch 1024,
+// fan-outs 15, 10, 5 from the seeds outward: the shape of ogbn-products) as a ratio to its floor: the matrix products
+// of the step at the rate that one large product reaches in the same run.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -25,11 +25,12 @@ namespace espalier::trainer {
 namespace {
 
 constexpr int64_t kFeatures = 100, kHidden = 256, kClasses = 47;
-// Rows of hop 0, 1, 2, 3 and edges a row, as sampling the products-shaped graph gives them.
+// Rows of hops 0 to 3 and edges per row, as in mini-batches of the generated graph with the shape of ogbn-products.
 constexpr uint32_t kRows[] = {1024, 16'200, 158'000, 622'000};
 constexpr uint32_t kFanouts[] = {15, 10, 5};
 
-// Sources are numbered by first occurrence, as samplers do: a new row now and then, an old one otherwise.
+// Returns a layer with random sources. They are numbered by first occurrence, as by samplers: an edge has a new source
+// with a fixed probability, and otherwise one that occurred before.
 sampler::BatchLayer RandomLayer(uint32_t num_outputs, uint32_t num_inputs, uint32_t fanout) {
   PhiloxStream random(7, num_inputs);
   sampler::BatchLayer layer{{sampler::Block{EdgeTypeId(0), {0}, {}, {}}}, {num_inputs}, {num_outputs}};
@@ -43,9 +44,10 @@ sampler::BatchLayer RandomLayer(uint32_t num_outputs, uint32_t num_inputs, uint3
   return layer;
 }
 
-// Multiply-adds of the products, times two: a layer's forward product reads self and neighbours, the gradient of its
-// weights costs the same, and so does that of its input, which the first layer does not need. Attention multiplies all
-// rows that a layer reads, GATv2 those that it writes with a second matrix.
+// Returns the floating-point operations of a step's matrix products (2 per multiply-add). Each layer multiplies in the
+// forward pass, for the gradient of its weights and, except for the first layer, for the gradient of its input.
+// GraphSAGE multiplies the written rows twice (self and neighbors), GAT the rows that a layer reads, GATv2 also the
+// written ones with a second matrix.
 double FlopsOfStep(job::ModelType type) {
   const int64_t widths[] = {kFeatures, kHidden, kHidden, kClasses};
   double flops = 0;
@@ -59,7 +61,7 @@ double FlopsOfStep(job::ModelType type) {
   return flops;
 }
 
-// Processor time of all threads: on a busy machine the figure to go by.
+// Returns the CPU time of all threads, the more reliable measure on a busy machine.
 double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 struct Cost {
@@ -86,7 +88,7 @@ Cost MedianCost(int repetitions, const Body& body) {
   return {Median(seconds), Median(cpu_seconds)};
 }
 
-// What `flops` of products cost at the rate of one large one.
+// Returns the cost of `flops` operations at the rate of one large product.
 Cost CostOfProducts(double flops, int repetitions) {
   constexpr int64_t kLargeRows = 100'000;
   const torch::Tensor a = torch::ones({kLargeRows, kHidden}), b = torch::ones({kHidden, kHidden});

@@ -1,6 +1,6 @@
 // Writes to tensors and gradients of learnable rows over connections that are closed in the middle of messages, delayed
-// and repeated: each acknowledged change is applied exactly once, and a read after an acknowledgement sees it; names
-// are created and dropped meanwhile. Checked against a model in this process.
+// and repeated, while names are created and dropped. Each acknowledged change is applied exactly once, and a read after
+// the acknowledgment sees it. A model in this process has the expected values.
 //
 // ESPALIER_TENSOR_OPERATIONS: number of operations, by default 4000, a million in the ctest entries with the label
 // `figures`; a step of gradients counts as ten.
@@ -55,7 +55,7 @@ Result<DistTensor> OpenModelTensor(const DistGraph& graph, const char* name, std
                                     .lifetime = Lifetime::kPersistent});
 }
 
-// One process of a job: runs its operations one after another, each after the acknowledgement of the previous one.
+// One process of a job: runs its operations one after another, each after the acknowledgment of the previous one.
 class Worker {
  public:
   Worker(uint32_t number, std::vector<std::string> addresses)
@@ -120,7 +120,8 @@ class Worker {
     ASSERT_EQ(read->ValueAsInt(0), value);
   }
 
-  // Reuses names: after an acknowledged drop the tensor does not exist, a created one is new, and a union finds both.
+  // Reuses names: after an acknowledged drop the tensor does not exist, a created tensor is new, and Or finds both
+  // tensors.
   void MakeUniteAndDrop() {
     const DistTensorOptions options{.rows = RowSpace::Own(20),
                                     .dtype = DType::kU32,

@@ -1,4 +1,4 @@
-// Queries and loaders that are ended while a server does not answer, and a graph that its users keep.
+// Queries and loaders that are canceled while a server does not respond, and a graph that its users keep alive.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,7 +110,7 @@ TEST(CancelledCallsTest, ALoaderThatWaitsIsCancelledAndStartsAgain) {
   EXPECT_TRUE(batch->has_value());
 }
 
-// Its destructor would otherwise wait for the call's timeout.
+// Without the cancellation the destructor of the loader would wait for the call's timeout.
 TEST(CancelledCallsTest, ALoaderIsDestroyedWhileAServerDoesNotAnswer) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto graph = testing::OpenServed(served.addresses(), kLong);

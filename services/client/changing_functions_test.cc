@@ -249,8 +249,8 @@ TEST_F(ChangingFunctionsTest, WhatMakesNoSenseIsAnErrorAndNotACrash) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
   const auto statuses = graph_->CallFunction(kFirst, "tensors/misuse", "x", TensorEffect::kChanges);
   ASSERT_TRUE(statuses.ok()) << statuses.status().ToString();
-  // find_tensor; null rows, null values, dtype, bytes, count and row, each for reading and changing; null and number;
-  // kind.
+  // The status codes in the order of the plugin's calls: find_tensor; null rows, null values, dtype, bytes, count and
+  // row, each for reading and changing; null and number; kind.
   EXPECT_EQ(*statuses, "3 3 3 3 3 3 5 3 3 3 3 3 3 3 3 8 8 3 3 3 3 3 3 3");
   EXPECT_THAT(NumbersIn(tensor, 0, 10), Each(0));
   const Status untold = graph_->CallFunction(kFirst, "tensors/find", "").status();
@@ -312,7 +312,7 @@ class SmallRepliesTest : public ChangingFunctionsTest {
 
 TEST_F(SmallRepliesTest, WhatCannotBeAnsweredIsNotDone) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(100'000), "x");
-  // "0 " for each of the first partition's 50,000 rows.
+  // The response is "0 " for each of the first partition's 50,000 rows, which is too large.
   EXPECT_EQ(Change(*graph_, "read own x *\nadd own x 1 0").code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 0);
 }

@@ -23,15 +23,15 @@
 
 namespace espalier::client {
 
-// Batches of type T for one consumer thread; Cancel may be called by any thread. `collate` converts a mini-batch to T;
-// queries that it makes should have the deadline it is given, which also ends when the epoch does.
+// Queue of batches of type T for one consumer thread; any thread may call Cancel. `collate` converts a mini-batch to T.
+// Its queries should use the deadline that it receives, which also ends when the epoch is canceled or abandoned.
 template <class T>
 class CollatedBatches {
  public:
   using Collate = std::function<Result<T>(sampler::MiniBatch, const Deadline&)>;
 
-  // `source` must outlive this object. `call_timeout` is that of one batch and of its collation. `collate` is called on
-  // the background thread, for one batch at a time.
+  // `source` must outlive this object. `call_timeout` bounds the wait for one batch and, separately, its collation.
+  // `collate` is called on the background thread, for one batch at a time.
   CollatedBatches(std::chrono::milliseconds call_timeout, sampler::MiniBatchSource& source, uint32_t batches_ahead,
                   Collate collate)
       : call_timeout_(call_timeout),
@@ -42,9 +42,8 @@ class CollatedBatches {
   CollatedBatches(const CollatedBatches&) = delete;
   CollatedBatches& operator=(const CollatedBatches&) = delete;
 
-  // Starts an epoch at `first_step`. An epoch that is not finished is abandoned. A Cancel that comes during the call
-  // cancels the new epoch. FailedPrecondition: this process was forked from the one that made this object, whose
-  // threads it does not have.
+  // Starts an epoch at `first_step`. An unfinished epoch is abandoned. A Cancel during the call cancels the new epoch.
+  // FailedPrecondition: this process was forked from the process that created this object, and lacks its threads.
   Status StartEpoch(uint32_t epoch, uint32_t first_step) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     Stop();
@@ -63,11 +62,12 @@ class CollatedBatches {
     return Status();
   }
 
-  // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
-  // an error has been returned, returns nullopt as well. FailedPrecondition: no epoch was started.
+  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch,
+  // and in calls after one that has returned an error. FailedPrecondition: no epoch was started.
   Result<std::optional<T>> Next() { return NextBefore(Deadline::Never()); }
-  // The same until the deadline. DeadlineExceeded, Cancelled (the deadline's stop was requested): the batch can be
-  // requested again, unless the code is the batch's own, of one of its queries; then later calls return nullopt.
+  // Like Next, but waits no longer than the deadline. DeadlineExceeded, or Cancelled if the deadline's stop was
+  // requested: the caller may request the batch again. If a query of the batch itself failed with one of these codes,
+  // later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     const std::shared_ptr<Epoch> current = Current();
@@ -83,8 +83,8 @@ class CollatedBatches {
     return std::optional<T>(*std::move(*batch));
   }
 
-  // Ends the epoch early, while another thread may be in Next: that returns Cancelled, as do later calls until
-  // StartEpoch. Ends the epoch's queries.
+  // Ends the epoch and its queries early. A pending Next in another thread and all later calls return Cancelled until
+  // StartEpoch.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
     const std::shared_ptr<Epoch> current = Current();
     if (current == nullptr) return;
@@ -97,7 +97,7 @@ class CollatedBatches {
   struct Epoch {
     explicit Epoch(size_t capacity) : ready(capacity) {}
     BoundedQueue<Result<T>> ready;
-    std::stop_source stop;  // requested by Cancel, and by Stop
+    std::stop_source stop;  // Cancel and Stop request it
   };
 
   Status CheckSameProcess() const {

@@ -54,7 +54,7 @@ class Served {
   const DistGraph& graph() const { return *graph_; }
   const std::vector<GlobalNodeId>& seeds() const { return seeds_; }
 
-  // -1: no node.
+  // Returns original ids, and -1 for kNoNode.
   std::vector<int64_t> Portable(const std::vector<GlobalNodeId>& nodes) const {
     std::vector<GlobalNodeId> there;
     for (const GlobalNodeId node : nodes) {

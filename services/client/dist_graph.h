@@ -1,9 +1,9 @@
-// Read access to a partitioned graph as if it were one graph, wherever its partitions are. Counterpart of DGL's
-// DistGraph.
+// Read access to a partitioned graph as if it were one graph. The partitions may be on graph servers or in this
+// process. Counterpart of DGL's DistGraph.
 //
 // Ids are global and per type (graph/ids.h); ToGlobalIds translates original ids to global ids. A query is sent to all
-// owners concurrently, as one request per partition. It ends by its deadline, by default the context's call_timeout
-// from now, or when the deadline's stop is requested (Deadline::OrStop); the graph can be used afterwards.
+// owners concurrently, as one request per partition. A query ends at its deadline, by default the context's
+// call_timeout from now, or when the deadline's stop is requested (Deadline::OrStop). The graph remains usable.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,9 @@ struct BlockWithNodes {
   sampler::BatchLayer layer;
 };
 
+// Options of DistGraph::SampleNeighbors.
 struct DrawOptions {
-  uint64_t seed = 0;  // equal `seed` and `at` sample equal edges under every partitioning
+  uint64_t seed = 0;  // the same `seed` and `at` sample the same edges under every partitioning
   sampler::HopPosition at;
   sampler::DrawSpec draw = {};
   bool want_edge_ids = false;
@@ -75,15 +76,15 @@ struct SubgraphRelation {
   std::vector<uint32_t> sources;       // [edges] rows of Subgraph::nodes of the source type
   std::vector<uint32_t> destinations;  // [edges] rows of Subgraph::nodes of the destination type
 };
-// A part of the graph as a graph of its own: edges and their endpoints.
+// A part of the graph as a separate graph: edges and their endpoints.
 struct Subgraph {
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId: the node of each row
   std::vector<SubgraphRelation> relations;       // ascending edge type
 };
 
 // Handle to a partitioned graph. Thread-safe. Several may exist at once and be destroyed in any order. Copies are
-// handles to the same graph: connections or mapped files last as long as a handle, or a loader, tensor or embedding
-// made with one.
+// handles to the same graph: connections or mapped files remain open while a handle exists, or a loader, tensor or
+// embedding that was created with one.
 class DistGraph {
  public:
   // Connects to the graph servers, or opens the partitions in this process (session_options.h). Blocks until a server
@@ -126,13 +127,13 @@ class DistGraph {
   // [nodes.size(), row_shape...]. NotFound: there is no such column; the message lists the existing ones.
   Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                 std::optional<Deadline> deadline = {}) const;
-  // The same into memory of the caller, which may be pinned: nodes.size() rows, one after the other. Without a copy if
-  // the column is one of the graph. Returns when nothing writes to `out` any more. InvalidArgument: `out` has another
-  // size than the rows.
+  // Like GatherNodeRows, but writes the nodes.size() rows consecutively to `out`, which may be pinned memory. Rows of a
+  // graph column need no intermediate copy. Nothing writes to `out` after the call has returned. InvalidArgument: the
+  // size of `out` differs from that of the rows.
   Status GatherNodeRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             std::span<std::byte> out, std::optional<Deadline> deadline = {}) const;
   // Returns rows of an edge column (features, labels, weights), or of a tensor attached as one (DistTensor::AttachAs),
-  // in the order of `edges`: [edges.size(), row_shape...]. NotFound: there is neither.
+  // in the order of `edges`: [edges.size(), row_shape...]. NotFound: there is no such column or attached tensor.
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                 std::optional<Deadline> deadline = {}) const;
   // Returns the global ids of original ids, in the same order. OutOfRange: an id that the input graph does not have.
@@ -188,10 +189,10 @@ class DistGraph {
   //
   // A function that changes tensors must be called with TensorEffect::kChanges, every other one with kNone
   // (InvalidArgument otherwise). It runs exactly once on each server, or at most once if a connection error or a
-  // timeout is returned, and it changes nothing after a later change by this program. FailedPrecondition, besides
-  // errors of the function itself: the function has run, and its response is lost. The call takes one sequence number
-  // in a window of 4096 that it shares with this program's writes to the same server: while it runs, writes that are
-  // numbered beyond the window are retried until it ends.
+  // timeout is returned, and it changes nothing after a later change by this program. FailedPrecondition that is not an
+  // error of the function itself: the function has run, but its response is lost. The call takes one sequence number in
+  // a window of 4096 that it shares with this program's writes to the same server: while the function runs, writes
+  // whose numbers are beyond the window are retried until it has ended.
   Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request,
                                    TensorEffect effect = TensorEffect::kNone,
                                    std::optional<Deadline> deadline = {}) const;
@@ -199,15 +200,15 @@ class DistGraph {
                                                           TensorEffect effect = TensorEffect::kNone,
                                                           std::optional<Deadline> deadline = {}) const;
 
-  // The same graph through the interface that samplers use.
+  // Returns the interface through which samplers use this graph.
   sampler::PartitionedGraph& partitions() const { return *graph_; }
   std::shared_ptr<sampler::PartitionedGraph> shared_partitions() const { return graph_; }
-  // The store of learnable rows; keeps the graph.
+  // Returns the store of learnable rows. The pointer shares ownership of the graph.
   std::shared_ptr<sampler::EmbeddingStore> embeddings() const { return {graph_, &graph_->embeddings()}; }
-  // The deadline of calls that are given none: the context's call_timeout from now.
+  // Returns the default deadline of calls: the context's call_timeout from now.
   Deadline CallDeadline() const { return Deadline::After(context_.call_timeout).OrStop(stop_); }
-  // Returns a handle whose CallDeadline, and with it every call that is given no deadline, also ends when `stop` is
-  // requested: for functions that take a graph and no deadline. What they return, as a DistTensor, keeps that handle.
+  // Returns a handle whose CallDeadline also ends when `stop` is requested. Use it to stop functions that take a graph
+  // but no deadline. Objects that such functions return, for example a DistTensor, keep the handle and its stop.
   DistGraph WithStop(std::stop_token stop) const {
     DistGraph graph = *this;
     graph.stop_ = std::move(stop);

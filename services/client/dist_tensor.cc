@@ -1,5 +1,5 @@
-// DistTensor adds to sampler::PartitionedTensors, which routes reads and writes to the owners of rows, the ownership of
-// rows (the handle that created a scoped tensor drops its rows), the context's deadline and the attachments to columns.
+// sampler::PartitionedTensors routes reads and writes to the owners of rows. DistTensor adds the ownership of rows (the
+// handle that created a scoped tensor drops its rows), the context's deadline and the attachment to columns.
 #include "services/client/dist_tensor.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace espalier::client {
 namespace {
 
-// Key of the random initial values of tensors without a name: generated names differ from run to run.
+// Stream of the random initial values of tensors without a name. Their generated names differ from run to run, so the
+// names cannot be used as the stream.
 constexpr const char* kAnonymousStream = "anonymous";
 
 }  // namespace
@@ -61,7 +62,7 @@ DistTensor::DistTensor(DistTensor&& other) noexcept
 
 DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
   if (this == &other) return *this;
-  // If both handles refer to the same tensor, the remaining handle takes over the duty to drop the rows.
+  // If both handles refer to the same tensor, this handle drops the rows later if either of the two had to.
   if (graph_ != nullptr && other.graph_ != nullptr && &graph_->partitions() == &other.graph_->partitions() &&
       tensor_.id == other.tensor_.id) {
     other.drops_rows_ = other.drops_rows_ || drops_rows_;

@@ -1,5 +1,5 @@
-// A distributed tensor: its rows lie on the graph servers. A row of a node or edge is on the server that owns the node
-// or edge; a tensor with rows of its own is divided into equal parts. Counterpart of DGL's DistTensor.
+// A distributed tensor, whose rows are stored on the graph servers. The row of a node or edge is on the server that
+// owns the node or edge; own rows are divided equally among the servers. Counterpart of DGL's DistTensor.
 // docs/dist-tensors.md has the guarantees and an example.
 //
 //   ASSIGN_OR_RETURN(DistTensor visits, DistTensor::Create(graph, {.rows = RowSpace::Nodes(paper),
@@ -23,7 +23,7 @@ namespace espalier::client {
 using sampler::Initializer;
 using sampler::RowSpace;
 
-// How long the rows exist. In both cases they end with the job's incarnation at the latest.
+// How long the rows exist. In both cases they are dropped with the job's incarnation at the latest.
 enum class Lifetime {
   // Until the handle that created them is destroyed; for temporary results. When another handle of the same tensor is
   // assigned to that handle, the assigned handle keeps the rows and drops them at its own end.
@@ -42,11 +42,11 @@ struct DistTensorOptions {
 };
 
 // A handle to a distributed tensor. Any number of handles, in any processes, may refer to one tensor. At most one
-// process at a time may assign a row (WriteRows); the accumulating writes may come from any number of processes
-// concurrently. Thread-safe except for moving, AttachAs and Detach. Calls that have a deadline end by it, by
-// default the context's call_timeout from now, or when the deadline's stop is requested (Cancelled: a write may or may
-// not have happened). The handle holds a reference to the graph, whose destructor waits a few seconds for rows that are
-// being dropped.
+// process at a time may assign a row (WriteRows); any number of processes may make accumulating writes concurrently.
+// Thread-safe except for moving, AttachAs and Detach. Calls with a deadline end at the deadline, by default the
+// context's call_timeout from now, or when its stop is requested. After DeadlineExceeded or Cancelled a write may or
+// may not have been applied. The handle holds a reference to the graph, whose destructor waits a few seconds for rows
+// that are being dropped.
 class DistTensor {
  public:
   // Creates the tensor, or opens the existing one of that name with its current values if dtype and shape are the same
@@ -54,7 +54,7 @@ class DistTensor {
   // that name exists and a server has lost its rows; after Drop it can be created again.
   static Result<DistTensor> Create(const DistGraph& graph, const DistTensorOptions& options);
   // Opens an existing tensor by name, whichever process created it. NotFound: there is none; the message lists the
-  // existing ones. RowSpace::Own() opens a tensor with rows of its own without giving their number.
+  // existing ones. RowSpace::Own(), without a number of rows, opens a tensor with own rows of any number.
   static Result<DistTensor> Open(const DistGraph& graph, const RowSpace& rows, const std::string& name);
   // Drops a tensor, whichever process created it. OK if it does not exist.
   static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
@@ -94,11 +94,11 @@ class DistTensor {
 
   // Returns the number of elements that are not 0.
   Result<uint64_t> CountNonzero(std::optional<Deadline> deadline = {}) const;
-  // Returns the same number for each partition that holds rows: [partitions].
+  // Returns the number of elements that are not 0 in each partition that holds rows: [partitions].
   Result<std::vector<uint64_t>> CountNonzeroByPartition(std::optional<Deadline> deadline = {}) const;
-  // Reduce all rows elementwise: [row_shape...], F64 for floating-point dtypes, I64 or U64 (wrapping around) for
-  // others. The result has the same bits under every partitioning: a floating-point sum is computed exactly and rounded
-  // once. FailedPrecondition: Min or Max of a tensor without rows.
+  // Return the elementwise reduction of all rows: [row_shape...], F64 for floating-point dtypes, I64 or U64 (wrapping
+  // around) for others. The result has the same bits under every partitioning: a floating-point sum is computed exactly
+  // and rounded once. FailedPrecondition: Min or Max of a tensor without rows.
   Result<Tensor> Sum(std::optional<Deadline> deadline = {}) const;
   Result<Tensor> Min(std::optional<Deadline> deadline = {}) const;
   Result<Tensor> Max(std::optional<Deadline> deadline = {}) const;

@@ -41,7 +41,7 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   return plan;
 }
 
-// Creates the source. `seeds` may be null: seeds are read from the graph's splits.
+// Creates the source. If `seeds` is null, seeds are read from the graph's splits.
 Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<EdgeListSeeds> seeds,
                                         sampler::EpochPlan plan, const EdgeLoaderOptions& options) {
   const LoaderSampling draws{.by = options.sampled_by,
@@ -77,7 +77,7 @@ Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std
     if (edges.rows.contains(column)) continue;
     if (edges.ids.size() == edges.size()) {
       RETURN_IF_ERROR(
-          graph.GatherEdgeRows(edges.type, column, {}).status());  // whether there is such a column or tensor
+          graph.GatherEdgeRows(edges.type, column, {}).status());  // checks that there is such a column or tensor
       continue;
     }
     return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column +

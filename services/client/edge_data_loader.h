@@ -33,8 +33,8 @@
 
 namespace espalier::client {
 
-// One part of a named split of edges. The list of edges is not held by the loader; seeds of each step are read from the
-// partitions that own them.
+// One part of a named split of edges. The loader does not hold the list of edges; it reads the seeds of each step from
+// the partitions that own them.
 struct EdgesOfSplit {
   std::vector<EdgeTypeId> types;  // distinct; their endpoints may have any node types
   std::string split;
@@ -56,8 +56,8 @@ struct EdgeLoaderOptions {
   // a split, or a list that is the same on all ranks, the edges of all ranks in the step are excluded; with an
   // EdgeShare those of this rank.
   bool exclude_batch = true;
-  // For edge types of the loader: the type that has the same edges with source and destination swapped (may be the type
-  // itself).
+  // For edge types of the loader: the type that has the same edges with source and destination swapped, which may be
+  // the type itself.
   std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
   sampler::SamplingSpec sampling;  // fan-outs, seed
   int threads = 1;                 // sampling threads in this process; collate runs on an additional thread
@@ -75,7 +75,7 @@ struct EdgeLoaderOptions {
 
 // The part of an EdgeDataLoader that does not depend on its batch type.
 struct EdgeLoaderSource {
-  std::shared_ptr<sampler::PartitionedGraph> graph;   // referenced by the others
+  std::shared_ptr<sampler::PartitionedGraph> graph;   // referenced by `seeds` and `batches`
   std::unique_ptr<EdgeListSeeds> seeds;               // null: seeds are read from the graph's splits
   std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
@@ -89,7 +89,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare 
 
 // Data loader with batches of type T, for one consumer thread. `collate` converts a mini-batch to T: it may fetch
 // features, build tensors, or prepare anything else that training needs. Its second argument is the deadline of its
-// queries, which also ends when the epoch is cancelled or abandoned.
+// queries, which also ends when the epoch is canceled or abandoned.
 template <class T>
 class EdgeDataLoader {
  public:
@@ -108,17 +108,18 @@ class EdgeDataLoader {
     return std::unique_ptr<EdgeDataLoader>(new EdgeDataLoader(graph, std::move(source), options, std::move(collate)));
   }
 
-  // Starts an epoch at `first_step`. An epoch that is not finished is abandoned.
-  // FailedPrecondition: this process was forked from the one that made the loader.
+  // Starts an epoch at `first_step`. An unfinished epoch is abandoned. FailedPrecondition: this process was forked from
+  // the process that created the loader.
   Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
-  // Blocks until the batch of the next step is ready and returns it; nullopt after the last batch of the epoch. After
-  // an error has been returned, returns nullopt as well. FailedPrecondition: StartEpoch was not called.
+  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch,
+  // and in calls after one that has returned an error. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
-  // The same until the deadline. DeadlineExceeded, Cancelled (the deadline's stop was requested): the batch can be
-  // requested again, unless the code is the batch's own, of one of its queries; then later calls return nullopt.
+  // Like Next, but waits no longer than the deadline. DeadlineExceeded, or Cancelled if the deadline's stop was
+  // requested: the caller may request the batch again. If a query of the batch itself failed with one of these codes,
+  // later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
-  // Ends the epoch and its queries early, from any thread: a pending Next returns Cancelled, as do later ones until
-  // StartEpoch.
+  // Ends the epoch and its queries early. A pending Next and all later calls return Cancelled until StartEpoch. Any
+  // thread may call it.
   void Cancel() { batches_.Cancel(); }
 
  private:

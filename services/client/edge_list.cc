@@ -1,5 +1,5 @@
-// Endpoints are read with FindEdges, or as the seeds of a split, in queries of edges_per_request edges, so that a
-// query for a long list stays below the limits of one message.
+// Endpoints are read with FindEdges, or as the seeds of a split, in queries of edges_per_request edges, so that the
+// messages for a long list stay below the size limit.
 #include "services/client/edge_list.h"
 
 #include <algorithm>

@@ -20,7 +20,7 @@ class EdgeListSeeds final : public sampler::SeedSource {
   // `graph` must outlive the object. The endpoints of the edges must be nodes of the graph.
   EdgeListSeeds(sampler::PartitionedGraph& graph, EdgeList edges) : graph_(graph), edges_(std::move(edges)) {}
 
-  // Always NotFound: a list of edges has no seed nodes.
+  // Always returns NotFound: a list of edges has no seed nodes.
   Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
@@ -28,7 +28,7 @@ class EdgeListSeeds final : public sampler::SeedSource {
                                                 Deadline deadline) override;
 
  private:
-  // Returns rows of the edges at these indices of the list; `ids` are their edge ids, or empty.
+  // Returns rows of the edges at these indices of the list. `ids` are their edge ids, or empty if the list has none.
   Result<Tensor> RowsOfBatch(const std::string& column, std::span<const uint64_t> places,
                              std::span<const GlobalEdgeId> ids, Deadline deadline);
 

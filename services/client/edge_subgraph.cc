@@ -20,7 +20,7 @@ Result<Subgraph> DistGraph::EdgeSubgraph(const EdgesByType& edges, std::optional
   subgraph.nodes.resize(schema().num_node_types());
   std::vector<sampler::NodeNumbering> numbering;
   for (uint16_t type = 0; type < schema().num_node_types(); ++type) {
-    // A hash table for every type: one subgraph does not deserve a table of all nodes.
+    // A limit of 0 selects a hash table: a direct table of all nodes of a type is too expensive for one subgraph.
     numbering.emplace_back(num_nodes(NodeTypeId(type)), /*direct_limit=*/0);
     numbering.back().StartBatch();
   }

@@ -85,7 +85,7 @@ void Train(sampler::PartitionedGraph& graph, uint32_t rank, uint32_t num_trainer
   }
 }
 
-// In the order of original ids.
+// Returns all rows in the order of original ids.
 std::vector<GlobalRowId> AllRows(sampler::PartitionedGraph& graph) {
   std::vector<OriginalNodeId> all;
   for (uint64_t id = 0; id < graph.book().num_nodes(kType); ++id) all.emplace_back(id);
@@ -94,7 +94,7 @@ std::vector<GlobalRowId> AllRows(sampler::PartitionedGraph& graph) {
   return RowsOfNodes(*nodes);
 }
 
-// All rows in the order of original ids, after `num_steps` steps of `num_trainers` concurrent trainers.
+// Returns all rows in the order of original ids, after `num_steps` steps of `num_trainers` concurrent trainers.
 std::vector<float> Trained(sampler::PartitionedGraph& graph, uint32_t num_trainers, uint64_t num_steps) {
   {
     std::vector<std::jthread> trainers;

@@ -119,7 +119,7 @@ TEST(EmbeddingTableTest, StepsOfRawArraysAreThoseOfTheOptimizerOnTheWholeTable) 
           std::vector<float> gradients = GradientsOfStep(ids.size(), step, rank);
           const Status stepped = table->Step(ids, gradients, kTableRate);
           EXPECT_TRUE(stepped.ok()) << stepped.ToString();
-          // The arrays are the caller's again.
+          // Step has copied the arrays, so changes of them have no effect.
           std::fill(ids.begin(), ids.end(), -1);
           std::fill(gradients.begin(), gradients.end(), 1e6f);
         }
@@ -182,7 +182,7 @@ TEST(EmbeddingTableTest, GathersRepeatedRowsOfAnyTypeIntoMemoryOfTheCaller) {
     ASSERT_TRUE(read.ok()) << read.status().ToString();
     EXPECT_EQ(read->dtype(), dtype);
     EXPECT_THAT(read->shape(), ElementsAre(3, kRowValues));
-    std::vector<float> memory(2 + 3 * kRowValues, -7);  // a value of others on both sides
+    std::vector<float> memory(2 + 3 * kRowValues, -7);  // one value before and one after `out`
     const auto out = std::span(memory).subspan(1, 3 * kRowValues);
     const Status gathered = table->GatherRowsInto(std::vector<int64_t>{8, 1400, 8}, out);
     ASSERT_TRUE(gathered.ok()) << gathered.ToString();
@@ -222,7 +222,7 @@ TEST(EmbeddingTableTest, AStepWithWrongArraysIsNotTaken) {
   EXPECT_NEAR(GatheredRows(*table, ids)[0], before[0] - kTableRate, 1e-6);
 }
 
-// A rank may be ahead of another by one step, whose acknowledgement its next step waits for.
+// A rank may be ahead of another by one step, whose acknowledgment its next step waits for.
 TEST(EmbeddingTableTest, AStepThatWaitsForAnotherRankEndsByItsDeadlineAndCanBeRepeated) {
   const testing::ServedGraph served(testing::SmallGraph(), 2);
   const auto graph = GraphOfServers(served);

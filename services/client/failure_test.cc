@@ -1,4 +1,4 @@
-// Servers that are killed, hang, restart, or belong to another partitioning or job.
+// Queries of servers that are killed, hang, restart, or belong to another partitioning or job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

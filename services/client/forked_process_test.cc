@@ -18,7 +18,7 @@ bool IsRefused(const Status& status) {
   return status.code() == StatusCode::kFailedPrecondition && status.message().find("forked") != std::string::npos;
 }
 
-// In the child; nothing of it returns to the test. The exit code is the number of the failed check.
+// Runs in the child process and exits with the number of the failed check. Never returns to the test.
 [[noreturn]] void UseGraphInChild(std::unique_ptr<DistGraph> inherited, DistNodeDataLoader& loader) {
   const std::array node{GlobalNodeId(1)};
   if (!IsRefused(inherited->GatherNodeRows(kForkedNodeType, "node-feat", node).status())) _exit(1);

@@ -121,7 +121,7 @@ TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
   for (int round = 0; round < 1500; ++round) {
     std::string bytes = valid;
     for (uint32_t i = 0; i <= random.NextBelow(3); ++i) {
-      // Mostly behind the identity, so that the identity check passes.
+      // Change mostly bytes after the identity, so that the identity check passes.
       const size_t from = random.NextBelow(4) == 0 ? 0 : 70;
       bytes[from + random.NextBelow(static_cast<uint32_t>(bytes.size() - from))] = static_cast<char>(random.Next());
     }

@@ -1,7 +1,7 @@
 // The address of rank 0 is kept in a tensor with one own row of U8, padded with zeros. Rank 0 first drops a tensor that
-// a killed rank 0 left behind, then creates its own; the tensor is dropped when the group is connected or has failed.
-// The other ranks poll it with increasing, jittered delays. They ignore a tensor without an address and one that
-// disappears while they read it, since rank 0 may be creating it anew.
+// a killed rank 0 left behind and then creates its own. It drops the tensor when the group is connected or has failed.
+// The other ranks poll the tensor with increasing, jittered delays. They ignore a tensor without an address and one
+// that disappears while they read it, because rank 0 may be replacing it.
 #include "services/client/init_process_group.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ Result<std::string> Look(const DistGraph& graph, Deadline deadline) {
   }
   const GlobalRowId first(0);
   const Result<Tensor> row = tensors.Read(*place, {&first, 1}, deadline);
-  // Rank 0 may have dropped the tensor since Find, to create it anew.
+  // Rank 0 may have dropped the tensor after Find, to replace it.
   if (row.status().code() == StatusCode::kNotFound) return std::string();
   if (!row.ok()) return row.status();
   const char* const text = reinterpret_cast<const char*>(row->bytes());

@@ -7,7 +7,7 @@
 // Rendezvous: rank 0 listens at a free port and writes its address to a tensor on the graph servers. The other ranks
 // poll that tensor and connect to rank 0. The tensor is dropped when all ranks have joined. No port has to be
 // configured. Guarantees are those of the ring (ring_collective.h): sums have the same bits on every rank and in every
-// run with the same number of ranks; if a rank dies, pending operations of the others fail within moments. Ranks of
+// run with the same number of ranks; if a rank dies, pending operations of the others fail promptly. Ranks of
 // different incarnations never form a group. Caveat: if rank 0 is killed during the rendezvous, its address stays in
 // the tensor for that incarnation. The launcher of the ranks must restart them with the next incarnation
 // (ESPALIER_INCARNATION), as `run` and `launch` do.

@@ -109,8 +109,8 @@ TEST_F(InitProcessGroupTest, AStopEndsTheWait) {
   }
 }
 
-// Rank 2 never joins: the stop ends the wait of the others in every phase. Rank 1 is stopped first, because rank 0
-// would refuse it otherwise.
+// Rank 2 never joins: the stop ends the wait of the others in every phase. Rank 1 is stopped first, because otherwise
+// it would get an error from rank 0.
 TEST_F(InitProcessGroupTest, AStopEndsTheWaitForTheOthers) {
   std::vector<std::stop_source> stops(2);
   std::vector<Status> ends(2);

@@ -1,5 +1,5 @@
-// Check whether the files of a server may be mapped: the path of the nonce file comes from a peer and may name
-// anything.
+// Checks of whether the files of a server may be mapped. The path of the nonce file comes from a peer and may name any
+// kind of file.
 #include "services/client/mapped_partition.h"
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ class NodeListSeeds final : public sampler::SeedSource {
  private:
   const NodeTypeId type_;
   const std::vector<GlobalNodeId> nodes_;
-  uint64_t count_;  // positions of an epoch; with kDrop other nodes are dropped in each epoch if it is shuffled
+  uint64_t count_;  // positions of an epoch; with kDrop and shuffling, each epoch drops different nodes
 };
 
 }  // namespace espalier::client

@@ -105,7 +105,7 @@ TEST_P(PluginTensorsTest, SaysWhatAnInitialiserDoesWrong) {
   EXPECT_THAT(dtype.message(), HasSubstr("the tensor's dtype is 2"));
 }
 
-// On any partition of the paper, after the other partitions have filled their rows.
+// The initializer fails on the partition of one paper, after the other partitions have filled their rows.
 TEST_P(PluginTensorsTest, WhatFailsOnOnePartitionLeavesNothingOnAny) {
   const auto other = OpenAnother();
   for (const char* paper : {"0", "1", "2", "799"}) {

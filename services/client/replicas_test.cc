@@ -133,7 +133,7 @@ TEST_F(ReplicasTest, WhatCanBeWrittenIsAtTheFirst) {
   };
   EXPECT_TRUE(read().ok());
   EXPECT_EQ(value, 7);
-  // Its mutable data is lost, although the replica is available.
+  // Mutable data is lost with the first server, although the other replica is available.
   other_.Restart(0);
   one_.Restart(0);
   EXPECT_EQ(read().code(), StatusCode::kNotFound);

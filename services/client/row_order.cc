@@ -1,7 +1,7 @@
 // Original node ids are consecutive, so nodes are enumerated by looking up ranges of original ids. Edges are enumerated
-// by destination: the edges of a partition are numbered by destination in the order of original ids, so walking over
-// the destinations in that order reads the edges of each partition in the order of their ids. In-degrees tell how many
-// edges belong to each destination; FindEdges verifies it.
+// by destination: the edges of a partition are numbered by destination in the order of original ids, so a pass over the
+// destinations in that order reads the edges of each partition in the order of their ids. In-degrees give the number of
+// edges of each destination, and FindEdges verifies it.
 #include "services/client/row_order.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Enumerates the rows of a row space in an order that does not depend on the partitioning. Nodes are ordered by
-// original id and own rows by number. Edges are ordered by the original id of the destination, then as the in-edges of
-// a node are stored: by time if the partitioning has a time column, then by the original id of the source, then by the
-// original id of the edge (docs/partition-format.md).
+// original id, own rows by number. Edges are ordered by the original id of the destination and then in the stored order
+// of the in-edges of a node: by time if the partitioning has a time column, by the original id of the source, and by
+// the original id of the edge (docs/partition-format.md).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class RowOrder {
   // Edges are queried `edges_per_request` at a time.
   RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request = uint64_t{1} << 20);
 
-  // Returns the next `count` rows, or fewer at the end; empty after the last.
+  // Returns the next `count` rows, fewer at the end, none after the last row.
   Result<std::vector<GlobalRowId>> Next(uint64_t count);
   // Returns a hash of the original endpoint ids of the edges that have been read, in order. After the last edge, equal
   // values of two graphs mean the same edges in the same order. 0 for nodes and own rows.

@@ -179,7 +179,7 @@ TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
   ExpectSameBatches(BatchesOfNodes(graph, Nodes(), there), BatchesOfNodes(graph, Nodes(), here));
 }
 
-// Queries of this program may take ten minutes; a new epoch and the destructor do not wait for them.
+// The queries of this program have a timeout of ten minutes; a new epoch and the destructor do not wait for them.
 TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
   testing::ServedSamplers samplers(partitions_, 1);
   const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());

@@ -18,7 +18,7 @@ EntriesOfRows MakeEntries(const format::SavedEmbeddingEntry& saved) {
   return entries;
 }
 
-// "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam".
+// Returns a description such as "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam".
 std::string WhatItIs(const std::string& rows, uint64_t num_rows, DType dtype, int64_t width, int64_t state_width,
                      const std::string& optimizer) {
   return std::to_string(num_rows) + " " + ToString(dtype) + " rows of " + rows + ", " + std::to_string(width) +

@@ -8,8 +8,8 @@
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group, options,
 //                                                          saved.get()));  // all ranks
 //
-// This is not next to EmbeddingTable, because reading the files needs a store and the order of original ids. The table
-// depends on the interfaces of sampler only and sees a saved embedding as sampler::KeptRows.
+// The class is not in client/embedding/, because reading the files needs a store and the order of original ids.
+// EmbeddingTable depends only on the interfaces of sampler and uses a saved embedding as sampler::KeptRows.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ class SavedRowsReader;
 // A saved embedding. For one thread. The graph must outlive it.
 class SavedEmbedding final : public sampler::KeptRows {
  public:
-  // Reads the manifest in the folder `uri`, and no rows yet. NotFound: nothing was saved there, or no embedding of that
-  // name and row space; the message lists the saved ones. FailedPrecondition: it was saved for another graph.
+  // Reads the manifest in the folder `uri`; RestoreSome reads the rows. NotFound: nothing was saved there, or no
+  // embedding with that name and row space; the message lists the saved ones. FailedPrecondition: it was saved for
+  // another graph.
   static Result<std::unique_ptr<SavedEmbedding>> Open(const DistGraph& graph, const std::string& uri,
                                                       const TensorName& name,
                                                       const storage::StoreSettings& stores = {});
@@ -35,9 +36,9 @@ class SavedEmbedding final : public sampler::KeptRows {
 
   uint64_t version() const override;
   Status CheckFits(const sampler::EmbeddingSpec& spec) const override;
-  // Restores the rows of one file per call. DataLoss: a file is missing or damaged. FailedPrecondition, after the last
-  // file: the edges of the graph differ from those at the time of the save. After an error the next call starts from
-  // the first file.
+  // Restores the rows of one file per call. Returns false if no file was left. DataLoss: a file is missing or damaged.
+  // FailedPrecondition, after the last file: the edges of the graph differ from those at the time of the save. After an
+  // error the next call starts from the first file.
   Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                            Deadline deadline) override;
 

@@ -17,8 +17,8 @@
 
 namespace espalier::client {
 
-// Writes one save. Its files lie in a subfolder with a unique name: of two concurrent saves to the same folder only one
-// commits, and neither overwrites files of the other. For one thread.
+// Writes one save. Its files are in a subfolder with a unique name, so concurrent saves to the same folder do not
+// overwrite each other's files; only one of them can commit. For one thread.
 class SavedRowsWriter {
  public:
   explicit SavedRowsWriter(storage::StoreLocation at);
@@ -45,7 +45,7 @@ class SavedRowsWriter {
   };
 
   // Writes all columns of all rows in the order of RowOrder, which does not depend on the partitioning. For each piece
-  // of rows the columns are read and written one after the other.
+  // of rows, the columns are read and written one after another.
   Status PutRows(const DistGraph& graph, const RowSpace& rows, const std::vector<Column>& columns,
                  size_t bytes_per_file);
 
@@ -56,7 +56,7 @@ class SavedRowsWriter {
   bool may_remove_ = true;
 };
 
-// Reads saved rows piece by piece, with the ids that they have in this graph. For one thread.
+// Reads saved rows piece by piece and returns them with their ids in this graph. For one thread.
 class SavedRowsReader {
  public:
   struct Piece {

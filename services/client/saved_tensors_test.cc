@@ -58,7 +58,7 @@ DistTensorOptions MakePairOptions(const RowSpace& space) {
   return {.rows = space, .row_shape = {2}, .dtype = DType::kI64, .name = "pairs"};
 }
 
-// With two numbers per row.
+// Returns a tensor with two numbers per row.
 DistTensor MakePairs(const DistGraph& graph, const ServedGraph& served, const RowSpace& space) {
   DistTensor tensor = MakeTensor(graph, MakePairOptions(space));
   const Status written = tensor.WriteRows(RowRange(0, tensor.num_rows()), ValuesFor(served, space));
@@ -142,7 +142,7 @@ class SavedFilesTest : public ::testing::Test {
       : served_(testing::SmallTypedGraph(), 2), graph_(OpenServedGraph(served_)), uri_(folder_.path() + "/a") {}
   ~SavedFilesTest() override { ESPALIER_CHECK(ArmFailpoints("").ok()); }
 
-  // Of two tensors, which are dropped afterwards.
+  // Saves two tensors, then drops them.
   Status SaveAndDrop() {
     const DistTensor papers = MakePairs(*graph_, served_, kPapers), authors = MakePairs(*graph_, served_, kAuthors);
     return SaveTensors(*graph_, {{kPapers, "pairs"}, {kAuthors, "pairs"}}, uri_, {.bytes_per_file = 4000});
@@ -167,7 +167,7 @@ TEST_F(SavedFilesTest, DamagedOnesAreRefusedAndLeaveNothing) {
   ASSERT_TRUE(SaveAndDrop().ok());
   const std::vector<std::string> files = FilesBelow(uri_);
   ASSERT_GT(files.size(), 4u);
-  std::string of_second;  // read after the first tensor has been loaded
+  std::string of_second;  // a file of the second tensor, read after the first tensor has been loaded
   for (const std::string& file : files) {
     if (file.find("/00001-pairs/") != std::string::npos) of_second = uri_ + "/" + file;
   }

@@ -24,7 +24,7 @@ using testing::ServedGraphOptions;
 
 ServedGraphOptions WithTestPlugin() { return testing::WithPlugin("test", ESPALIER_TEST_PLUGIN); }
 
-// In the format of the plugin's function `describe`.
+// Returns the description of a partition in the format of the plugin's function `describe`.
 std::string Described(const graph::PartitionBook& book, PartitionId p) {
   std::ostringstream text;
   text << "partition " << p.value << " of " << book.num_partitions() << "\n";

@@ -1,6 +1,6 @@
-// A partition with one server is given the whole connect timeout. Partitions with several replicas are queried together
-// in rounds of replicas_timeout, until one replica of each has responded; replicas that are slower than that are left
-// without a description. Errors that a retry cannot repair end the discovery at once.
+// A query of a partition with one server has the whole connect timeout. Partitions with several replicas are queried
+// together in rounds of replicas_timeout until one replica of each has responded; slower replicas have no description.
+// Errors that a retry cannot repair end the discovery at once.
 #include "services/client/server_group.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool MayAnswerLater(const Status& status) {
   return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
 }
 
-// Converts a timeout to Unavailable: the last round may have been too short to find out more.
+// Converts a timeout to Unavailable: a server that does not respond in time counts as unreachable.
 Status ToUnavailable(const Status& failure) {
   return failure.code() == StatusCode::kDeadlineExceeded ? Unavailable(failure.message()) : failure;
 }
@@ -67,8 +67,8 @@ Status QueryTogether(const std::vector<ServerGroup*>& groups, const std::string&
   return Status();
 }
 
-// Waits for the server of a partition with a single server until the deadline. For a partition with several replicas
-// one response is enough; slow replicas are left out.
+// Waits until the deadline for the servers of partitions with a single server. For a partition with several replicas
+// one response is enough, and slow replicas are left out.
 Status AskAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
   for (ServerGroup& group : groups) {
     if (group.peers.size() == 1) RETURN_IF_ERROR(QueryTogether({&group}, options.job, deadline, /*is_last=*/true));

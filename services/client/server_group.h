@@ -18,12 +18,14 @@ struct ServerGroup {
   std::vector<std::optional<ServerDescription>> descriptions = {};
 
   const ServerDescription& description() const;  // of the first peer that has responded; there must be one
-  // Returns the peers as replicas, with those on `machine` marked as near. Peers that have not responded count as far.
+  // Returns the peers as replicas. Those that run on `machine` are marked as near; peers that have not responded are
+  // not.
   std::shared_ptr<rpc::Replicas> ReplicasSeenFrom(const std::string& machine) const;
 };
 
-// Queries the description of all servers until at least one of every partition has responded, and checks that they hold
-// the same partitioning. Returns the groups in partition order. Errors are those of Connect (session.h).
+// Returns the server groups in partition order. Queries the descriptions of all servers until at least one server of
+// every partition has responded, and checks that the servers hold the same partitioning. Errors are those of Connect
+// (session.h).
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline);
 
 }  // namespace espalier::client

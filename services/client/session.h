@@ -12,8 +12,7 @@
 
 namespace espalier::client {
 
-// A graph and how it is accessed. Thread-safe. The graph is shared: it lives on after the session while it is
-// referenced.
+// A graph and how it is accessed. Thread-safe. The graph is shared and may outlive the session.
 struct Session {
   std::string graph_name;
   std::vector<std::string> warnings;  // warnings of the partitioning (format::Manifest)

@@ -47,9 +47,10 @@ struct SessionOptions {
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
   std::chrono::milliseconds connect_timeout{60'000};  // until a server of every partition is up
-  // More than 0: how long to wait for the other replicas of a partition of which one has answered.
+  // How long one round of discovery waits for the replicas of a partition. Slower replicas are left out if another
+  // replica has responded. More than 0.
   std::chrono::milliseconds replicas_timeout{2'000};
-  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // preferred size of one response; larger ones are divided
+  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // preferred size of one response; larger ones are split
   size_t calls_in_flight = 4;                               // concurrent calls per query and server, at least 1
   std::string machine;           // name of this machine, in the form that servers report; empty: rpc::ThisMachine()
   rpc::ChannelSettings channel;  // its stop ends Connect, and every later query, with CANCELLED

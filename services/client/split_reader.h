@@ -17,7 +17,7 @@
 
 namespace espalier::client {
 
-// A node of a split, or an edge by its ends.
+// A node of a split, or an edge given by its endpoints.
 struct SplitItem {
   GlobalNodeId node;         // for an edge its destination
   GlobalNodeId source = {};  // edges only
@@ -44,7 +44,7 @@ class SplitReader {
   // of the graph (sampler::SeedQuery::want_edge_ids).
   void WantEdgeIds() { query_.want_edge_ids = true; }
 
-  // Sets the deadline of all later queries together. Default: each has the context's call_timeout.
+  // Sets one deadline for all later queries. By default each query has the context's call_timeout.
   void set_deadline(std::optional<Deadline> deadline) { deadline_ = std::move(deadline); }
 
   // Returns the number of items. InvalidArgument: there is no such type. NotFound: there is no such split.
@@ -77,9 +77,9 @@ class SplitReader {
     return Status();
   }
 
-  // Returns rows of an edge column at these positions, ascending, of a split of edges: [positions, row shape...]. A
-  // query returns about `bytes_per_question`, so wide rows take more queries. Even without positions one query is sent,
-  // which checks that the graph has the column.
+  // Returns rows of an edge column at these positions of a split of edges: [positions.size(), row shape...].
+  // `positions` must be ascending. A query returns about `bytes_per_question` bytes, so wide rows take more queries.
+  // Without positions one query is still sent, which checks that the graph has the column.
   Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions,
                           uint64_t bytes_per_question = kRowBytesPerQuestion) const {
     sampler::SeedQuery query = query_;

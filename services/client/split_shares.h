@@ -13,13 +13,13 @@ namespace espalier::client {
 enum class SplitBy {
   // Contiguous shares in the order of the list, whose sizes differ by at most one; lower ranks get the remainder.
   kEven,
-  // By the partition that owns the node, or the edge with its destination. With P partitions and W ranks, rank r gets
-  // the items of the partitions p with p mod W = r. If W > P, the items of partition p are dealt in turn to the ranks r
-  // with r mod P = p. Sizes of shares differ as the partitions do.
+  // By the partition that owns the node, or the destination of the edge. With P partitions and W ranks, rank r gets the
+  // items of the partitions p with p mod W = r. If W > P, the items of partition p go in turn to the ranks r with
+  // r mod P = p. The sizes of shares depend on the sizes of the partitions.
   kLocality,
 };
 
-// Returns the range of positions of `rank` for kEven, of `total` positions. num_ranks > 0.
+// Returns the positions of `rank`, out of `total` positions, for kEven. num_ranks > 0.
 sampler::PositionRange EvenRange(uint64_t total, uint32_t num_ranks, uint32_t rank);
 
 // Assigns the items of a list to ranks for kLocality, one item after the other. For one thread.

@@ -1,6 +1,6 @@
 // AgreeOn gathers a fixed-size record of every rank's status. WorkInSteps calls it after each step and then broadcasts
-// whether another step follows. WorkAside is WorkInSteps whose step waits for the thread for a fraction of
-// `longest_step`.
+// whether another step follows. WorkAside calls WorkInSteps with a step that starts the thread if necessary and waits
+// for its end for a fraction of `longest_step`.
 #include "services/collective/agreement.h"
 
 #include <algorithm>
@@ -73,7 +73,8 @@ Status WorkAside(Rank root, const std::function<Status()>& work, Collective& col
         return false;
       },
       collective, longest_step);
-  // The group has failed and the work still runs. The destructor of `done` waits for it; the other ranks do not.
+  // The group has failed while the work still runs. The destructor of `done` waits for the work; after Abandon the
+  // other ranks do not wait.
   if (!worked.ok() && done.valid()) collective.Abandon();
   return worked;
 }

@@ -21,9 +21,10 @@ Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanosecon
 Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collective& collective,
                    std::chrono::nanoseconds longest_step);
 
-// Runs work that cannot be divided and whose duration is unknown: `root` runs it on a thread of its own and meanwhile
-// synchronizes with the other ranks. An exception of `work` is ResourceExhausted. Returns after the work has ended; if
-// the group fails before, this rank abandons it at once and still waits for the work.
+// Runs work that cannot be divided into steps and whose duration is unknown: `root` calls `work` on a separate thread
+// and meanwhile synchronizes with the other ranks. Every rank must call it. Returns an error as AgreeOn does; an
+// exception thrown by `work` becomes ResourceExhausted. `root` returns after `work` has ended: if the group fails
+// first, `root` abandons the group at once, so that the other ranks do not wait, and then waits for `work`.
 Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
                  std::chrono::nanoseconds longest_step);
 

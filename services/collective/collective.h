@@ -12,9 +12,10 @@
 
 namespace espalier::collective {
 
-// Every rank must call the same operations in the same order with the same sizes. After an error the group is unusable:
-// every later call of the rank fails immediately with the code of that error. Owned by one thread per rank, but for
-// Abandon.
+// The handle of one rank to the group. Every rank must call the same operations in the same order with the same sizes.
+// For one thread, except Abandon. InvalidArgument: ranks called different operations or sizes. DeadlineExceeded: the
+// deadline has passed. Unavailable: another rank left the group or failed. After an error the group is unusable: every
+// later call of the rank fails immediately with the code of that error.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -24,8 +25,8 @@ class Collective {
   // with the same backend.
   virtual const char* backend() const = 0;
 
-  // Replaces `values` by the element-wise sum over ranks: the same bits on every rank, and in every run with the same
-  // world size.
+  // Replaces `values` with the element-wise sum over all ranks. The sum has the same bits on every rank, and in every
+  // run with the same world size.
   virtual Status AllReduceSum(std::span<float> values, Deadline deadline) = 0;
   virtual Status AllReduceSum(std::span<double> values, Deadline deadline) = 0;
   // Copies the bytes of rank `root` to all ranks.
@@ -34,9 +35,10 @@ class Collective {
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
   // Blocks until every rank has called it.
   virtual Status Barrier(Deadline deadline) = 0;
-  // Leaves the group: operations that need this rank fail with Unavailable promptly instead of at their deadline, on
-  // the other ranks too. A rank that has reported an error keeps its code. For a rank that continues with cleanup after
-  // an error, or whose operation is to end early: any thread may call it. Idempotent.
+  // Leaves the group: pending and later operations of this rank, and operations of other ranks that need it, fail with
+  // Unavailable promptly instead of at their deadline. If an operation of this rank has already returned an error,
+  // later ones return the same code. Call it to end a pending operation early, or before a long cleanup after an error.
+  // Any thread may call it. Idempotent.
   virtual void Abandon() = 0;
 };
 

@@ -114,7 +114,7 @@ class Group {
   const uint32_t size_;
   Mutex mutex_;
   std::vector<Contribution> contributions_ ABSL_GUARDED_BY(mutex_);
-  // By rank: the error that its operation returned when the group had failed; OK before.
+  // By rank: the first error that an operation of the rank returned; OK if there was none.
   std::vector<Status> reported_ ABSL_GUARDED_BY(mutex_) = std::vector<Status>(size_);
   uint32_t num_arrived_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t num_operations_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -9,8 +9,8 @@
 
 namespace espalier::collective {
 
-// Returns one handle per rank, each for one thread. Destroying a handle fails the group: operations of the other ranks
-// return Unavailable at once instead of at their deadline.
+// Returns one handle per rank, in rank order. Destroying a handle fails the group: operations of the other ranks return
+// Unavailable at once instead of at their deadline.
 std::vector<std::unique_ptr<Collective>> MakeInProcessGroup(uint32_t size);
 
 }  // namespace espalier::collective

@@ -1,4 +1,4 @@
-// metadata.json of DGL's chunked graphs: files that it names lie below its folder.
+// metadata.json of DGL's chunked graphs. Property: all files that valid metadata names are below its folder.
 #include <cstddef>
 #include <cstdint>
 #include <string>

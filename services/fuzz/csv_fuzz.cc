@@ -1,4 +1,5 @@
-// Tables, edges, ids and names in delimited text. The outcome does not depend on how the file is cut into blocks.
+// Tables, edges, ids and names in delimited text. Property: tables and edges do not depend on how the file is divided
+// into blocks.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,7 +26,7 @@ std::string Describe(const Result<espalier::format::CsvEdges>& edges) {
 
 }  // namespace
 
-// The first byte chooses the options.
+// The first byte determines the options.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace espalier::format;  // NOLINT: one function
   if (size == 0) return 0;

@@ -1,5 +1,5 @@
-// Messages with tensors. The outcome does not depend on how the bytes are cut into slices, and what is read is encoded
-// as a message that reads as the same.
+// Messages with tensors. Properties: the result does not depend on how the bytes are divided into slices, and a decoded
+// message can be encoded and decoded again with as many tensors.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,7 +34,7 @@ std::string Describe(const grpc::ByteBuffer& message) {
 
 }  // namespace
 
-// The first byte chooses the size of slices.
+// The first byte determines the size of slices.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const grpc::ByteBuffer whole = Sliced(data + 1, size - 1, size);

@@ -1,4 +1,4 @@
-// graph.yaml: what is read is written as text that reads as the same.
+// graph.yaml. Property: a parsed description survives a round trip through text.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// The input of a fuzzer as a file, for readers that take a path. Kept in memory (tmpfs).
+// The input of a fuzzer as an in-memory file (tmpfs), for readers that take a path.
 #pragma once
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 namespace espalier::fuzz {
 
-// An unlinked file that holds `size` bytes at `data` for the lifetime of this object. Owned by one thread.
+// An unlinked file with a copy of the `size` bytes at `data`, for the lifetime of this object. Owned by one thread.
 class InputFile {
  public:
   InputFile(const uint8_t* data, size_t size) : file_(memfd_create("fuzz-input", MFD_CLOEXEC)) {
@@ -27,7 +27,7 @@ class InputFile {
     path_ = "/proc/self/fd/" + std::to_string(file_.get());
   }
 
-  // Opens a new description of the file, at its beginning.
+  // Returns a path; each open() of it starts at the beginning of the file.
   const std::string& path() const { return path_; }
 
  private:

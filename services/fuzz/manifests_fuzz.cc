@@ -1,5 +1,5 @@
-// The manifests of partitionings, checkpoints, outputs and saved tensors: what is read is written as text that reads as
-// the same.
+// The manifests of partitionings, checkpoints, outputs and saved tensors. Property: a parsed manifest survives a round
+// trip through text.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,5 @@
-// .npy files. What is read has the size that its header promises, and is written as a file that reads as the same.
+// .npy files. Properties: an array has the size that its header declares, and its dtype and shape survive a round trip
+// through a header.
 #include <cstddef>
 #include <cstdint>
 #include <span>

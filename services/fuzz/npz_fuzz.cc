@@ -1,4 +1,4 @@
-// .npz files: the zip directory, each member inflated, and its .npy header.
+// .npz files: reads the zip directory, inflates each member and parses its .npy header.
 #include <cstddef>
 #include <cstdint>
 

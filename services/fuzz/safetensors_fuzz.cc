@@ -1,4 +1,4 @@
-// safetensors files: what is read is written as a file that reads as the same.
+// safetensors files. Property: the content of a file survives a round trip through a written file.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 
 using espalier::format::Safetensors;
 
-// At a place aligned to 64, as that of a mapped file.
+// Reads a copy of the bytes at an address aligned to 64, like that of a mapped file.
 espalier::Result<Safetensors> Read(const void* data, size_t size) {
   const std::shared_ptr<void> owner(std::aligned_alloc(64, (size / 64 + 1) * 64), std::free);
   ESPALIER_CHECK(owner != nullptr);

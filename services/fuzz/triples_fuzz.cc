@@ -1,4 +1,4 @@
-// Triples of a knowledge graph: what is read is a valid graph, whatever the columns and the order of names.
+// Triples of a knowledge graph. Property: every graph that is read is valid, for all column orders and name orders.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,3 +1,7 @@
+// Checker walks the field table and the document together. Object visits the fields of the table in order, so the
+// result does not depend on the order in the document. A field in the document is checked by its type (Given); a
+// missing field gets its default, an object of defaults, or a violation (Missing). An invalid value becomes a discarded
+// JSON value and the walk continues, so that one run reports all violations.
 #include "services/job/check_fields.h"
 
 #include <algorithm>
@@ -27,7 +31,8 @@ bool IsQuantity(const std::string& text) {
          ((unit.size() == 1 || unit[1] == 'i') && unit.size() <= 2 && units.find(unit[0]) != std::string_view::npos);
 }
 
-// Without a unit and without quotes it is a number, which a cluster takes only whole: half a core is "0.5" or 500m.
+// A plain scalar without a unit is a YAML number, and a cluster accepts only integers there (int-or-string): half a
+// core is "0.5" in quotes, or 500m.
 bool IsQuantity(const YamlNode& node) {
   const bool is_number = node.plain && node.text.find_first_not_of("0123456789.") == std::string::npos;
   return is_number ? IsJsonInteger(node.text) : IsQuantity(node.text);
@@ -55,7 +60,7 @@ class Checker {
   }
 
  private:
-  // A field without a value (null) counts as not written, as Kubernetes has it.
+  // Returns the value of the field, or nullptr. A null value counts as a missing field, as in Kubernetes.
   static const YamlNode* FindValue(const YamlNode* node, const std::string& name) {
     if (node == nullptr) return nullptr;
     for (const YamlEntry& entry : node->entries) {
@@ -83,7 +88,7 @@ class Checker {
     }
     if (HasDefault(spec)) {
       Json value = Json::parse(spec.default_json);
-      // So that 0 and 0.0 do not make two effective documents of one.
+      // Without this conversion, defaults 0 and 0.0 would give different effective documents.
       if (spec.type == FieldType::kNumber) value = value.get<double>();
       (*object)[field.name] = std::move(value);
     } else if (StandsForDefaults(field, [this](const FieldSpec& one) { return HasDefault(one); })) {
@@ -91,27 +96,27 @@ class Checker {
     }
   }
 
-  // A program of the user's brings its own.
+  // Returns whether a missing spec.training is an error in the object `spec`.
   bool NeedsTraining(const YamlNode* spec) const {
     if (training_ != SpecTraining::kUnlessProgram) return training_ == SpecTraining::kRequired;
     return FindValue(FindValue(spec, "trainers"), "program") == nullptr;
   }
 
-  // What a whole job may have in the place of training.
+  // Returns the part of the error message that names the alternative to spec.training.
   std::string OrProgram() const {
     if (training_ != SpecTraining::kUnlessProgram) return "";
     return std::string(", or a program of yours that trains: name it in spec.trainers.program") +
            (runs_on_ == RunsOn::kCluster ? "" : ", or on the command line as -- PROGRAM");
   }
 
-  // What only a cluster uses is not put into a laptop's document: nobody there reads it, and everything of that kind
-  // that stands in a document is listed as ignored.
+  // Cluster-only fields get their defaults only on a cluster. Elsewhere no component reads them, and the effective
+  // document, when it is parsed again, would report them as ignored.
   bool HasDefault(const FieldSpec& spec) const {
     return !spec.default_json.empty() &&
            (runs_on_ == RunsOn::kCluster || spec.availability != Availability::kClusterOnly);
   }
 
-  // Discarded after a violation.
+  // Returns the checked value of a field in the document, discarded after a violation.
   Json Given(const TableNode& field, const YamlNode& node, const std::string& path) {
     const FieldSpec& spec = *field.spec;
     document_->positions[path] = node.at;
@@ -155,7 +160,7 @@ class Checker {
     return list;
   }
 
-  // "" for an item that has none, which is a violation of its own.
+  // Returns the key of a list item, or "" if it has none, which is reported as a missing required field.
   static std::string ToKey(const FieldSpec& list, const Json& item) {
     const auto key = list.list_key.empty() ? item.end() : item.find(list.list_key);
     return key == item.end() ? "" : key->get<std::string>();
@@ -196,14 +201,14 @@ class Checker {
             std::string("expected ") + (quantity ? "a quantity (250m, 2, 512Mi)" : "text") + ", found " + Found(value));
         continue;
       }
-      // A whole number is a legal quantity; other text must be text to every reader.
+      // A plain whole number is a valid quantity; other text must be text for all YAML readers.
       if (!quantity && !CheckText(value, entry_path, violations_)) continue;
       map[entry.key] = value.text;
     }
     return map;
   }
 
-  // What is not looked into keeps its shape; plain scalars are read as JSON would.
+  // Converts an unchecked object as it is; plain scalars are read as in JSON.
   static Json Anything(const YamlNode& node) {
     switch (node.kind) {
       case YamlKind::kNull: return nullptr;

@@ -1,5 +1,5 @@
-// A document's tree against the field table: names, types, ranges, defaults. What comes out has every field that
-// has a value, typed, under its path; what relates fields to each other is cross_checks.h.
+// Checks the fields of a document's tree one by one against the field table: names, types and ranges, and fills in
+// defaults. cross_checks.h checks relations between fields.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,12 +15,13 @@
 namespace espalier::job {
 
 struct CheckedDocument {
-  nlohmann::ordered_json values;     // in the table's order, defaults filled in
-  FieldPositions positions;          // of what was written
-  std::vector<std::string> ignored;  // paths of cluster-only fields, on a laptop
+  nlohmann::ordered_json values;     // all fields that have a value, typed, in the order of the table, with defaults
+  FieldPositions positions;          // of the fields and list items in the document
+  std::vector<std::string> ignored;  // paths of the cluster-only fields in the document; empty for kCluster
 };
 
-// Violations go to `violations`; the result is usable only if there are none.
+// Returns the checked fields of the document `root`. Adds all errors to `violations`; the result is usable only if
+// there are none.
 CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining training, Violations* violations);
 
 }  // namespace espalier::job

@@ -1,3 +1,6 @@
+// A scalar is checked as text (YAML and its quotes are resolved already) and converted to JSON only after its type and
+// range are known to fit. Numbers must be plain scalars in JSON's syntax; textual types must not be plain scalars that
+// some YAML reader parses as another type (CheckText).
 #include "services/job/check_scalars.h"
 
 #include <algorithm>
@@ -47,7 +50,7 @@ bool IsJobName(const std::string& text) {
                                            [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-// What is wrong with a place or an address; "" for nothing and for fields of other types.
+// Returns the error message for a URI, an endpoint or an object name; "" for valid ones and for fields of other types.
 std::string PlaceProblem(const FieldSpec& field, const std::string& text) {
   switch (field.type) {
     case FieldType::kUri: return UriProblem(text, field.max_prefix);

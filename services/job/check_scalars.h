@@ -1,4 +1,4 @@
-// One scalar of the document against its row of the field table.
+// Checks one scalar of the document against its row of the field table.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,15 +11,17 @@
 
 namespace espalier::job {
 
-// The value as JSON, a place with its scheme in canonical spelling (services/base/uri_scheme.h), or nullopt after a
-// violation was added.
+// Returns the value of `node` as JSON, or adds a violation and returns nullopt. A URI gets the canonical spelling of
+// its scheme (services/base/uri_scheme.h).
 std::optional<nlohmann::ordered_json> CheckScalar(const FieldSpec& field, const YamlNode& node, const std::string& path,
                                                   Violations* violations);
 
-// Text that every YAML reader takes for text; `node` is a scalar.
+// Returns whether all YAML readers parse the scalar `node` as text; adds a violation if some do not, as for a plain
+// `no` or `1:30`.
 bool CheckText(const YamlNode& node, const std::string& path, Violations* violations);
 
-// "a list", "the number 7": what stands there, for messages.
+// Returns the description of `node` for "found ..." in messages: "nothing", "a list", "an object", "'7'" for a plain
+// scalar and "the text '7'" for a quoted one.
 std::string Found(const YamlNode& node);
 
 }  // namespace espalier::job

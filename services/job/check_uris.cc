@@ -1,3 +1,5 @@
+// Each check returns a message without position, and the caller adds the field's path. All checks are syntactic: they
+// make no requests. URIs are checked in canonical spelling, so that "s3a://" and "S3://" are valid, too.
 #include "services/job/check_uris.h"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ bool HasControlCharacter(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-// The part up to `separator`, which goes with it.
+// Removes the part up to and including the next `separator` from *rest, and returns it without the separator.
 std::string_view TakeUntil(char separator, std::string_view* rest) {
   const size_t end = std::min(rest->find(separator), rest->size());
   const std::string_view part = rest->substr(0, end);
@@ -26,7 +28,7 @@ std::string_view TakeUntil(char separator, std::string_view* rest) {
 
 bool IsLetterOrDigit(char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z'); }
 
-// As Ceph allows; services/storage/s3/bucket.cc refuses more where the name becomes part of a host name.
+// Names that Ceph allows. services/storage/s3/bucket.cc is stricter if the name becomes part of a host name.
 bool IsBucket(std::string_view name) {
   if (name.size() < 3 || name.size() > 255 || !IsLetterOrDigit(name.front()) || !IsLetterOrDigit(name.back())) {
     return false;
@@ -36,7 +38,7 @@ bool IsBucket(std::string_view name) {
          });
 }
 
-// "", or "/storage/v1/s3".
+// `path` is empty or begins with '/', as in "/storage/v1/s3".
 bool IsEndpointPath(std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);
@@ -112,13 +114,13 @@ std::string EndpointProblem(const std::string& text) {
   } else {
     return expected;
   }
-  // Not repeated in the message: what stands before '@' could be a password.
+  // The message must not repeat the text before '@', which could be a password.
   if (rest.find('@') != std::string_view::npos) return "an endpoint has no user or password: " + expected;
   if (rest.ends_with('/')) rest.remove_suffix(1);
   const size_t slash = std::min(rest.find('/'), rest.size());
   if (!IsEndpointPath(rest.substr(slash))) return expected;
   rest = rest.substr(0, slash);
-  const size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;  // colons before it are IPv6's own
+  const size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;  // colons in brackets belong to an IPv6 address
   if (bracket == std::string_view::npos) return expected;
   const size_t colon = rest.find(':', bracket);
   if (colon != std::string_view::npos && !IsPort(rest.substr(colon + 1))) return expected;

@@ -1,4 +1,4 @@
-// What may stand where a document names a place.
+// Checks of URIs, endpoints and names of Kubernetes objects in a document.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,16 @@
 
 namespace espalier::job {
 
-// Returns the error of a place for graphs, models and results: expected is a path, "file:" or "s3://bucket/prefix"
-// (also "s3a://", "S3://") with a prefix of at most `max_prefix` bytes. Returns "" for a valid one.
+// Returns the error message for the location of a graph, model or result, or "" if it is valid: a path, a "file:" URI
+// or "s3://bucket/prefix" (also "s3a://" and "S3://") with a prefix of at most `max_prefix` bytes.
 std::string UriProblem(const std::string& text, size_t max_prefix);
 
-// What is wrong with the address of an S3 service: "http(s)://host[:port][/path]"; "" for nothing.
+// Returns the error message for the endpoint of an S3 service, or "" if it is valid: "http(s)://host[:port][/path]".
+// The message never repeats `text`, which could contain a password.
 std::string EndpointProblem(const std::string& text);
 
-// What is wrong with the name of a Kubernetes object (a DNS subdomain of at most 253 bytes); "" for nothing.
+// Returns the error message for the name of a Kubernetes object, or "" if it is valid: lower-case letters, digits, '-'
+// and '.', at most 253 bytes, not '-' or '.' at an end.
 std::string ObjectNameProblem(const std::string& text);
 
 }  // namespace espalier::job

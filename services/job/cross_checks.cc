@@ -1,3 +1,7 @@
+// RelationChecker has one method per topic, which adds violations with the path of the field to change and the remedy.
+// The checks read the typed job with its defaults. They read the JSON values only to find out whether a field is in the
+// document at all (RefuseFields), for fields that the typed job does not have (environments, replica limits), and for
+// the size of a program's command line.
 #include "services/job/cross_checks.h"
 
 #include <algorithm>
@@ -10,8 +14,8 @@
 namespace espalier::job {
 namespace {
 
-constexpr size_t kMostSourceColumns = 16;  // as the field table
-// Of a program's words as JSON: half of what the ConfigMap holds that brings pods the document.
+constexpr size_t kMostSourceColumns = 16;  // the same limit as in the field table
+// The limit of spec.trainers.program as JSON. Pods get the document in a ConfigMap, which holds at most 1 MiB.
 constexpr size_t kMaxProgramBytes = size_t{512} << 10;
 
 class RelationChecker {
@@ -29,13 +33,14 @@ class RelationChecker {
       Add(path + ".assignmentUri", "only the algorithm External takes an assignment");
     }
     for (const auto& [field, what] : ConflictsWithAlgorithm(partitions)) Add(path + "." + field, what);
-    if (partitions.source_columns.size() > kMostSourceColumns) {  // more were given than the table allows, or added
+    if (partitions.source_columns.size() > kMostSourceColumns) {  // FillDependentDefaults may have added one
       Add(path + ".sourceColumns", "at most " + std::to_string(kMostSourceColumns) +
                                        " with original_id, which sampling.method Labor adds: leave one out");
     }
   }
 
-  // What several processes cannot do, each with a part of the graph (partitioner/group/group_partitioning.h).
+  // Options that several partitioners, each with a part of the graph, do not support
+  // (partitioner/group/group_partitioning.h).
   void CheckPartitioners(const DistTraining& job) {
     if (job.partitioner_replicas == 1) return;
     const std::string otherwise = ", or 1 in spec.partitioner.replicas";
@@ -60,7 +65,7 @@ class RelationChecker {
     if (!LabelsEdges(type)) {
       RefuseFields("spec.training.task", {"exclude"}, "only for EdgeClassification and EdgeRegression");
     }
-    if (type == TaskType::kLinkPrediction) return;  // CheckLinkPrediction
+    if (type == TaskType::kLinkPrediction) return;  // see CheckLinkPrediction
     if (!LabelsEdges(type)) {
       RefuseFields("spec.training.task", {"edgeType", "reverseEdgeType"}, "only for tasks on edges");
     }
@@ -174,7 +179,8 @@ class RelationChecker {
     }
   }
 
-  // What a model file does not hold must not be lost in silence. A module to be trained has no rows yet.
+  // Model files do not contain learnable rows, so a run that starts from a trained model would silently lose them. A
+  // TorchScript module is allowed for training, since it is untrained and has no rows yet.
   void CheckModelBringsAll(const Training& training) {
     if (!HasEmbeddings(training) || training.model.uri.empty()) return;
     if (training.model.type != ModelType::kTorchScript) {
@@ -213,7 +219,7 @@ class RelationChecker {
     }
   }
 
-  // No message passing.
+  // The model Embedding has no message passing.
   void CheckEmbeddingModel(const Training& training) {
     const Sampling& sampling = training.sampling;
     const std::string path = "spec.training.sampling.";
@@ -222,7 +228,7 @@ class RelationChecker {
     }
     if (!sampling.layers.empty()) Add(path + "layers", "the model Embedding reads no neighbours: write []");
     sampler::DrawSpec draw = sampling.draw;
-    draw.time_column.clear();  // the graph's
+    draw.time_column.clear();  // belongs to spec.graph
     if (draw != sampler::DrawSpec())
       Add("spec.training.sampling", "the model Embedding draws nothing: leave all but layers: [] out");
     if (training.model.normalization != LayerNormalization::kNone) {
@@ -230,7 +236,7 @@ class RelationChecker {
     }
   }
 
-  // What a module's author decides.
+  // Options that a TorchScript module fixes itself.
   void CheckModule(const Model& model) {
     const Model defaults;
     const std::string path = "spec.training.model.";
@@ -298,11 +304,11 @@ class RelationChecker {
     if (job.graph.time_column.empty()) {
       Add(path + ".seedTime", "needs in-edges in the order of time: set spec.graph.timeColumn");
     }
-    // Its degrees count every edge of the graph, later ones included.
+    // GCN normalizes by degrees that count all edges of the graph, including later ones.
     if (job.training.model.type == ModelType::kGcn) {
       Add(path + ".seedTime", "not with the model GCN, whose degrees know later edges");
     }
-    // One layer for the whole graph after the other knows one row for each node, not one for each time.
+    // Layer-wise inference computes one row per node, but temporal sampling needs one per node and time.
     if (job.training.evaluation.neighborhood == EvaluationNeighborhood::kFull) {
       Add("spec.training.evaluation.neighborhood",
           "Full would see edges that are later than a node's time: with " + path + ".seedTime set it to Sampled");
@@ -327,7 +333,7 @@ class RelationChecker {
     }
   }
 
-  // A document without spec.training.
+  // For a document without spec.training.
   void CheckNothingIsTrained(const DistTraining& job) {
     if (job.sampler_replicas == 0) return;
     Add("spec.samplers.replicas", "sampler processes draw what spec.training.sampling says, and there is none");
@@ -342,7 +348,7 @@ class RelationChecker {
                                              " processes: " + std::to_string(processes));
   }
 
-  // Servers are told of plugins as "name=path,name=path".
+  // Servers receive the plugins as "name=path,name=path", so a path must not contain a comma.
   void CheckPlugins(const std::vector<ServerPlugin>& plugins) {
     for (size_t i = 0; i < plugins.size(); ++i) {
       const std::string path = "spec.servers.plugins[" + std::to_string(i) + "].path";

@@ -1,4 +1,4 @@
-// What relates the fields of a document to each other.
+// Checks of the relations between the fields of a document.
 #pragma once
 
 #include <string>
@@ -10,10 +10,12 @@
 
 namespace espalier::job {
 
-// What the algorithm does not do of what it is to: a field of spec.graph.partitions, and what is wrong with it.
+// Returns the fields of spec.graph.partitions that the partitioning algorithm does not support, each as (field name,
+// error message).
 std::vector<std::pair<std::string, std::string>> ConflictsWithAlgorithm(const Partitions& partitions);
 
-// Violations stand where the field that does not fit was written.
+// Adds a violation for each field of `job` that conflicts with another field, at the position of that field. `document`
+// is the checked document that `job` was made from.
 void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations);
 
 }  // namespace espalier::job

@@ -20,7 +20,7 @@ void FillMetric(nlohmann::ordered_json* values) {
   }
 }
 
-// LABOR's variates belong to the sources' original ids, whoever owns them.
+// LABOR derives its random variates from the original ids of source nodes, so edges need a copy of these.
 void FillSourceColumns(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& spec = values->at("spec");
   if (spec.at("training").at("sampling").at("method") != "Labor") return;
@@ -28,25 +28,25 @@ void FillSourceColumns(nlohmann::ordered_json* values) {
   if (std::find(columns.begin(), columns.end(), "original_id") == columns.end()) columns.push_back("original_id");
 }
 
-// Only a document that says nothing of when: one trigger alone means that one alone.
+// The default applies only to a document without any trigger; a document with one trigger uses only that one.
 void FillCheckpointEvery(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& checkpoint = values->at("spec").at("checkpoint");
   if (checkpoint.contains("every") && !checkpoint.at("every").empty()) return;
-  nlohmann::ordered_json filled = {{"every", {{"seconds", 600}}}};  // first, as in the table
+  nlohmann::ordered_json filled = {{"every", {{"seconds", 600}}}};  // the first field, as in the table
   for (const auto& [name, value] : checkpoint.items()) {
     if (name != "every") filled[name] = value;
   }
   checkpoint = std::move(filled);
 }
 
-// Processes of one machine may talk in the clear; those of several do so only where the document says it.
+// By default, processes on one machine use plaintext and processes on several machines use TLS.
 void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
   nlohmann::ordered_json& spec = values->at("spec");
   nlohmann::ordered_json tls = {{"mode", runs_on == RunsOn::kLaptop ? "Disabled" : "Managed"}};
   if (const auto given = spec.find("tls"); given != spec.end()) tls.update(*given);
   nlohmann::ordered_json filled;
   for (const auto& [name, value] : spec.items()) {
-    if (name == "runPolicy") filled["tls"] = tls;  // as in the table; runPolicy has defaults and is always there
+    if (name == "runPolicy") filled["tls"] = tls;  // table order; runPolicy has defaults, so it is always there
     if (name != "tls") filled[name] = value;
   }
   spec = std::move(filled);

@@ -1,11 +1,12 @@
-// Defaults of a document that its table of fields cannot give.
+// Defaults that the field table cannot express as constants.
 #pragma once
 
 #include "services/job/check_fields.h"
 
 namespace espalier::job {
 
-// Fills in the defaults that depend on other fields (the metric, when to save) or on where the job runs (tls.mode).
+// Adds the defaults that depend on other fields (evaluation.metric, checkpoint.every, the source column of LABOR) or on
+// where the job runs (tls.mode). `values` passed CheckFields without violations.
 void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values);
 
 }  // namespace espalier::job

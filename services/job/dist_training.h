@@ -1,7 +1,7 @@
-// The DistTraining document as a value: what `espalier run -f` and the operator both read. Field names are the
-// document's (docs/disttraining.md); enums are spelled there as here, and those of draws are the sampler's own
-// (sampler/spec). Parsed, defaulted and validated once (parse.h); everything below may rely on what validation
-// promises.
+// The DistTraining document as a C++ value, for `espalier run -f` and the operator. Fields are named as in the
+// document, which docs/disttraining.md describes; enum_names.h has the spelling of enums, and those of draws are in
+// sampler/spec. parse.h fills in defaults and validates once, so code that receives a DistTraining need not repeat its
+// checks.
 #pragma once
 
 #include <algorithm>
@@ -42,19 +42,19 @@ enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions, kTorchScript };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
 
-// Edge classification and regression: the seeds are edges that have labels.
+// Returns whether the task is edge classification or regression, whose seeds are labeled edges.
 constexpr bool LabelsEdges(TaskType type) {
   return type == TaskType::kEdgeClassification || type == TaskType::kEdgeRegression;
 }
-// Those, and link prediction.
+// Returns whether the seeds of the task are edges: LabelsEdges, or link prediction.
 constexpr bool IsOfEdges(TaskType type) { return LabelsEdges(type) || type == TaskType::kLinkPrediction; }
 
 constexpr bool IsAttention(ModelType type) { return type == ModelType::kGat || type == ModelType::kGatv2; }
 
 struct S3Storage {
-  std::string endpoint;            // "https://s3.example.com"; empty: AWS
-  std::string region;              // empty: the environment's, then us-east-1
-  std::string credentials_secret;  // Kubernetes secret; on a laptop the environment is used
+  std::string endpoint;            // "https://s3.example.com"; empty: AWS_ENDPOINT_URL_S3, or AWS
+  std::string region;              // empty: AWS_REGION, or us-east-1
+  std::string credentials_secret;  // Kubernetes Secret; only for clusters, elsewhere the environment has them
 };
 
 struct GraphSource {
@@ -77,13 +77,14 @@ struct Partitions {
   PartitionReuse reuse = PartitionReuse::kIfPresent;
   std::string uri;             // empty: <output.uri>/partitions
   std::string assignment_uri;  // for External
-  // Node columns that in-edges get a copy of, their source's; with `sampling.method: Labor` "original_id" is one.
+  // Node columns whose values are copied from source nodes to their out-edges; with `sampling.method: Labor` they
+  // include "original_id".
   std::vector<std::string> source_columns;
 };
 
 struct Graph {
   GraphSource source;
-  std::string time_column;  // edge column; in-edges are ordered by it first; empty: none
+  std::string time_column;  // edge column by which in-edges are sorted; empty: none
   Preprocess preprocess;
   Partitions partitions;
 };
@@ -91,19 +92,19 @@ struct Graph {
 struct Task {
   TaskType type = TaskType::kNodeClassification;
   std::string node_type;  // empty: the only one
-  std::string label;      // a column of nodes, or of edges
+  std::string label;      // a node column, or an edge column if LabelsEdges
   std::string split;
   bool multi_label = false;
-  // EdgeClassification and EdgeRegression: what neighbours of a step's edges are drawn without.
+  // EdgeClassification and EdgeRegression: edges that sampling excludes from the neighborhoods of a batch.
   ExcludeEdges exclude = ExcludeEdges::kNone;
-  // Those and LinkPrediction:
-  std::string edge_type;             // "a:r:b" or "r"; empty: the only one; of LinkPrediction edge_types, or every one
-  std::string reverse_edge_type;     // whose edges are the same ones with their ends swapped; empty: addReverseEdges'
+  // EdgeClassification, EdgeRegression and LinkPrediction:
+  std::string edge_type;             // "a:r:b" or "r"; empty: the only one; for LinkPrediction edge_types, or all types
+  std::string reverse_edge_type;     // the type with the reverse edges; empty: the one that addReverseEdges makes
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   // LinkPrediction:
-  std::vector<std::string> edge_types;  // several of them; edge_type is empty then
+  std::vector<std::string> edge_types;  // instead of edge_type
   sampler::NegativeKind negatives = sampler::NegativeKind::kUniform;
-  int64_t num_negatives = 1;  // for each edge
+  int64_t num_negatives = 1;  // per edge
   Scorer scorer = Scorer::kDot;
   LinkLoss loss = LinkLoss::kBinaryCrossEntropy;
 };
@@ -111,15 +112,15 @@ struct Task {
 struct LearningRateSchedule {
   ScheduleType type = ScheduleType::kConstant;
   int64_t warmup_steps = 0;
-  int64_t step_epochs = 10;  // Step: every so many epochs ...
-  double factor = 0.1;       // ... times this
+  int64_t step_epochs = 10;  // Step: number of epochs between multiplications by `factor`
+  double factor = 0.1;
 };
 
 struct RowInitializer {
   RowInitializerType type = RowInitializerType::kUniform;
   double low = -1, high = 1;       // Uniform
   double mean = 0, deviation = 1;  // Normal
-  std::string plugin = {};         // Plugin: "rows/sinusoids", of a plugin of the servers
+  std::string plugin = {};         // Plugin: initializer of a server plugin, as in "rows/sinusoids"
   std::string arguments = {};      // Plugin
 };
 
@@ -131,7 +132,7 @@ struct SparseOptimizer {
   double initial_accumulator = 0;  // Adagrad, RowWiseAdagrad
 };
 
-// Learnable rows of a node type.
+// The learnable rows of a node type.
 struct Embedding {
   int64_t size = 0;
   RowDType dtype = RowDType::kF32;
@@ -142,12 +143,12 @@ struct Embedding {
 
 struct Input {
   std::string node_type;               // empty: the only one
-  std::vector<std::string> features;   // concatenated; may be empty where there is an embedding
-  std::optional<Embedding> embedding;  // behind the features
+  std::vector<std::string> features;   // columns, concatenated in this order; may be empty with an embedding
+  std::optional<Embedding> embedding;  // concatenated after the features
 };
 
 struct Model {
-  // A model file to start from, or (epochs: 0) to infer with; for TorchScript the module itself. Empty: a new model.
+  // Model file to start training from, or for inference with epochs = 0; for TorchScript, the module. Empty: new model.
   std::string uri;
   ModelType type = ModelType::kGraphSage;
   Aggregator aggregator = Aggregator::kMean;
@@ -155,9 +156,9 @@ struct Model {
   double dropout = 0.5;
   LayerNormalization normalization = LayerNormalization::kNone;
   int64_t num_bases = 0;  // R-GCN; 0: one weight per relation
-  // GAT and GATv2
-  int64_t heads = 1;         // of hidden layers, side by side: hidden_size / heads columns each
-  int64_t output_heads = 1;  // of the last layer, which takes their mean
+  // GAT and GATv2:
+  int64_t heads = 1;         // heads of hidden layers, concatenated: hidden_size / heads columns each
+  int64_t output_heads = 1;  // heads of the last layer, which computes their mean
   double negative_slope = 0.2;
   double attention_dropout = 0;
 };
@@ -167,13 +168,13 @@ struct EdgeTypeFanout {
   int32_t fanout = 0;
 };
 struct SamplingLayer {
-  std::optional<int32_t> fanout;  // of every relation not named below; -1: all
+  std::optional<int32_t> fanout;  // of edge types not in edge_types; -1: all in-edges; nullopt: none
   std::vector<EdgeTypeFanout> edge_types;
 };
 struct Sampling {
-  std::vector<SamplingLayer> layers;  // the first is the model's first layer; none for kEmbedding
-  sampler::DrawSpec draw;             // its time column is the graph's, with seed_time alone
-  std::string seed_time;              // node column of the task's type; empty: time does not matter
+  std::vector<SamplingLayer> layers;  // beginning with the model's first layer; empty for kEmbedding
+  sampler::DrawSpec draw;             // draw.time_column is graph.time_column with seed_time, empty without
+  std::string seed_time;              // node column of the task's node type; empty: sampling ignores time
 };
 
 struct Optimizer {
@@ -189,18 +190,18 @@ struct Evaluation {
   EvaluationNeighborhood neighborhood = EvaluationNeighborhood::kFull;
   int64_t patience = 0;  // earlyStopping.patience, in evaluations; 0: never
   // LinkPrediction:
-  int64_t candidates = 0;  // that an edge's destination is ranked among, besides itself; 0: every node
-  bool filtered = true;    // candidates that are destinations of other edges of the split do not count
+  int64_t candidates = 0;  // number of nodes that an edge's destination is ranked against; 0: all nodes
+  bool filtered = true;    // ignore candidates that are destinations of the same source in other edges of the split
   int64_t k = 10;          // HitsAtK
 };
 
-// When the state of a run is saved; the triggers are joined by "or". All zero: only when asked to stop.
+// Triggers of a checkpoint, joined by "or". With all zero, a checkpoint is written only at SIGTERM.
 struct Checkpoint {
   int64_t every_epochs = 0;
   int64_t every_steps = 0;
   std::chrono::seconds every{0};
-  int64_t keep = 2;         // newest complete ones; the best is kept besides
-  std::string resume_from;  // URI of a checkpoint or of a folder of checkpoints; empty: the run's own newest
+  int64_t keep = 2;         // number of newest complete checkpoints to keep, in addition to the best one
+  std::string resume_from;  // URI of another run's checkpoint or checkpoints; the run's own ones take precedence
 };
 
 struct Training {
@@ -208,7 +209,7 @@ struct Training {
   std::vector<Input> inputs;
   Model model;
   Sampling sampling;
-  int64_t batch_size = 1024;  // global
+  int64_t batch_size = 1024;  // seeds of one step, all trainers together
   int64_t epochs = 10;
   uint64_t seed = 0;
   Optimizer optimizer;
@@ -216,24 +217,26 @@ struct Training {
   Evaluation evaluation;
 };
 
-// Negatives of one trainer's share of a step: batchSize / trainers, rounded up, times their count.
+// Returns the largest number of negatives in one trainer's share of a step: ceil(batch_size / num_trainers) edges with
+// num_negatives each.
 constexpr int64_t NegativesOfShare(const Training& training, int64_t num_trainers) {
   return (training.batch_size + num_trainers - 1) / num_trainers * training.task.num_negatives;
 }
 
-// How many there may be: 2^28, and unless edges share them, 2^32 numbers of their embeddings (16 GiB).
+// Returns the limit of NegativesOfShare: 2^28 and, except for kJoint, whose edges share negatives, 2^32 values of their
+// embeddings of `width` values each (16 GiB in F32).
 constexpr int64_t MostNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
   constexpr int64_t kMost = int64_t{1} << 28, kMostNumbers = int64_t{1} << 32;
   return kind == sampler::NegativeKind::kJoint || width < kMostNumbers / kMost ? kMost : kMostNumbers / width;
 }
 
-// Of a step, all trainers together: each of them fetches all of them.
+// The limit of kInDegree negatives in a step of all trainers together: every trainer fetches all of them.
 inline constexpr int64_t kMostInDegreeNegatives = int64_t{1} << 24;
 
-// Of one trainer's step, where a sampler process draws them (messages::ServiceLimits::max_rows).
+// The limit of NegativesOfShare if a sampler process draws the negatives (messages::ServiceLimits::max_rows).
 inline constexpr int64_t kMostNegativesOfSampler = int64_t{1} << 24;
 
-// The edge types of link prediction, ascending; empty: every one.
+// Returns the names of the edge types of link prediction, in ascending order; empty for all types of the graph.
 inline std::vector<std::string> EdgeTypeNames(const Task& task) {
   if (!task.edge_type.empty()) return {task.edge_type};
   std::vector<std::string> names = task.edge_types;
@@ -241,7 +244,7 @@ inline std::vector<std::string> EdgeTypeNames(const Task& task) {
   return names;
 }
 
-// True where some node type has learnable rows.
+// Returns whether any node type has learnable rows.
 inline bool HasEmbeddings(const Training& training) {
   for (const Input& input : training.inputs) {
     if (input.embedding.has_value()) return true;
@@ -250,44 +253,45 @@ inline bool HasEmbeddings(const Training& training) {
 }
 
 inline constexpr uint32_t kMostContainersPerPod = 16;
-// Server processes of a job: clients are told of no more addresses.
+// The limit of server processes of a job: rpc::kMaxAddresses, the number of addresses that clients accept.
 inline constexpr uint32_t kMostServerProcesses = 65536;
 
-// A shared library that graph servers load: functions of the user's (docs/server-plugins.md).
+// A shared library with user functions that graph servers load (docs/server-plugins.md).
 struct ServerPlugin {
   std::string name;
-  std::string path;  // seen from where the server runs; no comma in it
+  std::string path;  // on the server's host or in its container; without commas
 };
 
-// A file that a program's interpreter runs, or an archive with it (docs/programs.md#a-script). It lies at `uri`, or in
-// a ConfigMap.
+// A file that a program's interpreter runs, or an archive that contains it (docs/programs.md#a-script). It is at `uri`
+// or in a ConfigMap.
 struct Script {
   std::string uri;
-  std::string config_map;  // the ConfigMap's name; empty: at `uri`
-  std::string key;         // of the ConfigMap
-  std::string sha256;      // of the file's or archive's bytes, 64 hexadecimal digits; empty: of what is found first
-  std::string entrypoint;  // the archive's file that is run; empty: `uri` or `key` is the file itself
+  std::string config_map;  // name of the ConfigMap; empty: the script is at `uri`
+  std::string key;         // key in the ConfigMap
+  std::string sha256;      // digest of the file or archive, 64 hexadecimal digits; empty: that of the first one read
+  std::string entrypoint;  // file of the archive that is run; empty: `uri` or `key` is that file itself
 
   // Returns the last part of `uri`, or `key`.
   std::string FileName() const;
-  // Returns the path of the file that is run, in the folder that the script is put into.
+  // Returns the path of the file that is run, relative to the folder that the script is written to.
   std::string MainFile() const { return entrypoint.empty() ? FileName() : entrypoint; }
-  // Returns where it comes from, for messages: the URI, or "ConfigMap NAME, key KEY".
+  // Returns the origin of the script for messages: the URI, or "ConfigMap NAME, key KEY".
   std::string Describe() const;
 };
 
-// Returns whether a file's name ends as that of an archive does: .tar, .tar.gz, .tgz or .zip.
+// Returns whether a file name has the extension of an archive: .tar, .tar.gz, .tgz or .zip.
 bool IsArchiveName(std::string_view name);
 
-// A user's program in the place of Espalier's trainers (docs/programs.md).
+// A user program that runs instead of the built-in trainers (docs/programs.md).
 struct Program {
-  std::vector<std::string> command;  // the program and its first arguments; empty only with a script
-  std::vector<std::string> args;     // after those, and after the script
+  std::vector<std::string> command;  // the program and its first arguments; may be empty only with a script
+  std::vector<std::string> args;     // arguments after those of `command` and after the path of the script
   std::optional<Script> script;
 
-  // Returns `command` with the path of the script, which is in `script_folder`. Without a command, python3 runs it.
+  // Returns `command` (python3 if it is empty) followed by the path of the script below `script_folder`; without a
+  // script, `command` alone.
   std::vector<std::string> CommandWords(const std::string& script_folder) const;
-  // Returns the whole command line.
+  // Returns the complete command line: CommandWords and `args`.
   std::vector<std::string> Words(const std::string& script_folder = "") const;
 };
 
@@ -296,22 +300,22 @@ struct DistTraining {
   S3Storage s3;
   Graph graph;
   Training training;
-  bool has_training = true;  // false: the document says nothing of it, and a user's program is run (parse.h)
+  bool has_training = true;  // false: the document has no spec.training (parse.h)
   Checkpoint checkpoint;
-  uint32_t partitioner_replicas = 1;  // processes that cut the graph together
+  uint32_t partitioner_replicas = 1;  // processes that partition the graph together
   uint32_t server_replicas_per_partition = 1;
-  uint32_t server_containers_per_pod = 1;  // processes of each of them, over one copy of the partition
+  uint32_t server_containers_per_pod = 1;  // processes per replica, which share one copy of the partition
   std::vector<ServerPlugin> server_plugins;
-  uint32_t sampler_replicas = 0;  // 0: threads in the trainers
+  uint32_t sampler_replicas = 0;  // 0: trainers sample in threads of their own
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
-  std::optional<Program> program;  // spec.trainers.program; unset: Espalier's trainers
+  std::optional<Program> program;  // spec.trainers.program; nullopt: the built-in trainers
   std::string output_uri;
   std::vector<OutputKind> output_save;
-  std::string output_nodes_uri;  // folder with a `<node type>.npy` of original ids each; empty: all nodes
+  std::string output_nodes_uri;  // folder with one `<node type>.npy` of original ids per node type; empty: all nodes
   TlsMode tls = TlsMode::kDisabled;
-  std::string tls_secret;                   // of SecretRef
-  int64_t backoff_limit = 3;                // counted failures that are retried; one more and the run has failed
+  std::string tls_secret;                   // SecretRef
+  int64_t backoff_limit = 3;                // number of counted failures that are retried; the next one fails the run
   std::chrono::seconds active_deadline{0};  // 0: none
 };
 

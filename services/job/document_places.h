@@ -1,4 +1,4 @@
-// Where the fields of a document were written, for those who find one wrong long after it was parsed.
+// Positions of a document's fields, for messages about fields that are found wrong after parsing.
 #pragma once
 
 #include <map>
@@ -10,22 +10,24 @@
 
 namespace espalier::job {
 
-using FieldPositions = std::map<std::string, Position>;  // "spec.training.inputs[0].features" -> where it stands
+using FieldPositions = std::map<std::string, Position>;  // by path, as in "spec.training.inputs[0].features"
 
-// Of the field, or of the nearest object around it that was written; else the document's start.
+// Returns the position of the field at `path`, or of its nearest ancestor in `positions`; without any, the start of the
+// document.
 Position FindPosition(const FieldPositions& positions, std::string path);
 
-// "job.yaml:12:5: " or "--set training.seed: ". source_names[i] is the name of source i; "" where that is empty.
+// Returns the prefix of a message about position `at`: "job.yaml:12:5: " or "--set training.seed: ". source_names[i] is
+// the name of source i; returns "" if that name is empty.
 std::string PlaceText(const std::vector<std::string>& source_names, Position at);
 
 // Immutable; thread-safe.
 class DocumentPlaces {
  public:
-  DocumentPlaces() = default;  // of no document: every place is ""
+  DocumentPlaces() = default;  // no document: Of() always returns ""
   DocumentPlaces(std::vector<std::string> source_names, FieldPositions positions)
       : source_names_(std::move(source_names)), positions_(std::move(positions)) {}
 
-  // What stands before a message about the field at `path`: "job.yaml:12:5: ".
+  // Returns the prefix of a message about the field at `path`: "job.yaml:12:5: ".
   std::string Of(const std::string& path) const;
 
  private:

@@ -1,3 +1,5 @@
+// One table per enum contains its enumerators and their names, and ESPALIER_ENUM_NAMES defines both conversions from
+// it. The tables have at most 8 entries, so a linear search is sufficient.
 #include "services/job/enum_names.h"
 
 #include <array>

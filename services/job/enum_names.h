@@ -1,4 +1,5 @@
-// The document's spelling of each enum, in both directions; those of sampler/spec bring their own (spelling.h).
+// Conversions between the enums of the document and their spelling in YAML. (The enums of sampler/spec have theirs in
+// spelling.h.)
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 
 namespace espalier::job {
 
+// Returns the spelling of `value` in the document; a static string.
 const char* ToString(GraphFormat value);
 const char* ToString(RowNormalization value);
 const char* ToString(PartitionAlgorithm value);
@@ -31,7 +33,8 @@ const char* ToString(EvaluationNeighborhood value);
 const char* ToString(OutputKind value);
 const char* ToString(TlsMode value);
 
-// False, and *value unchanged, for a name that is none.
+// Sets *value to the enumerator that the document spells `name` (case-sensitive) and returns true; returns false and
+// leaves *value unchanged if there is none.
 bool ParseName(const std::string& name, GraphFormat* value);
 bool ParseName(const std::string& name, RowNormalization* value);
 bool ParseName(const std::string& name, PartitionAlgorithm* value);

@@ -1,5 +1,5 @@
-// docs/disttraining.md holds the field table between two marker lines. It is compared with the parser's own table;
-// ESPALIER_UPDATE_DOCS=1 writes it anew.
+// docs/disttraining.md contains the field table between two marker lines. The test compares it with the parser's table;
+// with ESPALIER_UPDATE_DOCS=1 it updates the page instead.
 #include <gtest/gtest.h>
 
 #include <algorithm>

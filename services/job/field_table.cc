@@ -1,3 +1,6 @@
+// The table is assembled once, from one list per part of the document, in the order of the document. An object precedes
+// its fields, which TableTree (field_tree.h) relies on. The fields of spec.training, of embeddings, of runs and those
+// that all roles share are in the files field_table_*.cc.
 #include "services/job/field_table.h"
 
 #include <cmath>
@@ -11,7 +14,7 @@ namespace {
 using enum FieldType;
 using enum Availability;
 
-constexpr size_t kMaxWordBytes = 4096;  // of a program's command line
+constexpr size_t kMaxWordBytes = 4096;  // of one word of a program's command line
 constexpr size_t kSha256Digits = 64;
 
 std::vector<FieldSpec> HeaderFields() {
@@ -179,7 +182,8 @@ void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) 
                                "for them"});
 }
 
-// As a container has them in Kubernetes, but for $(NAME), which is no variable here: words arrive as they are written.
+// `command` and `args` are like those of a Kubernetes container, except that $(NAME) is not expanded: the program
+// receives the words exactly as they are in the document.
 void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* table) {
   const std::string path = role_path + ".program";
   table->push_back({.path = path,

@@ -1,4 +1,4 @@
-// spec.training.inputs[].embedding: learnable rows.
+// The fields of spec.training.inputs[].embedding: learnable rows.
 #include "services/job/field_table.h"
 
 namespace espalier::job {

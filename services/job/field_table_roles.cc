@@ -1,4 +1,4 @@
-// What every role has in the document and only a cluster uses: a pod's part of the world.
+// The fields of a role's pods, which all roles have and only a cluster uses.
 #include "services/job/field_table.h"
 
 namespace espalier::job {

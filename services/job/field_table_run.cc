@@ -1,5 +1,4 @@
-// spec.checkpoint, spec.output, spec.tls, spec.runPolicy: what a run leaves behind, and how long and how often it
-// tries.
+// The fields of spec.checkpoint, spec.output, spec.tls and spec.runPolicy.
 #include "services/job/field_table.h"
 
 namespace espalier::job {

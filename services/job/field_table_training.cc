@@ -1,4 +1,6 @@
-// spec.training: task, model, sampling, optimisation.
+// The fields of spec.training: task, model, sampling, optimization and evaluation. The options of draws come from
+// sampler::VisitOptions, so that a new option of the sampler appears in the document without a change here. The fields
+// of embeddings (EmbeddingFields) are inserted after spec.training.inputs[].features.
 #include <algorithm>
 
 #include "services/base/check.h"

@@ -1,4 +1,4 @@
-// The field table as a tree: an object's fields are found by name.
+// The field table as a tree, which looks up the fields of an object by name.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,21 @@ namespace espalier::job {
 
 struct TableNode {
   const FieldSpec* spec = nullptr;  // never null
-  std::string name;
+  std::string name;                 // without "[]"
   std::vector<TableNode> fields;
 
+  // Returns the field of this object with the given name, or nullptr.
   const TableNode* Find(const std::string& field) const {
     const auto found = std::find_if(fields.begin(), fields.end(), [&](const TableNode& f) { return f.name == field; });
     return found == fields.end() ? nullptr : &*found;
   }
 };
 
-// Its root is the document, an object without a name.
+// Returns the root, which is the document itself: an object without a name. Thread-safe.
 const TableNode& TableTree();
 
-// Whether an object that is left out is as good as one in which all fields are: some field has a default, by
-// has_default(spec), and none is required.
+// Returns whether a missing object of the document is replaced by one with the defaults of its fields: at least one of
+// its fields has a default, by has_default(spec), or is such an object itself, and none of its fields is required.
 template <class HasDefault>
 bool StandsForDefaults(const TableNode& table, const HasDefault& has_default) {
   if (table.spec->type != FieldType::kObject || table.spec->is_list) return false;

@@ -5,7 +5,8 @@ namespace {
 
 constexpr int64_t kFewestColumnsOfAHead = 4;
 
-// DGL's num_hidden is the width of one head, and a document that takes it over has heads of one or two columns.
+// DGL's num_hidden is the width of one head, but hiddenSize is the width of all heads together. A document that uses
+// the number of a DGL script for hiddenSize has heads of one or two columns.
 void WarnOfNarrowHeads(const Model& model, std::vector<std::string>* warnings) {
   if (!IsAttention(model.type) || model.heads < 2) return;
   const int64_t columns = model.hidden_size / model.heads;

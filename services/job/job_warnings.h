@@ -8,8 +8,8 @@
 
 namespace espalier::job {
 
-// Returns one sentence for each, which begins with the field's path: a value that is allowed and most likely meant
-// otherwise, with the remedy. Empty for most documents.
+// Returns one sentence per suspicious value. It begins with the field's path and names the remedy. Empty for most
+// documents.
 std::vector<std::string> JobWarnings(const DistTraining& job);
 
 }  // namespace espalier::job

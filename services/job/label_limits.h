@@ -1,11 +1,11 @@
-// What a label column may hold.
+// Limits of the values in label columns.
 #pragma once
 
 #include <cstdint>
 
 namespace espalier::job {
 
-// Classes lie in [0, kMostClasses): a larger number is an id or a hash that was taken for a class.
+// Classes are in [0, kMostClasses). A larger number in a label column is most likely an id or a hash.
 inline constexpr int64_t kMostClasses = 1'000'000;
 
 }  // namespace espalier::job

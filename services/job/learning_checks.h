@@ -1,4 +1,4 @@
-// What relates the fields that say what is learned: inputs with their learnable rows, optimisers, schedules.
+// Checks of the relations between the fields of inputs, learnable rows, optimizers and learning-rate schedules.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace espalier::job {
 
-// Fields with a default that another kind of optimiser, schedule or initialiser does not heed are refused where they
-// say something else than it. `plugins`: of the servers.
+// Adds a violation for each conflict. A field that the chosen type of optimizer, schedule or initializer does not use
+// must have its default. `plugins`: spec.servers.plugins.
 void CheckLearning(const Training& training, const std::vector<ServerPlugin>& plugins, PlacedViolations* violations);
 
 }  // namespace espalier::job

@@ -8,9 +8,9 @@
 namespace espalier::job {
 namespace {
 
-using Step = std::variant<std::string, size_t>;  // a field's name, or a position in a list
+using Step = std::variant<std::string, size_t>;  // the name of a field, or an index in a list
 
-// "[0][12]" -> {0, 12}; false for anything else.
+// Appends the indices of a text such as "[0][12]" to *steps; returns false for any other syntax.
 bool ReadIndices(std::string_view text, std::vector<Step>* steps) {
   while (!text.empty()) {
     const size_t close = text.find(']');
@@ -25,7 +25,7 @@ bool ReadIndices(std::string_view text, std::vector<Step>* steps) {
   return true;
 }
 
-// Empty for a path that is none.
+// Returns the steps of `path`; empty if the path is malformed.
 std::vector<Step> ParseSteps(std::string_view path) {
   std::vector<Step> steps;
   while (true) {

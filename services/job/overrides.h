@@ -1,4 +1,4 @@
-// --set path=value: changes to a document's tree before it is checked.
+// Overrides of fields (--set path=value), applied to a document's tree before it is checked.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace espalier::job {
 
-// Puts `value` at `path`, making objects on the way. "training.epochs" is short for "spec.training.epochs"; list
-// items are "inputs[0]", and one past the last appends. A path that runs through a scalar, or past a list, is a
-// violation. An empty value unsets the field.
+// Sets the field at `path` to `value` and creates missing objects and lists on the way. "training.epochs" is short for
+// "spec.training.epochs"; "inputs[0]" is an item of a list, and the index after the last item appends one. A path
+// through a scalar or to an index beyond that is a violation. A null value unsets the field.
 void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Violations* violations);
 
 }  // namespace espalier::job

@@ -1,4 +1,6 @@
-// text -> tree (yaml_tree) -> overrides -> typed values (check_fields) -> DistTraining (to_training) -> relations.
+// Stages: text -> tree (yaml_tree) -> overrides -> typed values (check_fields) -> dependent_defaults -> DistTraining
+// (to_training) -> relations (cross_checks). Violations are collected, and returned before a stage that needs a valid
+// result of the stage before it.
 #include "services/job/parse.h"
 
 #include "services/job/check_fields.h"
@@ -17,7 +19,7 @@ std::vector<std::string> SourceNames(const std::string& file_name,
   return names;
 }
 
-// nullopt-like: an incomplete tree after violations.
+// Returns the tree of `text`, which is incomplete if it added violations.
 YamlNode ReadTree(const std::string& text, int source, Violations* violations) {
   std::vector<YamlError> errors;
   YamlNode tree = ReadYaml(text, source, {}, &errors);
@@ -32,7 +34,7 @@ Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text
                            SpecTraining spec_training) {
   Violations violations(SourceNames(file_name, overrides));
   YamlNode tree = ReadTree(text, 0, &violations);
-  RETURN_IF_ERROR(violations.ToStatus());  // half a tree would only yield consequences
+  RETURN_IF_ERROR(violations.ToStatus());  // an incomplete tree would cause spurious violations
 
   for (size_t i = 0; i < overrides.size(); ++i) {
     YamlNode value = ReadTree(overrides[i].second, static_cast<int>(i) + 1, &violations);

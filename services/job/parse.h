@@ -1,4 +1,5 @@
-// Document -> DistTraining. YAML 1.1 and JSON; what the two YAML versions read differently is refused.
+// Parses a job document, in YAML or JSON, into a DistTraining. Scalars that YAML 1.1 and YAML 1.2 read differently are
+// errors.
 #pragma once
 
 #include <string>
@@ -15,14 +16,15 @@ namespace espalier::job {
 struct ParsedJob {
   DistTraining training;
   std::vector<std::string> ignored;  // paths of valid fields that only a cluster uses; empty on a cluster
-  std::string effective_json;        // the document with overrides and defaults applied: parses to the same value
-  DocumentPlaces places;             // of its fields and the overrides
+  std::string effective_json;        // the document with overrides and defaults; parses to the same value
+  DocumentPlaces places;             // positions of its fields and of the overrides
 };
 
-// `overrides` are ("spec.training.seed", "7") pairs, values in YAML. All violations at once, one per line:
-// "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'".
-// A document without spec.training, where that is allowed, has has_training false and the training's defaults.
-// An empty file name: without places, "spec.training.epochs: expected ...".
+// Returns the checked document `text` with defaults and with `overrides`: pairs such as ("spec.training.seed", "7"),
+// values in YAML. InvalidArgument lists all violations, one per line:
+// "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'"; with an empty `file_name`
+// without position: "spec.training.epochs: expected ...".
+// Without spec.training, where `training` allows that, has_training is false and the training has its defaults.
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
                            const std::vector<std::pair<std::string, std::string>>& overrides,
                            RunsOn runs_on = RunsOn::kLaptop, SpecTraining training = SpecTraining::kRequired);

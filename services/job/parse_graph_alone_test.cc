@@ -1,4 +1,4 @@
-// Documents that say nothing of training: for the graph alone, and for programs of the user's.
+// Documents without spec.training: for partitioners, and for user programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(ParseJobTest, OnlyThoseWhoNeedTheGraphAloneTakeADocumentWithoutTraining) {
   EXPECT_EQ(parsed->training.trainer_replicas, 2u);
   EXPECT_FALSE(nlohmann::json::parse(parsed->effective_json)["spec"].contains("training"));
   EXPECT_TRUE(ParseJob("job.json", parsed->effective_json, {}, RunsOn::kLaptop, SpecTraining::kOptional).ok());
-  // What is there is looked at all the same.
+  // An optional spec.training is still validated if it is there.
   const auto wrong =
       ParseJob("job.yaml", kGraphAlone, {{"training.epochs", "3"}}, RunsOn::kLaptop, SpecTraining::kOptional);
   EXPECT_THAT(wrong.status().message(), HasSubstr("spec.training.task: is missing"));
@@ -77,7 +77,7 @@ TEST(ParseProgramTest, WhoTrainsNeedsTrainingAllTheSame) {
             EndsWith("-- PROGRAM")));
   const auto on_cluster = ParseJob("", kGraphAlone, {}, RunsOn::kCluster, SpecTraining::kUnlessProgram);
   EXPECT_THAT(on_cluster.status().message(), Not(HasSubstr("-- PROGRAM")));
-  // A trainer runs no program.
+  // With SpecTraining::kRequired, the message does not suggest a program.
   EXPECT_THAT(ParseJob("job.yaml", kGraphAlone, {}).status().message(), Not(HasSubstr("PROGRAM")));
 }
 
@@ -95,7 +95,7 @@ TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {
               HasSubstr("text of at most 4096 bytes"));
 }
 
-// Each word is short enough, and so is the list.
+// Each word and the list are within their limits; only the total size is not.
 TEST(ParseProgramTest, RefusesWordsThatTogetherAreTooLongForAConfigMap) {
   const auto errors = [](size_t count, const std::string& word) {
     std::string args;
@@ -106,7 +106,7 @@ TEST(ParseProgramTest, RefusesWordsThatTogetherAreTooLongForAConfigMap) {
   const std::string expected = " bytes as JSON: expected at most 524288, since a ConfigMap of at most 1 MiB";
   EXPECT_THAT(errors(128, std::string(4096, 'x')),
               AllOf(HasSubstr("spec.trainers.program: has "), HasSubstr(expected)));
-  // As they are written there: each of these takes six bytes.
+  // The size counts the JSON escapes: each \a takes six bytes.
   std::string bells = "\"";
   for (int i = 0; i < 1000; ++i) bells += "\\a";
   EXPECT_EQ(errors(80, bells + '"'), "");

@@ -1,4 +1,4 @@
-// What the document says of places: URIs of graphs and outputs, the address of an S3 service.
+// Parsing of locations: URIs of graphs and outputs, and the endpoint of an S3 service.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -57,7 +57,7 @@ TEST(ParseJobTest, ListsWhatOnlyAClusterUses) {
 
 TEST(ParseJobTest, TheEffectiveDocumentParsesToTheSameValue) {
   const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, {{"optimizer", "{learningRate: 0.00001}"}});
-  ASSERT_FALSE(parsed.ok());  // "optimizer" is not below spec, but below spec.training
+  ASSERT_FALSE(parsed.ok());  // "optimizer" means spec.optimizer, but the field is spec.training.optimizer
 
   const Result<ParsedJob> first =
       ParseJob("job.yaml", kExampleJob, {{"training.optimizer.learningRate", "0.00001"}, {"trainers.threads", "4"}});
@@ -436,7 +436,7 @@ TEST(ParseJobUntrustedTest, RefusesBadYamlWithItsPlace) {
   EXPECT_THAT(ErrorOf("- 1"), HasSubstr("found a list"));
   EXPECT_THAT(ErrorOf(std::string("\x00\xff\xfe\x01", 4)), Not(""));
   EXPECT_THAT(ErrorOf(std::string(kExampleJob) + "---\nkind: x\n"), HasSubstr("a second document"));
-  // Whatever is wrong with it.
+  // The message is the same if the second document is invalid.
   const std::string deep = std::string(100, '[') + std::string(100, ']');
   for (const std::string& second : {std::string("{{ x }}: 1"), deep, std::string("a: \xff")}) {
     EXPECT_THAT(ErrorOf(std::string(kExampleJob) + "---\n" + second + "\n"), HasSubstr("a second document"));

@@ -1,4 +1,4 @@
-// What the document says of inputs, models and draws.
+// Parsing of spec.training: inputs, models, sampling and tasks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST(ParseTrainingTest, ReadsLearnableRows) {
   EXPECT_EQ(input.embedding->schedule.type, ScheduleType::kCosine);
 }
 
-// The example with learnable rows that begin with what `initializer` says, and the plugin "rows" in its servers.
+// Returns the error of the example with learnable rows with the given initializer, and with the server plugin "rows".
 std::string ErrorOfInitializer(const std::string& initializer) {
   return ErrorOf(ExampleWith("features: [node-feat]", "embedding: {size: 8, initializer: " + initializer + "}"),
                  {{"servers.plugins", "[{name: rows, path: rows.so}]"}});
@@ -92,7 +92,7 @@ TEST(ParseTrainingTest, RefusesWhatLearnableRowsCannot) {
               HasSubstr("spec.training.inputs[0]: expected features, embedding or both"));
 }
 
-// The example with a module of the user's and learnable rows.
+// Returns the error of the example with a TorchScript module and learnable rows.
 std::string ErrorOfModuleWithRows(const Overrides& overrides) {
   std::string text = ExampleWith("features: [node-feat]", "embedding: {size: 8}");
   const std::string model =
@@ -122,7 +122,7 @@ TEST(ParseTrainingTest, RefusesWhatOtherDistributionsOfRowsDoNotHeed) {
   }
   EXPECT_EQ(ErrorOfInitializer("{low: -0.5, high: 0.5}"), "");
   EXPECT_EQ(ErrorOfInitializer("{type: Normal, mean: 1, deviation: 0.1}"), "");
-  // The effective document says all defaults, and is read again by every process.
+  // Defaults are accepted: every process parses the effective document, which contains all of them.
   EXPECT_EQ(ErrorOfInitializer("{type: Zeros, low: -1, high: 1, mean: 0, deviation: 1}"), "");
 }
 
@@ -167,12 +167,12 @@ TEST(ParseTrainingTest, ReadsHowNeighboursAreDrawn) {
   EXPECT_TRUE(agreed->training.training.sampling.draw.layer_dependency);
   EXPECT_EQ(agreed->training.training.sampling.draw.weight_column, "strength");
   EXPECT_EQ(agreed->training.training.sampling.draw.expand, sampler::Expand::kOnce);
-  // In-edges are ordered by time; without the times of seeds all of them may be drawn.
+  // In-edges are sorted by time, but without seedTime all of them can be sampled.
   EXPECT_EQ(agreed->training.training.sampling.draw.time_column, "");
   EXPECT_THAT(agreed->training.graph.partitions.source_columns, ::testing::ElementsAre("mask", "original_id"));
 }
 
-// What LABOR adds must fit too: the document with its defaults is read again by every process.
+// The limit includes the column that LABOR adds: every process parses the effective document, which contains it.
 TEST(ParseTrainingTest, CountsTheSourceColumnThatLaborAdds) {
   std::string sixteen;
   for (int i = 0; i < 16; ++i) sixteen += (i == 0 ? "[m" : ", m") + std::to_string(i);
@@ -210,7 +210,7 @@ TEST(ParseTrainingTest, ReadsFanoutsOfRelations) {
   EXPECT_EQ(layer.edge_types.at(1).fanout, -1);
 }
 
-// The example as a job that predicts links.
+// Returns the example as a LinkPrediction job.
 std::string LinkJobWith(const std::string& task, const std::string& evaluation = "") {
   std::string text = ExampleWith("      type: NodeClassification\n      label: node-label\n      split: public\n",
                                  "      type: LinkPrediction\n      split: links\n" + task);
@@ -275,7 +275,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
               HasSubstr("RotatE needs an even size"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InBatch, count: 140}\n")),
               HasSubstr("choose a number below batchSize (140)"));
-  // 2^23 edges a trainer; 2^28 embeddings of 16 numbers fit.
+  // 2^23 edges per trainer; the limit is 2^28 embeddings of 16 values.
   const Overrides large = {{"spec.training.batchSize", "16777216"},
                            {"spec.training.model.hiddenSize", "16"},
                            {"spec.trainers.replicas", "2"}};
@@ -289,7 +289,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
               HasSubstr("says nothing of when an edge was"));
-  // 2^18 edges a trainer.
+  // 2^18 edges per trainer.
   const Overrides sampled = {{"spec.training.batchSize", "524288"},
                              {"spec.training.model.hiddenSize", "16"},
                              {"spec.trainers.replicas", "2"},
@@ -303,7 +303,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
     EXPECT_THAT(ErrorOf(LinkJobWith("", std::string("metric: ") + metric + ", k: 3, ")),
                 HasSubstr("spec.training.evaluation.k: only for the metric HitsAtK"));
   }
-  // And what is only for it.
+  // Fields that are valid only for LinkPrediction.
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      scorer: Dot")),
               HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeTypes: [likes]")),
@@ -312,7 +312,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: Accuracy, k: 3")), HasSubstr("only for LinkPrediction"));
 }
 
-// The example as a job that labels edges.
+// Returns the example as an edge classification or regression job.
 std::string EdgeJobWith(const std::string& type, const std::string& task, const std::string& evaluation = "") {
   std::string text = ExampleWith("      type: NodeClassification\n      label: node-label\n      split: public\n",
                                  "      type: " + type + "\n      split: rated\n" + task);

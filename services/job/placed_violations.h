@@ -1,4 +1,4 @@
-// Violations of relations among fields, each where the field that does not fit was written.
+// Violations of relations between fields, each with the position of the field that is wrong.
 #pragma once
 
 #include <string>
@@ -10,14 +10,15 @@ namespace espalier::job {
 
 class PlacedViolations {
  public:
-  // Both outlive this.
+  // Both arguments must outlive this object.
   PlacedViolations(const CheckedDocument& document, Violations* violations)
       : document_(document), violations_(violations) {}
 
-  // At the field's own place, or at that of the nearest object around it that was written.
+  // Adds a violation at the position of the field, or of its nearest ancestor in the document.
   void Add(const std::string& path, const std::string& message);
 
-  // One for each of these fields of an object that is there: of fields without a default, what was written.
+  // Adds a violation for each field in `names` that the object at `object_path` has; none if there is no such object.
+  // Only for fields without a default: the checked document contains the others always.
   void RefuseFields(const std::string& object_path, const std::vector<const char*>& names, const char* message);
 
  private:

@@ -1,4 +1,4 @@
-// Where the parts of a run lie, as URIs: what the operator, `espalier run` and the partitioner must agree on.
+// URIs of the parts of a run, which the operator, `espalier run` and the partitioner must agree on.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace espalier::job {
 
-// One '/' between them, however many `folder` ends in: "s3://b/x/" + "y" = "s3://b/x/y".
+// Returns `folder` and `name` joined by exactly one '/': "s3://b/x/" and "y" give "s3://b/x/y".
 std::string UriBelow(std::string folder, std::string_view name);
 
-// graph.partitions.uri, else "<output.uri>/partitions"; "" where the document has neither.
+// Returns graph.partitions.uri, or "<output.uri>/partitions" if that is empty, or "" if both are.
 std::string PartitionsUri(const DistTraining& job);
 
 }  // namespace espalier::job

@@ -18,7 +18,7 @@ TEST(PlacesTest, JoinsWithOneSlash) {
   EXPECT_EQ(UriBelow("/", "y"), "/y");
 }
 
-// An empty part of a key is refused by stores, and the same folder must come out whoever asks.
+// Stores reject keys with an empty part, and all components must compute the same folder.
 TEST(PlacesTest, PartitionsLieBelowTheOutputWhetherItEndsInASlashOrNot) {
   EXPECT_EQ(PartitionsUri(WithOutput("s3://b/x")), "s3://b/x/partitions");
   EXPECT_EQ(PartitionsUri(WithOutput("s3://b/x/")), "s3://b/x/partitions");

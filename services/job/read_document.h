@@ -1,4 +1,4 @@
-// What every program does with --job and --set before the document is parsed.
+// Reads the values of the flags --job and --set, for all programs that take them.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace espalier::job {
 
-// The document's text: a file's or a pipe's, of at most 4 MiB.
+// Returns the text of the document: a file or pipe of at most 4 MiB. Errors are those of ReadFile (base/file.h).
 Result<std::string> ReadDocument(const std::string& path);
 
-// "path=value" as ParseJob takes it: {"path", "value"}. The value may be empty and hold further '='.
+// Splits each "path=value" at its first '=' into {"path", "value"}, as ParseJob takes them. The value may be empty.
+// InvalidArgument if there is no '=' or the path is empty.
 Result<std::vector<std::pair<std::string, std::string>>> ParseSettings(const std::vector<std::string>& settings);
 
 }  // namespace espalier::job

@@ -1,20 +1,20 @@
-// Where a document is meant to run. One schema, one validator, one set of defaults; what differs is who looks at the
-// fields that only a cluster uses, and how connections are protected where nothing is said.
+// Where the job of a document runs. Schema and validation are the same everywhere. The differences: fields that only a
+// cluster uses are ignored elsewhere, and the default of spec.tls.mode is Disabled on a laptop, Managed otherwise.
 #pragma once
 
 namespace espalier::job {
 
 enum class RunsOn {
-  kLaptop,   // `espalier run`, and the role binaries, whose document is already filled in
+  kLaptop,   // `espalier run`, and the binaries of the roles, which read a document with defaults filled in
   kHosts,    // `espalier launch`
   kCluster,  // the operator
 };
 
 // Whether a document must have spec.training.
 enum class SpecTraining {
-  kRequired,       // for trainers and samplers, which do what it says
-  kUnlessProgram,  // for whole jobs: one with spec.trainers.program goes without it
-  kOptional,       // for those who need the graph alone: partitioners, and runs of a program that the command names
+  kRequired,       // for trainers and samplers
+  kUnlessProgram,  // for whole jobs: optional with spec.trainers.program
+  kOptional,       // for partitioners, which need only the graph, and for runs of a program from the command line
 };
 
 }  // namespace espalier::job

@@ -1,6 +1,6 @@
-// What a plain YAML scalar means, and to whom. YAML 1.1 (kubectl, PyYAML) and 1.2 read some of them differently:
-// `no` is false to one and text to the other. Numbers are accepted exactly as JSON writes them, booleans as true
-// and false, and plain text only where every reader takes it for text.
+// Types of plain YAML scalars. YAML 1.1 (kubectl, PyYAML) and YAML 1.2 read some of them differently: `no` is false in
+// 1.1 and text in 1.2. The document accepts numbers exactly as in JSON, booleans as true and false, and plain text only
+// if all readers parse it as text.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,14 @@
 
 namespace espalier::job {
 
-std::string Lower(std::string_view text);             // ASCII letters
+std::string Lower(std::string_view text);             // in lower case
 bool ReadsAsNull(std::string_view plain);             // "", ~, null, Null, NULL
 bool IsJsonInteger(std::string_view text);            // -?(0|[1-9][0-9]*)
-bool IsJsonNumber(std::string_view text);             // with fraction and exponent
-std::optional<bool> ReadBool(std::string_view text);  // true/false, in the three cases all readers share
+bool IsJsonNumber(std::string_view text);             // an integer, optionally with fraction and exponent
+std::optional<bool> ReadBool(std::string_view text);  // true, True, TRUE, false, False, FALSE; else nullopt
 
-// Why some reader takes plain text for something else: "a boolean", "a number", "a date"; nullptr: text to all.
+// Returns the other type that some YAML reader assigns to the plain scalar: "a boolean", "a number", "a date" or
+// "a directive"; nullptr if all readers parse it as text.
 const char* OtherReadingOfText(std::string_view plain);
 
 }  // namespace espalier::job

@@ -10,7 +10,7 @@ namespace {
 constexpr char kPython[] = "python3";
 constexpr std::string_view kArchiveEnds[] = {".tar", ".tar.gz", ".tgz", ".zip"};
 
-// An object of a bucket, or a file: what ends in '/' is a folder, and "s3://bucket" a bucket.
+// Returns false for a URI that ends in '/', which is a folder, and for "s3://bucket", which is a bucket.
 bool NamesAFile(std::string_view uri) {
   constexpr std::string_view kS3 = "s3://";
   const bool is_bucket = uri.starts_with(kS3) && uri.find('/', kS3.size()) == std::string_view::npos;
@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> ScriptProblems(const Program& p
   std::vector<std::pair<std::string, std::string>> problems;
   if (script.uri.empty() == script.config_map.empty()) {
     problems.emplace_back("script", "expected either uri or configMapKeyRef");
-    return problems;  // what follows is about the one that is meant
+    return problems;  // the other checks need to know which of the two is used
   }
   if (!script.uri.empty() && !NamesAFile(script.uri)) {
     problems.emplace_back("script.uri", "names a folder: expected one file or archive");

@@ -1,4 +1,4 @@
-// Checks of the fields of a program's script against each other.
+// Checks of the relations between the fields of a program's script.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace espalier::job {
 
 // Returns whether `path` is relative and stays in its folder: no empty, "." or ".." part, no backslash and no control
-// character. Entries of an archive must be such paths, too.
+// character. The entries of an archive must be such paths, too.
 bool IsPathWithin(std::string_view path);
 
-// Returns the errors of `program.script`, which is there, each with its field below spec.trainers.program. The schema
-// of the resource has the same rules (operator/schema/rules.cc).
+// Returns the errors of `program.script`, which must have a value, each as (field below spec.trainers.program, error
+// message). The schema of the resource has the same rules (operator/schema/rules.cc).
 std::vector<std::pair<std::string, std::string>> ScriptProblems(const Program& program);
 
 }  // namespace espalier::job

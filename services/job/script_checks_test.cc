@@ -1,4 +1,4 @@
-// spec.trainers.program.script: a file or an archive that the program runs.
+// Checks of spec.trainers.program.script: a file that the program runs, or an archive that contains it.
 #include "services/job/script_checks.h"
 
 #include <gmock/gmock.h>

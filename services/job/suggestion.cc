@@ -9,9 +9,10 @@
 namespace espalier::job {
 namespace {
 
-constexpr size_t kLongestWord = 64;  // longer words are nobody's typing error
+constexpr size_t kLongestWord = 64;  // longer words are not typing errors; also bounds the cost of EditDistance
 
-// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), three rows at a time.
+// Returns the optimal string alignment distance: the smallest number of insertions, deletions, replacements and swaps
+// of adjacent characters. Keeps three rows of the matrix.
 size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<size_t> before_last(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);
@@ -36,7 +37,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kLongestWord) return "";
   const std::string lower = Lower(word);
-  // A third of the letters may be wrong; more is another word.
+  // Accepts a candidate if at most a third of the letters is wrong.
   size_t nearest_distance = std::max<size_t>(1, word.size() / 3) + 1;
   std::string nearest;
   for (const std::string& candidate : candidates) {

@@ -1,4 +1,4 @@
-// "did you mean": the nearest of the known names.
+// "did you mean" suggestions: the known name that is most similar to a misspelled one.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace espalier::job {
 
-// The candidate nearest to `word` (case does not count), or "" where none is near enough to be meant.
+// Returns the candidate with the smallest edit distance to `word` (case-insensitive), or "" if that distance exceeds a
+// third of the word's length (1 for short words) or the word has more than 64 letters.
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
 
-// " (did you mean 'epochs'?)", or "".
+// Returns " (did you mean 'epochs'?)" with NearestName, or "".
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace espalier::job

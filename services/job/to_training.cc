@@ -1,3 +1,6 @@
+// One call of Read or ReadList converts each field, by its JSON key. A missing field keeps the default of the struct; a
+// missing object reads as an empty one (Child). CheckFields has checked types, ranges and enum names, so conversions
+// cannot fail. A name that the field table lists but the C++ enum lacks aborts the process.
 #include "services/job/to_training.h"
 
 #include "services/base/check.h"
@@ -8,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The field if it is there; a value's type was checked against the table.
+// Sets *out to the field `key` if `object` has it. The field table guarantees the type of the value.
 template <class T>
 void Read(const Json& object, const char* key, T* out) {
   const auto found = object.find(key);
@@ -255,7 +258,7 @@ DistTraining ToDistTraining(const Json& values) {
   job.graph = ToGraph(Child(spec, "graph"));
   job.training = ToTraining(Child(spec, "training"));
   job.has_training = spec.contains("training");
-  // In-edges are ordered by time whether or not it says which of them may be drawn.
+  // In-edges are sorted by graph.timeColumn in any case; only with seedTime does it limit which of them are drawn.
   Sampling& sampling = job.training.sampling;
   if (!sampling.seed_time.empty()) sampling.draw.time_column = job.graph.time_column;
   job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;

@@ -1,4 +1,4 @@
-// Checked values -> DistTraining.
+// Converts the checked values of a document to a DistTraining.
 #pragma once
 
 #include "services/job/check_fields.h"
@@ -6,7 +6,8 @@
 
 namespace espalier::job {
 
-// `values` passed CheckFields without violations.
+// Returns the job with the given values, which must have passed CheckFields without violations. Fields without a value
+// keep the defaults of DistTraining.
 DistTraining ToDistTraining(const nlohmann::ordered_json& values);
 
 }  // namespace espalier::job

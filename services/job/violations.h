@@ -1,4 +1,4 @@
-// What is wrong with a document, collected, so that its author sees everything at once.
+// Collects the errors of a document, so that one message reports all of them.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace espalier::job {
 
 class Violations {
  public:
-  // source_names[i] stands in front of violations of source i: "job.yaml", "--set training.seed". "": neither a
-  // name nor places stand there.
+  // source_names[i] is the prefix of violations of source i: "job.yaml", "--set training.seed". With "", messages have
+  // neither a name nor a position.
   explicit Violations(std::vector<std::string> source_names) : source_names_(std::move(source_names)) {}
 
-  // `path` is empty where the document as a whole is meant.
+  // Adds an error of the field at `path`; an empty path means the document as a whole.
   void Add(Position at, std::string path, std::string message);
   bool empty() const { return violations_.empty(); }
 
-  // InvalidArgument with one line per violation, in document order; ok when there are none.
+  // Returns InvalidArgument with one line per violation, sorted by position, at most 100; OK if there are none.
   Status ToStatus() const;
 
  private:
@@ -33,7 +33,7 @@ class Violations {
   std::vector<Violation> violations_;
 };
 
-// A value as messages show it: on one line, cut after 60 bytes.
+// Returns a value for messages: in quotes, at most 60 bytes, with '?' for control characters.
 std::string Shown(const std::string& text);
 
 }  // namespace espalier::job

@@ -1,13 +1,13 @@
-// A document as short as it can be said.
+// Removes defaults from a document.
 #pragma once
 
 #include <string>
 
 namespace espalier::job {
 
-// `document_json`, an effective document (parse.h) or parts of one, without what the table's defaults put back: it
-// parses to the same value. A program of an earlier version, whose table lacks a field, reads it as long as the field
-// has its default.
+// Returns `document_json`, an effective document (parse.h) or parts of one, without the fields that have the default of
+// the field table. The result parses to the same value. An earlier version of the program, which does not know a newer
+// field, can read it as long as that field has its default.
 std::string WithoutDefaults(const std::string& document_json);
 
 }  // namespace espalier::job

@@ -34,7 +34,7 @@ std::string EffectiveOf(const std::string& text) {
   return parsed.ok() ? parsed->effective_json : "{}";
 }
 
-// The order of fields says nothing.
+// The order of fields may differ.
 void ExpectToParseToTheSame(const std::string& shortened, const std::string& effective) {
   EXPECT_EQ(nlohmann::json::parse(EffectiveOf(shortened)), nlohmann::json::parse(effective));
 }
@@ -46,7 +46,7 @@ TEST(WithoutDefaultsTest, ParsesToTheSameValue) {
 
 TEST(WithoutDefaultsTest, LeavesOutWhatHasItsDefaultWhoeverSaidIt) {
   const nlohmann::json spec = nlohmann::json::parse(WithoutDefaults(EffectiveOf(kJob)))["spec"];
-  EXPECT_FALSE(spec["training"].contains("batchSize"));  // stands in the document
+  EXPECT_FALSE(spec["training"].contains("batchSize"));  // written in the document, with the default value
   EXPECT_FALSE(spec["training"].contains("seed"));
   EXPECT_FALSE(spec["training"]["inputs"][1]["embedding"].contains("dtype"));
   EXPECT_FALSE(spec.contains("runPolicy"));

@@ -1,3 +1,7 @@
+// yaml-cpp's parser calls TreeBuilder for each event. open_ is the stack of lists and maps that are not closed yet; Add
+// moves a finished node into the innermost one; in a map, a key and its value are added alternately. An alias copies
+// the node of its anchor, and copies count toward the limits, so nested aliases cannot exhaust memory. Some errors,
+// such as exceeded limits, end the parse with StopReading; the others are collected.
 #include "services/job/yaml_tree.h"
 
 #include <yaml-cpp/eventhandler.h>
@@ -15,10 +19,10 @@
 namespace espalier::job {
 namespace {
 
-// Ends the parse: everything after it would be about a document that is not read anyway.
+// Exception that ends the parse at an error.
 struct StopReading {};
 
-// What a copy of a tree costs.
+// The size of a tree, which is the cost of a copy.
 struct TreeSize {
   size_t nodes = 0;
   size_t text_bytes = 0;
@@ -85,7 +89,7 @@ class TreeBuilder : public YAML::EventHandler {
   struct OpenNode {
     YamlNode node;
     YAML::anchor_t anchor = 0;
-    bool has_key = false;  // of a map: the next node is its value
+    bool has_key = false;  // kMap: entry.key is set, and the next node is its value
     YamlEntry entry;
   };
 
@@ -167,7 +171,8 @@ class TreeBuilder : public YAML::EventHandler {
   size_t aliased_bytes_ = 0;
 };
 
-// Where there is a further document, and where; for one that cannot be read, where that shows.
+// Returns the position of a further document in the stream, or nullopt if there is none. For a document that cannot be
+// read, returns the position of its error.
 std::optional<Position> NextDocument(YAML::Parser& parser, int source, const YamlLimits& limits) {
   std::vector<YamlError> faults;
   TreeBuilder builder(source, limits, &faults);

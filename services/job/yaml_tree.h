@@ -1,5 +1,6 @@
-// YAML as a tree that remembers where everything stood. Read from the parser's events, not from yaml-cpp's nodes,
-// so that quoting, duplicate keys, aliases and depth stay visible. Untrusted input: bounded in every direction.
+// YAML as a tree with the positions of its nodes. It is built from the events of yaml-cpp's parser rather than from its
+// nodes, which do not preserve quoting, duplicate keys, aliases and depth. The input is untrusted: its size, depth and
+// number of nodes are limited.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct YamlEntry;
 struct YamlNode {
   YamlKind kind = YamlKind::kNull;
   Position at;
-  std::string text;    // of a scalar
-  bool plain = false;  // a scalar without quotes: its type depends on who reads it
+  std::string text;    // kScalar
+  bool plain = false;  // kScalar: without quotes, so its type depends on the YAML version of the reader
   std::vector<YamlNode> items;
   std::vector<YamlEntry> entries;  // in document order, keys distinct
 };
@@ -48,8 +49,8 @@ struct YamlLimits {
   size_t nodes = 50'000;  // after aliases are expanded
 };
 
-// One document in UTF-8; what is wrong goes to `errors` (the tree is then incomplete). YAML's null is kNull; explicit
-// tags, duplicate keys, keys that are no scalars, and a second document are errors.
+// Returns the tree of `text`, one document in UTF-8. Appends errors to `errors`; the tree is incomplete then. Errors
+// include explicit tags, duplicate keys, keys that are not scalars, and a second document.
 YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits, std::vector<YamlError>* errors);
 
 }  // namespace espalier::job

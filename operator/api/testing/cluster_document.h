@@ -1,4 +1,4 @@
-// A DistTraining as an API server keeps it, for tests.
+// For tests: a DistTraining as an API server stores it.
 #pragma once
 
 #include "operator/kube/json.h"

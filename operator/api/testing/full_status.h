@@ -1,4 +1,4 @@
-// A status with every field set but progress, which is written apart, for tests.
+// For tests: a status with every field set except progress, which is written separately.
 #pragma once
 
 #include "operator/api/status.h"

@@ -1,4 +1,5 @@
-// A fake API server with one DistTraining, ml/cora, and what the parts of the controller talk to it with: for tests.
+// For tests: a fake API server with one DistTraining, ml/cora, and the client and memory that parts of the controller
+// use.
 #pragma once
 
 #include <memory>
@@ -19,14 +20,14 @@ struct OneJob {
     ESPALIER_CHECK(server.Put(kube::kDistTrainings, object).ok()) << "the DistTraining is not taken";
   }
 
-  // As it is stored now.
+  // Returns the DistTraining as the server stores it.
   kube::Json Stored() const { return *server.Find(kube::kDistTrainings, key); }
   api::DistTraining Training() const {
     Result<api::DistTraining> training = api::ParseDistTraining(Stored());
     ESPALIER_CHECK(training.ok()) << training.status().ToString();
     return *std::move(training);
   }
-  // An object of the job's, or of somebody else's.
+  // Stores an object that the job controls, or, unless `is_ours`, one without an owner.
   void PutObject(const kube::Resource& resource, const std::string& name, bool is_ours,
                  const kube::Json& more = kube::Json::object()) {
     kube::Json object = {{"apiVersion", resource.api_version()},
@@ -39,7 +40,7 @@ struct OneJob {
     object.merge_patch(more);
     ESPALIER_CHECK(server.Put(resource, object).ok()) << name << " is not taken";
   }
-  // Requests of this method whose target has this in it.
+  // Returns the number of requests of this method whose target contains `part`.
   int NumRequests(const std::string& method, const std::string& part = "") const {
     int count = 0;
     for (const auto& request : server.log()) {

@@ -1,5 +1,5 @@
-// The subcommands of kubectl-espalier: what each is told, and does. Each returns the exit code, or an error whose code
-// says it (services/base/exit_code.h).
+// The subcommands of kubectl-espalier and their flags. Each returns the exit code, or an error whose status code maps
+// to it (services/base/exit_code.h).
 #pragma once
 
 #include <set>
@@ -9,7 +9,8 @@
 
 namespace espalier::ctl::kubectl {
 
-// `status --watch`: the job has failed. Those of docs/exit-codes.md speak of this program itself.
+// The exit code of `status --watch` if the job has failed. The codes of docs/exit-codes.md are about this program
+// itself.
 inline constexpr int kJobHasFailed = 1;
 
 struct StatusFlags {
@@ -19,8 +20,8 @@ struct StatusFlags {
 };
 Result<int> ShowStatus(const StatusFlags& flags, const Surroundings& around);
 
-// Until the job has ended: 0 where it has succeeded, kJobHasFailed; NotFound where it is deleted, Unavailable where
-// the API server has not answered for five minutes, Cancelled when asked to stop.
+// Shows the job until it has ended. Returns 0 if it has succeeded, kJobHasFailed if it has failed; NotFound if it is
+// deleted, Unavailable if the API server has not responded for five minutes, Cancelled when a stop is requested.
 Result<int> WatchStatus(const std::string& name, const Surroundings& around);
 
 struct LogsFlags {
@@ -39,7 +40,7 @@ Result<int> Describe(const std::string& name, const Surroundings& around);
 
 struct FetchFlags {
   std::string name;
-  std::string folder;  // empty: one named after the job
+  std::string folder;  // empty: named after the job
   std::set<std::string> choices = {"all"};
   std::string endpoint;  // empty: that of the environment, else of the document
   bool use_job_credentials = false;

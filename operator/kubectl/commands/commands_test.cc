@@ -72,7 +72,7 @@ TEST(StatusCommandTest, SaysThatThereIsNoSuchJob) {
   EXPECT_THAT(status.message(), HasSubstr("no DistTraining cora in namespace ml"));
 }
 
-// What the job looks like at each look, one after the other.
+// Returns an on_pause callback that stores the next state of the job before each poll.
 std::function<bool()> Then(PluginWorld& world, std::vector<Json> jobs) {
   auto next = std::make_shared<size_t>(0);
   return [&world, jobs = std::move(jobs), next] {
@@ -87,7 +87,7 @@ TEST(WatchTest, EndsWithTheJobAndSaysHow) {
   world.on_pause = Then(world, {view::testing::TrainingJobJson(), view::testing::SucceededJobJson()});
   EXPECT_EQ(*WatchStatus("cora", world.Around()), 0);
   EXPECT_THAT(world.notes, HasSubstr("outputs: s3://results/cora/cora-11111111"));
-  // Elsewhere than on a terminal: a line for each change.
+  // Without a terminal: one line for each change.
   EXPECT_EQ(std::count(world.output.begin(), world.output.end(), '\n'), 2) << world.output;
   EXPECT_THAT(world.output, AllOf(HasSubstr("2026-01-02T03:10:00Z  Training  42.5 %"), Not(HasSubstr("\033"))));
 
@@ -166,7 +166,7 @@ TEST(DescribeCommandTest, BringsTogetherWhatExplainsAFailure) {
                     HasSubstr("Raise spec.trainers.resources.limits.memory")));
 }
 
-// A role may have DistTrainings and no pods.
+// An RBAC role may allow reading DistTrainings but not pods.
 TEST(DescribeCommandTest, ShowsConditionsToThoseWhoMayNotReadPods) {
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
@@ -206,10 +206,10 @@ TEST(SuspendCommandTest, AJobThatHasEndedCannotBe) {
 
 class FetchCommandTest : public ::testing::Test {
  protected:
-  // A job whose outputs lie in a folder.
+  // Returns a job whose outputs are in a local folder.
   Json JobWithLocalOutputs(Json job) const {
     job["spec"]["output"]["uri"] = "file://" + folder_.path() + "/bucket";
-    // A path has to lie under a mount of every role that opens it.
+    // The path must be under a volume mount of every role that opens it.
     for (const api::Role role : {api::Role::kPartitioner, api::Role::kServer, api::Role::kTrainer}) {
       const Json mount = {{"name", "v"}, {"mountPath", folder_.path()}};
       Json& pod = job["spec"][api::FieldName(role)]["template"]["spec"];

@@ -1,3 +1,5 @@
+// Collects what explains the job's state: the job, its pods, the failed pod's last log lines, and warnings. Only the
+// job is required; what the user may not read is reported in a note and left out.
 #include "operator/kube/api_error.h"
 #include "operator/kubectl/commands/commands.h"
 #include "operator/kubectl/commands/job_reader.h"
@@ -41,7 +43,7 @@ Result<int> Describe(const std::string& name, const Surroundings& around) {
   ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, name));
   view::Explanation explanation{.training = job, .failed = std::nullopt};
   std::vector<view::JobPod> pods;
-  // A role may allow reading DistTrainings and not pods; conditions say most of it.
+  // An RBAC role may allow reading DistTrainings but not pods. The conditions still explain most of it.
   if (Result<std::vector<view::JobPod>> read = ReadPods(around, name); read.ok()) {
     pods = *std::move(read);
   } else if (read.status().code() == StatusCode::kPermissionDenied) {
@@ -62,7 +64,7 @@ Result<int> Describe(const std::string& name, const Surroundings& around) {
   } else {
     around.note("no events: " + read.status().message());
   }
-  std::optional<size_t> columns;  // who reads a file or a pipe wants whole lines
+  std::optional<size_t> columns;  // a file or pipe gets whole lines
   if (around.out.is_terminal) columns = around.out.columns();
   RETURN_IF_ERROR(around.out.write(view::DescribeText(explanation, around.wall_now(), columns)));
   return 0;

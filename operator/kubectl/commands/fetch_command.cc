@@ -1,3 +1,7 @@
+// The bucket is read from this machine, not through the API server. The endpoint comes from the flag, the environment
+// or the document, in this order, because the service often has another address outside the cluster; the region comes
+// from the document if it is set there. Credentials are the environment's, or with --use-job-credentials those of the
+// job's Secret, which appear in no message.
 #include "operator/kubectl/commands/commands.h"
 #include "operator/kubectl/commands/job_reader.h"
 #include "operator/kubectl/outputs/fetch.h"
@@ -14,7 +18,7 @@ namespace {
 
 std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<double>(bytes)) + "B"; }
 
-// A field of a Secret; empty where it has none. Never in a message.
+// Returns a field of a Secret, or "" if it is missing. The value must not appear in a message.
 Result<std::string> SecretField(const kube::Json& secret, const std::string& name) {
   const std::string encoded = kube::StringAt(secret, {"data", name});
   const std::optional<std::string> value = DecodeBase64(encoded);
@@ -22,7 +26,7 @@ Result<std::string> SecretField(const kube::Json& secret, const std::string& nam
   return *value;
 }
 
-// As the job's own pods get them.
+// Reads the credentials that the job's own pods use.
 Status UseJobCredentials(const api::DistTraining& job, const Surroundings& around,
                          storage::S3CredentialSettings* credentials) {
   const std::string& name = job.spec->job.s3.credentials_secret;
@@ -43,14 +47,14 @@ Status UseJobCredentials(const api::DistTraining& job, const Surroundings& aroun
   return {};
 }
 
-// The service is often reached by another name from outside the cluster: what the user says comes first.
+// The user's endpoint comes first: outside the cluster the service often has another address.
 Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const FetchFlags& flags,
                                            const Surroundings& around) {
   ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(around.environment));
   const job::S3Storage& s3 = job.spec->job.s3;
   if (!flags.endpoint.empty()) settings.s3.endpoint = flags.endpoint;
   if (settings.s3.endpoint.empty()) settings.s3.endpoint = s3.endpoint;
-  if (!s3.region.empty()) settings.s3.region = s3.region;  // the bucket's, wherever one stands
+  if (!s3.region.empty()) settings.s3.region = s3.region;  // the bucket's, independent of this machine
   if (flags.use_job_credentials) RETURN_IF_ERROR(UseJobCredentials(job, around, &settings.s3.credentials));
   return settings;
 }
@@ -61,7 +65,7 @@ Result<std::string> SelectFolder(const FetchFlags& flags) {
   return storage::ToLocalPath(flags.folder).While("--to");
 }
 
-// The bar is gone when this returns.
+// Fetches with a progress bar, which is removed when this returns.
 Result<outputs::FetchReport> FetchWithProgress(const storage::StoreLocation& place, const std::string& uri,
                                                const std::string& folder, const FetchFlags& flags,
                                                const Surroundings& around) {

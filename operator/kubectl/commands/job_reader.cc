@@ -1,3 +1,5 @@
+// Pods are found by the job's label. Events have no such label: they are listed for the whole namespace, page by page,
+// and only the newest matching ones are kept, so a namespace with many events needs little memory.
 #include "operator/kubectl/commands/job_reader.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 
 using kube::Json;
 
-// Of the namespace, page by page: only what `wanted` admits stays in memory.
+// Lists the events of the namespace page by page and keeps only the newest that `wanted` accepts.
 Result<std::vector<view::JobEvent>> ReadEvents(const Surroundings& around, const std::string& field_selector,
                                                const std::function<bool(const view::JobEvent&)>& wanted, size_t count) {
   std::vector<view::JobEvent> events;
@@ -44,7 +46,7 @@ Result<std::vector<api::DistTraining>> ReadJobs(const Surroundings& around, cons
   ASSIGN_OR_RETURN(const client::ObjectList list, around.api.List(kube::kDistTrainings, {.name_space = name_space}));
   std::vector<api::DistTraining> jobs;
   for (const Json& object : list.items) {
-    if (kube::NestsTooDeep(object)) continue;  // the operator knows it as little
+    if (kube::NestsTooDeep(object)) continue;  // the operator cannot read it either
     Result<api::DistTraining> job = api::ParseDistTraining(object);
     if (job.ok()) jobs.push_back(*std::move(job));
   }
@@ -87,7 +89,7 @@ Result<std::vector<view::JobEvent>> ReadWarnings(const Surroundings& around, con
   for (const api::ChildRef& child : training.status.child_refs) objects.insert(child.kind + " " + child.name);
   for (const view::JobPod& member : pods) objects.insert("Pod " + member.pod.meta.key.name);
   if (training.status.last_error) objects.insert("Pod " + training.status.last_error->pod);
-  // Not those of an earlier job with the same name.
+  // Excludes events of an earlier job with the same name.
   const auto is_ours = [&](const view::JobEvent& event) {
     return event.last_seen >= training.meta.created_at && objects.contains(event.object);
   };

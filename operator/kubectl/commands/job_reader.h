@@ -1,4 +1,4 @@
-// A job and what belongs to it, read from the API server.
+// Reads a job and its pods and events from the API server.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace espalier::ctl::kubectl {
 
-// NotFound says that there is no such job; errors of other kinds are ApiClient's.
+// Returns the job, or NotFound with its name and namespace. Other errors are those of ApiClient.
 Result<api::DistTraining> ReadJob(const Surroundings& around, const std::string& name);
-// In order of namespace and name. Objects that are no DistTrainings at all are left out.
+// Returns all jobs, sorted by namespace and name. Objects that are not DistTrainings are left out.
 Result<std::vector<api::DistTraining>> ReadJobs(const Surroundings& around, const std::string& name_space);
 
-// In order of role, rank and attempt.
+// Returns the job's pods, sorted by role, rank and attempt.
 Result<std::vector<view::JobPod>> ReadPods(const Surroundings& around, const std::string& job);
 
-// About the DistTraining itself, the newest `count`, oldest first.
+// Returns the newest `count` events about the DistTraining itself, oldest first.
 Result<std::vector<view::JobEvent>> ReadJobEvents(const Surroundings& around, const api::DistTraining& training,
                                                   size_t count);
-// Warnings about the job, its children and these pods: likewise.
+// Returns the newest `count` warnings about the job, its children and these pods, oldest first.
 Result<std::vector<view::JobEvent>> ReadWarnings(const Surroundings& around, const api::DistTraining& training,
                                                  const std::vector<view::JobPod>& pods, size_t count);
 

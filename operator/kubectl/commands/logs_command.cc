@@ -1,3 +1,6 @@
+// Without -f, the logs of all matching containers are merged by time up to now (logs/merge.h). With -f, each is
+// followed in its own thread, and new pods are found until the job has ended (logs/follow.h). Each line begins with
+// [role-rank].
 #include <algorithm>
 #include <map>
 
@@ -12,14 +15,14 @@
 namespace espalier::ctl::kubectl {
 namespace {
 
-// It has written a log, or may be writing one.
+// Returns whether the container may have a log.
 bool HasBegun(const kube::ContainerState& container) {
   return container.waiting_reason.empty() || container.last_ended;
 }
 
 enum class Containers { kAll, kBegun };
 
-// By name. The first one is there before the kubelet says so.
+// Returns the names of program containers. The first exists before the kubelet reports it.
 std::vector<std::string> ListContainers(const view::JobPod& member, Containers wanted) {
   std::vector<std::string> names;
   const std::vector<const kube::ContainerState*> containers = view::ProgramContainers(member);
@@ -30,8 +33,8 @@ std::vector<std::string> ListContainers(const view::JobPod& member, Containers w
   return names;
 }
 
-// What stands before the lines of each; of two with the same role and rank, the attempt too; of a pod's further
-// containers, their name.
+// Labels the sources. Sources with the same role and rank also get their attempt, and further containers of a pod their
+// name.
 std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& members, Containers wanted) {
   std::map<std::string, int> num_with_label;
   for (const view::JobPod& member : members) {
@@ -102,7 +105,7 @@ class LogsCommand {
     return members;
   }
 
-  // No more will come once the job has ended, or is gone.
+  // No more pods will be created once the job has ended or is gone.
   Result<logs::PodFinder::Found> Find() const {
     const Result<api::DistTraining> job = ReadJob(around_, flags_.name);
     const bool is_gone = !job.ok() && job.status().code() == StatusCode::kNotFound;
@@ -118,13 +121,13 @@ class LogsCommand {
     if (!object.ok()) return object.status();
     ASSIGN_OR_RETURN(const kube::Pod pod, kube::ParsePod(*object));
     if (pod.meta.uid != source.uid) return logs::ContainerLife::kGone;
-    // A sidecar may run on in the pod of a program that runs once; a server's container is started again.
+    // In a pod of a Job a sidecar may still run after the program has ended; a server's container is restarted.
     const bool runs_once = pod.meta.controller && pod.meta.controller->kind == kube::kJobs.kind;
     const bool has_ended = plan::HasEnded(pod) || (runs_once && plan::ProgramHasEnded(pod));
     return has_ended ? logs::ContainerLife::kEnded : logs::ContainerLife::kGoesOn;
   }
 
-  // To a terminal without what would command it; elsewhere the bytes as they are.
+  // Makes the line Printable for a terminal; elsewhere the bytes are unchanged.
   Status Print(const logs::LogSource& source, const logs::LogLine& line) const {
     std::string text = "[" + source.label + "] ";
     if (flags_.timestamps && line.time) text += kube::FormatMicroTime(*line.time) + " ";
@@ -132,7 +135,7 @@ class LogsCommand {
     return around_.out.write(text + "\n");
   }
 
-  const LogsFlags& flags_;  // both outlive this
+  const LogsFlags& flags_;  // both must outlive this
   const Surroundings& around_;
   logs::LogOptions options_;
   logs::LogPrinter printer_;

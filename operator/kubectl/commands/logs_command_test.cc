@@ -23,7 +23,7 @@ Json Running(const std::string& name, api::Role role, int64_t rank) {
       {{"containerStatuses", Json::array({{{"name", api::ToString(role)}, {"ready", true}, {"restartCount", 0}}})}});
 }
 
-// `logs -f` in a thread of its own, and what it has printed so far.
+// Runs `logs -f` in its own thread and records its output.
 class Follower {
  public:
   Follower(PluginWorld& world, LogsFlags flags)
@@ -40,7 +40,7 @@ class Follower {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Waits (ten seconds at most) until that is all that it has printed.
+  // Blocks (for at most ten seconds) until the whole output equals `output`. Returns whether it does.
   bool Await(const std::string& output) {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)),

@@ -13,7 +13,7 @@ constexpr size_t kNumEvents = 8;
 Result<int> ShowOne(const StatusFlags& flags, const Surroundings& around) {
   ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, flags.name));
   std::vector<view::JobEvent> events;
-  // Whoever may read jobs may perhaps not read events.
+  // A user who may read jobs may lack the permission to read events.
   if (Result<std::vector<view::JobEvent>> read = ReadJobEvents(around, job, kNumEvents); read.ok()) {
     events = *std::move(read);
   } else {

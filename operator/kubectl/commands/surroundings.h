@@ -1,4 +1,4 @@
-// What a command has to do with the world.
+// The environment of a command: API server, output, clock, stop requests.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@
 namespace espalier::ctl::kubectl {
 
 struct Surroundings {
-  client::ApiClient& api;            // both outlive the command
-  client::HttpTransport& transport;  // for logs, which are no objects
+  client::ApiClient& api;            // both must outlive the command
+  client::HttpTransport& transport;  // for logs, which are not API objects
   std::string name_space;
   EnvironmentMap environment;
   text::Output out;                              // data, to standard output
-  std::function<void(const std::string&)> note;  // a line for people, to standard error; made Printable there
+  std::function<void(const std::string&)> note;  // writes a line for users to standard error, made Printable
   std::function<kube::WallTime()> wall_now;
-  // Waits; false where the command was asked to stop meanwhile.
+  // Waits for this time. Returns false if a stop is requested meanwhile.
   std::function<bool(std::chrono::nanoseconds)> pause;
   std::stop_token stop;
 };

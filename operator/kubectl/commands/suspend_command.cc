@@ -11,7 +11,7 @@ Result<int> AskTo(Wish wish, const std::string& name, const Surroundings& around
     return FailedPrecondition(kube::ToString(job.meta.key) + " has ended (" + api::ToString(job.status.phase) +
                               "): it cannot be " + what);
   }
-  // With the uid, so that no other job that has the name by now is meant.
+  // The uid protects a new job of the same name.
   const kube::Json patch = {{"metadata", {{"uid", job.meta.uid}}}, {"spec", {{"runPolicy", {{"suspend", suspend}}}}}};
   RETURN_IF_ERROR(around.api.MergePatch(kube::kDistTrainings, job.meta.key, patch).status());
   around.note(kube::ToString(job.meta.key) + " is being " + what +

@@ -1,4 +1,4 @@
-// What people see: standard output is a pseudo terminal, and what arrives at its other end is shown on a screen.
+// Tests what users see: standard output is a pseudo-terminal, and its output is interpreted by a simulated screen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -26,7 +26,8 @@ using ::testing::StartsWith;
 
 constexpr std::string_view kEndOfShow = "<end>";
 
-// This process's standard output until Taken() or its end. Nothing reads meanwhile: the kernel keeps some kilobytes.
+// Replaces this process's standard output until Taken() or destruction. Nothing reads in the meantime; the kernel
+// buffers a few kilobytes.
 class Terminal {
  public:
   explicit Terminal(unsigned short columns) {
@@ -49,7 +50,7 @@ class Terminal {
 
   bool works() const { return reader_ >= 0; }
 
-  // Everything that was written to it.
+  // Restores standard output and returns everything that was written.
   std::string Taken() {
     GiveBack();
     EXPECT_EQ(write(writer_, kEndOfShow.data(), kEndOfShow.size()), static_cast<ssize_t>(kEndOfShow.size()));
@@ -74,11 +75,11 @@ class Terminal {
   }
 
   int reader_ = -1, writer_ = -1;  // the terminal's two ends
-  int before_ = -1;                // what standard output was; -1: it is that again
+  int before_ = -1;                // the original standard output; -1: it is restored
 };
 
-// As a terminal shows it: characters, \r, \n, and the commands up (A), clear to the end of the row (K), of the screen
-// (J).
+// Interprets output as a terminal does: characters, \r, \n, and the escape sequences for up (A), clear to the end of
+// the row (K) and of the screen (J).
 class Screen {
  public:
   Screen(const std::string& output, size_t columns) : columns_(columns) {
@@ -88,7 +89,7 @@ class Screen {
   }
 
   bool has_wrapped() const { return has_wrapped_; }
-  // Without the one in which the cursor waits.
+  // Returns the rows except the one with the cursor.
   std::vector<std::string> rows() const {
     std::vector<std::string> texts;
     for (size_t i = 0; i + 1 < rows_.size(); ++i) {
@@ -99,7 +100,7 @@ class Screen {
   }
 
  private:
-  // How many bytes the command takes.
+  // Carries out an escape sequence and returns its length in bytes.
   size_t Obey(std::string_view text) {
     const size_t end = text.find_first_of("AJK", 2);
     if (end == std::string_view::npos) {
@@ -139,7 +140,7 @@ class Screen {
 
   const size_t columns_;
   std::vector<std::vector<std::string>> rows_{1};  // of characters
-  size_t row_ = 0, column_ = 0;                    // where the cursor is
+  size_t row_ = 0, column_ = 0;                    // the cursor
   bool has_wrapped_ = false;
 };
 
@@ -200,7 +201,7 @@ TEST(TerminalTest, AFailureIsDescribedOnOneScreen) {
   EXPECT_THAT(screen.rows(), Contains(StartsWith("  | line 20 xxx")));
   EXPECT_THAT(output, ::testing::Not(HasSubstr("line 6 ")));
 
-  // A file gets all of the fifteen lines that were read, each whole.
+  // A file gets all fifteen lines that were read, in full.
   EXPECT_EQ(*Describe("cora", world.Around()), 0);
   EXPECT_THAT(world.output, HasSubstr("  | line 6 " + std::string(500, 'x') + "\n"));
 }

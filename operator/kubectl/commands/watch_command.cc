@@ -1,3 +1,5 @@
+// Polls the job every two seconds and shows it until it ends. Errors that may be temporary are retried for up to five
+// minutes. The uid is compared on each poll, so a new job of the same name is not mistaken for the old one.
 #include <optional>
 
 #include "operator/kubectl/commands/commands.h"
@@ -22,7 +24,7 @@ void AddUnlessEmpty(const std::string& line, std::vector<std::string>* lines) {
   if (!line.empty()) lines->push_back(text::Printable(line));
 }
 
-// Shows a job again and again: in place on a terminal, elsewhere a line whenever something has changed.
+// Shows a job repeatedly: repainted in place on a terminal, elsewhere as a line for each change.
 class LiveView {
  public:
   explicit LiveView(const Surroundings& around) : around_(around), painter_(around.out) {}
@@ -38,7 +40,7 @@ class LiveView {
   }
 
  private:
-  // A moment at which all ages are what they will be the next time: only other changes show.
+  // A fixed time for ages, so that only other changes make a new line.
   static kube::WallTime AgesFrom(const api::DistTraining& training) {
     return training.status.progress ? training.status.progress->last_updated : kube::WallTime();
   }
@@ -68,7 +70,7 @@ class LiveView {
     return lines;
   }
 
-  const Surroundings& around_;  // outlives this
+  const Surroundings& around_;  // must outlive this
   view::Painter painter_;
   view::EpochRate rate_;
   std::string last_;

@@ -1,3 +1,7 @@
+// The calling thread looks for new pods every two seconds and starts one thread per log. When a log ends, breaks off or
+// stays silent, its thread asks the API server for the container's state: a container that still runs is read again,
+// one that has ended is read to its end, one that is gone is dropped. End() stops all threads; its first reason is the
+// result.
 #include "operator/kubectl/logs/follow.h"
 
 #include <list>
@@ -42,7 +46,7 @@ class Following {
     void operator()() const { following->End(Cancelled("asked to stop")); }
   };
 
-  // Every thread comes to its end; the first reason counts.
+  // Makes every thread end. The first reason is returned.
   void End(Status reason) {
     {
       MutexLock lock(&mutex_);
@@ -92,11 +96,11 @@ class Following {
     }
   }
 
-  // Of a container that goes on. It may have nothing to say for hours; and where its process waits for a restart, its
-  // log ends well each time that it is read.
+  // Returns the failure of reading a log whose container still runs. A container may print nothing for hours, and while
+  // its process waits for a restart each read of its log ends normally.
   static Status ToFailure(const Status& read) { return read.code() == StatusCode::kDeadlineExceeded ? Status() : read; }
 
-  // As long as the stream lasts. DeadlineExceeded: it is silent, and still open.
+  // Prints lines until the stream ends. Returns DeadlineExceeded if it is silent and still open.
   Status PrintRest(PodLog& log, int* num_failures) {
     while (true) {
       const Deadline deadline = Deadline::After(options_.longest_silence);
@@ -108,8 +112,8 @@ class Following {
     }
   }
 
-  // The stream may have been cut before the container's last words. All of them are there by now: silence is a node
-  // that does not answer.
+  // Prints the rest of an ended container's log: the stream may have been cut before its last lines. The log is
+  // complete by now, so silence means that the node does not respond.
   void PrintEnd(PodLog& log) {
     log.StopFollowing();
     int num_failures = 0;
@@ -138,7 +142,7 @@ class Following {
                        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_ending_; });
   }
 
-  client::HttpTransport& transport_;  // these four outlive this
+  client::HttpTransport& transport_;  // these four must outlive this
   const PodFinder& finder_;
   const FollowOptions& options_;
   const LogPrinter& printer_;
@@ -150,7 +154,7 @@ class Following {
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   Status reason_ ABSL_GUARDED_BY(mutex_);
   std::stop_callback<OnStop> when_asked_;
-  std::list<std::jthread> threads_;  // last: they join before the rest goes away
+  std::list<std::jthread> threads_;  // last: they are joined before the other members are destroyed
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-// Pods as a test says, Follow in a thread of its own, and what it printed.
+// Runs Follow in its own thread, with pods that the test defines, and records what it prints.
 class FollowTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -37,7 +37,7 @@ class FollowTest : public ::testing::Test {
     MutexLock lock(&mutex_);
     no_more_ = true;
   }
-  // The container ends, and its log.
+  // Ends the container and its log.
   void End(const std::string& pod) {
     SetLife(pod, ContainerLife::kEnded);
     logs_.End(pod);
@@ -74,7 +74,7 @@ class FollowTest : public ::testing::Test {
     thread_.join();
     return result_;
   }
-  // `pod` is the last one, and ends.
+  // Ends `pod`, which is the last one, and waits for Follow.
   Status JoinAfterTheEndOf(const std::string& pod) {
     NoMorePods();
     End(pod);
@@ -168,7 +168,7 @@ TEST_F(FollowTest, GoesOnAfterCutsAndPrintsNothingTwice) {
   EXPECT_THAT(lines(), ElementsAre("a: one", "a: more 0", "a: more 1", "a: more 2", "a: more 3"));
 }
 
-// The stream is cut, and by the time that anybody looks, the container has said its last words and ended.
+// The stream is cut, and before the container's state is checked, the container has written its last line and ended.
 TEST_F(FollowTest, PrintsLastWordsThatCameWhileTheStreamWasCut) {
   SetLife("a", ContainerLife::kGoesOn);
   logs_.Write("a", 1, "one");
@@ -196,7 +196,7 @@ TEST_F(FollowTest, ReadsOnInTheContainerAfterARestart) {
   EXPECT_THAT(lines(), ElementsAre("a: before", "a: after"));
 }
 
-// A server that dies again and again: while it waits for its next start, the log of the last one ends well.
+// A server crashes repeatedly: while it waits for its next start, the log of the previous container ends normally.
 TEST_F(FollowTest, WaitsForAContainerThatRestartsAsLongAsItTakes) {
   options_.max_tries = 3;
   SetLife("a", ContainerLife::kGoesOn);
@@ -227,7 +227,7 @@ TEST_F(FollowTest, KeepsTheStreamOfAContainerThatHasNothingToSay) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-// Its stream stays open, for nobody is left to close it.
+// The stream stays open, because the node that would close it is gone.
 TEST_F(FollowTest, EndsWithAPodWhoseNodeHasDied) {
   options_.longest_silence = std::chrono::milliseconds(2);
   SetLife("a", ContainerLife::kGoesOn);

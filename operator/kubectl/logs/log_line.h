@@ -10,11 +10,12 @@
 namespace espalier::ctl::logs {
 
 struct LogLine {
-  std::optional<kube::WallTime> time;  // none: what the kubelet itself has to say
+  std::optional<kube::WallTime> time;  // nullopt: a message of the kubelet itself
   std::string text;
   friend bool operator==(const LogLine&, const LogLine&) = default;
 };
 
+// Returns the line's time and text. Without a valid time at its beginning, the whole line is the text.
 LogLine ParseLogLine(std::string_view line);
 
 }  // namespace espalier::ctl::logs

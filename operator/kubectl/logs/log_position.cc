@@ -1,3 +1,5 @@
+// Times are not unique, so the position is the newest time and the number of lines with that time. After Resume, older
+// lines are dropped, and as many lines of exactly that time as were read before.
 #include "operator/kubectl/logs/log_position.h"
 
 namespace espalier::ctl::logs {
@@ -14,7 +16,7 @@ bool LogPosition::Takes(const LogLine& line) {
     if (*line.time == *last_ && num_to_skip_-- > 0) return false;
     is_catching_up_ = false;
   }
-  if (!last_ || *line.time > *last_) {  // not where a node's clock was set back
+  if (!last_ || *line.time > *last_) {  // false after a node's clock was set back
     last_ = line.time;
     num_at_last_ = 0;
   }

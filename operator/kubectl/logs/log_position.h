@@ -1,5 +1,5 @@
-// How far a log has been read, so that it can be asked for once more from there: an API server knows no offsets, only
-// "since this second", and sends again what came in it.
+// The position up to which a log has been read, to request it again from there. An API server knows no offsets, only
+// "since this second", and sends the lines of that second again.
 #pragma once
 
 #include "operator/kubectl/logs/log_line.h"
@@ -8,18 +8,19 @@ namespace espalier::ctl::logs {
 
 class LogPosition {
  public:
-  // Where to ask from; nothing has come yet: from the start.
+  // Returns the time to request from; nullopt: no line has been read, so from the start.
   std::optional<kube::WallTime> since() const { return last_; }
-  // The lines that come next begin at since().
+  // Announces that the next lines come from a new request with since().
   void Resume();
-  // Of each line in order: false where it has come before Resume.
+  // Returns whether the line is new. Must be called for each line in order. Returns false for a line that was read
+  // before Resume.
   bool Takes(const LogLine& line);
 
  private:
-  std::optional<kube::WallTime> last_;  // the newest
-  int64_t num_at_last_ = 0;             // lines that had this time
+  std::optional<kube::WallTime> last_;  // the newest time
+  int64_t num_at_last_ = 0;             // number of lines with that time
   bool is_catching_up_ = false;
-  int64_t num_to_skip_ = 0;  // of those at last_, while catching up
+  int64_t num_to_skip_ = 0;  // lines with time last_ to skip while catching up
 };
 
 }  // namespace espalier::ctl::logs

@@ -1,4 +1,4 @@
-// GET .../pods/<pod>/log as a request.
+// Builds the request GET .../pods/<pod>/log.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@ namespace espalier::ctl::logs {
 
 struct LogOptions {
   std::string container;
-  bool follow = false;                  // the answer goes on while the container runs
+  bool follow = false;                  // the response continues while the container runs
   bool previous = false;                // of the container before its last restart
-  std::optional<int64_t> tail_lines;    // the last ones only
-  std::optional<kube::WallTime> since;  // in whole seconds: that is all that API server and kubelet look at
+  std::optional<int64_t> tail_lines;    // only the last ones
+  std::optional<kube::WallTime> since;  // in whole seconds, the precision of API server and kubelet
   std::optional<int64_t> limit_bytes;
 };
 
-// Always with the kubelet's timestamps.
+// Returns the request. It always asks for the kubelet's timestamps.
 kube::HttpRequest LogRequest(const kube::ObjectKey& pod, const LogOptions& options);
 
 }  // namespace espalier::ctl::logs

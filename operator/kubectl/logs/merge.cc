@@ -1,3 +1,6 @@
+// A k-way merge: one line of each log is in memory, and the earliest is printed and replaced by the next line of its
+// log. A log's sort key never decreases, so its lines stay in order even if its node's clock was set back. The first
+// lines are read in parallel, so that logs of an unreachable node cost one timeout together.
 #include "operator/kubectl/logs/merge.h"
 
 #include <algorithm>
@@ -6,13 +9,13 @@
 namespace espalier::ctl::logs {
 namespace {
 
-// Nothing is followed: silence is a kubelet that does not answer.
+// Nothing is followed here, so silence means that a kubelet does not respond.
 constexpr std::chrono::seconds kLongestSilence{60};
 
 struct Head {
   PodLog log;
   std::optional<LogLine> line;
-  kube::WallTime sorted_at{};  // the line's time, or of the one before where that is later
+  kube::WallTime sorted_at{};  // the latest time of the log's lines so far
 };
 
 class Merge {
@@ -41,7 +44,7 @@ class Merge {
 
   NextLine Read(Head* head) { return head->log.Next(Deadline::After(kLongestSilence), stop_); }
 
-  // Side by side: the pods of a node that is gone cost one silence, not one each.
+  // Reads the first line of every log in parallel: the pods of an unreachable node cost one timeout, not one each.
   std::vector<NextLine> FirstLines() {
     std::vector<NextLine> lines(heads_.size(), NextLine(std::nullopt));
     std::vector<std::jthread> readers;

@@ -1,4 +1,4 @@
-// Several logs as one, in the order of time, of what there is by now.
+// Prints several logs merged by time, up to their current ends.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 namespace espalier::ctl::logs {
 
 struct LogPrinter {
-  // One line; an error ends everything.
+  // Prints one line. An error ends the whole operation.
   std::function<Status(const LogSource&, const LogLine&)> line;
-  // What is wrong with one log, which is left out from then on.
+  // Reports an error of one log, which is skipped from then on.
   std::function<void(const LogSource&, const Status&)> problem;
 };
 
-// The first line of all logs is read by a thread each. Lines of one pod keep their order even where its clock was set
-// back. One line of each log is in memory, and what the transport reads ahead. The errors of `printer.line`, and
-// Cancelled; where no log could be read at all, the first one's problem.
+// Prints the logs. The first line of each log is read by its own thread. Lines of one pod keep their order even if its
+// clock was set back. Memory: one line per log, and what the transport reads ahead. Returns the errors of
+// `printer.line`, Cancelled, or, if no log could be read at all, the first log's error.
 Status PrintMerged(client::HttpTransport& transport, const std::vector<LogSource>& sources, const LogOptions& options,
                    const LogPrinter& printer, const std::stop_token& stop);
 

@@ -1,3 +1,6 @@
+// The log is read as a stream with the kubelet's timestamps. After a break it is requested again from the time of the
+// last line, and LogPosition skips the lines that were read before. A stream yields only complete lines, so at the end
+// of a log that is not followed the last line is requested once more, for the case that it has no newline.
 #include "operator/kubectl/logs/pod_log.h"
 
 #include <utility>
@@ -34,7 +37,7 @@ Status PodLog::Open(Deadline deadline, const std::stop_token& stop) {
   RETURN_IF_ERROR(kube::CheckKey(kube::kPods, source_.pod));
   LogOptions options = options_;
   options.since = position_.since();
-  if (options.since) options.tail_lines.reset();  // counted from the end: it could leave out what has come since
+  if (options.since) options.tail_lines.reset();  // counted from the end: it could omit lines written since
   ASSIGN_OR_RETURN(client::HttpTransport::Stream stream,
                    transport_.Open(LogRequest(source_.pod, options), deadline, stop));
   if (stream.head.code != 200) return kube::ToStatus(kube::ParseApiError(stream.head.code, stream.head.body));
@@ -58,12 +61,13 @@ Result<std::optional<LogLine>> PodLog::NextOfStream(Deadline deadline, const std
     if (position_.Takes(line)) return std::optional(std::move(line));
   }
   lines_.reset();
-  // A log that is being followed ends in mid-line only by chance.
+  // A followed log that ends within a line is rare, and not worth a request.
   if (options_.follow) return std::optional<LogLine>();
   return LastWithoutNewline(deadline, stop);
 }
 
-// A stream drops what has no newline: a process that was killed while it spoke, whose last words matter most.
+// Returns the last line if it has no newline, because a stream drops it. It matters most if a process was killed while
+// it wrote its error.
 Result<std::optional<LogLine>> PodLog::LastWithoutNewline(Deadline deadline, const std::stop_token& stop) {
   LogOptions options = options_;
   options.tail_lines = 1;

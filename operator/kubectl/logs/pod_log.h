@@ -1,4 +1,4 @@
-// The log of one container, line by line, through broken connections.
+// Reads the log of one container line by line and reconnects when the connection breaks.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,25 @@ namespace espalier::ctl::logs {
 struct LogSource {
   kube::ObjectKey pod;
   std::string container;
-  std::string label;  // "trainer-0": what stands before its lines
-  std::string uid;    // the pod's: another one of the same name has another log
+  std::string label;  // "trainer-0": printed before its lines
+  std::string uid;    // the pod's: a new pod of the same name has another log
 };
 
-// Holds one line and what the transport has read ahead, whatever the log's size. Owned by one thread.
+// Holds one line in memory and what the transport has read ahead, whatever the log's size. Owned by one thread.
 class PodLog {
  public:
-  // `options.container` is the source's.
+  // `options.container` is replaced by the source's. `transport` must outlive this object.
   PodLog(client::HttpTransport& transport, LogSource source, LogOptions options);
 
   const LogSource& source() const { return source_; }
 
-  // The next line. nullopt: it ended; asked again, it goes on from there. A connection that breaks is made anew at
-  // once, three times in a row. NotFound: no such pod; InvalidArgument: the container has no log, perhaps not yet;
-  // DeadlineExceeded: nothing came by then; Cancelled; ResourceExhausted: a line over the transport's limit.
+  // Returns the next line, or nullopt when the log has ended; a further call continues from there. A broken connection
+  // is opened again at once, with at most three attempts in a row. Returns NotFound if there is no such pod;
+  // InvalidArgument if the container has no log, perhaps not yet; DeadlineExceeded if no line arrived by then;
+  // Cancelled; ResourceExhausted if a line exceeds the transport's limit.
   Result<std::optional<LogLine>> Next(Deadline deadline, const std::stop_token& stop);
 
-  // Of what has not been read yet, only what there is by now.
+  // Stops following: the calls of Next after this return only what the log holds by now.
   void StopFollowing();
 
  private:
@@ -43,7 +44,7 @@ class PodLog {
   LogOptions options_;
   LogPosition position_;
   std::shared_ptr<client::LineStream> lines_;  // null: not open
-  bool has_ended_ = false;                     // said by the next Next
+  bool has_ended_ = false;                     // the next call of Next returns nullopt
 };
 
 }  // namespace espalier::ctl::logs

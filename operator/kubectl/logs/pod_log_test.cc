@@ -16,7 +16,7 @@ using ::testing::Not;
 
 const LogSource kTrainer{{"ml", "t"}, "trainer", "trainer-0", "uid-t"};
 
-// All there is; "END" where it ended.
+// Reads all lines, with "END" at the end of the log.
 std::vector<std::string> Read(PodLog& log) {
   std::vector<std::string> texts;
   while (texts.size() < 100) {
@@ -54,7 +54,7 @@ TEST(PodLogTest, GoesOnFromItsEndWhenAskedAgain) {
   EXPECT_THAT(Read(log), ElementsAre("two", "END"));
 }
 
-// A tail counts from the end: of what came while the connection was broken it would leave out the beginning.
+// A tail is counted from the end: it would omit the beginning of what was written while the connection was broken.
 TEST(PodLogTest, AfterABreakAsksForEverythingSinceAndPrintsNothingTwice) {
   client::ScriptedTransport transport;
   transport.ThenStream({"2026-01-02T03:00:01Z one", "2026-01-02T03:00:02.5Z two"}, Unavailable("the connection broke"));

@@ -1,3 +1,7 @@
+// The order of the steps makes an interrupted fetch safe: first the files, each complete or absent, then result.json,
+// and manifest.json last. A manifest in the folder therefore names only complete files, and identifies the run they
+// belong to. Without one, the folder's result.json must equal the committed one. A lock allows one fetch per folder at
+// a time.
 #include "operator/kubectl/outputs/fetch.h"
 
 #include <unistd.h>
@@ -23,7 +27,7 @@ using format::OutputsManifest;
 
 constexpr char kManifest[] = "manifest.json";
 constexpr char kResult[] = "result.json";
-// A manifest is held in memory whole, and is several times as large once it is parsed. That of 1 TiB has 7 MiB.
+// A manifest is held in memory, several times as large once parsed. The manifest of 1 TiB has 7 MiB.
 constexpr uint64_t kMaxManifestBytes = 64 << 20;
 
 Result<OutputsManifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix) {
@@ -45,8 +49,8 @@ std::string LocalKey(const std::string& key) {
   return key.starts_with(folder) ? key.substr(folder.size()) : key;
 }
 
-// A name that leaves the folder, two files in one place, or one where ours come. The manifest is anybody's who may
-// write to the bucket.
+// Refuses names that leave the folder, two files of one name, and names that this program writes itself. The manifest
+// may come from anyone with write access to the bucket.
 Status CheckLocalKeys(const std::vector<OutputFile>& files) {
   std::set<std::string> seen = {kManifest, kResult};
   for (const OutputFile& output : files) {
@@ -67,8 +71,8 @@ bool IsSameCommit(const OutputsManifest& a, const OutputsManifest& b) {
   return a.incarnation == b.incarnation && a.result_json == b.result_json;
 }
 
-// Where no manifest says whose result.json it is, only the committed one's bytes do: a fetch that was broken off may
-// have left them.
+// Without a manifest, a result.json in the folder belongs to this run only if it equals the committed one. An
+// interrupted fetch may have left it.
 Status CheckResultThere(const std::string& folder, const OutputsManifest& committed) {
   const fs::path path = fs::path(folder) / kResult;
   std::error_code error;
@@ -82,7 +86,7 @@ Status CheckResultThere(const std::string& folder, const OutputsManifest& commit
   return AlreadyExists(path.string() + " exists and is another file: remove it, or name another folder");
 }
 
-// What an earlier fetch of the same outputs has left in the folder; nullopt: no manifest is there.
+// Returns the manifest that an earlier fetch of the same outputs has left in the folder; nullopt: there is none.
 Result<std::optional<OutputsManifest>> ManifestThere(const std::string& folder, const OutputsManifest& committed) {
   storage::FileStore store(folder);
   Result<OutputsManifest> there = ReadManifest(store, "");
@@ -91,7 +95,7 @@ Result<std::optional<OutputsManifest>> ManifestThere(const std::string& folder, 
   return FailedPrecondition(folder + " holds a manifest.json of something else: name another folder");
 }
 
-// With those of `more` that `files` lacks.
+// Adds the files of `more` that `files` lacks.
 void Add(const std::vector<OutputFile>& more, std::vector<OutputFile>* files) {
   for (const OutputFile& output : more) {
     const bool is_there = std::any_of(files->begin(), files->end(),
@@ -115,7 +119,7 @@ class Fetch {
     for (const OutputFile& output : files) report_.bytes += output.file.size_bytes;
     for (OutputFile& output : files) RETURN_IF_ERROR(Take(&output));
     if (earlier) Add(earlier->files, &files);
-    if (!earlier) RETURN_IF_ERROR(CheckResultThere(options_.folder, manifest));  // hours may have gone by
+    if (!earlier) RETURN_IF_ERROR(CheckResultThere(options_.folder, manifest));  // the download may have taken hours
     manifest.files = std::move(files);
     RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kResult, manifest.result_json));
     RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kManifest, format::OutputsManifestToJson(manifest)));
@@ -123,7 +127,7 @@ class Fetch {
   }
 
  private:
-  // Its key is the local one afterwards.
+  // Downloads one file, and changes its key to the local one.
   Status Take(OutputFile* output) {
     const std::string key = storage::JoinKey(prefix_, output->file.key);
     output->file.key = LocalKey(output->file.key);
@@ -150,7 +154,7 @@ class Fetch {
   uint64_t done_bytes_ = 0;
 };
 
-// One fetch at a time: each writes the folder's manifest.
+// Allows one fetch per folder at a time, because each writes the folder's manifest.
 class FolderLock {
  public:
   static Result<FolderLock> Take(const std::string& folder) {
@@ -165,7 +169,7 @@ class FolderLock {
   FolderLock(FolderLock&& other) noexcept : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() {
-    if (!path_.empty()) unlink(path_.c_str());  // while it is held: who waits for it looks at the name again
+    if (!path_.empty()) unlink(path_.c_str());  // while it is held: a waiting process checks the name again
   }
 
  private:

@@ -31,7 +31,7 @@ using ::testing::UnorderedElementsAre;
 constexpr char kPrefix[] = "cora-11111111";
 constexpr uint64_t kBlock = format::kChecksumBlockBytes;
 
-// A store whose connection breaks once so many blocks have been read.
+// A store whose connection breaks after a given number of block reads.
 class BreakingReads {
  public:
   explicit BreakingReads(storage::ObjectStore& inner)
@@ -46,7 +46,7 @@ class BreakingReads {
   std::atomic<int> left_{0};  // atomic, because blocks are read by several threads
 };
 
-// A run that has committed; files are added as the trainers write them.
+// A run with committed outputs. Add writes files as trainers do.
 class CommittedRun {
  public:
   explicit CommittedRun(uint64_t incarnation = 2) {
@@ -84,7 +84,7 @@ std::unique_ptr<CommittedRun> SmallRun() {
   return run;
 }
 
-// A manifest that names an object of a few bytes under `key`, whatever that is.
+// Stores a manifest with one small object of the name `key`, which may be invalid.
 void PutManifestOf(const std::string& key, storage::ObjectStore* store) {
   const std::string bytes = "hostile";
   if (storage::CheckKey(key).ok()) {
@@ -112,7 +112,7 @@ class FetchTest : public ::testing::Test {
     std::ifstream file(folder() + "/" + name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // What is wrong with the folder by its own manifest.
+  // Verifies the folder by its own manifest and returns the violations.
   std::vector<std::string> Violations() const {
     storage::FileStore store(folder());
     const Result<format::OutputsManifest> manifest = format::ReadOutputsManifest(store, "");
@@ -218,8 +218,7 @@ TEST_F(FetchTest, DoesNotMixTwoRuns) {
   EXPECT_FALSE(fs::exists(folder() + "/extra.jsonl"));
 }
 
-// Only the folder of an incarnation is left out of a name: what looks like one, with an absolute path behind it, is
-// not.
+// Only an incarnation's folder is removed from a name, not a similar one that is followed by an absolute path.
 TEST_F(FetchTest, LeavesNoPartOutOfANameThatIsNoIncarnations) {
   const std::string outside = temporary_.path() + "/outside/.bash_profile";
   for (const char* number : {"0000001", "00000000000000000001", "00001", "000001x"}) {
@@ -253,7 +252,7 @@ TEST_F(FetchTest, RefusesNamesThatLeaveTheFolder) {
   }
 }
 
-// What it would take the place of, or be taken for.
+// Such a file would replace one that the fetch writes itself, or be mistaken for it.
 TEST_F(FetchTest, WritesNoFileUnderTheNamesOfItsOwn) {
   for (const char* key : {"results/000001/manifest.json", "results/000001/result.json", "result.json"}) {
     storage::MemoryStore store;
@@ -275,7 +274,7 @@ TEST_F(FetchTest, RefusesAManifestThatWouldFillTheMemory) {
 TEST_F(FetchTest, LeavesSomebodyElsesResultAlone) {
   const auto run = SmallRun();
   fs::create_directories(folder());
-  for (const char* theirs : {"mine", "{\n  \"testAccuracy\": 0.99\n}\n"}) {  // the second one as long as ours
+  for (const char* theirs : {"mine", "{\n  \"testAccuracy\": 0.99\n}\n"}) {  // the second is as long as ours
     std::ofstream(folder() + "/result.json") << theirs;
     const Status status = Fetch(run->store).status();
     EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);

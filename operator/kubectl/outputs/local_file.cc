@@ -1,3 +1,6 @@
+// The object is downloaded block by block into a locked partial file whose full size is allocated first, so that a full
+// disk is noticed at once. Each block is verified by its hash; a resumed download keeps the blocks that match. The
+// complete file is synced and renamed, so the final name never denotes a partial file.
 #include "operator/kubectl/outputs/local_file.h"
 
 #include <fcntl.h>
@@ -20,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file's own bytes, read again: a fetch that was asked for twice ends at once, and finds what has changed since.
+// Verifies an existing file by reading it: a repeated fetch ends quickly and detects files that have changed since.
 Result<bool> IsSame(const fs::path& path, const format::FileEntry& file, const LocalFileOptions& options) {
   storage::FileStore folder(path.parent_path());
   const Status verified =
@@ -39,7 +42,7 @@ Status MakeFolder(const fs::path& folder) {
   return error ? FromErrno(error.value(), "making folder " + folder.string()) : Status();
 }
 
-// A full disk is not for half a file.
+// Allocates the whole file, and removes the partial file if the disk is full.
 Status MakeRoom(int descriptor, const fs::path& partial, uint64_t size_bytes) {
   const int error = storage::AllocateBlocks(descriptor, size_bytes);
   if (error == 0) return {};

@@ -1,5 +1,5 @@
-// One object as a local file: whole and verified under its name, or not there at all. What a broken try has left lies
-// beside it under another name, and the next try keeps the blocks of it that are good.
+// Downloads one object to a local file, which appears under its name only when it is complete and verified. An
+// interrupted attempt leaves a partial file of another name beside it, and the next attempt keeps its valid blocks.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,9 @@ struct LocalFileOptions {
   std::function<bool()> stop_requested;
 };
 
-// Bytes that were fetched; 0 where the file was there already. AlreadyExists: another file has the name, and keeps it.
-// Unavailable: another process is at it. DataLoss: the object is not what `file` says. ResourceExhausted: no room, and
-// nothing is left behind. Other errors are the store's.
+// Returns the number of bytes fetched; 0 if the file is present already. Returns AlreadyExists if a different file has
+// the name (it is kept); Unavailable if another process is downloading it; DataLoss if the object does not match
+// `file`; ResourceExhausted if the disk is full (no partial file is left). Other errors are the store's.
 Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& key, const format::FileEntry& file,
                                const std::filesystem::path& path, const LocalFileOptions& options);
 

@@ -1,4 +1,4 @@
-// Which of a run's output files are wanted.
+// Selects output files of a run by kind.
 #pragma once
 
 #include <set>
@@ -9,11 +9,11 @@
 
 namespace espalier::ctl::outputs {
 
-// What may be asked for: "model", "embeddings", "predictions" (with the logits), "metrics" (with the TensorBoard
-// events), "all".
+// Returns the choices: "model", "embeddings", "predictions" (with the logits), "metrics" (with the TensorBoard events),
+// "all".
 const std::vector<std::string>& Choices();
 
-// The files of the chosen kinds. InvalidArgument for a word that is no choice.
+// Returns the files of the chosen kinds, or InvalidArgument for an unknown choice.
 Result<std::vector<format::OutputFile>> Selected(const format::OutputsManifest& manifest,
                                                  const std::set<std::string>& choices);
 

@@ -1,3 +1,5 @@
+// Rows are counted in characters, so the input must be Printable. WrapLine breaks at the last space that fits, unless
+// the word after it is longer than a row; then it breaks inside the word, so that no row is nearly empty.
 #include "operator/kubectl/text/fit.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace espalier::ctl::text {
 namespace {
 
-// How the lines begin and how they end.
+// Returns the first and the last lines with "…" between them, `count` lines in all.
 std::vector<std::string> FirstAndLast(std::vector<std::string> lines, size_t count) {
   if (lines.size() <= count) return lines;
   const size_t first = count / 2, last = count - first - 1;
@@ -38,7 +40,7 @@ std::vector<std::string> WrapLine(std::string line, size_t width, size_t rows) {
   std::string_view rest = line;
   while (wrapped.size() + 1 < rows && DisplayWidth(rest) > width) {
     const std::string_view full = FirstCharacters(rest, width);
-    // It may be the first character that has no room.
+    // The space may be the first character that does not fit.
     const size_t space = rest.substr(0, full.size() + 1).rfind(' ');
     const bool is_between_words = space != std::string_view::npos && rest.find_first_not_of(' ') < space &&
                                   (space == full.size() || DisplayWidth(FirstWord(rest.substr(space + 1))) <= width);

@@ -1,4 +1,4 @@
-// Printable text in the rows and columns of a terminal. What is left out of a line leaves "…" there.
+// Fits printable text into the rows and columns of a terminal. "…" marks an omission.
 #pragma once
 
 #include <string>
@@ -7,24 +7,25 @@
 
 namespace espalier::ctl::text {
 
-// Of a log or a list. Lines of JSON have their message behind who has written it, and when.
+// The most rows that one line of a log or list may take. Lines of JSON have their message after time and source.
 inline constexpr size_t kMostRowsOfALine = 3;
 
-// Without the newlines; none of an empty text.
+// Returns the lines without their newlines; an empty text has none.
 std::vector<std::string> SplitLines(std::string_view text);
 
-// One line as at most `rows` rows of at most `width` characters, both positive. Only a word that is longer than a row
-// is broken. Tabs become spaces.
+// Wraps one line into at most `rows` rows of at most `width` characters; both must be positive. Breaks between words,
+// and within a word only if it is longer than a row. Tabs become spaces.
 std::vector<std::string> WrapLine(std::string line, size_t width, size_t rows);
 
-// Lines in at most `rows` rows, two at least: of each how it begins; of more lines than rows the first and the last.
+// Fits the text into at most `rows` rows, which must be at least 2, and shows how each line begins. Of more lines than
+// rows, shows the first and the last.
 std::string FitText(std::string_view text, size_t width, size_t rows);
 
-// The last of the lines, as many as `rows` rows can take.
+// Returns the last lines, wrapped, as many as fit into `rows` rows.
 std::vector<std::string> LastRows(const std::vector<std::string>& lines, size_t width, size_t rows);
 
-// What each gets of `rows`: what it wants where that is enough for all, else nobody more than another that is short.
-// Example: {1, 15, 8} of 10 are {1, 5, 4}.
+// Distributes `rows` among entries one at a time, in turn, until each has what it wants or no row is left. Example: {1,
+// 15, 8} of 10 are {1, 5, 4}.
 std::vector<size_t> SharedRows(const std::vector<size_t>& wanted, size_t rows);
 
 }  // namespace espalier::ctl::text

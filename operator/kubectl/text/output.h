@@ -1,4 +1,4 @@
-// Where a command's output goes.
+// The destination of a command's output.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,15 @@
 namespace espalier::ctl::text {
 
 struct Output {
-  // All of it, or why not: Unavailable for a reader that has gone away, a full disk.
+  // Writes all of the text. Returns Unavailable if it cannot, for example if the reader has closed the pipe or the disk
+  // is full.
   std::function<Status(std::string_view)> write;
-  bool is_terminal = false;                             // somebody looks at it: cluster text has to be Printable
-  bool can_repaint = false;                             // and it understands cursor movements
-  std::function<size_t()> columns = [] { return 80; };  // now: windows change
+  bool is_terminal = false;                             // text from the cluster must be made Printable
+  bool can_repaint = false;                             // a terminal that understands cursor movements
+  std::function<size_t()> columns = [] { return 80; };  // the current width: windows are resized
 };
 
-// This process's standard output. `terminal_name` is $TERM.
+// Returns this process's standard output. `terminal_name` is $TERM.
 Output StandardOutput(std::string_view terminal_name);
 
 }  // namespace espalier::ctl::text

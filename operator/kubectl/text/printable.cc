@@ -1,3 +1,5 @@
+// The text is decoded one character at a time by a strict UTF-8 decoder. A byte that does not begin a valid sequence is
+// escaped alone and decoding continues with the next byte, so invalid input cannot hide a control character.
 #include "operator/kubectl/text/printable.h"
 
 #include <array>
@@ -12,7 +14,7 @@ struct Decoded {
   size_t num_bytes = 0;  // 0: not UTF-8
 };
 
-// RFC 3629: the shortest form only, no surrogates, nothing above U+10FFFF.
+// RFC 3629: only the shortest form, no surrogates, nothing above U+10FFFF.
 Decoded DecodeFirst(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -32,7 +34,7 @@ Decoded DecodeFirst(std::string_view text) {
 
 bool IsControl(uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
-// They print nothing themselves, but change where or in which order the rest is shown.
+// Returns whether the character prints nothing itself, but changes where or in which order other text is shown.
 bool RearrangesText(uint32_t code) {
   return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;

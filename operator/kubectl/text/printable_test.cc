@@ -33,10 +33,10 @@ TEST(PrintableTest, ShowsWhatTurnsTextAround) {
 
 TEST(PrintableTest, ShowsBytesThatAreNoUtf8) {
   EXPECT_EQ(Printable("a\xff"), "a\\xff");
-  EXPECT_EQ(Printable("\xc3"), "\\xc3");                    // cut
-  EXPECT_EQ(Printable("\xc0\x9b"), "\\xc0\\x9b");           // a longer spelling of ESC
+  EXPECT_EQ(Printable("\xc3"), "\\xc3");                    // truncated
+  EXPECT_EQ(Printable("\xc0\x9b"), "\\xc0\\x9b");           // an overlong encoding of ESC
   EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
-  EXPECT_EQ(Printable("\xe2\x82z"), "\\xe2\\x82z");         // the z is its own
+  EXPECT_EQ(Printable("\xe2\x82z"), "\\xe2\\x82z");         // the z is a character of its own
   EXPECT_EQ(Printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
 

@@ -1,4 +1,4 @@
-// Columns as kubectl prints them.
+// A table with columns as kubectl prints them.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
 
-  // As many cells as the header has. Cells may be anything: they are made Printable.
+  // Adds a row with as many cells as the header has. Cells may hold any bytes: they are made Printable.
   void Add(std::vector<std::string> row);
   bool empty() const { return rows_.size() == 1; }
-  // One line a row, `indent` spaces before each, columns three spaces apart, nothing behind the last.
+  // Returns one line per row: `indent` spaces, columns three spaces apart, no trailing spaces.
   std::string Text(size_t indent = 0) const;
 
  private:

@@ -1,3 +1,6 @@
+// One table from reasons (plan/reasons.h, telemetry::TerminationReason) to one sentence of advice each. Certificate
+// problems share a reason with wrong storage credentials, so they are recognized by their message before the table is
+// used.
 #include "operator/kubectl/view/advice.h"
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// From reasons and exit codes to words that help.
+// Explains reasons and exit codes to users.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace espalier::ctl::view {
 
-// What an exit code of a process says: docs/exit-codes.md for those of our own, signals by name.
+// Returns the meaning of an exit code: from docs/exit-codes.md for Espalier's processes, signals by name.
 std::string ExitCodeText(int code);
 
-// The reason that a person should act on: of a job that failed because it failed too often, why it failed the last
-// time; of one that is held up, by what. Empty: nothing is wrong.
+// Returns the reason that needs the user's attention: for a job that failed because it failed too often, the cause of
+// the last failure; for a job that does not proceed, its blocker. Empty: nothing is wrong.
 std::string ReasonToActOn(const api::Status& status);
 
-// Returns one sentence that says what to do about `reason`; `message` is what came with it. Empty for a reason that is
-// none of the operator's.
+// Returns advice on what to do about `reason`; `message` is the message that came with it. Empty for a reason that is
+// not one of the operator's.
 std::string AdviceFor(const std::string& reason, const std::string& role, const std::string& message = "");
 
 }  // namespace espalier::ctl::view

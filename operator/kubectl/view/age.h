@@ -1,4 +1,4 @@
-// How long ago, as kubectl says it: "7s", "3m20s", "5h", "12d".
+// Formats ages as kubectl does: "7s", "3m20s", "5h", "12d".
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace espalier::ctl::view {
 
-// A time to come (another machine's clock) is "0s".
+// Returns the age of `then`. A time in the future (another machine's clock) is "0s".
 std::string AgeText(kube::WallTime then, kube::WallTime now);
 
 }  // namespace espalier::ctl::view

@@ -1,3 +1,6 @@
+// On a terminal the text must fit one screen. Fields come first, each with its own limit of rows; the remaining rows
+// are shared by the log tails and warnings, which keep their newest lines. All text from the cluster is made Printable
+// before it is measured.
 #include "operator/kubectl/view/describe_text.h"
 
 #include <algorithm>
@@ -14,19 +17,19 @@
 namespace espalier::ctl::view {
 namespace {
 
-// Of a terminal: all that is shown, and the most that a field may have of it.
+// Limits on a terminal: the rows of the whole text, and those of each field.
 constexpr size_t kScreenRows = 50;
 constexpr size_t kFieldRows = 2, kMessageRows = 3, kSpecRows = 6, kPodRows = 8, kAdviceRows = 7;
 constexpr size_t kLeastColumns = 40;
 
-// Lines below a title, the newest last.
+// A title and lines below it, the newest last.
 struct Listing {
   std::string title;
   std::string mark;                // before each line
   std::vector<std::string> lines;  // Printable, as the title is
 };
 
-// What the text is written on: a terminal of so many columns, or (none) something without bounds.
+// The page for the text: a terminal of so many columns, or nullopt for no limits.
 class Page {
  public:
   explicit Page(std::optional<size_t> columns) : columns_(columns) {
@@ -39,7 +42,7 @@ class Page {
     return Field(name, text::FitText(printable, *columns_ - kValueColumn, rows));
   }
 
-  // To so many rows, with a title and an empty row above it for each.
+  // Shortens the listings to `rows` rows in all, counting a title and an empty row above it for each.
   void Shorten(std::vector<Listing>* listings, size_t rows) const {
     if (!columns_) return;
     std::vector<size_t> wanted;

@@ -1,4 +1,4 @@
-// What `kubectl espalier describe` prints: why a job has failed, or does not go on, on one screen.
+// The output of `kubectl espalier describe`: why a job has failed or does not proceed, on one screen.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,20 @@ namespace espalier::ctl::view {
 struct LogTail {
   std::string title;               // "last lines of container trainer"
   std::vector<std::string> lines;  // as the container wrote them
-  std::string problem;             // why there are none
+  std::string problem;             // why the lines are missing
 };
 
 struct Explanation {
-  const api::DistTraining& training;  // outlives this
+  const api::DistTraining& training;  // must outlive this
   std::optional<FailedPod> failed;
   std::vector<LogTail> tails;
   std::vector<JobEvent> warnings;  // oldest first
-  bool may_read_pods = true;       // false: nothing is known of them
+  bool may_read_pods = true;       // false: nothing is known about pods
 };
 
-// For a terminal of so many columns (40 at least): at most 50 rows, none of them wider, in which what the fields leave
-// is shared by the log lines and warnings that came last. Without a terminal everything, in whole lines.
+// Returns the text. For a terminal with `columns` columns (treated as at least 40): at most 50 rows, none wider, where
+// the rows that the fields leave are shared by the newest log lines and warnings. Without a terminal: everything, in
+// whole lines.
 std::string DescribeText(const Explanation& explanation, kube::WallTime now,
                          std::optional<size_t> columns = std::nullopt);
 

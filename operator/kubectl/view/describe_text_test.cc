@@ -56,7 +56,7 @@ TEST(DescribeTextTest, HasTheProcesssOwnWordsAndWhyALogCannotBeRead) {
   EXPECT_THAT(text, HasSubstr("(the node does not answer)"));
 }
 
-// As much of everything as there can be.
+// The largest possible explanation.
 class WorstCase {
  public:
   WorstCase() : training_(testing::Parsed(Job())) {
@@ -75,7 +75,7 @@ class WorstCase {
 
   const Explanation& explanation() const { return explanation_; }
 
-  // As a service writes them: the message stands behind time, process and place.
+  // A log line as a service writes it: the message follows time, process and place.
   static std::string LogLineText(int i) {
     return R"({"time":"2026-01-02T03:04:05.123Z","level":"error","service":"trainer","job":"ml/cora","rank":1,)"
            R"("message":"line )" +

@@ -1,3 +1,6 @@
+// status.lastError names the pod if the operator knows it. Otherwise the pods are ranked by the operator's own rules
+// (plan/failure.h). Within the pod, the container is chosen by weight: a failed one, then one that failed before its
+// last restart, then one that is stuck; among equals, a program container.
 #include "operator/kubectl/view/failed_pod.h"
 
 #include <algorithm>
@@ -10,14 +13,14 @@ namespace {
 
 bool HasFailed(const std::optional<kube::ContainerEnd>& end) { return end && !end->succeeded(); }
 
-// On its way ("ContainerCreating", "PodInitializing") is no failure.
+// Returns whether the container cannot start. "ContainerCreating" and "PodInitializing" are in progress, not stuck.
 bool IsStuck(const kube::ContainerState& container) {
   return container.waiting_reason.ends_with("BackOff") || container.waiting_reason.ends_with("Error") ||
          container.waiting_reason == "InvalidImageName" || container.waiting_reason == "ErrImagePull" ||
          container.waiting_reason == "ErrImageNeverPull";
 }
 
-// How much a container of a failed pod has to tell; 0: nothing.
+// Returns how well a container explains its pod's failure; 0: not at all.
 int Weight(const JobPod& member, const kube::ContainerState& container) {
   const int ours = api::NumberOfContainer(member.role, container.name).has_value() ? 1 : 0;
   if (HasFailed(container.ended)) return 6 + ours;
@@ -57,7 +60,7 @@ std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const 
     for (const JobPod& member : members) {
       if (member.pod.meta.key.name == error->pod) return Describe(member);
     }
-    return std::nullopt;  // gone: another pod would be another story
+    return std::nullopt;  // it is gone; another pod would not explain this error
   }
   const JobPod* strongest = nullptr;
   int strength = 0;

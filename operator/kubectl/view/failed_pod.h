@@ -1,4 +1,4 @@
-// The pod that explains why a job has failed, or is held up.
+// Finds the pod that explains why a job has failed or does not proceed.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@ namespace espalier::ctl::view {
 
 struct FailedPod {
   JobPod member;
-  std::string container;                    // the one that failed
-  std::optional<kube::ContainerEnd> ended;  // how; none: it does not start
-  bool has_restarted = false;               // there is a log of the container before, too
+  std::string container;                    // the container that failed
+  std::optional<kube::ContainerEnd> ended;  // how it ended; nullopt: it does not start
+  bool has_restarted = false;               // the log of the previous container exists, too
   std::string waiting;                      // "CrashLoopBackOff: back-off 40s ..."
 };
 
-// The one that status.lastError names; else the one with the strongest reason, or one that waits for what does not
-// come. nullopt: none of those that are there.
+// Returns the pod that status.lastError names; else the pod with the strongest failure, or one that is stuck. nullopt:
+// no existing pod explains the state.
 std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const std::vector<JobPod>& members);
 
 }  // namespace espalier::ctl::view

@@ -1,4 +1,4 @@
-// What controllers and kubelets say has happened to a job and its children.
+// Events that controllers and kubelets have recorded about a job and its children.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct JobEvent {
   int64_t count = 1;
 };
 
-// Of "v1", as the API server shows events of both groups.
+// Parses an Event of "v1". The API server serves events of both API groups in this version.
 Result<JobEvent> ParseJobEvent(const kube::Json& object);
 
-// The newest `count` of them, the newest last.
+// Returns the newest `count` events, the newest last.
 std::vector<JobEvent> Newest(std::vector<JobEvent> events, size_t count);
 
 }  // namespace espalier::ctl::view

@@ -23,7 +23,7 @@ std::optional<int64_t> NumberAt(const kube::ObjectMeta& meta, const char* label)
   return found == meta.labels.end() ? std::nullopt : NumberIn(found->second);
 }
 
-// The ordinal that ends the name of a StatefulSet's pod.
+// Returns the ordinal at the end of the name of a StatefulSet's pod.
 std::optional<int64_t> ParseOrdinal(const std::string& pod) { return NumberIn(pod.substr(pod.rfind('-') + 1)); }
 
 }  // namespace

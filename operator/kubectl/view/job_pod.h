@@ -1,4 +1,4 @@
-// A pod as a member of its job: whose number it is.
+// A pod with its role and rank in its job.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,22 @@ namespace espalier::ctl::view {
 struct JobPod {
   kube::Pod pod;
   api::Role role = api::Role::kTrainer;
-  int64_t rank = 0;     // of a trainer or sampler; of a server: its partition
-  int64_t attempt = 0;  // the trainers' incarnation, the partitioner's attempt; 0: of servers and samplers
+  int64_t rank = 0;     // of a trainer or sampler; for a server, its partition
+  int64_t attempt = 0;  // the trainers' incarnation or the partitioner's attempt; 0 for servers and samplers
 };
 
-// By the labels that operator and controllers write; nullopt for a pod that is no role's.
+// Returns the pod with role and rank, by the labels that operator and controllers write; nullopt for a pod without a
+// role.
 std::optional<JobPod> ToJobPod(kube::Pod pod);
 
-// "trainer-0"
+// Returns the pod's label, such as "trainer-0".
 std::string MakeLabel(const JobPod& member);
 
-// The containers that run the role's program (api/program_container.h), the first one first; those of which the kubelet
-// has said anything.
+// Returns the containers that run the role's program (api/program_container.h), the first one first, as far as the
+// kubelet has reported them.
 std::vector<const kube::ContainerState*> ProgramContainers(const JobPod& member);
 
-// A role by its name. InvalidArgument lists them all.
+// Returns the role with this name, or InvalidArgument with the list of roles.
 Result<api::Role> RoleNamed(const std::string& name);
 
 }  // namespace espalier::ctl::view

@@ -9,7 +9,7 @@ Status Painter::Paint(const std::vector<std::string>& lines) {
   if (num_painted_ > 0) text += "\033[" + std::to_string(num_painted_) + "A";
   const size_t width = out_.columns();
   for (const std::string& line : lines) text += "\r\033[K" + text::CutToWidth(line, width) + "\n";
-  text += "\033[J";  // what was longer before
+  text += "\033[J";  // clears lines of a longer earlier text
   num_painted_ = lines.size();
   return out_.write(text);
 }

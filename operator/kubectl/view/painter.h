@@ -1,4 +1,4 @@
-// A few lines that are painted over themselves on a terminal.
+// Repaints a few lines in place on a terminal.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace espalier::ctl::view {
 
-// Owned by one thread. What was painted last stays.
+// Owned by one thread. The lines painted last stay on the screen.
 class Painter {
  public:
   explicit Painter(const text::Output& out) : out_(out) {}
 
-  // In place of what was painted before. Lines are cut to the terminal's width: one that wraps could not be painted
-  // over. They are Printable.
+  // Replaces the lines painted before. Lines must be Printable. They are cut to the terminal's width, because a wrapped
+  // line could not be overwritten.
   Status Paint(const std::vector<std::string>& lines);
 
  private:
-  const text::Output& out_;  // outlives this
+  const text::Output& out_;  // must outlive this
   size_t num_painted_ = 0;
 };
 

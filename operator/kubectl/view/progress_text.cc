@@ -20,7 +20,7 @@ std::string Formatted(const char* format, double value) {
 }
 
 std::optional<int64_t> FindEpochs(const api::DistTraining& training) {
-  const bool says = training.spec && !training.spec->job.program;  // a program has epochs of its own
+  const bool says = training.spec && !training.spec->job.program;  // a user's program counts its own epochs
   return says ? std::optional(training.spec->job.training.epochs) : std::nullopt;
 }
 
@@ -71,7 +71,7 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
     text += "  " + terminal::DurationText(static_cast<double>(*progress->eta_seconds)) + " left";
   }
   if (epochs_per_minute && !is_between_steps) text += "  " + Formatted("%.3g", *epochs_per_minute) + " epochs/min";
-  if (progress->last_updated == kube::WallTime()) return text;  // whoever wrote it did not say
+  if (progress->last_updated == kube::WallTime()) return text;  // the writer did not set it
   return text + "  (" + AgeText(progress->last_updated, now) + " ago)";
 }
 
@@ -104,7 +104,7 @@ const api::Condition* LeadingCondition(const api::Status& status) {
   for (const char* type : {api::kSuspended, api::kRestarting}) {
     if (api::IsTrue(status, type)) return api::FindCondition(status, type);
   }
-  // The first that is not there yet is what the job waits for.
+  // The first stage that is not ready is the one that the job waits for.
   for (const char* type : {api::kPartitioned, api::kServersReady, api::kTrainersReady}) {
     const api::Condition* stage = api::FindCondition(status, type);
     if (stage != nullptr && stage->status != api::ConditionStatus::kTrue) return stage;

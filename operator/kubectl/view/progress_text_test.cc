@@ -73,7 +73,7 @@ TEST(EpochRateTest, IsMeasuredFromTheFirstWordOfAnIncarnation) {
 
   rate.See(At(30, seconds(90), /*incarnation=*/2));
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
-  rate.See(At(25, seconds(100), 2));  // from an older checkpoint than it seemed
+  rate.See(At(25, seconds(100), 2));  // resumed from an older checkpoint
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
 }
 

@@ -1,4 +1,4 @@
-// `kubectl espalier status -o json`: the status as the API server has it, and what is derived from it.
+// The output of `kubectl espalier status -o json`: the status as the API server stores it, and derived fields.
 #pragma once
 
 #include <string>
@@ -9,10 +9,12 @@
 
 namespace espalier::ctl::view {
 
-// {"name", "namespace", "uid", "epochs", "outputs", "status": {...}, "events": [...]}; what is not known is left out.
+// Returns {"name", "namespace", "uid", "epochs", "outputs", "status": {...}, "events": [...]}; unknown fields are left
+// out.
 kube::Json StatusJson(const api::DistTraining& training, const std::vector<JobEvent>& events);
 
-// Indented, ended by a newline, and plain ASCII: what a name or message holds commands no terminal.
+// Returns indented JSON that ends with a newline, in plain ASCII, so that names and messages cannot control the
+// terminal.
 std::string JsonText(const kube::Json& json);
 
 }  // namespace espalier::ctl::view

@@ -1,3 +1,5 @@
+// The text consists of fields (Field) and tables (text::Table). Both make their values Printable, so no text from the
+// cluster reaches the terminal unescaped.
 #include "operator/kubectl/view/status_text.h"
 
 #include <array>

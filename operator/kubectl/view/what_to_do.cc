@@ -1,3 +1,6 @@
+// Checks possible causes in order, from certain to vague: a success, a missing operator, a known reason (advice.h), a
+// requested suspension, the failed pod, and at last how long the job has trained or waited. The first that applies is
+// returned.
 #include "operator/kubectl/view/what_to_do.h"
 
 #include "operator/kubectl/view/advice.h"
@@ -19,7 +22,7 @@ std::string WhereToLook(const api::DistTraining& training) {
          training.meta.key.name + "; logs: " + Command(training, "logs");
 }
 
-// Empty where the operator has seen the job as it is now.
+// Returns "" if the operator has seen the current version of the job.
 std::string AdviceForMissingOperator(const api::DistTraining& training) {
   if (!api::IsInOurCharge(training.raw_spec)) {
     return "spec.runPolicy.managedBy leaves this job to " + api::EffectiveRunPolicy(training).managed_by +

@@ -48,7 +48,7 @@ TEST(WhatToDoTest, OldProgressIsNone) {
   Json job = testing::TrainingJobJson();
   job["status"]["progress"]["lastUpdated"] = "2026-01-02T03:04:30Z";  // 5 m 30 s ago
   EXPECT_THAT(Said(job), HasSubstr("reported no progress for 5m30s"));
-  job["status"]["progress"]["lastUpdated"] = "2026-01-02T03:03:00Z";  // of the group before
+  job["status"]["progress"]["lastUpdated"] = "2026-01-02T03:03:00Z";  // of the previous group
   EXPECT_THAT(Said(job), HasSubstr("reported no progress for 6m"));
 }
 

@@ -1,3 +1,5 @@
+// A Scene is the operator's loop, driven by hand: Look makes a plan, Act carries it out and runs all controllers,
+// Settle repeats Act until nothing changes, and SettleWithin also advances the time by the plan's requeue_after.
 #include "operator/plan/testing/scene.h"
 
 #include <gtest/gtest.h>

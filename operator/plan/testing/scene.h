@@ -1,5 +1,5 @@
-// The vocabulary of the tests of this folder: a job in a SimulatedCluster, brought to where a test begins, looked at
-// and planned for. Nothing is late and nothing goes wrong unless the test says so.
+// Helpers for the tests of this folder: a job in a SimulatedCluster, brought to a starting state, observed and planned
+// for. Caches are up to date and nothing fails unless the test injects it.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace espalier::ctl::plan::testing {
 
-// A horizon for SettleWithin that the first restarts lie in, with their backoff.
+// A horizon for SettleWithin that includes the first restarts with their backoff.
 constexpr std::chrono::seconds kSoon{120};
 
 class Scene {
@@ -23,24 +23,24 @@ class Scene {
   const api::Status& status() const { return cluster_.training().status; }
   std::string restart_reason() const { return status().restart_reason; }
 
-  Plan Look();  // the plan for what is, without any consequences
+  Plan Look();  // returns the plan for the current state without carrying it out
   Plan Act();   // the same, carried out: status written, actions done, controllers run
-  // Act until nothing is left to do at this time. Fails the test where that takes more than 50 rounds.
+  // Calls Act until nothing is left to do at this time. Fails the test after more than 50 rounds.
   void Settle();
   void SettleAfter(std::chrono::milliseconds time);
-  // Follows the plan's own requeue_after until it asks for nothing more, or for longer than `horizon`.
+  // Advances the time by the plan's requeue_after until it requests none, or one beyond `horizon`.
   void SettleWithin(std::chrono::seconds horizon);
   void Edit(const kube::Json& spec);  // merged into the spec, generation + 1
 
-  // Where tests begin.
+  // Starting states of tests.
   Scene& Partitioning();      // the partition pod runs
   Scene& PartitionJobDone();  // servers are there
   Scene& Training();          // all trainers of incarnation 1 run
 
-  // What happens, and what becomes of it at once.
+  // Events, and their immediate consequences.
   void PartitionPodEnded(const Ending& ending);
   void TrainerPodEnded(int64_t rank, int exit_code, const std::string& reason = {});  // its peers run on
-  void TrainersDone();                                                                // all end with 0
+  void TrainersDone();                                                                // all end with exit code 0
   void Suspend() { Edit({{"runPolicy", {{"suspend", true}}}}); }
   void Resume() { Edit({{"runPolicy", {{"suspend", false}}}}); }
 

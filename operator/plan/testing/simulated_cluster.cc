@@ -1,3 +1,5 @@
+// The objects, the API server's rules, and the events of the simulation. Changed() counts every change, so that RunAll
+// (simulated_controllers.cc) can run the controllers until nothing changes any more.
 #include "operator/plan/testing/simulated_cluster.h"
 
 #include <algorithm>
@@ -100,7 +102,7 @@ void SimulatedCluster::Edit(const std::function<void(api::DistTraining*)>& edit)
 
 Status SimulatedCluster::WriteStatus(const api::Status& status, const std::string& based_on) {
   if (based_on != training_.meta.resource_version) return Aborted("the resource has changed");
-  // As it is stored: what JSON does not carry is lost.
+  // As stored: what JSON does not carry is lost.
   const std::optional<api::Progress> progress = training_.status.progress;  // another field manager's
   training_.status = api::StatusFromJson(api::ToJson(status));
   training_.status.progress = progress;
@@ -155,7 +157,7 @@ Status SimulatedCluster::Apply(const ApplyChild& apply) {
   if (there != nullptr) meta.deletion_requested_at = there->deletion_requested_at;
 
   if (is_job) {
-    if (there != nullptr) return {};  // nothing of it that we set can be changed
+    if (there != nullptr) return {};  // the fields that the operator sets are immutable
     ASSIGN_OR_RETURN(kube::Job job, kube::ParseJob(apply.object));
     job.meta = meta;
     job.completions = std::max<int64_t>(1, job.completions);
@@ -216,7 +218,7 @@ void SimulatedCluster::DeleteObject(const kube::Resource& resource, const std::s
   others_.erase({std::string(resource.kind), name});
 }
 
-// What happens --------------------------------------------------------------------------------------------------
+// Events --------------------------------------------------------------------------------------------------------
 
 bool SimulatedCluster::EndPod(const std::string& name, const Ending& ending) {
   kube::Pod* pod = FindPod(name);
@@ -344,7 +346,7 @@ void SimulatedCluster::Vacate(const std::string& name) {
   if (const kube::StatefulSet* set = FindSet(name); set != nullptr && !IsOurs(set->meta)) sets_.erase(name);
 }
 
-// Looking ---------------------------------------------------------------------------------------------------------
+// Observation ---------------------------------------------------------------------------------------------------
 
 std::vector<std::string> SimulatedCluster::PodsOf(const std::string& controller) const {
   std::vector<std::string> names;

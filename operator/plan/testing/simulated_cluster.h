@@ -1,14 +1,15 @@
-// A cluster in memory around one DistTraining: an API server's rules for what a plan does, and the controllers that
-// fill Jobs and StatefulSets with pods, as deterministic steps. No thread, no clock: `Pass` moves the time.
+// A cluster in memory around one DistTraining: the API server's rules for the actions of a plan, and the controllers
+// that create the pods of Jobs and StatefulSets, as deterministic steps. No threads and no clock: `Pass` advances the
+// time.
 //
-// It plays what the operator depends on, and its known oddities:
-//   Job controller        backoffLimit 0: one failed pod (a terminating one counts) makes it delete the others first,
-//                         then write FailureTarget, and Failed when the last has ended
+// It models what the operator depends on, with its known peculiarities:
+//   Job controller        backoffLimit 0: after one failed pod (a terminating pod counts) it deletes the others first,
+//                         then writes FailureTarget, and Failed when the last pod has ended
 //   StatefulSet           a name is free again only when the pod that had it is gone
-//   garbage collector     foreground deletion keeps the owner until its pods are gone; background leaves them orphaned
-//                         for a while
-//   kubelet               a deleted pod ends with 75 and disappears; on a lost node it stays until it is forced; a pod
-//                         with a sidecar runs on after its program
+//   garbage collector     foreground deletion keeps the owner until its pods are gone; background deletion leaves them
+//                         orphaned for a while
+//   kubelet               a deleted pod ends with 75 and disappears; on a lost node it stays until a forced deletion; a
+//                         pod with a sidecar keeps running after its program
 //   taint manager         pods of a lost node become disruption targets and are deleted
 #pragma once
 
@@ -42,18 +43,19 @@ class SimulatedCluster {
  public:
   explicit SimulatedCluster(api::DistTraining training);
 
-  // What a cache that is up to date shows. Secrets and dry runs as well: questions need no extra step.
+  // Returns what an up-to-date cache shows, and also Secrets and dry runs, so that questions need no extra step.
   Observed Now() const;
   const api::DistTraining& training() const { return training_; }
-  // kubectl edit: the generation goes up.
+  // Changes the resource as kubectl edit does: the generation is incremented.
   void Edit(const std::function<void(api::DistTraining*)>& edit);
   kube::WallTime now() const { return now_; }
   void Pass(std::chrono::milliseconds time) { now_ += time; }
 
   // The API server ------------------------------------------------------------------------------------------------
-  // Aborted where the status was written since `based_on`.
+  // Returns Aborted if the resource was written since `based_on`.
   Status WriteStatus(const api::Status& status, const std::string& based_on);
-  // Aborted: a uid that is no longer there; FailedPrecondition: a name that is somebody else's.
+  // Carries out an action. Returns Aborted if the uid no longer exists; FailedPrecondition if an object of another
+  // owner has the name.
   Status Do(const Action& action);
   bool is_deleted() const { return deleted_; }  // by DeleteSelf
 
@@ -66,45 +68,45 @@ class SimulatedCluster {
   void RunTaintManager();
   void RunAll();  // until nothing changes any more at this time
 
-  // What happens ------------------------------------------------------------------------------------------------
+  // Events ------------------------------------------------------------------------------------------------------
   bool EndPod(const std::string& name, const Ending& ending);  // false: it does not run
   void SetReady(const std::string& pod, bool ready);           // of the pod and its program
-  void Kill(const std::string& name);                          // the kubelet restarts or fails it: SIGKILL
+  void Kill(const std::string& name);                          // with SIGKILL: the kubelet restarts or fails it
   void LoseNode(const std::string& node);
   void RestoreNode(const std::string& node);
-  // As kubectl delete does.
+  // Deletes a child as kubectl delete does.
   void DeleteChild(const kube::Resource& resource, const std::string& name, kube::Propagation propagation);
   void DeletePod(const std::string& name);
   void DeleteSecrets();
   void ExpireCertificates();  // of the roles
-  // As if no node had ever had room for it, until somebody else makes another.
+  // Makes the pod unschedulable, as if it had never been placed on a node, until it is deleted and replaced.
   void Unschedule(const std::string& name, const std::string& reason);
-  // Somebody else's object with a name of ours; without our label it is in no cache.
+  // Creates an object of another owner with this name. Without our label it is in no cache.
   void Occupy(const kube::Resource& resource, const std::string& name, bool with_label);
   void Vacate(const std::string& name);
   void set_missing_secrets(std::vector<Observed::MissingSecret> missing) { missing_secrets_ = std::move(missing); }
   void set_mount_failure(std::string message) { mount_failure_ = std::move(message); }  // of every pod
   void set_template_error(std::string error) { template_error_ = std::move(error); }
   void InjectSidecar(Sidecar sidecar) { sidecar_ = std::move(sidecar); }  // into pods made from now on
-  // As kubectl patch does with spec.suspend.
+  // Sets spec.suspend of a Job as kubectl patch does.
   void SuspendJob(const std::string& name, bool suspend, const std::string& manager);
   void set_grace(std::chrono::seconds grace) { grace_ = grace; }  // terminationGracePeriodSeconds of all pods
   bool EndSidecar(const std::string& pod, int exit_code);         // false: it does not run
   void set_creation_error(std::string error) { creation_error_ = std::move(error); }  // no pod can be made
 
-  std::vector<std::string> PodsOf(const std::string& controller) const;  // names, ended ones as well
+  std::vector<std::string> PodsOf(const std::string& controller) const;  // names, including ended pods
   kube::Pod* FindPod(const std::string& name);
   kube::Job* FindJob(const std::string& name);
   kube::StatefulSet* FindSet(const std::string& name);
   bool Has(const kube::Resource& resource, const std::string& name) const;
   std::string NodeOf(const std::string& pod) const;
-  // Incarnations of trainer pods whose programs may be running.
+  // Returns the incarnations of trainer pods whose programs may be running.
   std::vector<int64_t> RunningIncarnations() const;
 
  private:
   struct SimulatedPod {
     kube::Pod pod;
-    bool counted = true;  // by the Job controller, whose finalizer it carries until then
+    bool counted = true;  // by the Job controller; until then the pod carries its finalizer
     int64_t index = 0;
   };
   using Name = std::pair<std::string, std::string>;  // kind, name
@@ -145,10 +147,10 @@ class SimulatedCluster {
   bool deleted_ = false;
 };
 
-// The container that runs the pod's program.
+// Returns the container that runs the pod's program.
 kube::ContainerState& ProgramOf(kube::Pod& pod);
 
-// Not asked, not seen: what no cache holds and no question was about is taken out.
+// Removes from `seen` what no cache holds and no question asked for.
 void LeaveOutUnasked(const Questions& questions, Observed* seen);
 
 }  // namespace espalier::ctl::plan::testing

@@ -1,4 +1,4 @@
-// The controllers of simulated_cluster.h.
+// The controllers of simulated_cluster.h: each Run... method makes one pass over its objects.
 
 #include <algorithm>
 
@@ -60,7 +60,7 @@ void SimulatedCluster::SyncJob(kube::Job* job) {
   const kube::Job before = *job;
   const std::vector<SimulatedPod*> pods = PodsOfUid(job->meta.uid);
   for (SimulatedPod* pod : pods) {
-    if (job->suspended && !HasEnded(pod->pod)) {  // no failure
+    if (job->suspended && !HasEnded(pod->pod)) {  // not a failure
       pod->counted = true;
       AskToDelete(pod);
     }
@@ -133,7 +133,7 @@ void SimulatedCluster::RunGarbageCollector() {
   };
   for (auto& [name, pod] : pods_) {
     if (has_owner(pod.pod.meta.controller->uid)) continue;
-    pod.counted = true;  // without its Job nobody counts it
+    pod.counted = true;  // without its Job no controller counts it
     AskToDelete(&pod);
   }
   const auto collect = [this](auto* owners) {

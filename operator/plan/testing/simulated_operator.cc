@@ -5,7 +5,7 @@
 namespace espalier::ctl::plan::testing {
 namespace {
 
-constexpr size_t kMaxLate = 2;  // looks; the test's are a second apart, and less than kShortBackoff
+constexpr size_t kMaxLate = 2;  // looks; those of the test are a second apart, less than kShortBackoff
 
 const Defaults kDefaults{.core_image = "espalier/core:1", .trainer_image = "espalier/trainer:1"};
 
@@ -40,7 +40,7 @@ Observed SimulatedOperator::View(double late) {
   return seen;
 }
 
-// The next look at this kind shows it.
+// Makes the next look at this kind show the write.
 void SimulatedOperator::NoteWrite(const Action& action) {
   const kube::Resource* resource = nullptr;
   if (const auto* apply = std::get_if<ApplyChild>(&action)) resource = apply->resource;

@@ -1,9 +1,9 @@
-// An operator over a SimulatedCluster, with what may go wrong between the two: caches that are late, each kind for
-// itself; status writes that are refused; a process that dies between two actions and knows nothing when it starts
-// again. It checks the rules of plan.h on the way.
+// An operator over a SimulatedCluster with injected faults: caches that are late, each kind independently; status
+// writes that are refused; a process that dies between two actions and starts again with empty memory. It checks the
+// rules of plan.h on the way.
 //
-// The caches are as late as the real ones may be: never before a write of this process that they concern
-// (runtime/stale_guard.h), and they only go forward; a process that starts has listed everything.
+// The caches are as late as real ones may be: never older than a write of this process that they concern
+// (runtime/stale_guard.h), and they never go back in time. A process that starts has listed all objects.
 #pragma once
 
 #include <deque>
@@ -21,26 +21,26 @@ struct Faults {
   double crash = 0;           // before each action
 };
 
-// Owned by one thread. `cluster` outlives it.
+// Owned by one thread. `cluster` must outlive it.
 class SimulatedOperator {
  public:
   SimulatedOperator(SimulatedCluster& cluster, uint64_t seed) : cluster_(cluster), random_(seed, /*stream=*/1) {
     Restart();
   }
 
-  // One round: observe, plan, write, act. False where there was nothing to write or to do.
+  // Runs one round: observe, plan, write, act. Returns false if there was nothing to write or to do.
   bool Reconcile(const Faults& faults);
   void Restart();
-  // When the last plan wants to be looked at again.
+  // Returns the time at which the last plan is to be requeued.
   std::optional<kube::WallTime> wake_at() const { return wake_at_; }
 
-  // The rules that were broken, in words; empty: none.
+  // Returns descriptions of the rules that were violated; empty: none.
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
   enum Kind { kJobsKind, kSetsKind, kPodsKind, kOthersKind, kNumKinds };
   struct Cache {
-    size_t version = 0;  // of the snapshot that is shown
+    size_t version = 0;  // of the snapshot that this cache shows
     size_t at_least = 0;
   };
 
@@ -53,7 +53,7 @@ class SimulatedOperator {
 
   SimulatedCluster& cluster_;
   PhiloxStream random_;
-  std::deque<Observed> history_;  // of the world, one at each look; the last is now
+  std::deque<Observed> history_;  // snapshots of the cluster, one per look; the last is current
   size_t first_version_ = 0;      // of history_.front()
   Cache caches_[kNumKinds];
   std::optional<kube::WallTime> wake_at_;

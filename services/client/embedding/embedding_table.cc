@@ -1,6 +1,6 @@
-// A step is one message to each owner of rows, with a completion that arrives on any thread. The table keeps the
-// completion of its last step (`pending_`) and waits for it before the next one, so that it is never ahead of an owner
-// by more than a step. A wait that ends by its deadline keeps `pending_`: the call can be repeated.
+// A step sends gradients to the owners of rows, and its completion arrives on any thread. The table keeps the
+// completion of its last step (`pending_`) and waits for it before it sends the next step, so at most one step is
+// unacknowledged. A wait that ends by its deadline keeps `pending_`: the call can be repeated.
 #include "services/client/embedding/embedding_table.h"
 
 #include <cstring>
@@ -14,10 +14,11 @@
 namespace espalier::client {
 namespace {
 
-// Dropping rows after an error only saves memory: it is not worth a long wait.
+// Timeout of dropping rows after an error. It is short, because the drop only frees memory.
 constexpr std::chrono::seconds kTimeToDropAfterAnError{10};
 
-// Rows end with the server that holds them; the next incarnation creates them again.
+// Converts NotFound to Unavailable: the server that held the rows has ended, and the next incarnation creates the rows
+// again.
 Status UnavailableWhereLost(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return Unavailable("a graph server was restarted and has lost the rows of an embedding: " + status.message());
@@ -35,14 +36,14 @@ void CopyToFloats(const Tensor& rows, std::span<float> out) {
 
 }  // namespace
 
-// Thread-safe: the completion may arrive after the table has ended.
+// Thread-safe. The completion may arrive after the table is destroyed.
 class EmbeddingTable::Acknowledgement {
  public:
   void Put(Status status) {
     MutexLock lock(&mutex_);
     status_ = std::move(status);
   }
-  // Absent: the wait has ended by the deadline.
+  // Blocks until the completion arrives and returns its status. Returns nullopt if the wait ends first.
   std::optional<Status> Await(const Deadline& deadline) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return status_.has_value(); });
@@ -62,7 +63,7 @@ Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<s
     return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values");
   }
   const Deadline deadline = Deadline::After(options.call_timeout).OrStop(options.stop);
-  uint64_t shared[] = {UniqueNumber(), kept == nullptr ? 0 : kept->version()};  // of the run, and of the rows
+  uint64_t shared[] = {UniqueNumber(), kept == nullptr ? 0 : kept->version()};  // spec.id.creation, spec.first_version
   RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(shared)), Rank(0), deadline));
   sampler::EmbeddingSpec spec{.id = {.rows = options.rows, .name = options.name},
                               .dtype = options.dtype,
@@ -72,7 +73,7 @@ Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<s
                               .num_trainers = group.size(),
                               .first_version = shared[1]};
   spec.id.creation = shared[0];
-  // Kept rows replace the initial values, which need not be computed then.
+  // Kept rows replace the initial values, so the servers need not compute them.
   if (kept != nullptr) spec.initializer = sampler::Initializer::Zeros();
   bool is_begun = false, is_made = false;
   const auto make_some = [&]() -> Result<bool> {
@@ -86,8 +87,8 @@ Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<s
   };
   Status made = collective::WorkInSteps(Rank(0), make_some, group, options.call_timeout);
   if (!made.ok()) {
-    // Rows that are half restored, or that some servers only have created, are of no use. An error of dropping them is
-    // not the one to report.
+    // Drop rows that are partly restored or that only some servers have created. An error of the drop is ignored, so
+    // that the first error is reported.
     const Deadline drop_deadline = Deadline::After(options.call_timeout).AtMost(kTimeToDropAfterAnError);
     if (is_begun) static_cast<void>(store->DropEmbedding(spec.id, drop_deadline));
     return std::move(made).While("creating the embedding '" + options.name + "'");

@@ -1,5 +1,6 @@
-// Learnable rows of nodes, of edges or of anything, read and trained as arrays: DGL's DistEmbedding with its sparse
-// optimizer, without autograd and without torch. adapters::DistEmbedding adds torch's autograd.
+// Learnable rows of nodes or edges, or any number of own rows, read and trained as arrays. Counterpart of DGL's
+// DistEmbedding with its sparse optimizer, without autograd and without torch. adapters::DistEmbedding adds torch's
+// autograd.
 //
 //   ASSIGN_OR_RETURN(const auto table, EmbeddingTable::Create(graph->embeddings(), *group,
 //                                                             {.rows = sampler::RowSpace::Nodes(author),
@@ -9,15 +10,16 @@
 //   ...                                                                        // gradients: float [N, 64]
 //   RETURN_IF_ERROR(table->Step(ids, gradients, /*learning_rate=*/0.01));
 //
-// Rows lie on the graph servers, each with its node or edge. In step t every rank reads the rows that it needs at
-// version t and sends their gradients. The owner of a row adds up the gradients of all ranks and applies the optimizer
-// once, which makes version t + 1 (sampler/access/partition_embeddings.h). Step sends in the background: it waits only
-// until the step before is acknowledged, and a read waits for its version. A step is complete when all ranks have
-// called Step, with or without gradients; a rank that is ahead waits in its next step.
+// Rows are stored on the graph servers, each on the server that owns its node or edge. In step t every rank reads the
+// rows that it needs at version t and sends their gradients. The owner of a row combines the gradients of all ranks and
+// applies the optimizer once, which produces version t + 1 (sampler/access/partition_embeddings.h). Step sends in the
+// background: it waits only until the gradients of the previous step are acknowledged. A read waits for its version. A
+// step is complete when all ranks have called Step, with or without gradients; a rank that is ahead waits in its next
+// step.
 //
-// Guarantees: rows depend neither on the order in which ranks arrive nor on repeated messages. One rank gets the same
-// bits under every partitioning. Initial values depend on (seed, what the rows stand for, name, original id, column)
-// only. client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores them (KeptRows).
+// Guarantees: rows depend neither on the order in which ranks arrive nor on repeated messages. With one rank they have
+// the same bits under every partitioning. Initial values depend only on (seed, row space, name, original id, column).
+// client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores them (KeptRows).
 #pragma once
 
 #include <chrono>
@@ -39,69 +41,70 @@ struct EmbeddingTableOptions {
   int64_t size = 0;        // values per row, at least 1
   std::string name;        // valid for graph::CheckName; unique in a job among the embeddings of a row space
   sampler::Initializer initializer = sampler::Initializer::Zeros();
-  // SparseOptimizer::duplicates says what several gradients of one row in one step become: their sum, or their mean.
+  // SparseOptimizer::duplicates selects whether several gradients of one row in one step are summed or averaged.
   sampler::SparseOptimizer optimizer = {};
-  DType dtype = DType::kF32;                        // of transferred rows: F32, F16 or BF16; updates are made in F32
-  std::chrono::milliseconds call_timeout{600'000};  // of each call without a deadline of its own
+  DType dtype = DType::kF32;                        // of transferred rows: F32, F16 or BF16; updates use F32
+  std::chrono::milliseconds call_timeout{600'000};  // of each call that has no deadline argument
   std::stop_token stop = {};                        // ends Create with Cancelled
 };
 
-// One thread at a time. Every rank has a table and calls Create, Step and Drop in the same order as the others.
+// For one thread at a time. Every rank has a table; all ranks must call Create, Step and Drop in the same order.
 class EmbeddingTable {
  public:
   // Creates the rows with their initial values or, if rank 0 passes `kept`, with the saved values, state and version.
   // Rank 0 does the work and the other ranks wait; their `kept` is ignored. `store` is DistGraph::embeddings(), which
-  // keeps the graph; `group` must outlive the table, and `kept` the call. Errors are the same on all ranks.
-  // InvalidArgument: the options do not fit the graph. AlreadyExists: something else has the name. FailedPrecondition:
-  // `kept` does not fit the options. Other errors are those of reading `kept` and of the servers.
+  // keeps the graph alive; `group` must outlive the table, and `kept` the call. Errors are the same on all ranks.
+  // InvalidArgument: the options do not fit the graph. AlreadyExists: a tensor or a column has the name.
+  // FailedPrecondition: `kept` does not fit the options. Other errors are those of reading `kept` and of the servers.
   static Result<std::unique_ptr<EmbeddingTable>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                         collective::Collective& group,
                                                         const EmbeddingTableOptions& options,
                                                         sampler::KeptRows* kept = nullptr);
-  // Does not wait for messages of Step that are under way.
+  // Does not wait for gradients that Step is still sending.
   ~EmbeddingTable();
   EmbeddingTable(const EmbeddingTable&) = delete;
   EmbeddingTable& operator=(const EmbeddingTable&) = delete;
 
   // Errors of all calls below. InvalidArgument: an id does not exist, or an array has the wrong size. Unavailable: a
-  // graph server that held rows has ended; the program must be restarted (exit code 74). DeadlineExceeded, Cancelled:
-  // the deadline, by default call_timeout from now, has passed, or its stop was requested (Deadline::OrStop); the call
-  // can be repeated.
+  // graph server that held rows has ended; the program must be restarted (exit code 74). DeadlineExceeded: the
+  // deadline, by default call_timeout from now, has passed. Cancelled: the deadline's stop was requested
+  // (Deadline::OrStop). After the last two the call can be repeated.
 
   // Writes the rows of `ids` at the current version to `out`: float [ids.size(), size()], row-major, in the order of
   // `ids`, which are global ids and may repeat. Rows of F16 and BF16 are converted to float. `out` belongs to the
-  // caller; nothing writes to it after the call.
+  // caller; nothing writes to it after the call has returned.
   Status GatherRowsInto(std::span<const int64_t> ids, std::span<float> out, std::optional<Deadline> deadline = {});
   // Returns the same rows in new memory: options.dtype [rows.size(), size()].
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline = {});
 
   // Ends the step: sends `gradients`, float [ids.size(), size()], row-major, of the rows of `ids`, which are global
-  // ids. Both are copied before the call returns. Empty arrays are a step without gradients, which this rank must make
-  // as well. An id that occurs several times, in one call or in those of several ranks, has several gradients:
-  // SparseOptimizer::duplicates adds them up, as autograd does, or takes their mean, as DGL does. Rows without a
-  // gradient do not change. `learning_rate` must be the same on every rank. The deadline is that of the wait for the
-  // acknowledgement of the step before; the gradients are sent in the background within call_timeout. After an error
-  // nothing was sent, and version() is as before the call.
+  // ids. Both are copied before the call returns. A rank without gradients must call Step with empty arrays. An id that
+  // occurs several times, in one call or in those of several ranks, has several gradients: SparseOptimizer::duplicates
+  // adds them up, as autograd does, or takes their mean, as DGL does. Rows without a gradient do not change.
+  // `learning_rate` must be the same on every rank. The deadline bounds the wait for the acknowledgment of the previous
+  // step; the gradients are sent in the background within call_timeout. After an error nothing was sent, and version()
+  // is unchanged.
   Status Step(std::span<const int64_t> ids, std::span<const float> gradients, double learning_rate,
               std::optional<Deadline> deadline = {});
-  // The same without a copy of the gradients: F32 [rows.size(), size()], whose bytes must not change any more.
+  // Like the other overload, but does not copy the gradients, F32 [rows.size(), size()]. Their bytes must not change
+  // after the call.
   Status Step(std::span<const GlobalRowId> rows, const Tensor& gradients, double learning_rate,
               std::optional<Deadline> deadline = {});
-  // Waits until everything that was sent is acknowledged.
+  // Blocks until the gradients of the last step are acknowledged.
   Status AwaitSteps(std::optional<Deadline> deadline = {});
-  // Waits for all ranks, then frees the rows on the servers. No rank may read them afterwards.
+  // Waits until all ranks have called it, then frees the rows on the servers. No rank may read them afterwards.
   Status Drop();
 
   int64_t size() const { return spec_.width; }   // values per row
   uint64_t version() const { return version_; }  // number of steps so far
   const std::string& name() const { return spec_.id.name; }
   const sampler::RowSpace& rows() const { return spec_.id.rows; }
-  // What client::SaveTensors takes, on one rank, before this rank's next Step: until then the owners keep the state of
-  // this version.
+  // Returns this embedding at its current version, for SaveOptions::embeddings. One rank must save it before its next
+  // Step: the owners keep the optimizer state of this version only until then.
   sampler::EmbeddingAt Now() const { return {.spec = spec_, .version = version_}; }
 
  private:
-  class Acknowledgement;  // of one step
+  class Acknowledgement;  // completion of one step
 
   EmbeddingTable(std::shared_ptr<sampler::EmbeddingStore> store, collective::Collective& group,
                  sampler::EmbeddingSpec spec, std::chrono::milliseconds call_timeout);
@@ -112,7 +115,7 @@ class EmbeddingTable {
   collective::Collective& group_;  // outlives this
   const sampler::EmbeddingSpec spec_;
   const std::chrono::milliseconds call_timeout_;
-  uint64_t version_;                          // at first that of the specification
+  uint64_t version_;                          // starts at EmbeddingSpec::first_version
   std::shared_ptr<Acknowledgement> pending_;  // null: all steps are acknowledged
 };
 

@@ -1,3 +1,6 @@
+// Flow control by credits: the sampler may send one mini-batch for each credit. The first request grants
+// `batches_ahead` credits, and Next grants one for each message that it returns. Only one write may be pending, so
+// credits that become due during a write are granted together after it. The reader owns itself (self_) until OnDone.
 #include "services/client/remote/batch_stream_reader.h"
 
 #include <utility>
@@ -26,7 +29,7 @@ std::shared_ptr<BatchStreamReader> BatchStreamReader::Open(std::shared_ptr<rpc::
     reader->open_credits_ = batches_ahead;
     reader->outgoing_ = rpc::EncodeFrame(std::move(request), {});
     reader->writing_ = true;
-    // The consumer also starts writes; the hold keeps gRPC from finishing the call between two of them.
+    // Next starts writes on the consumer's thread; the hold keeps gRPC from calling OnDone before such a write.
     reader->AddHold();
     reader->StartWrite(&reader->outgoing_);
     reader->StartRead(&reader->incoming_);

@@ -17,19 +17,19 @@
 
 namespace espalier::client {
 
-// Reactions run on gRPC's threads; Next is for one consumer. gRPC never runs a reaction inside of a Start... call, so
-// these are made with the mutex held.
+// gRPC calls the On... functions on its own threads; Next is for one consumer thread. gRPC never calls an On...
+// function inside a Start... call, so Start... is called with the mutex held.
 class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                 public std::enable_shared_from_this<BatchStreamReader> {
  public:
-  // Opens the stream and grants `batches_ahead` credits, which bounds the number of queued batches. A batch without a
-  // credit ends the stream with INTERNAL.
+  // Opens the stream and grants `batches_ahead` credits, which limit the number of queued batches. A batch that the
+  // sampler sends without a credit ends the stream with INTERNAL.
   static std::shared_ptr<BatchStreamReader> Open(std::shared_ptr<rpc::Peer> sampler,
                                                  const minibatch::v1::StreamStart& start, uint32_t batches_ahead);
 
-  // Blocks until a message arrives, returns it and grants a credit. After the last message of an ended stream: the
-  // status of the stream, which is never OK (CANCELLED if the stop of the peer was requested). DeadlineExceeded does
-  // not change the stream.
+  // Blocks until a message arrives, returns it and grants a credit. After the last message of an ended stream, returns
+  // the status of the stream, which is never OK (CANCELLED if the stop of the peer was requested). The stream stays
+  // open after DeadlineExceeded.
   Result<grpc::ByteBuffer> Next(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns whether Next will return the status of the ended stream.
   bool HasEnded() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -57,7 +57,7 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   void GrantCredits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<rpc::Peer> sampler_;
-  std::shared_ptr<BatchStreamReader> self_;  // until OnDone
+  std::shared_ptr<BatchStreamReader> self_;  // keeps this object alive until OnDone
   grpc::ClientContext context_;
   grpc::ByteBuffer incoming_;  // one read at a time
   grpc::ByteBuffer outgoing_;  // one write at a time
@@ -68,7 +68,7 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   uint64_t open_credits_ ABSL_GUARDED_BY(mutex_) = 0;  // credits that the sampler may still use
   bool sent_too_many_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a read or write failed; OnDone gets the status
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // no further message is read; OnDone gets the status
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   Status end_ ABSL_GUARDED_BY(mutex_);
 

@@ -26,7 +26,7 @@ class SendsUnasked final
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext*) override {
     return new Answer(&cancelled_);
   }
-  // Becomes ready when the stream has been cancelled.
+  // Becomes ready when the stream has been canceled.
   std::future<void> Cancelled() { return cancelled_.get_future(); }
 
  private:

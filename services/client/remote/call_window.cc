@@ -1,3 +1,6 @@
+// Start requests the first max_in_flight pieces. Each completed call then requests the next piece, or decrements
+// in_flight_ if there is none or the query has failed; the call that decrements it to 0 calls `done`. The functions of
+// the query and `done` are called without the lock.
 #include "services/client/remote/call_window.h"
 #include "services/base/mutex.h"
 
@@ -7,7 +10,7 @@
 namespace espalier::client {
 namespace {
 
-// Each call in flight holds a reference.
+// State of one query. Each call in flight holds a reference to it.
 class CallWindow : public std::enable_shared_from_this<CallWindow> {
  public:
   CallWindow(rpc::Callee callee, PiecedQuestion question, Deadline deadline, sampler::DoneStatus done)

@@ -10,11 +10,11 @@
 
 namespace espalier::client {
 
-// Thread-safe. Pending changes share ownership.
+// Thread-safe. Pending changes share ownership of the object.
 class ChangeNumbers {
  public:
-  // Returns the next change, which is pending until End. Its lowest_under_way tells the server which changes have
-  // ended.
+  // Returns the identity of a new change, which is pending until End. lowest_under_way is the lowest pending sequence
+  // number: the server may forget all changes below it.
   tensor::v1::Change Begin() ABSL_LOCKS_EXCLUDED(mutex_) {
     tensor::v1::Change change;
     change.set_client_id(client_id_);
@@ -24,7 +24,7 @@ class ChangeNumbers {
     change.set_lowest_under_way(*pending_.begin());
     return change;
   }
-  // No further message of the change will be sent. Idempotent.
+  // Ends a change: the caller sends no further message of it. Idempotent.
   void End(uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     pending_.erase(sequence);

@@ -1,3 +1,6 @@
+// A query has two phases. ReadFirst reads as many rows as fit into a response if a row has kGuessedRowBytes, or one row
+// if these are too large. ReadRemaining computes from the actual size how many rows fit into a response and reads the
+// other edges in pieces of that many rows.
 #include "services/client/remote/edge_row_pieces.h"
 
 #include <algorithm>
@@ -29,7 +32,7 @@ struct EdgeRange {
   size_t first = 0, last = 0;
   size_t rows_per_call = 1;
 
-  // At least one piece: a query for no rows checks that the column exists.
+  // Returns at least 1: a query for no rows checks that the column exists.
   size_t num_pieces() const { return std::max<size_t>(1, (last - first + rows_per_call - 1) / rows_per_call); }
   std::span<const GlobalEdgeId> Piece(std::span<const GlobalEdgeId> edges, size_t piece) const {
     const size_t begin = first + piece * rows_per_call;
@@ -49,7 +52,8 @@ Result<Tensor> DecodeEdgeRows(const grpc::ByteBuffer& reply, size_t count) {
   return InvalidArgument("the server sent " + rows.ToString() + " as rows of " + std::to_string(count) + " edges");
 }
 
-// Checks dtype and row shape before the pieces are joined, which allocates memory for all rows by the first piece.
+// Checks dtype and row shape of a piece when it arrives. JoinRows allocates memory for all rows according to the first
+// piece, so differing pieces must fail before.
 Status CheckRowsAreAlike(const Tensor& first, const Tensor& rows) {
   const bool alike = first.dtype() == rows.dtype() && first.shape().size() == rows.shape().size() &&
                      std::equal(first.shape().begin() + 1, first.shape().end(), rows.shape().begin() + 1);
@@ -57,7 +61,7 @@ Status CheckRowsAreAlike(const Tensor& first, const Tensor& rows) {
   return InvalidArgument("the server sent rows " + rows.ToString() + ", expected rows like " + first.ToString());
 }
 
-// Reads a range of edges and appends its pieces.
+// Reads a range of edges and appends the rows to gather->pieces.
 void ReadRange(const std::shared_ptr<EdgeRowsGather>& gather, const EdgeRange& range, Deadline deadline,
                sampler::DoneStatus done) {
   const size_t num_before = gather->pieces.size();

@@ -1,4 +1,4 @@
-// Reads rows of an edge column from one server in pieces that fit into messages.
+// Reads rows of an edge column of one partition in pieces that fit into messages.
 #pragma once
 
 #include <span>
@@ -18,9 +18,9 @@ struct EdgeRowsQuestion {
   size_t calls_in_flight = 0;           // positive
 };
 
-// Returns the rows [edges, row shape...]. Only the server knows the size of a row, so a few rows are read first, or a
-// single one if these exceed the size of a response; their size determines the pieces of the rest. ResourceExhausted: a
-// single row exceeds the size of a response.
+// Calls `done` with the rows [edges.size(), row shape...] in the order of the edges. Only the server knows the size of
+// a row, so a few rows are read first, or a single row if these exceed the size of a response; their size determines
+// the pieces of the rest. ResourceExhausted: a single row exceeds the size of a response.
 void AskForEdgeRows(EdgeRowsQuestion question, Deadline deadline, sampler::Done<Tensor> done);
 
 }  // namespace espalier::client

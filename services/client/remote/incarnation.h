@@ -6,8 +6,8 @@
 
 namespace espalier::client {
 
-// Monotonic. The value of a trainer is constant; a sampler outlives trainers and raises it to the newest one that it
-// has served. Thread-safe.
+// The value never decreases. In a trainer it is constant; a sampler process outlives trainers and raises it to the
+// newest incarnation that it has served. Thread-safe.
 class Incarnation {
  public:
   explicit Incarnation(uint64_t first) : current_(first) {}

@@ -1,4 +1,4 @@
-// The learnable rows of one partition behind a graph server.
+// Client of the learnable rows of one partition on its graph server.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class RemoteEmbeddings final : public sampler::PartitionEmbeddings {
   void Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) override;
   void Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
             sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) override;
-  // Splits a piece larger than bytes_per_call; its piece and num_pieces must be 0 and 1.
+  // Sends `piece` in several pieces if it is larger than bytes_per_call. piece.piece must be 0 and piece.num_pieces 1.
   void Push(const sampler::TensorId& embedding, sampler::GradientPiece piece, Deadline deadline,
             sampler::DoneStatus done) override;
   void Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) override;

@@ -1,3 +1,6 @@
+// A call that changes tensors has a change number, with which the server runs the function once even if the request
+// arrives repeatedly. For other calls the list of functions says whether the function is idempotent. The first such
+// call queries the list, and the object keeps it.
 #include "services/client/remote/remote_functions.h"
 
 #include <map>
@@ -38,7 +41,8 @@ struct RemoteFunctions::State {
   // By function; absent until the server has returned the list.
   std::optional<std::map<std::string, bool>> is_idempotent ABSL_GUARDED_BY(mutex);
 
-  // Returns nullopt before the list is known. Unknown functions are not repeated; the server returns their error.
+  // Returns whether a call may be retried; nullopt before the list is known. A call of an unknown function is not
+  // retried: the server returns an error.
   std::optional<bool> MayRepeat(const std::string& function) ABSL_LOCKS_EXCLUDED(mutex) {
     MutexLock lock(&mutex);
     if (!is_idempotent) return std::nullopt;

@@ -1,4 +1,4 @@
-// Plugin functions of the graph server of one partition; with replicas, of the first one.
+// Client of the plugin functions of one partition's graph server; with several replicas, of the first one.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace espalier::client {
 // Thread-safe. Pending queries do not depend on the lifetime of this object.
 class RemoteFunctions {
  public:
-  // `changes`: shared by all changes of this client at that server. `identity` returns the identity of a request that
-  // is made now; it may be called on any thread.
+  // `changes` is shared by all changes of this client at that server. `identity` returns the identity of a request that
+  // is created now; it may be called on any thread.
   RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes,
                   std::function<tensor::v1::RequestIdentity()> identity);
 
-  // Implements PartitionAccess::CallFunction. Until the deadline, calls that change tensors are numbered and retried
-  // while the server cannot be reached, and so are calls of idempotent functions, whose list is queried once. Calls of
-  // other functions are not retried.
+  // Implements PartitionAccess::CallFunction. Calls that change tensors are numbered and retried until the deadline
+  // while the server cannot be reached. Calls of idempotent functions are retried too; the list of functions is queried
+  // once. Calls of other functions are not retried.
   void Call(const std::string& function, const Tensor& request, sampler::TensorEffect effect, Deadline deadline,
             sampler::Done<Tensor> done);
 

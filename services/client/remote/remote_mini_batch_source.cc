@@ -1,3 +1,8 @@
+// StartEpoch opens one stream for each lane, the steps with the same remainder modulo the number of samplers. Next
+// takes the message of the next step from its lane, so batches are in step order. If a stream ends with an error that
+// another sampler may not have, TakeOver moves the lane to the next sampler, and AwaitMessage opens a stream there from
+// the missing step. After a round through all samplers without a batch, AwaitMessage waits with increasing, jittered
+// delays. If the deadline of the caller passes, the stream stays open for the next call.
 #include "services/client/remote/remote_mini_batch_source.h"
 
 #include <algorithm>
@@ -18,9 +23,9 @@
 namespace espalier::client {
 namespace {
 
-constexpr const char* kMethod = "Stream";  // in metrics: a mini-batch is a call
+constexpr const char* kMethod = "Stream";  // name in metrics, which count a mini-batch as a call
 
-// Errors of an unreachable or stopping sampler, which another sampler may not have.
+// Returns whether this is the error of an unreachable or stopping sampler, which another sampler may not have.
 bool IsOfThisSamplerOnly(StatusCode code) { return code == StatusCode::kUnavailable || code == StatusCode::kCancelled; }
 
 Status CheckSampledEdgesHaveIds(const sampler::MiniBatch& batch) {
@@ -45,7 +50,7 @@ Status CheckSizeOfStart(const sampler::EpochPlan& plan, const sampler::SamplingS
                            std::to_string(rpc::kMaxHeaderBytes) + ": sample in the trainer processes");
 }
 
-// Returns early if a stop is requested.
+// Sleeps for `duration`, or until the stop is requested.
 void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds duration) {
   Mutex mutex;
   MutexLock lock(&mutex);
@@ -114,7 +119,7 @@ Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   epoch_ = epoch;
   next_step_ = first_step;
   const uint32_t num_lanes = static_cast<uint32_t>(lanes_.size());
-  for (uint32_t i = 0; i < num_lanes; ++i) lanes_[i].sampler = i;  // lost samplers too: they may have restarted
+  for (uint32_t i = 0; i < num_lanes; ++i) lanes_[i].sampler = i;  // lost samplers may have restarted
   for (uint32_t i = 0; i < num_lanes; ++i) OpenStream(lanes_[(first_step + i) % num_lanes], first_step + i);
   return Status();
 }
@@ -154,7 +159,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
   return batch;
 }
 
-// The end of an epoch and a cancelled wait are not counted as calls.
+// Counts a wait for a mini-batch as a call in metrics, except the end of an epoch and a canceled wait.
 void RemoteMiniBatchSource::Count(const Result<grpc::ByteBuffer>& message, double seconds) const {
   const StatusCode code = message.status().code();
   if (options_.channel.metrics == nullptr || code == StatusCode::kOutOfRange || code == StatusCode::kCancelled) return;
@@ -187,7 +192,8 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
     if (deadline.stop().stop_requested()) return Cancelled("the call was cancelled");  // the stream stays
     if (cancelled.stop_requested()) return Cancelled("epoch " + std::to_string(epoch_) + " was cancelled");
     const StatusCode code = message.status().code();
-    // The deadline of the caller. If the stream itself has ended with this code, the next call opens another.
+    // The deadline of the caller has passed. If instead the stream itself has ended with this code, the next call opens
+    // a new one.
     if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
     if (code == StatusCode::kOutOfRange && plan_.num_steps.has_value()) {
       return Internal("the samplers' epoch ends before step " + std::to_string(next_step_) + ", expected " +

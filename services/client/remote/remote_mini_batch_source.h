@@ -1,9 +1,9 @@
-// Mini-batches from sampler processes.
+// Source of the mini-batches that sampler processes sample.
 //
-// With S samplers, sampler s samples the steps with step mod S = s, ahead of the trainer by its credits. Samplers are
-// stateless: if one cannot be reached, another takes over its steps from the first missing one; the order of the steps
-// and every batch stay the same. The next epoch uses the lost sampler again. If no sampler can be reached, Next waits
-// until one returns.
+// With S samplers, sampler s samples the steps with step mod S = s, ahead of the trainer by as many batches as it has
+// credits. Samplers are stateless: if one cannot be reached, another takes over its steps from the first missing one;
+// the order of the steps and every batch stay the same. The next epoch uses the lost sampler again. If no sampler can
+// be reached, Next waits until one responds.
 #pragma once
 
 #include <chrono>
@@ -39,8 +39,9 @@ std::chrono::milliseconds DelayAfterRound(uint64_t source, int round);
 // steps.
 class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
  public:
-  // InvalidArgument: an address is invalid, or sampler processes do not support the plan; ResourceExhausted: the
-  // fan-outs do not fit into one message.
+  // Creates a source; StartEpoch opens the streams. InvalidArgument: an address is invalid, or sampler processes do not
+  // support the plan. ResourceExhausted: the fan-outs do not fit into one message. FailedPrecondition: this process was
+  // forked from one that uses gRPC.
   static Result<std::unique_ptr<RemoteMiniBatchSource>> Make(graph::PartitionBook book, sampler::EpochPlan plan,
                                                              sampler::SamplingSpec spec,
                                                              const RemoteMiniBatchOptions& options);
@@ -48,13 +49,13 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
 
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
   // Unavailable: no sampler has responded by the deadline; the next call requests the same step. Cancelled: the stop of
-  // the channel was requested. Unimplemented: a sampler of another version draws by other options than the
-  // specification's.
+  // the channel or of the deadline was requested, or the epoch was canceled. Unimplemented: a sampler of another
+  // version does not support an option of the specification.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
   void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns how often a sampler took over steps of another one.
-  uint64_t num_takeovers() const { return num_takeovers_; }
+  uint64_t num_takeovers() const { return num_takeovers_; }  // since the object was created
 
  private:
   // The steps with one remainder modulo the number of samplers.

@@ -31,7 +31,7 @@ class Samplers {
   explicit Samplers(size_t count, bool typed = false, const server::SamplerServerOptions& like = {})
       : Samplers(shard::testing::MakeTestGraph(typed ? testing::SmallTypedGraph() : testing::SmallGraph(), 2, 4).graph,
                  count, like) {}
-  // Over any graph.
+  // Creates samplers over any graph.
   Samplers(std::shared_ptr<sampler::PartitionedGraph> graph, size_t count, const server::SamplerServerOptions& like)
       : shared_(std::move(graph)), servers_(shared_, count, like) {
     options_.samplers = servers_.addresses();
@@ -51,7 +51,7 @@ class Samplers {
             .num_trainers = num_trainers,
             .rank = Rank(rank)};
   }
-  // How all mini-batches are sampled.
+  // Sets how all mini-batches are sampled.
   void DrawBy(sampler::SamplingSpec like) { spec_like_ = std::move(like); }
   sampler::SamplingSpec Spec() {
     const size_t num_edge_types = shared_->book().schema().num_edge_types();
@@ -150,7 +150,7 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
         EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
       }
     }
-    // A split that edges do not have, and one that they have is none of nodes.
+    // A split that does not exist, and a split of edges as a split of nodes.
     sampler::EpochPlan unknown = samplers.Plan();
     unknown.split = "nothing";
     unknown.seeds = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {NegativeKind::kUniform, 4}};
@@ -337,7 +337,7 @@ TEST(RemoteMiniBatchSourceTest, SaysThatABatchIsTooLarge) {
   EXPECT_EQ(remote->num_takeovers(), 0u);
 }
 
-// Two samplers over two graph servers of their own.
+// Two samplers and two graph servers.
 struct WholeJob {
   explicit WholeJob(const server::SamplerServerOptions& like = {})
       : served(testing::SmallGraph(), 2), samplers(OpenSession(served).graph, 2, like) {}

@@ -1,3 +1,8 @@
+// Each query encodes a request, sends it in one call (rpc/call.h) or in pieces (call_window.h), and validates the
+// dtypes, shapes and ids of the response, because a response is untrusted input. Callbacks capture shared state instead
+// of the RemotePartition, so a pending query does not depend on its lifetime. For sampling, the size of a response is
+// only estimated: RequestPieces halves the pieces that the server refuses as too large and requests the halves, until
+// every piece has arrived.
 #include "services/client/remote/remote_partition.h"
 
 #include <algorithm>
@@ -39,7 +44,7 @@ Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, 
   return Status();
 }
 
-// Makes a query of one call whose response is one tensor.
+// Sends a request in one call and calls `done` with the single tensor of the response, as check(tensor) returns it.
 template <class Response, class Check>
 void AskForTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffer& request, Deadline deadline,
                   sampler::Done<Tensor> done, Check check) {
@@ -56,7 +61,7 @@ void AskForTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffer
                        });
 }
 
-// Converts U32 or I64 [2, k] to I64 [2, k] and checks that ids are below the number of nodes.
+// Converts endpoints of edges from U32 or I64 [2, count] to I64 [2, count]. InvalidArgument: a node does not exist.
 Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
   const std::vector<int64_t> shape = {2, static_cast<int64_t>(count)};
   const bool is_ends = (ends.dtype() == DType::kU32 || ends.dtype() == DType::kI64) && ends.shape() == shape;
@@ -107,7 +112,8 @@ std::vector<size_t> ReplaceByHalves(PendingHop& hop) {
   return new_pieces;
 }
 
-// Requests the given pieces (ascending), then the halves of those that were too large, until all have arrived.
+// Requests the pieces with the given ascending indices, then the halves of those that were too large, until all have
+// arrived.
 void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> asked, Deadline deadline,
                    sampler::Done<sampler::PartitionHopSample> done) {
   hop->halves.assign(hop->pieces.size(), {});

@@ -1,10 +1,10 @@
-// One partition behind a graph server.
+// Client of one partition on its graph servers.
 //
 // Queries with large responses are split into pieces of about reply_bytes_per_call, a few of them in flight at a time.
-// (A piece for all in-edges that exceeds the size of a response is halved, down to single nodes.) Rows of nodes are
-// copied once, from the message to their place in the caller's buffer. Calls are retried until the deadline while the
-// server cannot be reached, for example during a restart. With several replicas, immutable data is read from any of
-// them and mutable data from the one that holds it.
+// If the response to a sampling piece is too large because of unknown in-degrees, the piece is halved, down to single
+// nodes. Rows of nodes are copied once, from the message to their place in the caller's buffer. Calls are retried until
+// the deadline while the server cannot be reached, for example during a restart. With several replicas, immutable data
+// is read from any of them and mutable data from the one that holds it.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ namespace espalier::client {
 struct RemotePartitionOptions {
   std::string partition_key;
   PartitionId partition;
-  std::string job;  // owner of the tensors and the incarnation; empty: the job without a name
+  std::string job;  // job to which tensors and the incarnation belong; empty: the job without a name
   std::shared_ptr<const Incarnation> incarnation = std::make_shared<Incarnation>(0);
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // positive
   size_t calls_in_flight = 4;                               // per query; positive

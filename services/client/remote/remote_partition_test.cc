@@ -35,7 +35,7 @@ struct Case {
 };
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
 
-// With a timestamp for every edge.
+// Returns the graph with a timestamp for every edge.
 graph::SourceGraph WithEdgeTimes(graph::SourceGraph source) {
   PhiloxStream random(5, 2);
   for (graph::EdgeSet& edges : source.edges) {
@@ -172,7 +172,7 @@ TEST_P(PartitionAccessTest, DrawsTheSameByWeights) {
   sampler::PartitionHopQuery query = QueryOfAll(4);
   query.draw.weight_column = "weight";
   if (!GetParam().typed) return ExpectSameSample(query);
-  // The typed graph has no such column: the same error, local and remote.
+  // The typed graph has no such column: local and remote errors are equal.
   const auto expected =
       Await<sampler::PartitionHopSample>([&](auto done) { shard_->SampleInEdges(query, Soon(), done); });
   const auto sampled =

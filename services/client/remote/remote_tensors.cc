@@ -1,3 +1,7 @@
+// Create, Drop, Abandon and Combine are one change each; Write is one change for each piece. A change begins when its
+// request is encoded and ends when no further message of it can be sent (change_numbers.h). Reads and writes are split
+// into pieces of about bytes_per_call bytes (call_window.h). Descriptions that a server returns are validated, because
+// the client allocates memory according to them.
 #include "services/client/remote/remote_tensors.h"
 
 #include <algorithm>
@@ -39,7 +43,7 @@ Result<sampler::TensorDescription> ParseDescription(const Result<grpc::ByteBuffe
   if (description.num_own_rows > sampler::TensorLimits::kMaxOwnRows) {
     return InvalidArgument("the server's tensor has " + std::to_string(description.num_own_rows) + " rows");
   }
-  // The client will allocate rows of this shape.
+  // Limit the size of a row, because the client will allocate rows of this shape.
   const auto row_elements = CheckedElementCount(description.row_shape, ItemSize(description.dtype));
   if (!row_elements.ok()) return InvalidArgument("the server's tensor: " + row_elements.status().message());
   const uint64_t row_bytes = sampler::RowBytes(description.dtype, description.row_shape);
@@ -151,7 +155,7 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
   header.set_write(static_cast<tensor::v1::RowWrite>(write));
 
   // A piece gets its number when it is first sent, so that the server tracks few pending changes.
-  const auto sequences = std::make_shared<std::vector<uint64_t>>(num_pieces);  // by piece; 0: not sent
+  const auto sequences = std::make_shared<std::vector<uint64_t>>(num_pieces);  // by piece; 0: not sent yet
   PiecedQuestion question{.method = kWrite, .num_pieces = num_pieces};
   question.request_of = [header, rows = std::move(rows), values, rows_per_call, changes = changes_,
                          sequences](size_t piece) {

@@ -1,4 +1,4 @@
-// The mutable tensors of one partition behind a graph server.
+// Client of the mutable tensors of one partition on its graph server.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -20,11 +20,11 @@ struct RemoteTensorOptions {
 };
 
 // Thread-safe. Pending queries do not depend on the lifetime of this object. Calls are retried until the deadline while
-// the server cannot be reached. Every change has a number: the server applies it once, however often its message
-// arrives, and never after its result was returned here and a later change of this client was applied.
+// the server cannot be reached. Every change has a number, with which the server applies it once even if its message
+// arrives repeatedly, and never after its result was returned here and a later change of this client was applied.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
-  // `changes`: shared by all changes of this client at that server.
+  // `changes` is shared by all changes of this client at that server.
   RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes, RemoteTensorOptions options);
 
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
@@ -36,8 +36,8 @@ class RemoteTensors final : public sampler::PartitionTensors {
   void Abandon(const sampler::TensorId& tensor, uint64_t maker, Deadline deadline, sampler::DoneStatus done) override;
   void Read(const sampler::TensorId& tensor, std::span<const LocalRowId> rows, sampler::RowSink sink, Deadline deadline,
             sampler::DoneStatus done) override;
-  // Writes pieces, each of which is applied atomically: several in flight for kAssign, otherwise one after another, so
-  // that the values of repeated rows are applied in order.
+  // Writes the rows in pieces, each of which the server applies atomically. For kAssign several pieces are in flight;
+  // otherwise they are sent one after another, so that the values of repeated rows are applied in order.
   void Write(const sampler::TensorId& tensor, sampler::RowWrite write, std::vector<LocalRowId> rows, Tensor values,
              Deadline deadline, sampler::DoneStatus done) override;
   void Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const sampler::TensorId& from,

@@ -10,11 +10,12 @@
 namespace espalier::client {
 
 inline constexpr uint64_t kRowBytesPerQuestion = uint64_t{64} << 20;
-// Returns the number of rows per query for rows of the shape of `rows` (which may be empty): at most `most`, at least
-// 1, and otherwise so many that a response has at most `bytes_per_question`, far below the limit of a message.
+// Returns how many rows with the dtype and row shape of `rows` (which may have no rows) a query should request: as many
+// as fit into `bytes_per_question`, at least 1 and at most `most`. The default is far below the size limit of a
+// message.
 uint64_t RowsPerQuestion(const Tensor& rows, uint64_t most, uint64_t bytes_per_question = kRowBytesPerQuestion);
 
-// Owned by one thread.
+// Collects consecutive rows in one tensor. For one thread.
 class RowPieces {
  public:
   // `num_rows`: total number of rows.
@@ -22,7 +23,7 @@ class RowPieces {
 
   // Appends rows [k, row shape...]. Internal: they exceed the total, or their dtype or shape differs from earlier rows.
   Status Add(const Tensor& rows);
-  // Returns [num_rows, row shape...]. To be called after all rows were added.
+  // Returns [num_rows, row shape...]. Call it once, after all rows were added.
   Tensor Take() { return std::move(rows_); }
 
  private:

@@ -1,3 +1,7 @@
+// The size of a response depends on in-degrees, which the client does not know. SplitIntoPieces fills each piece up to
+// an estimated size. If the server refuses a piece (ResourceExhausted), SplitInHalves divides its destinations in two;
+// the caller repeats this until the pieces are small enough. Assemble concatenates the tensors of each relation in the
+// order of the pieces, which is the order of the query.
 #include "services/client/remote/sample_pieces.h"
 
 #include <algorithm>
@@ -7,8 +11,8 @@
 namespace espalier::client {
 namespace {
 
-// In-degrees are not known here; this is what "all" is taken for when pieces are cut. LABOR looks at all in-edges to
-// draw a few: its pieces are cut by the work.
+// In-degree that is assumed if a destination's full neighborhood is requested. LABOR reads all in-edges of a
+// destination to sample a few, so its pieces are limited by this work instead of by the size of the response.
 constexpr uint64_t kAssumedDegree = 64;
 
 uint64_t BytesPerDestination(const sampler::PartitionHopQuery& query, size_t relation) {
@@ -18,7 +22,7 @@ uint64_t BytesPerDestination(const sampler::PartitionHopQuery& query, size_t rel
   return sizeof(uint32_t) * (1 + edges * (query.want_edge_ids ? 2 : 1));
 }
 
-// In-degrees say how large the answer is, or how much work it takes: nobody here knows them.
+// Returns whether in-degrees determine the size of the response to a piece, or the work for it.
 bool DependsOnDegrees(const sampler::PartitionHopQuery& query, const SamplePiece& piece) {
   const auto draws_all = [&](const SampleSpan& span) {
     return query.relations[span.relation].fanout == sampler::kFullNeighborhood;
@@ -36,7 +40,7 @@ std::vector<SamplePiece> SplitIntoPieces(const sampler::PartitionHopQuery& query
     const size_t count = query.relations[r].destinations.size();
     const uint64_t bytes_each = BytesPerDestination(query, r);
     size_t begin = 0;
-    do {  // a relation without destinations still gets its (empty) answer
+    do {  // a relation without destinations is in a piece too, and gets an empty sample
       if (room < bytes_each && !pieces.back().empty()) {
         pieces.emplace_back();
         room = reply_bytes;
@@ -56,11 +60,11 @@ std::vector<SamplePiece> SplitInHalves(const sampler::PartitionHopQuery& query, 
   for (const SampleSpan& span : piece) num_destinations += span.end - span.begin;
   if (num_destinations <= 1 || !DependsOnDegrees(query, piece)) return {};
   std::vector<SamplePiece> halves(2);
-  size_t room = num_destinations / 2;  // of the first
+  size_t room = num_destinations / 2;  // of the first half
   for (const SampleSpan& span : piece) {
     const size_t middle = std::min(span.end, span.begin + room);
     room -= middle - span.begin;
-    const bool is_in_first = middle > span.begin || span.begin == span.end;  // one without destinations is in one
+    const bool is_in_first = middle > span.begin || span.begin == span.end;  // an empty span is in the first half
     if (is_in_first) halves[0].push_back({span.relation, span.begin, middle});
     if (middle < span.end) halves[1].push_back({span.relation, middle, span.end});
   }

@@ -1,5 +1,5 @@
-// A hop's question in pieces and its answer put together again. Pure: what a destination draws depends on nothing
-// but itself, so where the question is cut does not matter.
+// Splits the query of a hop into pieces and assembles their samples. Pure functions. The sample of a destination does
+// not depend on the other destinations of a request, so the result does not depend on where a query is split.
 #pragma once
 
 #include <vector>
@@ -12,13 +12,14 @@ namespace espalier::client {
 using messages::SamplePiece;
 using messages::SampleSpan;
 
-// Pieces of at most about `reply_bytes` of answer each, in the query's order; at least one.
+// Returns pieces in the order of the query, at least one. The estimated response to each is at most `reply_bytes`,
+// unless the piece has a single destination.
 std::vector<SamplePiece> SplitIntoPieces(const sampler::PartitionHopQuery& query, size_t reply_bytes);
-// The two halves of a piece that turned out to be more than the server answers at once, in the query's order. None
-// where halves would do no better: it has one destination, or its size does not depend on in-degrees.
+// Returns the two halves, in the order of the query, of a piece that the server has refused as too large. Returns
+// nothing if halves would not help: the piece has one destination, or its size does not depend on in-degrees.
 std::vector<SamplePiece> SplitInHalves(const sampler::PartitionHopQuery& query, const SamplePiece& piece);
 
-// samples[i] belongs to pieces[i].
+// Returns the sample of the whole query. samples[i] are the samples of the spans of pieces[i].
 sampler::PartitionHopSample Assemble(const sampler::PartitionHopQuery& query, const std::vector<SamplePiece>& pieces,
                                      std::vector<std::vector<sampler::PartitionRelationSample>> samples);
 

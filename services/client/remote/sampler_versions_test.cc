@@ -1,4 +1,5 @@
-// Programs whose samplers are of another version: mini-batches that were drawn otherwise than asked are refused.
+// Programs whose samplers are of another version: mini-batches that were sampled with other options than requested are
+// rejected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,8 +42,8 @@ class SendsOneMessage final
   const grpc::ByteBuffer message_;
 };
 
-// A program and a sampler from before `expand`: it samples with Always, whatever it is asked, and its batches do not
-// say by which options they were drawn.
+// A program and a sampler of a version before the option `expand`: the sampler always samples with Always, and its
+// batches do not contain the options with which they were sampled.
 class OlderSamplerTest : public ::testing::Test {
  protected:
   OlderSamplerTest() : partitions_(shard::testing::MakeTestGraph(testing::SmallGraph(), 2, 4).graph) {
@@ -64,7 +65,7 @@ class OlderSamplerTest : public ::testing::Test {
 
   static sampler::SamplingSpec Spec() { return {.layers = {{{6}}, {{3}}}, .seed = 21}; }
 
-  // The first batch of a loader whose batches the sampler makes.
+  // Returns the first batch of a loader whose batches come from the sampler.
   Result<std::optional<MiniBatch>> FirstBatch(const sampler::SamplingSpec& spec, bool want_edge_ids = false) const {
     const auto graph = testing::GraphOfRank(partitions_, 0, 1, {server_->address()});
     const auto& split = partitions_->description().splits.front();
@@ -83,7 +84,7 @@ class OlderSamplerTest : public ::testing::Test {
 
   static constexpr uint64_t kBatchSize = 10;
   const std::shared_ptr<sampler::PartitionedGraph> partitions_;
-  MiniBatch batch_;  // that the sampler sends
+  MiniBatch batch_;  // the batch that the sampler sends
   std::unique_ptr<SendsOneMessage> service_;
   std::unique_ptr<rpc::RpcServer> server_;
 };

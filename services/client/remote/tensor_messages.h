@@ -18,17 +18,19 @@ namespace espalier::client {
 tensor::v1::TensorId ToProto(const sampler::TensorId& tensor);
 tensor::v1::Initializer ToProto(const sampler::Initializer& initializer);
 
+// Returns the rows of piece number `piece`.
 inline std::span<const LocalRowId> Piece(std::span<const LocalRowId> rows, size_t piece, size_t rows_per_call) {
   const size_t begin = piece * rows_per_call;
   return rows.subspan(begin, std::min(rows_per_call, rows.size() - begin));
 }
 
-// Returns at least 1: a query for no rows checks that the tensor exists.
+// Returns the number of pieces, at least 1: a query for no rows checks that the tensor exists.
 inline size_t NumPieces(size_t num_rows, size_t rows_per_call) {
   return std::max<size_t>(1, (num_rows + rows_per_call - 1) / rows_per_call);
 }
 
-// Copies the rows of one piece from the message to their places.
+// Copies the rows of one piece from the message to `positions` of the sink. InvalidArgument: the message has another
+// number of bytes.
 template <class Response>
 Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
   ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));

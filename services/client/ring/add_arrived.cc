@@ -11,8 +11,8 @@ namespace {
 constexpr size_t kBlock = 256;
 
 // Not inlined, so that both ranks of an exchange, whose received and own values are on opposite sides, execute the same
-// instructions and add in the same order. `sums` is other memory than the summands: a loop in place would not be
-// vectorized.
+// instructions and add in the same order. `sums` must not overlap the summands: the compiler would not vectorize a loop
+// in place.
 template <class T>
 [[gnu::noinline]] void AddBlock(const T* lower, const T* higher, size_t count, T* __restrict__ sums) {
   for (size_t i = 0; i < count; ++i) sums[i] = lower[i] + higher[i];
@@ -27,7 +27,7 @@ void AddArrived(std::span<const std::byte> arrived, ArrivedAre side, std::span<T
   T block[kBlock], sums[kBlock];
   while (!values.empty()) {
     const std::span<T> own = values.first(std::min(kBlock, values.size()));
-    std::memcpy(block, arrived.data(), own.size_bytes());  // aligned
+    std::memcpy(block, arrived.data(), own.size_bytes());  // `arrived` may be unaligned
     if (side == ArrivedAre::kOfLowerRanks) {
       AddBlock(block, own.data(), own.size(), sums);
     } else {

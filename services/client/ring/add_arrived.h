@@ -1,4 +1,4 @@
-// Summation for the ring: adds received values to the values of this rank.
+// Summation of the ring: adds received values to the values of this rank.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace espalier::client {
 
-// Side of the addition on which the received values are. Both sides give the same numbers, except that the side
-// determines which of two NaNs is the result.
+// Operand of the addition that the received values are: the left one if they are of lower ranks. The order of the
+// operands matters only if both are NaN: it determines which NaN is the result.
 enum class ArrivedAre { kOfLowerRanks, kOfHigherRanks };
 
-// Computes values[i] = arrived[i] + values[i]. `arrived` has values.size_bytes() bytes, of any alignment. T: float,
-// double.
+// Computes values[i] = arrived[i] + values[i] for kOfLowerRanks, values[i] + arrived[i] for kOfHigherRanks. `arrived`
+// has values.size_bytes() bytes, of any alignment. T: float, double.
 template <class T>
 void AddArrived(std::span<const std::byte> arrived, ArrivedAre side, std::span<T> values);
 

@@ -1,10 +1,10 @@
-// Every message is a segment of at most kSegmentBytes with the number, size and offset of its operation, by which a
-// rank detects that the previous rank executes another operation. ring_link.h describes the connections and their
+// Every message is a segment of at most kSegmentBytes with the number and size of its operation and its offset. A rank
+// thereby detects that the previous rank executes another operation. ring_link.h describes the connections and their
 // errors, ring_collective.h the order of summation.
 //
 // Segments are sent from the memory of the operation's values and received into it. Partial sums replace a rank's own
-// values, which are not needed once they are added; the sums over all ranks replace the partial sums, which were sent
-// before the sums can arrive. Only values that are still to be added are received into a buffer.
+// values, which are not needed after the addition. The sums over all ranks replace the partial sums, which were sent
+// before the sums can arrive. Only values that this rank has to add are received into a buffer.
 #include "services/client/ring/ring_collective.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ namespace {
 constexpr char kContext[] = "collective operation of the trainers";
 // Large enough to amortize the cost of a message, small enough that received values are added in the processor's cache.
 constexpr size_t kSegmentBytes = size_t{256} << 10;
-// Segments that two ranks exchange. With more, both adding all values takes longer than sending the sums back.
+// Two ranks exchange at most this many segments. For more, it is faster that one rank adds them and sends the sums
+// back.
 constexpr size_t kMostExchanged = 4;
 
 template <class T>
@@ -66,7 +67,7 @@ class RingCollective final : public collective::Collective {
     MutexLock lock(&mutex_);
     is_abandoned_ = true;
     link_.Interrupt();
-    if (!is_operating_) link_.Abandon();  // otherwise the operation does, in its own thread
+    if (!is_operating_) link_.Abandon();  // otherwise Run calls it, in the thread of the operation
   }
 
  private:
@@ -120,8 +121,9 @@ class RingCollective final : public collective::Collective {
                SegmentAt(offset, all));
   }
 
-  // Returns the header of the next segment of this operation, of one of two kinds; receive its payload next. Any other
-  // segment means that the previous rank executes another operation: InvalidArgument.
+  // Returns the header of the next segment, which must be of this operation and of one of two kinds. The caller
+  // receives its payload next. InvalidArgument: another segment arrived, so the previous rank executes another
+  // operation.
   Result<FrameHeader> Receive(FrameKind either, FrameKind other, const Deadline& deadline) {
     ASSIGN_OR_RETURN(const FrameHeader header, link_.ReceiveHeader(deadline));
     const bool fits = (header.kind == either || header.kind == other) && header.operation == number_ &&
@@ -135,7 +137,7 @@ class RingCollective final : public collective::Collective {
                                       std::to_string(header.total_bytes) + " bytes at the previous rank"));
   }
 
-  // Receives values of other ranks that are to be added. They are valid until the next call.
+  // Receives values of other ranks, which the caller adds to its own. They are valid until the next call.
   Result<std::span<const std::byte>> ReceiveSummands(size_t offset, const Deadline& deadline) {
     arrived_.resize(std::max(arrived_.size(), BytesAt(offset)));
     const std::span<std::byte> arrived = std::span(arrived_).first(BytesAt(offset));
@@ -148,7 +150,7 @@ class RingCollective final : public collective::Collective {
     return values.subspan(offset / sizeof(T), BytesAt(offset) / sizeof(T));
   }
 
-  // Receives sums over all ranks and forwards them unless the next rank is the last one, which made them.
+  // Receives sums over all ranks and forwards them unless the next rank is the last one, which computed them.
   Status ReceiveSum(std::span<std::byte> bytes, size_t offset, uint64_t origin, const Deadline& deadline) {
     RETURN_IF_ERROR(link_.ReceivePayload(SegmentAt(offset, bytes), deadline));
     if (!IsNextToLast()) Send(FrameKind::kSum, bytes, offset, origin);
@@ -188,7 +190,8 @@ class RingCollective final : public collective::Collective {
     for (size_t i = 0; i < num_segments; ++i) {
       ASSIGN_OR_RETURN(const FrameHeader header, Receive(kPartialKind<T>, kPartialKind<T>, deadline));
       ASSIGN_OR_RETURN(const auto summands, ReceiveSummands(header.offset, deadline));
-      // Segments are sent in order, so the own values of this one are sent when as few as those after it are left.
+      // The own values of this segment may be replaced after they are sent. Segments are sent in order, so wait until
+      // only the segments after this one are left.
       RETURN_IF_ERROR(link_.Flush(num_segments - 1 - header.offset / kSegmentBytes, deadline));
       AddArrived<T>(summands, side, ValuesAt(header.offset, values));
     }
@@ -225,7 +228,7 @@ class RingCollective final : public collective::Collective {
     return link_.Flush(0, deadline);
   }
 
-  std::vector<std::byte> arrived_;  // values that are to be added
+  std::vector<std::byte> arrived_;  // received values that are not added yet
   const std::unique_ptr<RingEndpoint> endpoint_;
   RingLink& link_;
   const uint32_t rank_;

@@ -1,14 +1,18 @@
-// Collective operations over TCP connections, of trainers and of programs (init_process_group.h), in plaintext or with
-// mutual TLS.
-// Usage: RingEndpoint::Listen, distribute the address of rank 0, then ConnectRing on every rank.
-// Algorithm: every element is summed as ((x0 + x1) + x2) + ... : rank 0 sends its values in segments to rank 1, which
-// adds its own and sends the partial sums on; the last rank has the sums and sends them around the ring. Sums therefore
-// have the same bits on every rank, in every run with the same world size, and as those of the in-process collective.
-// Two ranks with few values send them to each other, and each adds: the same sums. Segments are pipelined:
-// all links are busy at the same time, and each carries the bytes of an operation at most twice. Failures: if a peer is
-// killed, the other ranks get Unavailable promptly; if its host vanishes, Unavailable after RingOptions::host_timeout;
-// if it is suspended, DeadlineExceeded at the deadline. In all cases all connections end, so that no rank waits for a
-// failed one. Values after a failed operation are undefined.
+// Collective operations over TCP connections, in plaintext or with mutual TLS. Trainers and programs
+// (init_process_group.h) use them.
+//
+// Usage: call RingEndpoint::Listen on every rank, distribute the address of rank 0, then call ConnectRing on every
+// rank.
+//
+// Algorithm: every element is summed as ((x0 + x1) + x2) + ... Rank 0 sends its values in segments to rank 1. Each rank
+// adds its own values and sends the partial sums to the next rank. The last rank has the sums and sends them around the
+// ring. The sums therefore have the same bits on every rank, in every run with the same world size, and in the
+// in-process collective. Two ranks with few values exchange them instead, and both compute the same sums. Segments are
+// pipelined: all links are busy at the same time, and each link carries the bytes of an operation at most twice.
+//
+// Failures: if a peer is killed, the other ranks get Unavailable promptly. If its host vanishes, they get Unavailable
+// after RingOptions::host_timeout. If it is suspended, they get DeadlineExceeded at the deadline. In all cases all
+// connections end, so that no rank waits for a failed one. Values after a failed operation are undefined.
 #pragma once
 
 #include <memory>
@@ -19,7 +23,8 @@
 
 namespace espalier::client {
 
-// Blocks until all ranks are connected. `rank0_address` is the address of the endpoint of rank 0.
+// Connects the ring and returns the group. Blocks until all ranks are connected. `rank0_address` is the address of the
+// endpoint of rank 0; rank 0 ignores it.
 Result<std::unique_ptr<collective::Collective>> ConnectRing(std::unique_ptr<RingEndpoint> endpoint,
                                                             const std::string& rank0_address, Deadline deadline);
 

@@ -1,3 +1,6 @@
+// An attempt resolves the host name, tries its addresses one after another and does the TLS handshake. An attempt that
+// fails for a reason that may pass returns Unavailable, and Retry repeats it with jittered backoff until the wait ends.
+// Each attempt has a timeout of its own, so that a peer that does not respond does not use up the whole deadline.
 #include "services/client/ring/ring_connect.h"
 
 #include <netdb.h>
@@ -19,7 +22,7 @@ using collective::v1::JoinRequest;
 using collective::v1::JoinResponse;
 
 constexpr size_t kMaxAnswerBytes = size_t{4} << 20;  // the addresses of all ranks
-// Of one attempt to connect; handshakes on a busy machine are slow.
+// Timeout of one attempt to connect; handshakes are slow on a busy machine.
 constexpr std::chrono::seconds kAttemptTimeout(5);
 constexpr RetryPolicy kRetry{.max_attempts = 0,  // bounded by the wait
                              .initial_delay = std::chrono::milliseconds(50),
@@ -53,7 +56,8 @@ Result<Descriptor> ConnectToAny(const std::string& address, const RingWait& wait
   int num_left = 0;
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) ++num_left;
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    // An address that does not answer, such as one of IPv6 without a route, leaves time for the others.
+    // Divide the time, so that an address that does not respond, such as an IPv6 address without a route, leaves time
+    // for the others.
     const RingWait share(wait.deadline().AtMost(wait.deadline().Remaining() / num_left--), wait.stop());
     Result<Descriptor> connected = ConnectTo(*candidate, share);
     if (connected.ok()) return connected;
@@ -64,12 +68,12 @@ Result<Descriptor> ConnectToAny(const std::string& address, const RingWait& wait
   return Unavailable(last.message());
 }
 
-// One attempt. Unavailable: another one may succeed.
+// Connects, does the TLS handshake and checks the peer. Unavailable: a retry may succeed.
 Result<RingSocket> TryToConnect(const std::string& address, RingTls* tls, const RingWait& wait) {
   ASSIGN_OR_RETURN(Descriptor descriptor, ConnectToAny(address, wait));
   Result<RingSocket> made = RingSocket::Make(std::move(descriptor), tls, TlsSide::kConnects);
   if (made.status().code() == StatusCode::kResourceExhausted) return made.status();
-  // The certificate files may be in the middle of being replaced.
+  // Another process may be replacing the certificate files.
   if (!made.ok()) return Unavailable(made.status().message());
   RingSocket socket = *std::move(made);
   for (;;) {
@@ -105,7 +109,7 @@ auto Retry(Rank rank, const std::string& address, const RingWait& wait, Attempt 
   }
 }
 
-// The answer to a request of this rank.
+// Receives the response to a JoinRequest. A refusal becomes a status with the code and message that rank 0 sent.
 Result<JoinResponse> AwaitAnswer(RingSocket& socket, const RingWait& wait) {
   FrameReceiver receiver(kMaxAnswerBytes);
   RETURN_IF_ERROR(ReceiveFrame(socket, receiver, wait));
@@ -120,7 +124,7 @@ Result<JoinResponse> AwaitAnswer(RingSocket& socket, const RingWait& wait) {
   return response;
 }
 
-// Bounds one attempt to connect; its end by itself is Unavailable.
+// Calls TryToConnect with a timeout of its own. Unavailable: that timeout has passed, but not the deadline of `wait`.
 Result<RingSocket> ConnectOnce(const std::string& address, RingTls* tls, const RingWait& wait) {
   const RingWait attempt(wait.deadline().AtMost(kAttemptTimeout), wait.stop());
   Result<RingSocket> connected = TryToConnect(address, tls, attempt);

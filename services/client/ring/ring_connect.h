@@ -1,4 +1,4 @@
-// Connections of a rank to the port of another one.
+// Connects a rank to the listening port of another rank.
 #pragma once
 
 #include <string>
@@ -10,12 +10,14 @@
 
 namespace espalier::client {
 
-// Connects to "host:port", over TLS unless `tls` is null, and checks with TLS that the peer is a trainer of the job.
-// Retries with backoff until the wait ends. DeadlineExceeded, Cancelled; Unavailable: why no attempt succeeded before
-// the deadline; ResourceExhausted, at once: the process has no descriptors left.
+// Returns a connection to `rank` at "host:port", over TLS unless `tls` is null. With TLS it checks that the peer is a
+// trainer of the job. Retries with backoff until the wait ends. Unavailable: no attempt succeeded before the deadline;
+// the message has the error of the last one. DeadlineExceeded: the deadline passed during the first attempt. Cancelled:
+// a stop was requested. ResourceExhausted, without a retry: the process has no descriptors left.
 Result<RingSocket> ConnectToRank(Rank rank, const std::string& address, RingTls* tls, const RingWait& wait);
 
-// Sends a request to rank 0 and blocks until it answers. Retries as ConnectToRank, also after Unavailable.
+// Sends a request to rank 0 and returns its response. Blocks until rank 0 responds, which it does when all ranks have
+// joined. Retries like ConnectToRank; a response with the code Unavailable is retried too.
 Result<collective::v1::JoinResponse> JoinAtRank0(const std::string& address, const collective::v1::JoinRequest& request,
                                                  RingTls* tls, const RingWait& wait);
 

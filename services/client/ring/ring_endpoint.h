@@ -1,5 +1,5 @@
-// Port of a trainer's ring and rendezvous of the trainers: every rank listens and sends a JoinRequest to rank 0, which
-// answers with all addresses when all ranks have joined.
+// Listening port of a rank, and the rendezvous of all ranks: every rank listens and sends a JoinRequest to rank 0,
+// which responds with the addresses of all ranks when all of them have joined.
 #pragma once
 
 #include <memory>
@@ -23,27 +23,28 @@ struct RingOptions {
   // Host under which other ranks reach this one; empty: the host of `listen`.
   std::string advertised_host;
   std::shared_ptr<const rpc::TransportSecurity> tls;  // null: plaintext
-  // How long the host of the next rank may answer nothing.
+  // How long the host of the next rank may leave sent data unacknowledged before it counts as lost.
   std::chrono::milliseconds host_timeout = kRingHostTimeout;
-  // Ends the wait for the other ranks with Cancelled. A connected ring is not affected: a rank may finish a step after
-  // the stop request.
+  // A stop request ends the wait for the other ranks with Cancelled. It does not affect a connected ring: a rank may
+  // finish a step after the stop request.
   std::stop_token stop = {};
 };
 
 class RingListener;
 class RingRendezvous;
 
-// A trainer's port. Owned by one thread.
+// The endpoint of one rank. For one thread.
 class RingEndpoint {
  public:
-  // InvalidArgument: the rank is not below the size, or the address is invalid. FailedPrecondition: other hosts could
-  // connect without TLS and options.allow_other_hosts is not set. Unavailable: the port is in use or the address is not
-  // of this host. ResourceExhausted: the process has no descriptors or threads left.
+  // Returns an endpoint that listens on options.listen. InvalidArgument: the rank is not below the size, or the address
+  // is invalid. FailedPrecondition: other hosts could connect without TLS and options.allow_other_hosts is not set.
+  // Unavailable: the port is in use, or the address is not an address of this host. ResourceExhausted: the process has
+  // no descriptors or threads left.
   static Result<std::unique_ptr<RingEndpoint>> Listen(const RingOptions& options);
-  // Leaves the ring (RingLink::Leave).
+  // Leaves the ring (RingLink::Leave). Blocks for about 10 seconds at most.
   ~RingEndpoint();
 
-  // "host:port" for the other ranks.
+  // Returns the "host:port" at which other ranks reach this one.
   const std::string& address() const { return address_; }
   const RingOptions& options() const { return options_; }
   RingLink& link() { return *link_; }
@@ -52,8 +53,9 @@ class RingEndpoint {
   Status Join(const std::string& rank0_address, const Deadline& deadline);
 
  private:
+  // The response of rank 0.
   struct Group {
-    uint64_t number = 0;
+    uint64_t number = 0;                 // random; the same on all ranks
     std::vector<std::string> addresses;  // by rank
   };
 

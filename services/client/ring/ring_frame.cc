@@ -1,3 +1,5 @@
+// A FrameReceiver keeps the bytes of one frame across calls, because a nonblocking socket may deliver them in pieces.
+// For a segment it stops after the header, and its caller reads the payload into the memory of the operation.
 #include "services/client/ring/ring_frame.h"
 
 #include <bit>
@@ -10,7 +12,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr uint32_t kMagic = 0x31474e52;  // "RNG1"
 
-// The header as it is sent.
+// The layout of the header on the wire.
 struct PackedHeader {
   uint32_t magic;
   uint32_t kind;

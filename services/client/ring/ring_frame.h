@@ -8,8 +8,8 @@
 //   u64  offset         of the payload in them, in bytes            }
 //   u64  origin         rank whose values these are                 }
 //
-// The payload of a segment is raw values, so that they are received where they are needed. That of another frame is a
-// message of proto/espalier/collective/v1/ring.proto.
+// The payload of a segment is raw values, which are received directly into the memory of the operation. The payload of
+// any other frame is a message of proto/espalier/collective/v1/ring.proto.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -51,19 +51,20 @@ inline constexpr size_t kFrameHeaderBytes = 48;
 using FrameHeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 FrameHeaderBytes EncodeFrameHeader(const FrameHeader& header);
-// InvalidArgument: the bytes are not a header.
+// Inverse of EncodeFrameHeader. InvalidArgument: the bytes are not a header.
 Result<FrameHeader> DecodeFrameHeader(const FrameHeaderBytes& bytes);
 // Returns a frame with a message as its payload.
 std::string EncodeMessageFrame(FrameKind kind, const google::protobuf::MessageLite& message);
 
-// Receives a frame piece by piece. Never reads beyond it. Owned by one thread.
+// Receives a frame piece by piece. Never reads beyond the end of the frame. For one thread.
 class FrameReceiver {
  public:
-  // Payloads of messages above `max_message_bytes` are refused.
+  // `max_message_bytes` limits the payload of frames that are not segments; larger ones are InvalidArgument.
   explicit FrameReceiver(size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
-  // Receives what has arrived. Returns whether the header of a segment, or another frame with its payload, is complete;
-  // otherwise wait for read_events(). InvalidArgument: not a frame. Unavailable: the connection ended.
+  // Receives the available bytes. Returns true if the header of a segment, or a whole frame of another kind, is
+  // complete. After false, wait for the socket's read_events() and call it again. InvalidArgument: not a frame.
+  // Unavailable: the connection has ended.
   Result<bool> Receive(RingSocket& socket);
   const FrameHeader& header() const { return header_; }
   // Parses the payload of a complete frame.
@@ -80,9 +81,9 @@ class FrameReceiver {
   size_t num_payload_bytes_ = 0;
 };
 
-// Receives a whole frame before the wait ends.
+// Blocks until the receiver has a complete frame or segment header. Returns the error of `wait` if the wait ends first.
 Status ReceiveFrame(RingSocket& socket, FrameReceiver& receiver, const RingWait& wait);
-// Sends all bytes before the wait ends.
+// Blocks until all bytes are sent. Returns the error of `wait` if the wait ends first.
 Status SendAll(RingSocket& socket, std::string_view bytes, const RingWait& wait);
 
 }  // namespace espalier::client

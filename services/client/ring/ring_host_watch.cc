@@ -10,7 +10,7 @@
 namespace espalier::client {
 namespace {
 
-// One packet may be lost on the way to a host that is there.
+// Fewer unanswered packets than this are ignored: a packet to a running host may be lost.
 constexpr int kFewUnanswered = 2;
 
 double Seconds(std::chrono::milliseconds duration) { return std::chrono::duration<double>(duration).count(); }
@@ -23,13 +23,14 @@ Status RingHostWatch::Check(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof(info);
   if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return Status();
-  // Both counts return to 0 with every packet of the peer's kernel.
+  // The kernel resets both counts when a packet of the peer arrives.
   if (std::max(info.tcpi_retransmits, info.tcpi_probes) < kFewUnanswered) {
     unanswered_.reset();
     return Status();
   }
   if (!unanswered_.has_value()) unanswered_.emplace();
-  // There may have been an answer, and new questions, between two checks.
+  // Between two checks the peer may have responded and new packets may have been sent, so `unanswered_` alone may be
+  // too long.
   const double seconds = Seconds(std::chrono::milliseconds(info.tcpi_last_ack_recv));
   if (std::min(unanswered_->Seconds(), seconds) < Seconds(timeout_)) return Status();
   return Unavailable("its host has not answered for " + std::to_string(std::lround(seconds)) + " s");

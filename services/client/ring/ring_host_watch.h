@@ -1,9 +1,10 @@
 // Detects that the host of a peer has vanished while this process sends to it.
 //
-// Keepalive does not: the kernel probes a connection only while everything that was sent is acknowledged. Otherwise it
-// repeats what it has sent, or asks for room in the peer's window, for a quarter of an hour. TCP_USER_TIMEOUT would end
-// that earlier, but also connections to a rank that computes: its window is full, and its kernel answers. The watch
-// therefore asks the kernel how many of these repetitions and questions are unanswered.
+// TCP keepalive does not detect this: the kernel sends keepalive probes only while all sent data is acknowledged.
+// Otherwise it sends retransmissions, or probes of the peer's closed window, for about 15 minutes. TCP_USER_TIMEOUT
+// would end the connection earlier, but also connections to a rank that computes and does not read: its window is
+// closed although its kernel responds. The watch therefore reads from TCP_INFO how many retransmissions and window
+// probes are unanswered.
 #pragma once
 
 #include <chrono>
@@ -14,23 +15,24 @@
 
 namespace espalier::client {
 
-// As on gRPC's connections: rpc::ChannelSettings::keepalive_interval and keepalive_timeout.
+// The same time as on gRPC connections: keepalive_interval plus keepalive_timeout of rpc::ChannelSettings.
 inline constexpr std::chrono::milliseconds kRingHostTimeout{30'000};
 
-// Owned by one thread.
+// Watches one connection. For one thread.
 class RingHostWatch {
  public:
   explicit RingHostWatch(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
-  // How often Check is to be called while this process waits for room to send.
+  // Returns the interval at which Check must be called while this process waits to send.
   std::chrono::milliseconds interval() const { return timeout_ / 8; }
-  // Unavailable: the peer's kernel has answered nothing for the timeout although it was asked several times.
+  // Returns Unavailable if the peer's kernel has acknowledged nothing for the timeout, in spite of several
+  // retransmissions or window probes. Does nothing if the last check was less than interval() ago.
   Status Check(int descriptor);
 
  private:
   const std::chrono::milliseconds timeout_;
   std::optional<Timer> last_check_;
-  std::optional<Timer> unanswered_;  // since the first check that found this kernel without an answer
+  std::optional<Timer> unanswered_;  // since the first of the consecutive checks that found unanswered packets
 };
 
 }  // namespace espalier::client

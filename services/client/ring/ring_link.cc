@@ -1,8 +1,11 @@
-// All bytes are moved by Drive, which alternates between sending and receiving pieces and polls when neither is
-// possible. Receiving needs no memory but the operation's, so a rank never stops receiving because it cannot send, and
-// the ring cannot deadlock. The first error is kept in error_, ends both connections and is returned by every later
-// operation. Streams are ordered: a rank that has received all of an operation never sees that its previous rank ended
-// after it. Only the next rank may end, after its last operation, while this rank is in that operation, and says so.
+// Drive sends and receives pieces in turn and polls when neither is possible. Receiving needs only the memory of the
+// operation, so a rank never stops receiving because it cannot send, and the ring cannot deadlock. The first error is
+// kept in error_, ends both connections and is returned by every later operation.
+//
+// Streams are ordered: a rank receives all segments of an operation before it can see that the previous rank has ended
+// after the operation. The next rank, however, may end after its last operation while this rank is still in that
+// operation. Its End message has the number of operations that it has finished, by which CheckNext decides whether that
+// is an error.
 #include "services/client/ring/ring_link.h"
 
 #include <algorithm>
@@ -21,10 +24,11 @@ using collective::v1::Greeting;
 // How long a failed rank tries to notify its neighbors, so that they do not continue an operation that has failed here.
 constexpr std::chrono::milliseconds kNotifyTimeout(200);
 constexpr size_t kMaxEndBytes = 2 * rpc::kMaxStatusMessageBytes;
-// Pieces of large payloads between which Drive alternates: small enough that the bytes of both directions stay in the
-// processor's cache until the next rank has received them.
+// Size of the pieces of a payload that Drive sends or receives at a time: small enough that the bytes of both
+// directions stay in the processor's cache until the next rank has received them.
 constexpr size_t kPieceBytes = size_t{256} << 10;
-// Connections that were greeted and wait for the group: with TLS one, in plaintext also those of strangers.
+// Largest number of greeted connections that wait for AwaitPrevious. With TLS one is enough; in plaintext processes
+// that are not ranks of the group may send greetings too.
 constexpr size_t kMaxGreeted = 8;
 
 // Converts the error that a neighbor sent when it ended (empty if it left) to a status.
@@ -129,7 +133,7 @@ bool RingLink::SendQueued() {
   const Result<size_t> sent =
       next_.Write(std::span(segment.header).subspan(header_sent), body.first(std::min(body.size(), kPieceBytes)));
   if (!sent.ok()) {
-    // It may have sent its end before it closed the connection.
+    // The next rank may have sent an End message before it closed the connection.
     ReceiveNextEnd();
     if (!next_end_.has_value()) OnNextDisconnects(sent.status());
     return true;
@@ -251,7 +255,7 @@ Status RingLink::Flush(size_t most, const Deadline& deadline) {
   return Drive(deadline, false, [&](bool*) -> Result<bool> { return to_send_.size() <= most; });
 }
 
-// --- the end
+// --- errors and leaving
 
 Status RingLink::Fail(const Status& why) {
   SetError(why);
@@ -266,12 +270,12 @@ Status RingLink::ReportError() {
   if (std::exchange(reported_, true)) return error_;
   QueueEnds();
   FlushEnds(Deadline::After(kNotifyTimeout));
-  // The values of a segment that could not be sent are not valid any longer.
+  // The payloads of unsent segments become invalid when the operation returns.
   if (!std::exchange(to_send_, {}).empty()) next_.Close();
   return error_;
 }
 
-// Of the queued segments only one that is begun still goes to the next rank.
+// Drops the queued segments, except one that may be partly sent: its rest must precede the End message.
 void RingLink::QueueEnds() {
   if (std::exchange(ended_, true)) return;
   {
@@ -291,7 +295,7 @@ void RingLink::FlushEnds(const Deadline& deadline) {
   const RingWait wait(deadline);
   const auto send_end = [&](RingSocket& socket, std::string& end) {
     if (end.empty() || !socket.is_open()) return;
-    // Without it the neighbor gets the end of the stream, which is an error if it needs more of this rank.
+    // If this fails, the neighbor sees the end of the stream, which is an error if it needs more from this rank.
     [[maybe_unused]] const Status sent = SendAll(socket, std::exchange(end, ""), wait);
     socket.FinishWriting();
   };

@@ -1,12 +1,13 @@
-// Links of one trainer to its neighbors in the ring: the connection from the previous rank and the connection to the
-// next rank (proto/espalier/collective/v1/ring.proto).
+// Links of one rank to its neighbors in the ring: the connection from the previous rank and the connection to the next
+// rank (proto/espalier/collective/v1/ring.proto).
 //
 //   previous rank == segments ==> ReceiveHeader, ReceivePayload
 //                                             Send, Flush == segments ==> next rank
 //
-// The thread that calls the operations moves the bytes: between operations, what arrives waits in the kernel. An error
-// ends both connections and thereby propagates around the ring. Messages that were sent before arrive before it. A rank
-// that leaves sends the number of operations that it has finished; its neighbors can finish these too.
+// The thread that calls an operation also sends and receives. Between operations received bytes stay in the kernel. An
+// error ends both connections and thereby propagates around the ring, after the messages that were sent before it. A
+// rank that leaves sends the number of operations that it has finished, so that its neighbors can finish these
+// operations too.
 #pragma once
 
 #include <atomic>
@@ -28,28 +29,30 @@ namespace espalier::client {
 // Offer and Interrupt are thread-safe. The other functions are called by one thread at a time.
 class RingLink {
  public:
-  // `host_timeout`: how long the host of the next rank may answer nothing. ResourceExhausted: the process has no
-  // descriptors left.
+  // Creates a link without connections. `host_timeout` is RingOptions::host_timeout. ResourceExhausted: the process has
+  // no descriptors left.
   static Result<std::unique_ptr<RingLink>> Make(Rank rank, uint32_t size, std::chrono::milliseconds host_timeout);
 
   Rank rank() const { return rank_; }
   uint32_t size() const { return size_; }
 
-  // Takes a connection that was greeted, unless it returns an error: the greeting is not of the previous rank, or the
-  // connection of the previous rank is accepted.
+  // Takes a connection over which `greeting` was received; after an error `socket` is unchanged. InvalidArgument: the
+  // greeting is not from the previous rank. Unavailable: this rank already has a connection of the previous rank, or is
+  // leaving the group.
   Status Offer(const collective::v1::Greeting& greeting, RingSocket& socket) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Greets the next rank over a connection to it.
+  // Takes the connection to the next rank and sends a greeting over it.
   Status Connect(uint64_t group, RingSocket next, const Deadline& deadline);
-  // Blocks until the previous rank has connected with the number of the group. To be called after Connect.
+  // Blocks until the previous rank has connected with this group number. Call it after Connect.
   Status AwaitPrevious(uint64_t group, const RingWait& wait) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Begins an operation and returns its number, from 1. After a failure of the group: its error.
+  // Begins an operation and returns its number, counted from 1. Returns the error of the group if it has failed.
   Result<uint64_t> BeginOperation();
-  // Ends an operation that has sent everything (Flush).
+  // Ends the current operation, all of whose segments must have been sent (Flush).
   void EndOperation();
   // Queues a segment for the next rank; does not block. The payload must be valid and unchanged until it is sent.
   void Send(const FrameHeader& header, std::span<const std::byte> payload);
-  // Blocks until the header of the next segment of the previous rank has arrived. Sends meanwhile, as the next two.
+  // Blocks until the header of the next segment of the previous rank has arrived. This function and the next two send
+  // queued segments while they wait.
   Result<FrameHeader> ReceiveHeader(const Deadline& deadline);
   // Blocks until the payload of that segment has arrived.
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
@@ -58,7 +61,7 @@ class RingLink {
   // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
   Status Fail(const Status& why);
 
-  // Fails the operation under way, and every later one, with Unavailable: this rank has left. Does not block.
+  // Makes the current operation, and every later one, fail with Unavailable (this rank has left). Does not block.
   void Interrupt();
   // Leaves the group: sent messages still arrive, the other ranks are notified, and every further operation of this
   // rank fails. Does not block.
@@ -72,28 +75,30 @@ class RingLink {
   struct Segment {
     FrameHeaderBytes header;
     std::span<const std::byte> payload;
-    size_t num_sent = 0;  // of both
-    bool is_begun = false;
+    size_t num_sent = 0;    // bytes of header and payload
+    bool is_begun = false;  // bytes may have been sent
   };
-  // The end of the next rank.
+  // How the next rank has ended.
   struct NeighborEnd {
-    uint64_t finished = 0;  // operations that it has finished
+    uint64_t finished = 0;  // number of operations that it has finished
     Status why;
   };
+  // A connection that was greeted with the number of a group.
   struct Greeted {
     uint64_t group = 0;
     RingSocket socket;
   };
 
-  // Moves bytes until `receive`, which receives from the previous rank what has arrived and sets `*moved` if that is
-  // something, returns true. `waits_for_previous`: whether it waits for the previous rank.
+  // Sends and receives until `receive` returns true or an error. receive(bool* moved) receives the available bytes of
+  // the previous rank and sets `*moved` if there were any. `waits_for_previous`: whether `receive` needs bytes of the
+  // previous rank; otherwise Drive waits only for the next rank.
   template <class Receive>
   Status Drive(const Deadline& deadline, bool waits_for_previous, Receive receive);
-  // Sends what can be sent at once; returns whether something was.
+  // Sends a part of the first queued segment without blocking. Returns whether the queue has changed.
   bool SendQueued();
-  // Returns whether it is complete. Unavailable: the previous rank has ended.
+  // Returns whether the header is complete. Unavailable: the previous rank has disconnected, left or failed.
   Result<bool> ReceiveSegmentHeader();
-  // Receives what the next rank sends when it ends.
+  // Receives the End message of the next rank, or detects its disconnection. Does not block.
   void ReceiveNextEnd();
   void OnNextDisconnects(const Status& why);
   bool TakeGreeted(uint64_t group) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -101,7 +106,7 @@ class RingLink {
   void CheckNext();
   Status TimedOut(const Status& ended, bool waits_for_previous) const;
   void SetError(const Status& why);
-  // Notifies the neighbors of the error, the first time, and returns it.
+  // Returns the error of the group. The first call also notifies the neighbors of it.
   Status ReportError();
   void QueueEnds();
   void FlushEnds(const Deadline& deadline);
@@ -112,23 +117,23 @@ class RingLink {
   const uint32_t size_;
   const std::chrono::milliseconds host_timeout_;
 
-  uint64_t operation_ = 0;  // begun last
-  uint64_t finished_ = 0;   // finished last
-  Status error_;
-  bool reported_ = false;
-  bool ended_ = false;  // the ends of this rank are queued
+  uint64_t operation_ = 0;  // number of the operation that was begun last
+  uint64_t finished_ = 0;   // number of the operation that was finished last
+  Status error_;            // the first error of the group
+  bool reported_ = false;   // the neighbors were notified of the error
+  bool ended_ = false;      // the End messages of this rank are queued
 
   RingSocket previous_, next_;
   FrameReceiver from_previous_, from_next_;
   std::deque<Segment> to_send_;
-  std::string end_to_next_, end_to_previous_;  // queued behind to_send_
+  std::string end_to_next_, end_to_previous_;  // encoded End messages; the first is sent after to_send_
   std::optional<NeighborEnd> next_end_;
 
   const RingWaker offered_;      // wakes AwaitPrevious
   const RingWaker interrupted_;  // wakes Drive
   std::atomic<bool> is_interrupted_ = false;
   Mutex mutex_;
-  bool accepts_ ABSL_GUARDED_BY(mutex_) = true;  // connections of the previous rank
+  bool accepts_ ABSL_GUARDED_BY(mutex_) = true;  // whether Offer accepts a connection
   std::deque<Greeted> greeted_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,7 @@
-// One loop polls the listening socket and all connections. A connection advances from handshake to first message to
-// answer; one that has joined waits in between until the group is complete. A greeted connection moves to the link.
+// One loop polls the listening socket and all connections. A connection advances from the handshake to the first
+// message to the response. After a JoinRequest it waits for the response until the group is complete; after a Greeting
+// it moves to the link. The number of connections that do not wait for a response is limited, so that processes that
+// are not ranks cannot use up memory and descriptors.
 #include "services/client/ring/ring_listener.h"
 
 #include <netdb.h>
@@ -23,15 +25,16 @@ namespace espalier::client {
 namespace {
 
 constexpr int kBacklog = 1024;  // all ranks may connect to rank 0 at once
-// Connections but for those of ranks that have joined: processes that are no ranks, and up to two of each rank, which
-// may join again, or join and greet, before its earlier connection is noticed to have ended. A new connection replaces
-// the oldest. All ranks may be in their handshakes at once.
+// Limit of connections that do not wait for the response to a JoinRequest ("strangers"): kMaxStrangers, plus
+// kConnectionsOfARank for each rank. All ranks may be in their handshakes at once, and a rank may join again, or join
+// and greet, before the end of its earlier connection is detected. Beyond the limit a new connection replaces the
+// oldest stranger.
 constexpr int kMaxStrangers = 256;
 constexpr int kConnectionsOfARank = 2;
-// The time that strangers have for a first message and to read its answer.
+// Timeout from accepting a connection to its first message, and again for sending the response.
 constexpr std::chrono::seconds kFirstMessageTimeout(20);
-constexpr int kMaxAcceptedAtOnce = 64;  // between which connections advance
-// Of accepting connections, when the process has no descriptors left.
+constexpr int kMaxAcceptedAtOnce = 64;  // then existing connections advance
+// How long no connections are accepted after the process had no descriptors left.
 constexpr std::chrono::milliseconds kAcceptPause(100);
 constexpr size_t kMaxFirstMessageBytes = 4096;
 
@@ -64,7 +67,7 @@ Result<Descriptor> ListenOnAny(const std::string& host, uint16_t port) {
   return listening;
 }
 
-// All addresses of the host, also those of IPv6 where it has them.
+// Returns a listening socket. "0.0.0.0" means all addresses of the host, including IPv6 addresses if it has them.
 Result<Descriptor> Listen(const rpc::HostPort& listen) {
   if (listen.host == "0.0.0.0") {
     Result<Descriptor> both = ListenOnAny("::", listen.port);
@@ -90,8 +93,8 @@ struct RingListener::Connection {
   Deadline until = Deadline::Never();  // of the first message, and of the answer
   bool is_secured = false;             // the handshake is done
   FrameReceiver first{kMaxFirstMessageBytes};
-  std::optional<uint32_t> joined;  // rank, once it has asked to join
-  std::string answer;              // what is to be sent before the connection is closed
+  std::optional<uint32_t> joined;  // rank of the accepted JoinRequest
+  std::string answer;              // frame to send before the connection is closed
   size_t num_answered = 0;
 
   bool IsWaiting() const { return joined.has_value() && answer.empty(); }
@@ -163,7 +166,7 @@ bool RingListener::Accept() {
     if (descriptor.get() < 0) {
       const Status why = RingSystemError(errno, "accepting a connection");
       if (why.code() != StatusCode::kResourceExhausted) return true;
-      // The oldest stranger must give its descriptor up.
+      // Close the oldest stranger to free a descriptor.
       rpc::LogRefusal("a connection waits", subject_, why);
       DropOldestStranger();
       return false;
@@ -200,7 +203,7 @@ bool RingListener::Advance(Connection& connection, bool has_event) {
 bool RingListener::ReceiveFirst(Connection& connection) {
   if (!connection.is_secured) {
     const Result<bool> done = connection.socket.Handshake();
-    // In the handshake processes of other jobs are refused; those of other roles are told why.
+    // Processes of other jobs are disconnected here. Processes of other roles get the reason from HandleFirst.
     const Status secured = !done.ok() ? done.status() : *done ? connection.socket.CheckPeer(pki::kPeerRoles) : Status();
     if (!secured.ok()) {
       rpc::LogRefusal("a connection was refused", subject_, secured);
@@ -211,7 +214,7 @@ bool RingListener::ReceiveFirst(Connection& connection) {
   }
   const Result<bool> complete = connection.first.Receive(connection.socket);
   if (complete.ok() && !*complete) return true;
-  // Ports are probed by connecting to them: no line of the log.
+  // Not logged: probes of the port connect and disconnect.
   if (complete.status().code() == StatusCode::kUnavailable) return false;
   if (const Status handled = complete.ok() ? HandleFirst(connection) : complete.status(); !handled.ok()) {
     Refuse(connection, handled);
@@ -237,14 +240,14 @@ Status RingListener::HandleFirst(Connection& connection) {
   RETURN_IF_ERROR(rendezvous_->Join(request, connection.number));
   connection.joined = request.rank();
   connection.until = Deadline::Never();
-  AnswerJoins();  // of the other ranks, if the group is complete
+  AnswerJoins();  // respond to the other ranks if the group is now complete
   return Status();
 }
 
 bool RingListener::AwaitAnswer(Connection& connection, bool has_event) {
   const auto answer = rendezvous_->FindAnswer(*connection.joined, connection.number);
   if (!answer.has_value()) {
-    // Nothing is expected of the rank but the end of the connection.
+    // Before the response a rank must not send anything; the event can only be the end of the connection.
     std::byte unexpected{};
     const Result<size_t> received = has_event ? connection.socket.Read({&unexpected, 1}) : size_t{0};
     return received.ok() && *received == 0;
@@ -271,7 +274,7 @@ bool RingListener::SendAnswer(Connection& connection) {
 }
 
 void RingListener::Refuse(Connection& connection, const Status& why) {
-  // A rank that came too early tries again.
+  // Unavailable is not logged: the rank retries.
   if (why.code() != StatusCode::kUnavailable) rpc::LogRefusal("a connection was refused", subject_, why);
   collective::v1::End end;
   end.set_error(ShortenMiddle(why.message(), rpc::kMaxStatusMessageBytes));

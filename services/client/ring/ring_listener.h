@@ -1,6 +1,6 @@
-// The port of a rank. Any process that reaches it may connect: a thread accepts connections, does their handshakes and
-// receives the first message of each, a JoinRequest or a Greeting; all others are refused. Strangers that are slow or
-// silent do not delay others, and what the port holds for them is bounded.
+// The listening port of a rank. Any process that reaches the port may connect. A thread accepts the connections,
+// completes their handshakes and receives the first message of each, which must be a JoinRequest or a Greeting. Slow or
+// silent connections do not delay others, and the memory and descriptors that the port holds for them are bounded.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,17 @@ namespace espalier::client {
 // Thread-safe.
 class RingListener {
  public:
-  // Listens on an address; port 0 picks a free one. The other arguments must outlive the listener; `tls` is null for
-  // plaintext, `rendezvous` on ranks other than 0. Unavailable: the port is in use or the address is not of this host.
-  // ResourceExhausted: the process has no descriptors or threads left.
+  // Listens on an address and starts the thread; port 0 selects a free port. The other arguments must outlive the
+  // listener. `tls` is null for plaintext; `rendezvous` is null on ranks other than 0. Unavailable: the port is in use,
+  // or the address is not an address of this host. ResourceExhausted: the process has no descriptors or threads left.
   static Result<std::unique_ptr<RingListener>> Start(const rpc::HostPort& listen, RingTls* tls, RingLink& link,
                                                      RingRendezvous* rendezvous);
-  // Sends the answers that are known and closes all connections that the link has not taken.
+  // Sends the responses that are known and closes all connections that the link has not taken.
   ~RingListener();
 
   uint16_t port() const { return port_; }
-  // Sends the answers to join requests that have become known. To be called after AddOwn.
+  // Makes the thread respond to the waiting join requests if the group is complete. Call it after
+  // RingRendezvous::AddOwn, which may complete the group.
   void AnswerJoins() { waker_.Wake(); }
 
  private:
@@ -39,10 +40,11 @@ class RingListener {
   RingListener(Descriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
                RingRendezvous* rendezvous);
   void Run(const std::stop_token& stop);
-  // Accepts all connections that wait; returns false if the process has no descriptor for one.
+  // Accepts pending connections, at most kMaxAcceptedAtOnce. Returns false if the process has no descriptor left.
   bool Accept();
   void DropOldestStranger();
-  // Returns whether the connection remains in connections_.
+  // Moves a connection forward without blocking. Returns whether it remains in connections_, as do the other functions
+  // that return bool.
   bool Advance(Connection& connection, bool has_event);
   bool ReceiveFirst(Connection& connection);
   Status HandleFirst(Connection& connection);
@@ -56,11 +58,11 @@ class RingListener {
   RingLink& link_;
   RingRendezvous* const rendezvous_;
   const int max_strangers_;
-  const std::string subject_;  // of lines of the log
+  const std::string subject_;  // of log lines
   const RingWaker waker_;
-  // Owned by the thread.
+  // The thread owns the next two members.
   std::list<Connection> connections_;  // oldest first
-  uint64_t last_number_ = 0;           // of a connection
+  uint64_t last_number_ = 0;           // number of the newest connection
   std::jthread thread_;                // last: joins before the members that it uses are destroyed
 };
 

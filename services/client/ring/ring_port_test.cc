@@ -1,5 +1,5 @@
-// The port of a rank against strangers: bytes that are no messages, connections that say nothing, ranks that are not
-// the expected ones. Groups connect and stay usable meanwhile.
+// The port of a rank with unexpected connections: invalid bytes, silent connections, ranks that are not the expected
+// ones. Groups connect and stay usable meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,8 +58,8 @@ RingSocket ConnectAsStranger(const std::string& address, RingTls* tls = nullptr)
   return *std::move(socket);
 }
 
-// Sends bytes as the first of a connection. Returns the refusal, or Unavailable if the connection is closed without
-// one.
+// Sends bytes as the first bytes of a connection. Returns the error with which the port refuses them, or Unavailable if
+// the connection is closed without an error message.
 Status SendFirst(const std::string& address, const std::string& bytes, RingTls* tls = nullptr) {
   RingSocket socket = ConnectAsStranger(address, tls);
   const RingWait wait(Soon());
@@ -159,7 +159,7 @@ TEST(RingPortTest, FailsPromptlyWhereTheOtherRankSendsGarbage) {
   EXPECT_THAT(ended.message(), HasSubstr("trainer 1"));
 }
 
-// A rank that dies sends no end; the kernel closes its connections.
+// A rank that dies sends no End message; the kernel closes its connections.
 TEST(RingPortTest, FailsPromptlyWhenARankDies) {
   auto rank0 = ListenAs(0);
   const std::string rank0_address = rank0->address();
@@ -246,7 +246,7 @@ TEST(RingPortTest, TakesUpReplacedCertificates) {
   RingTls stranger(folder.SettingsOf(PeerRole::kTrainer));
   ConnectAsStranger(rank0->address(), &stranger).Close();
 
-  // Of another role, which is refused, until they are replaced again.
+  // Certificates of another role are refused until they are replaced again.
   folder.Issue(PeerRole::kTrainer, {.identity = {rpc::testing::kTestJob, PeerRole::kServer}});
   const Deadline seen = Soon();
   std::string refused;
@@ -260,7 +260,7 @@ TEST(RingPortTest, TakesUpReplacedCertificates) {
   EXPECT_TRUE(again.ok()) << again.status().ToString();
 }
 
-// A client that would go on with this server: the request of another job gets no answer.
+// The client would accept this server's certificate; the request of another job gets no response.
 TEST(RingPortTest, RefusesOtherJobsAndAuthorities) {
   TlsFolder folder, other;
   auto rank0 = ListenAs(0, {.tls = folder.Load(PeerRole::kTrainer)});

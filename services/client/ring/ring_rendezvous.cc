@@ -1,3 +1,6 @@
+// Each rank has an address and the number of the connection of its newest request. The group is complete when all ranks
+// have addresses; from then on the addresses are fixed, and a rank that has lost the response may join again from the
+// same address.
 #include "services/client/ring/ring_rendezvous.h"
 
 #include "services/base/unique_number.h"
@@ -15,7 +18,7 @@ RingRendezvous::RingRendezvous(uint32_t size, uint64_t incarnation)
 Status RingRendezvous::Check(const JoinRequest& request) const {
   const std::string trainer = "trainer " + std::to_string(request.rank());
   if (request.incarnation() > incarnation_) {
-    // Trainer 0 of the newer incarnation will use this address soon: the caller should retry.
+    // Rank 0 of the newer incarnation may use this address soon: the caller should retry.
     return Unavailable(trainer + " has incarnation " + std::to_string(request.incarnation()) +
                        ", trainer 0 still has incarnation " + std::to_string(incarnation_));
   }

@@ -17,16 +17,18 @@ class RingRendezvous {
  public:
   RingRendezvous(uint32_t size, uint64_t incarnation);
 
-  // Adds rank 0 itself.
+  // Adds rank 0 with its own address.
   void AddOwn(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the rank of a request, which came over the given connection. A newer request of the same rank replaces the
-  // older one. Unavailable: the request is for a newer incarnation of rank 0; Aborted: an older incarnation, or
-  // the group is complete and has the rank at another address; InvalidArgument: no such rank or size.
+  // Adds the rank of a request that arrived over connection number `connection`. A newer request of the same rank
+  // replaces the older one. Unavailable: the request is of a newer incarnation, whose rank 0 may listen here soon.
+  // Aborted: the request is of an older incarnation, or the group is complete and has the rank at another address.
+  // InvalidArgument: the rank, the size or the address is invalid.
   Status Join(const collective::v1::JoinRequest& request, uint64_t connection) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the answer to the request of a rank over a connection; nothing while ranks are missing.
+  // Returns the response to the request of a rank over a connection, or nullopt while ranks are missing. The response
+  // is Aborted if the rank has sent a newer request.
   std::optional<Result<collective::v1::JoinResponse>> FindAnswer(uint32_t rank, uint64_t connection)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // To be called when a connection ends: unless the group is complete, its rank no longer counts as joined.
+  // Removes the rank of a connection that has ended, unless the group is complete or the rank has sent a newer request.
   void Forget(uint32_t rank, uint64_t connection) ABSL_LOCKS_EXCLUDED(mutex_);
   // Blocks until the group is complete. DeadlineExceeded names the missing ranks; Cancelled: StopWaiting was called.
   Result<collective::v1::JoinResponse> AwaitAll(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -45,7 +47,7 @@ class RingRendezvous {
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint32_t, std::string> addresses_ ABSL_GUARDED_BY(mutex_);  // by rank
-  std::map<uint32_t, uint64_t> connections_ ABSL_GUARDED_BY(mutex_);   // by rank: of the newest request
+  std::map<uint32_t, uint64_t> connections_ ABSL_GUARDED_BY(mutex_);   // by rank: that of its newest request
 };
 
 }  // namespace espalier::client

@@ -1,4 +1,4 @@
-// The ring where something is used up or gone: descriptors, threads, the host of a rank.
+// The ring when descriptors or threads are used up, or the host of a rank vanishes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -21,7 +21,8 @@ namespace {
 using collective::Collective;
 using ::testing::HasSubstr;
 
-// Calls `attempt` with 0, 1, 2, ... descriptors until it succeeds; every failure must say what the process lacks.
+// Calls `attempt` with 0, 1, 2, ... free descriptors until it succeeds. Every error must name the resource that the
+// process lacks.
 template <class Attempt>
 void ExpectDescriptorsAreAskedFor(int at_least, Attempt attempt) {
   for (int spared = 0;; ++spared) {
@@ -94,7 +95,7 @@ TEST(RingResourcesTest, RanksOfALargeGroupDoNotReplaceEachOther) {
     ASSERT_TRUE(connected.ok()) << connected.status().ToString();
     silent.push_back(*std::move(connected));
   }
-  // Connections are accepted in order: the answer to the last one's request shows that all were.
+  // Connections are accepted in order, so the response over the last one shows that all were accepted.
   collective::v1::JoinRequest request;
   request.set_rank(1);
   request.set_size(7);
@@ -167,7 +168,7 @@ class RingHostTest : public ::testing::Test {
   std::unique_ptr<Collective> rank0_;
 };
 
-// The kernel drops every packet to the socket, as if the host were gone.
+// Makes the kernel drop every packet to the socket, as if its host had vanished.
 void DropPacketsTo(const Descriptor& socket) {
   sock_filter drop{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
   const sock_fprog program{.len = 1, .filter = &drop};
@@ -182,7 +183,7 @@ TEST_F(RingHostTest, AVanishedHostIsNoticedWhileARankOnlySends) {
   EXPECT_THAT(status.message(), HasSubstr("trainer 1 disconnected: its host has not answered for"));
 }
 
-// Its window is full for several times the timeout, but its kernel answers.
+// The window of the rank is full for several times the timeout, but its kernel responds.
 TEST_F(RingHostTest, ARankThatComputesIsNotTakenForAVanishedHost) {
   ASSERT_NO_FATAL_FAILURE(Connect(std::chrono::milliseconds(500)));
   const Status status = Broadcast(Deadline::After(std::chrono::seconds(3)));

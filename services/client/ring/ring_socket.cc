@@ -1,3 +1,6 @@
+// All sockets are nonblocking. A read or write that cannot proceed returns 0 and records the poll events after which it
+// can; with TLS these may be of the opposite direction. RingWait polls an eventfd together with the sockets; stop
+// callbacks signal it, so that a stop request ends a wait at once.
 #include "services/client/ring/ring_socket.h"
 
 #include <fcntl.h>
@@ -19,12 +22,12 @@
 namespace espalier::client {
 namespace {
 
-// A head and the begin of its body are sent as one record of TLS.
+// Largest size of a TLS record. A head and the start of its body are sent in one record.
 constexpr size_t kRecordBytes = size_t{16} << 10;
 constexpr std::chrono::hours kLongestPoll{1};
-// Bytes that the kernel holds of a connection: received ones, and ones that it has not sent. The kernel's own limits
-// grow to tens of megabytes, which leave the processor's cache before they are read: an all-reduce of 40 MB then takes
-// two to three times as long.
+// Limits of the bytes that the kernel holds for a connection: received bytes, and bytes that it has not sent. With the
+// kernel's default limits, which grow to tens of megabytes, the bytes leave the processor's cache before they are read,
+// and an all-reduce of 40 MB takes two to three times as long.
 constexpr int kMaxWindowBytes = 512 << 10;
 constexpr int kMaxUnsentBytes = 128 << 10;
 
@@ -34,7 +37,7 @@ Status BrokenConnection(int error) { return Unavailable("the connection is broke
 
 Status ClosedByPeer() { return Unavailable("the peer closed the connection"); }
 
-// Rounded up, so that a poll does not end before the deadline.
+// Returns the remaining time, at most kLongestPoll, rounded up so that a poll does not end before the deadline.
 int PollMilliseconds(const Deadline& deadline) {
   return static_cast<int>(
       std::chrono::ceil<std::chrono::milliseconds>(deadline.AtMost(kLongestPoll).Remaining()).count());
@@ -104,7 +107,7 @@ Status RingWait::Pause(std::chrono::nanoseconds duration) const {
 }
 
 void SetRingSocketOptions(int descriptor) {
-  // A failure costs speed or a prompt error, not correctness.
+  // Errors are ignored: they cost speed or delay the detection of a vanished host, but do not affect correctness.
   const auto set = [&](int level, int option, int value) {
     setsockopt(descriptor, level, option, &value, sizeof(value));
   };
@@ -127,7 +130,8 @@ Result<RingSocket> RingSocket::Make(Descriptor descriptor, RingTls* tls, TlsSide
   return made;
 }
 
-// Sets `events` and returns OK if the step must be repeated after them.
+// Converts the result of an OpenSSL call that did not succeed. Sets `*events` and returns OK if the call must be
+// repeated after these events.
 Status RingSocket::ToError(int ssl_result, short* events) const {
   const int error_number = errno;
   switch (SSL_get_error(session_.get(), ssl_result)) {
@@ -214,7 +218,7 @@ void RingSocket::FinishWriting() {
 void RingSocket::CloseAfterArrival(std::chrono::nanoseconds most) {
   if (!is_open()) return;
   FinishWriting();
-  // Bytes that were received and not read would make the kernel reset the connection and drop what it has not sent yet.
+  // With unread received bytes, closing would reset the connection and drop bytes that the kernel has not sent yet.
   std::array<std::byte, kRecordBytes> unread;
   while (recv(descriptor_.get(), unread.data(), unread.size(), MSG_DONTWAIT) > 0) continue;
   // Zero seconds would reset the connection.

@@ -1,4 +1,4 @@
-// Sockets of the ring, in plaintext or with TLS, and waits for them.
+// Sockets of the ring, in plaintext or with TLS, and bounded waits for their events.
 #pragma once
 
 #include <poll.h>
@@ -17,7 +17,7 @@
 
 namespace espalier::client {
 
-// Wakes a thread that polls. Movable; thread-safe.
+// Wakes a thread that polls, by means of an eventfd. Movable; thread-safe.
 class RingWaker {
  public:
   // ResourceExhausted: the process has no descriptor left.
@@ -32,17 +32,18 @@ class RingWaker {
   Descriptor event_;
 };
 
-// Bounds a wait for sockets by a deadline with its stop and by another stop. Owned by one thread.
+// Bounds waits for sockets by a deadline, by the stop of the deadline, and by another stop. For one thread.
 class RingWait {
  public:
   explicit RingWait(const Deadline& deadline, const std::stop_token& stop = {});
 
   const Deadline& deadline() const { return deadline_; }
   const std::stop_token& stop() const { return stop_; }  // not that of the deadline
-  // OK, DeadlineExceeded or Cancelled. ResourceExhausted: the process had no descriptor for the wait, which fails.
+  // Returns OK while the wait may continue. DeadlineExceeded: the deadline has passed. Cancelled: a stop was requested.
+  // ResourceExhausted: the constructor found no free descriptor.
   Status Check() const;
-  // Blocks until a socket has an event or `most` has passed, sets `revents`, and returns OK; or returns the error of
-  // Check. Sockets with a negative descriptor are left out.
+  // Blocks until a socket has an event or `most` has passed, and sets `revents`. Returns the error of Check if the wait
+  // ends earlier. Takes at most 3 sockets; those with a negative descriptor are ignored.
   Status Poll(std::span<pollfd> sockets, const std::optional<std::chrono::nanoseconds>& most = {}) const;
   // Blocks for `duration`; returns the error of Check if the wait ends earlier.
   Status Pause(std::chrono::nanoseconds duration) const;
@@ -56,30 +57,32 @@ class RingWait {
   const Deadline deadline_;
   const std::stop_token stop_;
   Status setup_;
-  std::optional<RingWaker> waker_;  // none without a stop
+  std::optional<RingWaker> waker_;  // absent if no stop can be requested
   std::optional<std::stop_callback<WakeUp>> on_stop_, on_deadline_stop_;
 };
 
-// A TCP connection that never blocks. Movable; owned by one thread at a time. Errors are Unavailable: the connection is
-// closed or broken.
+// A nonblocking TCP connection. Movable; for one thread at a time. The error of a closed or broken connection is
+// Unavailable.
 class RingSocket {
  public:
   RingSocket() = default;  // closed
-  // `tls` (null: plaintext) must outlive the socket.
+  // Wraps a connected, nonblocking descriptor. `tls` must outlive the socket; null: plaintext.
   static Result<RingSocket> Make(Descriptor descriptor, RingTls* tls, TlsSide side);
 
   // Continues the TLS handshake. Returns whether it is done; otherwise wait for handshake_events().
   Result<bool> Handshake();
-  // OK in plaintext; with TLS the result of RingTls::CheckPeer.
+  // Returns the result of RingTls::CheckPeer; always OK in plaintext.
   Status CheckPeer(std::span<const pki::PeerRole> roles) const;
-  // Receives into a part of `bytes` and returns its size; 0: wait for read_events().
+  // Receives available bytes into `bytes`, which must not be empty, and returns their number. 0: wait for read_events()
+  // and call it again.
   Result<size_t> Read(std::span<std::byte> bytes);
-  // Sends a part of `head` followed by `body` and returns its size; 0: wait for write_events() and send the same again.
+  // Sends a prefix of `head` followed by `body` and returns its size. 0: wait for write_events() and call it again with
+  // the same bytes.
   Result<size_t> Write(std::span<const std::byte> head, std::span<const std::byte> body = {});
-  // Sends the end of the stream after what was written.
+  // Closes the sending direction after the bytes that were written.
   void FinishWriting();
-  // Closes the connection. Blocks until the peer's kernel has received what was written, at most for `most`, which is
-  // rounded up to seconds.
+  // Closes the connection. Blocks until the peer's kernel has acknowledged all written bytes, but no longer than
+  // `most`, rounded up to seconds. Unread received bytes are discarded.
   void CloseAfterArrival(std::chrono::nanoseconds most);
   void Close();
 
@@ -98,9 +101,9 @@ class RingSocket {
   short handshake_events_ = POLLIN, read_events_ = POLLIN, write_events_ = POLLOUT;
 };
 
-// Sets the options of a connection: no delay of small messages, little memory of the kernel, and probes that detect a
-// vanished host within kRingHostTimeout while nothing is sent to it (RingHostWatch does otherwise). To be called before
-// it is used.
+// Sets the options of a connection: no delay of small messages, small kernel buffers, and keepalive probes that detect
+// a vanished host within kRingHostTimeout while all sent data is acknowledged (RingHostWatch detects it otherwise).
+// Call it before the first use of the connection.
 void SetRingSocketOptions(int descriptor);
 
 }  // namespace espalier::client

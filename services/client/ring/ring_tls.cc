@@ -14,7 +14,7 @@
 namespace espalier::client {
 namespace {
 
-// Received records that are read with one system call.
+// Largest number of received bytes that OpenSSL reads with one system call.
 constexpr size_t kReadAheadBytes = size_t{256} << 10;
 
 using SslContextHandle = std::unique_ptr<SSL_CTX, pki::OpenSslFree<&SSL_CTX_free>>;
@@ -52,7 +52,7 @@ const BIO_METHOD* SocketMethod() {
   return method;
 }
 
-// Keys with a passphrase are refused instead of asking for it at a terminal.
+// Refuses keys with a passphrase. Without this callback OpenSSL asks for the passphrase at the terminal.
 int RefusePassphrase(char*, int, int, void*) { return -1; }
 
 Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
@@ -61,8 +61,8 @@ Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
   SSL_CTX* const made = context.get();
   SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
-  // No message of TLS follows the handshake: one that a rank has not read when it closes the connection would make the
-  // kernel reset it, and what the rank sent last would be lost.
+  // No TLS message may follow the handshake: if a rank closes a connection with an unread message, the kernel resets
+  // the connection, and the last bytes that the rank has sent are lost.
   SSL_CTX_set_num_tickets(made, 0);
   SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
   SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -71,7 +71,7 @@ Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
   SSL_CTX_set_default_passwd_cb(made, &RefusePassphrase);
   SSL_CTX_set_verify(made, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   const auto failed = [](const std::string& doing) {
-    // The first error of a call is that of the system.
+    // OpenSSL queues the system error of a call first.
     const unsigned long error = ERR_peek_error();
     const Status why = ERR_SYSTEM_ERROR(error) ? RingSystemError(ERR_GET_REASON(error), doing) : Status();
     Status failure = pki::OpenSslError(StatusCode::kFailedPrecondition, doing);

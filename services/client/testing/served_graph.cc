@@ -1,3 +1,6 @@
+// All servers run in this process and serve shards of one test graph (shard/testing/test_graph.h). Restart partitions
+// the source graph again with the same seed, so the new server has the same immutable data and no mutable tensors. Hang
+// replaces a server by a listener that accepts connections and never responds.
 #include "services/client/testing/served_graph.h"
 
 #include <poll.h>

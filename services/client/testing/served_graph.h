@@ -1,4 +1,4 @@
-// A test graph behind real gRPC servers of this process, on free ports.
+// A test graph on gRPC servers in this process, which listen on free ports.
 #pragma once
 
 #include <future>
@@ -22,20 +22,20 @@ struct ServedGraphOptions {
   size_t max_request_bytes = size_t{64} << 20;
   int worker_threads = 2;
   partition::BuildOptions build;
-  std::shared_ptr<const server::PluginFunctions> functions;  // and initializers; null: none
-  std::string machine;                                       // that all servers report
-  telemetry::MetricRegistry* metrics = nullptr;              // of all servers together
+  std::shared_ptr<const server::PluginFunctions> functions;  // plugin functions and initializers; null: none
+  std::string machine;                                       // machine that all servers report
+  telemetry::MetricRegistry* metrics = nullptr;              // shared by all servers
 };
 
 // Accepts connections at an address and never sends anything.
 class SilentListener {
  public:
-  explicit SilentListener(const std::string& address);  // "127.0.0.1:port", a free one for port 0
+  explicit SilentListener(const std::string& address);  // "127.0.0.1:port"; port 0 selects a free port
   ~SilentListener();
   SilentListener(const SilentListener&) = delete;
   SilentListener& operator=(const SilentListener&) = delete;
   const std::string& address() const { return address_; }
-  // Waits until a connection has been made: a call is pending then, if nothing else connects.
+  // Blocks until a client has connected. If no other client connects, its call is pending then.
   void AwaitConnection();
 
  private:
@@ -55,15 +55,15 @@ class ServedGraph {
   server::GraphServer& server(uint32_t partition) { return *servers_[partition]; }
 
   std::shared_ptr<rpc::Peer> MakePeer(uint32_t partition) const;
-  // A client of one server, with pieces of `reply_bytes`.
+  // Returns a client of one server, which requests pieces of `reply_bytes`.
   std::shared_ptr<RemotePartition> Remote(uint32_t partition, size_t reply_bytes = rpc::kPreferredReplyBytes) const;
   // Stops a server at once: calls in flight fail.
   void Kill(uint32_t partition);
   // Kills a server and replaces it by a SilentListener.
   void Hang(uint32_t partition);
-  // Waits until a client of a partition that hangs has a call pending.
+  // Blocks until a client of a partition that hangs has a pending call.
   void AwaitCall(uint32_t partition) { hung_.at(partition)->AwaitConnection(); }
-  // Restarts it at its old address with the same partition, but without its mutable tensors.
+  // Restarts a server at its old address with the same partition, but without mutable tensors.
   void Restart(uint32_t partition) { Restart(partition, options_.incarnation); }
   void Restart(uint32_t partition, uint64_t incarnation);
 

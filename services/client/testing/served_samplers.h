@@ -1,4 +1,4 @@
-// Sampler servers of this process, on free ports.
+// Sampler servers in this process, which listen on free ports.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Conformance suite for tensors: shards in this process and servers over gRPC, with 1, 2 and 3 partitions.
+// Fixture of conformance tests for tensors, with shards in this process and with servers over gRPC, each with 1, 2 and
+// 3 partitions.
 #pragma once
 
 #include <gtest/gtest.h>

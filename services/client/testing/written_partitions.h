@@ -1,4 +1,4 @@
-// Partitions of a test graph in files.
+// Writes the partitions of a test graph to files.
 #pragma once
 
 #include <string>

@@ -1,3 +1,6 @@
+// Each test creates a group with the factory under test and runs one thread per rank (OnEveryRank). The tests cover
+// results, reproducibility of bits, the errors after a rank is missing, destroyed or abandons the group, and the
+// functions of agreement.h.
 #include "services/collective/testing/conformance.h"
 
 #include <atomic>
@@ -172,7 +175,7 @@ TEST_P(CollectiveConformanceTest, AnotherThreadEndsAnOperationByAbandoningTheGro
   OnEveryRank(ranks, [&](Collective& collective) {
     ASSERT_TRUE(collective.Barrier(Soon()).ok());
     if (collective.rank() == Rank(2)) {
-      last_operation.wait();  // it comes to no barrier before the others have failed
+      last_operation.wait();  // this rank enters no barrier before the others have failed
     } else if (collective.rank() == Rank(1)) {
       EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kUnavailable);
     } else {

@@ -15,7 +15,7 @@ namespace espalier::collective {
 
 using GroupFactory = std::function<std::vector<std::unique_ptr<Collective>>(uint32_t size)>;
 
-// Runs body(collective) in one thread per rank. Returns after all of them.
+// Calls body(collective) in one thread per rank. Returns after all threads have ended.
 void OnEveryRank(std::vector<std::unique_ptr<Collective>>& ranks, const std::function<void(Collective&)>& body);
 
 class CollectiveConformanceTest : public testing::TestWithParam<GroupFactory> {};

@@ -1,4 +1,4 @@
-// Functions that read and change a tensor of the job that calls them, as docs/server-plugins.md shows them.
+// A server plugin with functions that read and change a tensor of the calling job (docs/server-plugins.md).
 // [example]
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,5 @@
-// The example's functions behind servers: the same rows for any partitioning, and those of a model in this process.
+// Calls the example's functions on servers: the rows are the same for every partitioning, and equal to those of a model
+// in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ constexpr size_t kWidth = 3;
 
 std::string ToBytes(const void* data, size_t size_bytes) { return {static_cast<const char*>(data), size_bytes}; }
 
-// Every step-th node from the first.
+// Returns the ids of every step-th node, beginning with 0.
 std::vector<uint64_t> EveryNode(size_t step, uint64_t num_nodes) {
   std::vector<uint64_t> ids;
   for (uint64_t id = 0; id < num_nodes; id += step) ids.push_back(id);
@@ -111,7 +112,7 @@ TEST_P(AveragePluginTest, SaysWhatIsWrongWithARequest) {
   EXPECT_EQ(PushError("").code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(PushError(FirstLine("2")).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(PushError("nothing averages 0.5\n").code(), StatusCode::kNotFound);
-  EXPECT_EQ(PushError(FirstLine("0.5")).code(), StatusCode::kNotFound);  // no tensor yet
+  EXPECT_EQ(PushError(FirstLine("0.5")).code(), StatusCode::kNotFound);  // the tensor does not exist yet
   EXPECT_THAT(PushError(FirstLine("0.5")).message(), HasSubstr("there is no tensor 'averages'"));
   {
     const DistTensor averages = MakeAverages();

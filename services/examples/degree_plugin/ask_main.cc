@@ -1,6 +1,7 @@
-// Calls the plugin of degree_plugin.cc on all partitions: `espalier run -f job.yaml --output DIR --
-// espalier_example_ask_degrees`, with the plugin as `degrees` in spec.servers.plugins. Rank 0 prints what the answers
-// come to, and leaves it in DIR/result.json; on a cluster, where there is no such folder, the pod's log has it.
+// A user program that calls the plugin of degree_plugin.cc on all partitions. Run it with
+// `espalier run -f job.yaml --output DIR -- espalier_example_ask_degrees` and the plugin as `degrees` in
+// spec.servers.plugins. Rank 0 prints the merged responses and, if the output is a local folder, writes them to
+// DIR/result.json.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +34,7 @@ Status Ask() {
   const nlohmann::ordered_json result = {{"nodesByInDegree", nodes_by_degree}, {"largest", largest}};
   std::printf("%s\n", result.dump().c_str());
   const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");
-  if (!output.starts_with('/')) return Status();  // a bucket's URI
+  if (!output.starts_with('/')) return Status();  // an s3:// URI, or no output
   return espalier::telemetry::WriteFileAtomically(output + "/result.json", result.dump(2) + "\n");
 }
 

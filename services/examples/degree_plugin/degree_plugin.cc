@@ -1,5 +1,5 @@
-// A plugin of graph servers: how many nodes have which in-degree, and the nodes with the largest features.
-// docs/server-plugins.md
+// A server plugin that counts nodes by in-degree and finds the nodes with the largest features
+// (docs/server-plugins.md).
 // [example]
 #include <cmath>
 #include <cstdio>

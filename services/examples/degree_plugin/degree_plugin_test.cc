@@ -1,4 +1,5 @@
-// The example's plugin behind servers: the same answers for any number of partitions, and those of the graph itself.
+// Calls the example's plugin on servers: the merged responses are the same for every number of partitions, and agree
+// with the graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the plugin's answers of all partitions come to: the same for any number of them.
+// Merges the responses of the plugin on all partitions. The results do not depend on the number of partitions.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace example {
 
-// Nodes by in-degree, of all partitions together; `answers` are those of `in_degrees`.
+// Returns the number of nodes by in-degree, from the responses of the function `in_degrees`, one per partition.
 std::map<uint64_t, uint64_t> NodesByDegree(const std::vector<std::string>& answers);
 
-// (value, original id) of the `count` nodes with the largest values; `answers` are those of `top_rows`.
+// Returns (value, original id) of the `count` nodes with the largest values, in descending order of values and, for
+// equal values, in ascending order of ids. `answers` are the responses of the function `top_rows`, one per partition.
 std::vector<std::pair<double, uint64_t>> Largest(const std::vector<std::string>& answers, size_t count);
 
 }  // namespace example

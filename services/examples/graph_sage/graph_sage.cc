@@ -1,3 +1,7 @@
+// The model is written with torch modules over the blocks of a mini-batch, and the example has its own data
+// parallelism: each rank computes the sum of the losses of its share, divided by the size of the global batch, and
+// AddUpGradients sums the gradients of all ranks. Parameters start equal on all ranks and stay equal without a
+// broadcast.
 #include "graph_sage.h"
 
 #include <torch/torch.h>
@@ -23,7 +27,7 @@ constexpr int64_t kHidden = 256;
 
 struct Batch {
   sampler::MiniBatch blocks;  // DGL: input_nodes, output_nodes, blocks
-  torch::Tensor features;     // f32 [nodes, F]  of all nodes that the first layer reads; the seeds come first
+  torch::Tensor features;     // f32 [nodes, F]  of all input nodes of the first layer; the seeds come first
   torch::Tensor labels;       // i64 [seeds]
 };
 using Loader = NodeDataLoader<Batch>;
@@ -36,11 +40,12 @@ torch::Tensor ToTorch(const std::vector<uint32_t>& indices) {
   return torch::tensor(std::vector<int64_t>(indices.begin(), indices.end()), torch::kInt64);
 }
 
-// f32 [rows read, F] -> [rows written, F]: the mean over the drawn in-neighbours, zeros where there are none.
+// Returns the mean over the sampled in-neighbors of each output row, zeros without any: f32 [input rows, F] -> [output
+// rows, F].
 torch::Tensor MeanOfNeighbors(const sampler::Block& block, const torch::Tensor& x) {
   const torch::Tensor degrees = torch::diff(ToTorch(block.indptr));
   const torch::Tensor sums = torch::zeros({degrees.size(0), x.size(1)})
-                                 .index_add(0, torch::repeat_interleave(degrees),  // the row of each edge
+                                 .index_add(0, torch::repeat_interleave(degrees),  // the output row of each edge
                                             x.index_select(0, ToTorch(block.indices)));
   return sums / degrees.clamp_min(1).unsqueeze(1);
 }
@@ -74,7 +79,8 @@ class Sage : public torch::nn::Module {  // DGL: two dglnn.SAGEConv(..., "mean")
   std::vector<torch::nn::Linear> self_, neighbors_;
 };
 
-// The gradients of all ranks' shares together, as DistributedDataParallel brings them; a share may have no seeds.
+// Sums the gradients of all ranks, like DistributedDataParallel (which averages them). A rank whose share has no seeds
+// contributes zeros.
 Status AddUpGradients(const torch::nn::Module& model, collective::Collective& group, Deadline deadline) {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> parts;
@@ -155,7 +161,7 @@ Result<SageResult> TrainSage(const Context& context, const SageOptions& options)
   torch::manual_seed(1);  // the same first parameters on every rank
   const auto model =
       std::make_shared<Sage>(first.num_elements(), kHidden, ToTorch(labels, torch::kInt64).max().item<int64_t>() + 1);
-  torch::manual_seed(2 + context.rank.value);  // dropout of its own
+  torch::manual_seed(2 + context.rank.value);  // independent dropout on each rank
   torch::optim::Adam optimizer(model->parameters(),
                                torch::optim::AdamOptions(options.learning_rate).weight_decay(5e-4));
   SageResult result;
@@ -163,7 +169,7 @@ Result<SageResult> TrainSage(const Context& context, const SageOptions& options)
     ASSIGN_OR_RETURN(const auto sums, Epoch(*graph, *train, epoch, *model, *group, &optimizer));
     result.last_loss = sums[0] / static_cast<double>(train_nodes.size());
   }
-  ASSIGN_OR_RETURN(const auto sums, Epoch(*graph, *test, 0, *model, *group, nullptr));  // from all neighbours
+  ASSIGN_OR_RETURN(const auto sums, Epoch(*graph, *test, 0, *model, *group, nullptr));  // with full neighborhoods
   result.test_accuracy = sums[1] / static_cast<double>(test_nodes.size());
   return result;
 }

@@ -1,5 +1,5 @@
-// GraphSAGE with libtorch on every rank of a program: the script of DGL's chapter on distributed training, as
-// docs/coming-from-dgl.md shows it beside that.
+// GraphSAGE with libtorch in a user program: the counterpart of the script in DGL's chapter on distributed training.
+// docs/coming-from-dgl.md compares the two.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 namespace example {
 
 struct SageOptions {
-  std::string split = "public";  // of the nodes, by name
+  std::string split = "public";  // name of a node split
   uint32_t epochs = 30;
   double learning_rate = 0.003;
 };
 
 struct SageResult {
-  double last_loss = 0;  // mean over the training nodes, of the last epoch
+  double last_loss = 0;  // mean over the training nodes in the last epoch
   double test_accuracy = 0;
 };
 
-// Trains with every rank of the context, of which this is one, on the columns node-feat (F32) and node-label (I64) of a
-// graph of one node type and one relation; InvalidArgument where they are of another dtype, or where the split has no
-// training nodes. The same result on every rank.
+// Trains on the columns node-feat (F32) and node-label (I64) of a graph with one node type and one edge type. All ranks
+// of the context must call it, and it returns the same result on each. InvalidArgument if a column has another dtype or
+// the split has no training nodes.
 espalier::Result<SageResult> TrainSage(const espalier::client::Context& context, const SageOptions& options);
 
 }  // namespace example

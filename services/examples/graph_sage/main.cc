@@ -1,5 +1,5 @@
-// A user's program with libtorch: `espalier run -f job.yaml --output DIR -- espalier_example_graph_sage public 30
-// 0.003` (docs/coming-from-dgl.md).
+// A user program with libtorch (docs/coming-from-dgl.md). Run it with
+// `espalier run -f job.yaml --output DIR -- espalier_example_graph_sage public 30 0.003`.
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -35,8 +35,7 @@ Status Run(int argc, char** argv) {
   if (context.rank.value > 0) return Status();
   const nlohmann::ordered_json json = {{"lastLoss", result.last_loss}, {"testAccuracy", result.test_accuracy}};
   std::printf("%s\n", json.dump().c_str());
-  const std::string output =
-      espalier::FindValue(environment, "ESPALIER_OUTPUT");  // `run` adds to the result what it knows
+  const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");  // `espalier run` extends result.json
   if (!output.starts_with('/')) return Status();
   return espalier::telemetry::WriteFileAtomically(output + "/result.json", json.dump(2) + "\n");
 }

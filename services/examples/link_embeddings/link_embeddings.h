@@ -1,5 +1,5 @@
-// Rows of nodes, learned from links on every rank of a program: a loader of edges, an embedding and a tensor beside it,
-// and what is saved of both after each epoch, as docs/learnable-rows.md shows it.
+// A user program that learns node embeddings from links (docs/learnable-rows.md). It uses an edge data loader, a
+// distributed embedding and a distributed tensor, and saves both after each epoch.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 namespace example {
 
 struct LinkOptions {
-  std::string split = "links";  // of the edges, by name
+  std::string split = "links";  // name of an edge split
   uint32_t epochs = 20;
-  std::string folder;                       // a path or s3:// URI: rank 0 saves there after each epoch; empty: nowhere
-  bool goes_on = false;                     // from what was saved there last; else that is removed
-  espalier::storage::StoreSettings stores;  // of an s3:// URI
+  std::string folder;                       // path or s3:// URI where rank 0 saves after each epoch; empty: not at all
+  bool goes_on = false;                     // resume from the newest save in `folder`; false: remove earlier saves
+  espalier::storage::StoreSettings stores;  // for an s3:// URI
 };
 
 struct LinkResult {
-  std::vector<double> losses;  // of each epoch, those of earlier runs too: the mean over its links
-  int64_t ends_counted = 0;    // two for each link of each of these epochs
+  std::vector<double> losses;  // mean over the links, per epoch, including the epochs before a resume
+  int64_t ends_counted = 0;    // two per link and epoch
   std::vector<float> rows;     // [nodes, 16] in the order of original ids
 };
 
-// With every rank of `group`, of which this is one, over a graph of one node type and one relation; NotFound where it
-// has no such split. The same result on every rank.
+// Learns the embeddings of a graph with one node type and one edge type. All ranks of `group` must call it, and it
+// returns the same result on each. NotFound if the graph does not have the split.
 espalier::Result<LinkResult> LearnLinks(const espalier::client::DistGraph& graph,
                                         espalier::collective::Collective& group, const LinkOptions& options);
 

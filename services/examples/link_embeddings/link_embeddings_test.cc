@@ -1,5 +1,5 @@
-// The example's ranks over two servers: one rank and two learn alike, and go on from what was saved as if nothing had
-// happened.
+// Runs the example over two servers: one rank and two ranks learn nearly the same, and a resumed run gives the same
+// result as an uninterrupted one.
 #include "link_embeddings.h"
 
 #include <gmock/gmock.h>
@@ -21,9 +21,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kTrainingLinks = 200;  // of the small graph
+constexpr int64_t kTrainingLinks = 200;  // training links of SmallGraph()
 
-// What each rank has learned, over servers that have held nothing before.
+// Returns the result of each rank of a run on new servers.
 std::vector<LinkResult> LearnTogether(uint32_t world_size, const LinkOptions& options) {
   const espalier::client::testing::ServedGraph served(espalier::client::testing::SmallGraph(), 2);
   auto session = espalier::client::Connect({.addresses = served.addresses()});
@@ -73,7 +73,7 @@ TEST(LinkEmbeddingsTest, GoesOnFromWhatWasSavedLast) {
   ExpectSame(later[0], undisturbed);
   ExpectSame(later[1], undisturbed);
 
-  // One that begins anew removes what it does not go on from.
+  // A run that does not resume removes earlier saves.
   const LinkResult anew = LearnTogether(2, {.epochs = 1, .folder = folder.path()})[0];
   EXPECT_EQ(anew.losses, std::vector<double>(undisturbed.losses.begin(), undisturbed.losses.begin() + 1));
   const auto saved = espalier::client::ListSavedTensors(folder.path());

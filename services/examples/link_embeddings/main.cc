@@ -1,5 +1,5 @@
-// A user's program with learnable rows: `espalier run -f job.yaml --output DIR -- espalier_example_link_embeddings
-// links 20` (docs/learnable-rows.md).
+// A user program with learnable rows (docs/learnable-rows.md). Run it with
+// `espalier run -f job.yaml --output DIR -- espalier_example_link_embeddings links 20`.
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ bool Parse(std::string_view text, T* number) {
   return error == std::errc() && stopped == text.data() + text.size();
 }
 
-// `run` adds what it knows.
+// Prints the result and, for a local output folder, writes it to result.json, which `espalier run` extends.
 Status WriteResult(const std::string& output, const LinkResult& result) {
   const std::string_view rows(reinterpret_cast<const char*>(result.rows.data()), result.rows.size() * sizeof(float));
   const nlohmann::ordered_json json = {

@@ -1,4 +1,5 @@
-// Functions for other languages: the libraries are compiled with -fPIC, so that they can be part of a shared library.
+// A shared library with C functions for other languages. Espalier's libraries are compiled with -fPIC, so they can be
+// linked into it.
 #include <array>
 #include <cstdint>
 #include <vector>

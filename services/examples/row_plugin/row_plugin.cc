@@ -1,4 +1,4 @@
-// First values of tensors, computed where their rows lie, as docs/server-plugins.md shows them.
+// A server plugin with an initializer of tensors, which runs on the servers that own the rows (docs/server-plugins.md).
 // [example]
 #include <charconv>
 #include <cmath>

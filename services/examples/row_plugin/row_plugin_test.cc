@@ -1,4 +1,5 @@
-// The example's initialiser behind servers: rows are functions of their nodes' original ids, for any partitioning.
+// Runs the example's initializer on servers: rows depend only on the original ids of their nodes, not on the
+// partitioning.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// A user's program: `espalier run -f job.yaml --output DIR -- espalier_example_training_loop 20` starts it on every
-// rank; with ESPALIER_PARTITIONS it runs alone, without servers (docs/programs.md). The graph is one of `espalier
-// generate`.
+// A user program (docs/programs.md). `espalier run -f job.yaml --output DIR -- espalier_example_training_loop 20`
+// starts it on every rank; with ESPALIER_PARTITIONS it runs as a single process without servers. The graph is one that
+// `espalier generate` made.
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -19,13 +19,14 @@ namespace {
 using espalier::Result;
 using espalier::Status;
 
-// Where this program saves and leaves things: a folder of this machine, or "".
+// Returns the local folder for the state and the result, or "" if the output is not local.
 std::string FindFolder(const espalier::client::Environment& environment) {
   const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");
   return output.starts_with('/') ? output : "";
 }
 
-// `run` adds what it knows, and prints the metrics.
+// Prints the result and writes it to `path`, if that is not empty; `espalier run` extends the file and prints its
+// metrics.
 Status WriteResult(const std::string& path, const LoopResult& result) {
   const std::string weights(reinterpret_cast<const char*>(result.weights.data()),
                             result.weights.size() * sizeof(double));
@@ -36,7 +37,7 @@ Status WriteResult(const std::string& path, const LoopResult& result) {
   return path.empty() ? Status() : espalier::telemetry::WriteFileAtomically(path, json.dump(2) + "\n");
 }
 
-// On a cluster the job's status shows them.
+// Writes the termination message, which the operator copies to the job's status.
 void LeaveLastWords(const LoopOptions& options, const LoopResult& result) {
   espalier::telemetry::TerminationMessage message;
   message.message = "trained";

@@ -1,5 +1,5 @@
-// A model that needs no library: a node's class by softmax regression on its features beside the mean of its sampled
-// in-neighbours'.
+// A model without a math library: softmax regression of a node's class on its features, concatenated with the mean
+// features of its sampled in-neighbors.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,30 @@ namespace example {
 
 struct Batch {
   espalier::sampler::MiniBatch blocks;  // one layer, one relation
-  espalier::Tensor features;            // F32 [nodes, F]  of the seeds, then of their in-neighbours
+  espalier::Tensor features;            // F32 [nodes, F]  of the seeds, then of their in-neighbors
   espalier::Tensor labels;              // I64 [seeds]
 };
 
-// What a share of a batch adds up to. Shares may be empty, and those of all ranks are added.
+// Sums over one rank's share of a batch, which may be empty. The sums of all ranks are added by an all-reduce.
 struct Sums {
-  // F64 [C * (2 F + 1) + 2]: the gradient of the loss by weight, the loss, and how many were classified rightly
+  // [C * (2 F + 1) + 2]: the gradient of the loss with respect to the weights, the loss, and the number of correctly
+  // classified seeds
   std::vector<double> values;
   double loss() const { return values[values.size() - 2]; }
   double right() const { return values.back(); }
 };
 
-// C classes of nodes with F features. Owned by one thread.
+// A model for nodes with F features and C classes. Owned by one thread.
 class SoftmaxRegression {
  public:
   SoftmaxRegression(int64_t num_features, int64_t num_classes);
 
-  // The labels are below C.
+  // Returns the sums over the seeds of `batch`, whose labels must be in [0, C).
   Sums Look(const Batch& batch) const;
-  // One step of gradient descent on the mean over `num_seeds`, which `sums` was added up over.
+  // Does one step of gradient descent on the mean loss of the `num_seeds` seeds that `sums` is over.
   void Step(const Sums& sums, double num_seeds, double learning_rate);
 
-  std::vector<double>& weights() { return weights_; }  // [C, 2 F + 1], a row a class, the last is the bias
+  std::vector<double>& weights() { return weights_; }  // [C, 2 F + 1]; the last column is the bias
 
  private:
   std::vector<double> MakeInput(const Batch& batch, uint32_t seed) const;  // [2 F + 1]

@@ -1,4 +1,4 @@
-// The loop of a user's program, as docs/programs.md shows it.
+// The training loop of a user program (docs/programs.md).
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace example {
 
 struct LoopOptions {
   uint32_t epochs = 10;
-  std::string state_path;  // where rank 0 saves what has been learned after each epoch; empty: nowhere
-  bool goes_on = false;    // from what is there
+  std::string state_path;  // file where rank 0 saves the weights after each epoch; empty: not at all
+  bool goes_on = false;    // resume from that file
 };
 
 struct LoopResult {
-  double last_loss = 0;  // mean over the last epoch
+  double last_loss = 0;  // mean over the training nodes in the last epoch
   double test_accuracy = 0;
   std::vector<double> weights;
 };
 
-// Trains on the graph's split "random" with every rank of the context, of which this is one.
+// Trains on the node split "random". All ranks of the context must call it.
 espalier::Result<LoopResult> TrainWithOthers(const espalier::client::Context& context, const LoopOptions& options);
 
 }  // namespace example

@@ -1,4 +1,4 @@
-// The document's edge classification or regression, on a given graph.
+// Resolves the edge classification or regression task of a document against the schema of a graph.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,12 @@
 
 namespace espalier::job {
 
-// spec.training.task.edgeType; "" is the graph's only edge type. Errors name the field.
+// Returns the edge type spec.training.task.edgeType, or the only edge type of the graph if that is empty. Errors begin
+// with the field.
 Result<EdgeTypeId> FindLabelledEdgeType(const Task& task, const graph::GraphSchema& schema);
 
-// None for other tasks. Errors, also where sampler::CheckEdgePlan refuses the plan, begin with the field and ": ".
+// Returns the plan for sampling labeled edges, checked by sampler::CheckEdgePlan, or nullopt for other tasks. Errors
+// begin with the field and ": ".
 Result<std::optional<sampler::EdgePlan>> MakeEdgePlan(const Task& task, const graph::GraphSchema& schema);
 
 }  // namespace espalier::job

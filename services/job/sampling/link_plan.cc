@@ -12,12 +12,13 @@ namespace {
 
 constexpr char kReversePrefix[] = "rev_";
 
-// What addReverseEdges makes of a relation.
+// Returns the name of the edge type that addReverseEdges makes for `forward`.
 std::string NameOfReverse(const graph::CanonicalEdgeType& forward) {
   return graph::CanonicalEdgeType{forward.destination, kReversePrefix + forward.relation, forward.source}.Name();
 }
 
-// The other one of a relation and what addReverseEdges has made of it; none where the graph has no such pair.
+// Returns the other edge type of a pair of a relation and its reverse relation by addReverseEdges; nullopt if `type` is
+// not in such a pair.
 std::optional<EdgeTypeId> FindCounterpart(const graph::GraphSchema& schema, EdgeTypeId type) {
   const graph::CanonicalEdgeType& edges = schema.EdgeType(type);
   if (Result<EdgeTypeId> reverse = schema.FindEdgeType(NameOfReverse(edges)); reverse.ok()) return *reverse;
@@ -70,7 +71,7 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
     }
     ASSIGN_OR_RETURN(const EdgeTypeId named,
                      schema.FindEdgeType(task.reverse_edge_type).While("spec.training.task.reverseEdgeType"));
-    // Two reverse types would each say what a batch asks.
+    // With two reverse types, the plan could exclude only one of them, and the other would reveal the edges of a batch.
     if (task.reverse_edges_added && !schema.is_homogeneous() && FindCounterpart(schema, type) != named) {
       return InvalidArgument(
           "spec.training.task.reverseEdgeType: with spec.graph.preprocess.addReverseEdges the reverse "

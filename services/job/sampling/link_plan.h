@@ -1,4 +1,4 @@
-// The document's task on edges, on a given graph.
+// Resolves the edge types of a document's task against the schema of a graph.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,20 @@
 
 namespace espalier::job {
 
-// spec.training.task.edgeType or edgeTypes, or every type of the graph, ascending, each once. Errors name the field.
+// Returns spec.training.task.edgeType or edgeTypes, or all edge types of the graph if both are empty; ascending. Errors
+// begin with the field: unknown types, types that are named twice, a graph without edge types.
 Result<std::vector<EdgeTypeId>> FindEdgeTypes(const Task& task, const graph::GraphSchema& schema);
 
-// The same as "source:relation:destination".
+// Returns the names of FindEdgeTypes as "source:relation:destination".
 Result<std::vector<std::string>> CanonicalNamesOfEdgeTypes(const Task& task, const graph::GraphSchema& schema);
 
-// The edge type that holds the edges of one of them the other way round: the one that the document names, else what
-// addReverseEdges has made of it, or it of; else none.
+// Returns the edge type with the reverse edges of `type`: spec.training.task.reverseEdgeType, or else the counterpart
+// by addReverseEdges (`type` itself for a homogeneous graph), or nullopt without both. InvalidArgument if
+// reverseEdgeType is ambiguous or contradicts addReverseEdges; NotFound if addReverseEdges has made no counterpart.
 Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type);
 
-// None for tasks on nodes. Errors, also where sampler::CheckLinkPlan refuses the plan, begin with the field and ": ".
+// Returns the plan for sampling edges and negatives, checked by sampler::CheckLinkPlan, or nullopt for tasks other than
+// LinkPrediction. Errors begin with the field and ": ".
 Result<std::optional<sampler::LinkPlan>> MakeLinkPlan(const Task& task, const graph::GraphSchema& schema);
 
 }  // namespace espalier::job

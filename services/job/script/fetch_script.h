@@ -1,5 +1,5 @@
-// Fetches the script of a user's program: reads it, compares it with a digest and puts it into a folder. `espalier run`
-// does so before it starts anything, `espalier fetch-script` in a pod's init container.
+// Fetches the script of a user program: reads it, compares it with a digest and writes it to a folder. `espalier run`
+// does so before it starts other processes, `espalier fetch-script` in the init container of a pod.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace espalier::script {
 
-// The size of the largest file or archive that is read.
+// The largest file or archive that ReadScript accepts.
 inline constexpr uint64_t kMaxScriptBytes = uint64_t{64} << 20;
 
 struct ScriptFile {
@@ -19,17 +19,18 @@ struct ScriptFile {
   std::string sha256;  // of `bytes`, 64 hexadecimal digits
 };
 
-// Reads the file or object at `uri`, a path, "file:" or "s3://bucket/key", by a store that `open_store` opens.
-// InvalidArgument where the URI names no file; FailedPrecondition where it is empty or has more than kMaxScriptBytes
-// bytes; otherwise errors of the store.
+// Reads the file or object at `uri` (a path, a "file:" URI or "s3://bucket/key") from the store that `open_store`
+// opens. InvalidArgument if the URI names no file; FailedPrecondition if the file is empty or larger than
+// kMaxScriptBytes; otherwise errors of the store.
 Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener& open_store);
 
-// FailedPrecondition, with both digests, where `file` is not the one that was expected. Messages call it `shown`. An
-// empty `expected_sha256` allows any.
+// Returns FailedPrecondition with both digests if the digest of `file` is not `expected_sha256`. An empty
+// `expected_sha256` accepts every file. `shown` is the name of the file in messages.
 Status CheckScriptDigest(const ScriptFile& file, const std::string& shown, const std::string& expected_sha256);
 
-// Puts `file` into `folder`, which is made if it is missing: under its own name, or, with an `entrypoint`, unpacked
-// (unpack_archive.h). Every user can read what is put there. InvalidArgument where the archive lacks the entrypoint.
+// Writes `file` to `folder`, which is created if it is missing: under its own name, or, with an `entrypoint`, unpacked
+// (unpack_archive.h). The result is readable by all users. InvalidArgument if the archive lacks the entrypoint. `shown`
+// is the name of the file in messages.
 Status PutScript(const ScriptFile& file, const std::string& shown, const std::string& entrypoint,
                  const std::string& folder);
 

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 constexpr char kHello[] = "print('hello')\n";
-// As sha256sum has it.
+// Computed by sha256sum.
 constexpr char kHelloSha256[] = "03e693d9f2f687e0f40e36a8df7fcb4d1c22974012b7c2a55c000eb30f305824";
 
 class FetchScriptTest : public testing::Test {
@@ -48,7 +48,7 @@ TEST_F(FetchScriptTest, PutsAFileUnderItsName) {
   }
 }
 
-// The kubelet mounts a ConfigMap's keys as links into a folder with a date.
+// The kubelet mounts the keys of a ConfigMap as links into a folder with a timestamp as its name.
 TEST_F(FetchScriptTest, ReadsAConfigMapsKey) {
   fs::create_directory(folder_.path() + "/..2026");
   Write("..2026/train.py", kHello);

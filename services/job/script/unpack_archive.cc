@@ -1,5 +1,6 @@
-// libarchive reads, with two formats and one filter alone; it writes nothing. Every entry is looked at before anything
-// of it is written, and bytes count as they come out, whatever sizes the archive claims.
+// libarchive only reads the archive, with two formats and one filter enabled; the code here writes the files. Each
+// entry is checked before any of it is written. The limit of bytes counts the bytes that are unpacked, not the sizes
+// that the archive declares.
 #include "services/job/script/unpack_archive.h"
 
 #include <archive.h>
@@ -73,7 +74,7 @@ class Unpacker {
                            " entries: pack source files alone");
   }
 
-  // The path as UTF-8 where the archive says so, else its bytes.
+  // Returns the path of the entry: in UTF-8 if it can be converted, otherwise its bytes.
   Result<std::string> ParsePath(archive_entry* entry) const {
     const char* text = archive_entry_pathname_utf8(entry);
     if (text == nullptr) text = archive_entry_pathname(entry);
@@ -91,7 +92,7 @@ class Unpacker {
       return InvalidArgument(named + "is a link or no file: pack files and folders alone (tar --dereference)");
     }
     if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(named + "is encrypted");
-    while (path.starts_with("./")) path.erase(0, 2);  // as of `tar -C folder .`
+    while (path.starts_with("./")) path.erase(0, 2);  // as in an archive made by `tar -C folder .`
     if (type == AE_IFDIR) {
       while (path.ends_with('/')) path.pop_back();
       if (path.empty() || path == ".") return Status();
@@ -105,7 +106,7 @@ class Unpacker {
     return WriteFile(path, named, (archive_entry_perm(entry) & S_IXUSR) != 0);
   }
 
-  // Also makes the folders around it. Every user can enter them.
+  // Creates the folder and its parents, with permissions for all users to enter them.
   Status MakeFolder(const std::string& path) {
     for (size_t end = 0; end < path.size(); ++end) {
       end = std::min(path.find('/', end), path.size());
@@ -148,7 +149,7 @@ class Unpacker {
   std::array<char, kChunkBytes> chunk_;
   std::set<std::string> files_;
   size_t num_entries_ = 0;
-  size_t num_folders_ = 0;  // made, also those that only paths of files name
+  size_t num_folders_ = 0;  // created folders, including those that appear only in paths of files
   uint64_t num_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Unpacks an archive of source files that a job names (docs/programs.md#a-script). Its author
-// runs code in the program's container; unpacking it must give no more than that.
+// Unpacks the archive of source files that a job names (docs/programs.md#a-script). The author of the archive can run
+// code in the container of the program; unpacking must not grant more than that.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 namespace espalier::script {
 
 struct ArchiveLimits {
-  uint64_t max_bytes = uint64_t{256} << 20;  // of all files, unpacked
-  size_t max_entries = 10'000;               // of the archive, and of folders that are made
+  uint64_t max_bytes = uint64_t{256} << 20;  // unpacked size of all files together
+  size_t max_entries = 10'000;               // entries of the archive; also the limit of created folders
 };
 
-// Writes the files of `archive` (tar, tar with gzip, or zip; by its content) below `folder`, which exists. Files can be
-// read by every user, and those that their owner may execute be executed. InvalidArgument, which names `shown` and the
-// entry, for a damaged or encrypted archive, one above `limits`, and for entries that are neither files nor folders
-// (links among them), that are named twice, or whose path leads outside; files before such an entry stay. Other errors
-// are those of `folder`.
+// Writes the files of `archive` (tar, tar with gzip, or zip, detected by content) below `folder`, which must exist. All
+// users can read the files, and execute those that have the owner's execute bit in the archive. InvalidArgument, with
+// `shown` and the entry, for a damaged or encrypted archive, for one above `limits`, and for entries that are neither
+// files nor folders (such as links), that occur twice, or whose path leads outside of `folder`; files before such an
+// entry stay. Other errors are those of writing to `folder`.
 Status UnpackArchive(std::string_view archive, const std::string& shown, const std::string& folder,
                      const ArchiveLimits& limits = {});
 

@@ -1,4 +1,4 @@
-// Archives as users make them, and those that must not be unpacked.
+// Typical archives of users, and archives that must not be unpacked.
 #include "services/job/script/unpack_archive.h"
 
 #include <archive.h>
@@ -79,13 +79,13 @@ class UnpackArchiveTest : public testing::Test {
     EXPECT_EQ(stat((inside_ + "/" + path).c_str(), &found), 0) << path;
     return found.st_mode & 0777u;
   }
-  // Nothing lies beside the folder that was unpacked into.
+  // Expects that the parent folder contains only the target folder.
   void ExpectNothingOutside() {
     for (const auto& entry : fs::directory_iterator(folder_.path())) EXPECT_EQ(entry.path(), inside_);
   }
   void ExpectRefused(const Member& member, const std::string& words) {
     for (const Packed packed : {Packed::kTar, Packed::kZip}) {
-      if (packed == Packed::kZip && !member.hardlink.empty()) continue;  // zip has none
+      if (packed == Packed::kZip && !member.hardlink.empty()) continue;  // zip has no hard links
       const Status status = Unpack(Pack(packed, {{"first.py", "1"}, member}));
       EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << member.path;
       EXPECT_THAT(status.message(), HasSubstr("s3://code/jobs: entry '" + member.path)) << member.path;
@@ -141,7 +141,7 @@ TEST_F(UnpackArchiveTest, RefusesANameThatIsThereTwice) {
 }
 
 TEST_F(UnpackArchiveTest, StopsAtItsLimits) {
-  // 4 MB of zeros in a few KB, of which no more than the limit and a piece is written.
+  // 4 MiB of zeros in a few KiB, of which at most the limit and one chunk are written.
   for (const Packed packed : {Packed::kTarGzip, Packed::kZip}) {
     const std::string bomb = Pack(packed, {{"zeros", std::string(4 << 20, '\0')}});
     EXPECT_LT(bomb.size(), size_t{16} << 10);
@@ -166,7 +166,7 @@ TEST_F(UnpackArchiveTest, RefusesWhatIsDamaged) {
     const Status cut = Unpack(bytes.substr(0, bytes.size() / 2));
     EXPECT_EQ(cut.code(), StatusCode::kInvalidArgument) << cut.ToString();
     EXPECT_THAT(cut.message(), HasSubstr("is damaged"));
-    if (packed != Packed::kZip) continue;  // libarchive looks at no checksum of others' contents: the digest counts
+    if (packed != Packed::kZip) continue;  // only zip has checksums of contents that libarchive verifies
     std::string flipped = bytes;
     flipped[bytes.size() / 2] = static_cast<char>(flipped[bytes.size() / 2] ^ 1);
     EXPECT_EQ(Unpack(flipped).code(), StatusCode::kInvalidArgument);

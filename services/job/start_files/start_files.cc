@@ -14,7 +14,8 @@ namespace {
 
 using storage::StoreLocation;
 
-// A status that says of which step it is: places are wrong in the document, contents in the input.
+// The result of a check, as one status per step, because they have different exit codes: `place` for finding the file
+// or folder, `content` for reading it.
 struct Checked {
   Status place;
   Status content = {};
@@ -41,7 +42,7 @@ Checked CheckCheckpoint(const job::DistTraining& job, const storage::StoreOpener
   const Result<StoreLocation> place = open_store(job.checkpoint.resume_from);
   if (!place.ok()) return {place.status()};
   const Status found = format::ReadNamedCheckpoint(*place->store, place->prefix).status();
-  // Of several checkpoints trainers take the newest that loads.
+  // InvalidArgument is not an error here: of several checkpoints, trainers use the newest that they can load.
   return {found.code() == StatusCode::kInvalidArgument ? Status() : found};
 }
 
@@ -53,7 +54,7 @@ Checked CheckNodes(const job::DistTraining& job, const storage::StoreOpener& ope
   return {files->empty() ? NotFound("there is no folder " + job.output_nodes_uri + ", or no file in it") : Status()};
 }
 
-// Whether trainers would end with the same error of a place, whenever they come to it.
+// Returns whether trainers would fail with the same error of a place, regardless of when they open it.
 bool IsFinal(StatusCode code, const SharedWithTrainers& shared) {
   if (code == StatusCode::kNotFound || code == StatusCode::kUnimplemented) return true;
   return shared.credentials && (code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument);

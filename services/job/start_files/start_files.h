@@ -1,5 +1,5 @@
-// The files that a job starts from besides its graph. Trainers read them once the graph is cut and served, which may
-// take hours: a file that is missing, or of another kind, is found here first.
+// Early checks of the files that a job reads in addition to its graph. Trainers read these files only after the graph
+// is partitioned and served, which can take hours; these checks find a missing file or one of the wrong kind before.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,22 @@
 
 namespace espalier::start_files {
 
-// What the caller has in common with the trainers. Without it the caller cannot tell what they will find.
+// Resources that the caller shares with the trainers. Checks that need a resource that is not shared are skipped.
 struct SharedWithTrainers {
-  bool local_files = false;
-  bool credentials = false;  // of object storage
+  bool local_files = false;  // the same file system
+  bool credentials = false;  // the same credentials of object storage
 };
 
 struct StartFileError {
   ExitCode exit_code = ExitCode::kBadInput;
-  Status status;  // with the field
+  Status status;  // its message begins with the field
 };
 
-// Looks for spec.training.model.uri, spec.checkpoint.resumeFrom and spec.output.nodesUri, at the kind of the model file
-// by its first and last bytes, and of a model of Espalier's at its header. Returns the first error: kBadInput for what
-// is not there or of another kind, kBadDocument for a URI without a store behind it. What else the files hold is
-// checked by trainers, and so is a store's other error, which may pass.
+// Checks that spec.training.model.uri, spec.checkpoint.resumeFrom and spec.output.nodesUri exist, and that the model
+// file is of the right kind (by its first and last bytes, and by its header for a model of Espalier). Returns the first
+// error, or nullopt: kBadInput for a missing file or one of the wrong kind, kBadDocument for a URI without a store.
+// Errors that may be transient, or may be due to credentials that are not shared, are ignored; trainers report those.
+// Trainers also check the remaining content of the files.
 std::optional<StartFileError> FindStartFileError(const job::DistTraining& job, const SharedWithTrainers& shared,
                                                  const storage::StoreOpener& open_store);
 

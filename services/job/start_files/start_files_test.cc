@@ -25,7 +25,7 @@ class StartFilesTest : public ::testing::Test {
   void Put(const std::string& key, const std::string& bytes) {
     ASSERT_TRUE(store_->PutIfAbsent(key, std::as_bytes(std::span(bytes))).ok());
   }
-  // A file as a run leaves it in model/.
+  // Returns the bytes of a model file like those that a run writes to model/.
   std::string ModelFile(const std::string& format = "espalier-model-1") const {
     storage::MemoryStore scratch;
     auto writer = scratch.Put("m");
@@ -34,7 +34,7 @@ class StartFilesTest : public ::testing::Test {
     EXPECT_TRUE(format::WriteSafetensors(content, **writer).ok() && (*writer)->Commit().ok());
     return *scratch.Get("m");
   }
-  // The message for a model file with those bytes; "" where it is accepted.
+  // Returns the error message for a model file with these bytes, or "" if it is accepted.
   std::string WordsFor(const std::string& bytes) {
     const std::string name = "m" + std::to_string(++num_models_);
     Put(name, bytes);

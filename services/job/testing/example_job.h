@@ -1,4 +1,4 @@
-// A whole job document for tests: disttraining.md's example, as far as its functions exist.
+// A complete job document for tests, like the example in docs/disttraining.md.
 #pragma once
 
 #include <string>

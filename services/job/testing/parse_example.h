@@ -1,4 +1,4 @@
-// What the parser says of the example document, changed in one place.
+// Test helpers that parse the example document with one change.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace espalier::job {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-// The example with one line's text replaced.
+// Returns the example with the first `from` replaced by `to`; fails the test if there is none.
 inline std::string ExampleWith(const std::string& from, const std::string& to) {
   std::string text = kExampleJob;
   const size_t at = text.find(from);
@@ -22,7 +22,7 @@ inline std::string ExampleWith(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
-// Why the document is refused; empty where it is taken.
+// Returns the error message for the document, or "" if it is valid.
 inline std::string ErrorOf(const std::string& text, const Overrides& overrides = {}) {
   const Result<ParsedJob> job = ParseJob("job.yaml", text, overrides);
   if (job.ok()) return "";

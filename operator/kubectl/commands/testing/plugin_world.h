@@ -1,4 +1,4 @@
-// Commands of the plugin against a fake API server, with all that they print.
+// Runs commands of the plugin against a fake API server and records all output.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,14 @@ class PluginWorld {
   PluginWorld();
 
   void Put(const kube::Resource& resource, const kube::Json& object);
-  // In namespace ml at view::testing::Now(). A wait is over at once and `on_pause` has been called; false: asked to
-  // stop.
+  // Returns surroundings in namespace ml at view::testing::Now(). A pause returns at once, after calling `on_pause`; if
+  // that returns false, or is not set, a stop is requested.
   Surroundings Around();
 
   client::FakeApiServer server;
-  logs::FakePodLogs transport;  // logs here, all else from `server`
+  logs::FakePodLogs transport;  // answers log requests; `server` answers all others
   std::string output;
-  std::string notes;  // a line each
+  std::string notes;  // one per line
   bool is_terminal = false;
   EnvironmentMap environment;
   std::function<bool()> on_pause;

@@ -1,3 +1,5 @@
+// Streams and the test share one state under one mutex. A stream waits on conditions over that state (a new line, the
+// end, a break, silence), so tests need no sleeps.
 #include "operator/kubectl/logs/testing/fake_pod_logs.h"
 
 #include <cmath>
@@ -44,7 +46,7 @@ HttpResponse ErrorAnswer(int code, const std::string& reason, const std::string&
                        {"message", message}})};
 }
 
-// What stands between `name`= and the next &; of tests' own values, which need no decoding beyond %3A.
+// Returns the value of the query parameter `name`. The tests' values need no decoding except %3A.
 std::optional<std::string> QueryOf(const std::string& target, const std::string& name) {
   for (const char before : {'?', '&'}) {
     const size_t at = target.find(before + name + "=");
@@ -63,7 +65,7 @@ std::optional<std::string> PodOfLogRequest(const std::string& target) {
   return target.substr(pods + 6, log - pods - 6);
 }
 
-// Of the lines, those that are asked for: from which one on.
+// Returns the index of the first line that the request asks for.
 size_t FirstLine(const Container& container, const std::string& target) {
   size_t first = 0;
   if (const auto since = QueryOf(target, "sinceTime")) {
@@ -85,7 +87,7 @@ struct FakePodLogs::Shared {
   std::vector<std::string> targets ABSL_GUARDED_BY(mutex);
   int num_open ABSL_GUARDED_BY(mutex) = 0;
 
-  // The container that `target` means, or the answer that says why there is none.
+  // Returns the response that explains why the requested log does not exist; nullopt: it exists.
   std::optional<HttpResponse> Refusal(const std::string& pod, const std::string& target)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const auto found = pods.find(pod);

@@ -1,5 +1,6 @@
-// The part of an API server that hands on containers' logs from kubelets, which FakeApiServer (as a real API server
-// without kubelets) does not have: a transport that answers GET .../pods/<name>/log itself and passes the rest on.
+// A fake of the part of an API server that forwards containers' logs from kubelets, which FakeApiServer lacks (as does
+// a real API server without kubelets): a transport that answers GET .../pods/<name>/log itself and forwards other
+// requests.
 #pragma once
 
 #include <map>
@@ -14,33 +15,33 @@
 
 namespace espalier::ctl::logs {
 
-// Thread-safe. Pods are known by their names alone: a test has one namespace.
+// Thread-safe. Pods are identified by name alone: a test uses one namespace.
 class FakePodLogs final : public client::HttpTransport {
  public:
-  // `below` answers everything else; null: 404.
+  // `below` answers all other requests; null: 404.
   explicit FakePodLogs(std::unique_ptr<client::HttpTransport> below = nullptr);
   ~FakePodLogs() override;
 
-  // A line of the running container, `second` seconds after an hour of its own.
+  // Adds a line of the running container at LogSecond(second).
   void Write(const std::string& pod, double second, const std::string& text);
-  // The same without a newline at its end: nothing may follow.
+  // The same without a newline at its end. No line may follow it.
   void WriteUnfinished(const std::string& pod, double second, const std::string& text);
-  // The container ends: streams that follow it do so too.
+  // Ends the container, and the streams that follow it.
   void End(const std::string& pod);
-  // A new container: what was the log is the previous one now.
+  // Starts a new container. The log becomes the previous one.
   void Restart(const std::string& pod);
-  // Streams break, or end as if all were over; what comes later is not affected.
+  // Breaks the open streams, or ends them normally. Streams opened later are not affected.
   void Cut(const std::string& pod, bool broken);
-  // 400, as for a container that has not begun.
+  // Answers 400, as for a container that has not started.
   void Refuse(const std::string& pod, std::string why);
 
-  // The kubelet answers no more, as one whose node has died: what is open stays so and says nothing.
+  // The kubelet stops responding, as on a node that has died: open streams stay open and send nothing.
   void Silence(const std::string& pod);
 
-  std::vector<std::string> targets() const;  // of the log requests so far
-  // Waits (ten seconds at most) until there have been so many.
+  std::vector<std::string> targets() const;  // of all log requests
+  // Blocks (for at most ten seconds) until there have been `count` log requests. Returns whether there have been.
   bool AwaitRequests(size_t count) const;
-  // Waits (ten seconds at most) until so many streams are open.
+  // Blocks (for at most ten seconds) until `count` streams are open. Returns whether they are.
   bool AwaitOpen(int count) const;
 
   Result<client::HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
@@ -50,10 +51,10 @@ class FakePodLogs final : public client::HttpTransport {
   class Lines;
   struct Shared;
   const std::unique_ptr<client::HttpTransport> below_;
-  const std::shared_ptr<Shared> shared_;  // with streams that outlive this
+  const std::shared_ptr<Shared> shared_;  // shared with streams that outlive this
 };
 
-// The time of `second` above.
+// Returns the time `second` seconds after a fixed time.
 kube::WallTime LogSecond(double second);
 
 }  // namespace espalier::ctl::logs

@@ -1,8 +1,8 @@
-// What people see, word for word, in operator/kubectl/testdata. After a change that is meant:
+// Compares the plugin's output with golden files in operator/kubectl/testdata. After an intended change, run
 //
 //   ESPALIER_UPDATE_GOLDENS=1 ctest -R ctl_view
 //
-// and read the difference.
+// and review the diff.
 #pragma once
 
 #include <string>

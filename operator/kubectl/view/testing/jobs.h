@@ -1,4 +1,4 @@
-// Jobs and pods as the API server shows them at Now(), for tests.
+// For tests: jobs and pods as the API server shows them at Now().
 #pragma once
 
 #include <vector>
@@ -11,18 +11,18 @@ namespace espalier::ctl::view::testing {
 kube::WallTime Now();
 kube::WallTime Ago(std::chrono::seconds time);
 
-// "ml/cora": two servers, two trainers, 10 epochs; as JSON with its status, as a DistTraining below.
+// "ml/cora" as JSON with its status: two servers, two trainers, 10 epochs.
 kube::Json TrainingJobJson();  // in epoch 4
-kube::Json FailedJobJson();    // out of memory once too often; lastError names OomKilledPod
+kube::Json FailedJobJson();    // out of memory too often; lastError names OomKilledPod
 kube::Json SucceededJobJson();
 api::DistTraining Parsed(const kube::Json& object);
 
-// A pod of "cora" with the labels of its role; its container's states are merged into status (RFC 7396).
+// Returns a pod of "cora" with its role's labels. `status` is merged into the pod's status (RFC 7396).
 kube::Json PodJson(const std::string& name, api::Role role, int64_t rank, const kube::Json& status);
 kube::Json OomKilledPodJson();  // trainer 1 of incarnation 4
 JobPod Member(const kube::Json& pod);
 
-// Of "v1", `ago` before Now().
+// Returns a Warning event of "v1", last seen `ago` before Now().
 kube::Json EventJson(const std::string& name, const std::string& kind, const std::string& object,
                      const std::string& reason, const std::string& message, std::chrono::seconds ago);
 
