@@ -1,4 +1,8 @@
-// espalier checkpoint: which checkpoints a run has, what is in one, whether they load.
+// espalier checkpoint: lists, inspects and verifies the checkpoints of a run.
+//
+// All three subcommands resolve the URI to one checkpoint or to a folder of checkpoints (Open), then read the listings
+// (ReadListings). `ls` and `inspect` read manifests only. `verify` also reads every file of each complete checkpoint;
+// an error that is about reaching the store ends it, and a checkpoint with corrupt content only changes the exit code.
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -58,7 +62,7 @@ std::string TimeText(uint64_t unix_seconds) {
   return text;
 }
 
-// What is there: of one checkpoint itself, or of each in a folder.
+// Returns the listing of one checkpoint, or of all checkpoints in the folder, oldest first.
 Result<std::vector<CheckpointListing>> ReadListings(const Place& place) {
   if (!place.found.is_one) return format::ListCheckpoints(*place.at.store, place.found.prefix);
   CheckpointListing one;
@@ -212,7 +216,7 @@ void AddSubcommand(CLI::App* parent, const char* name, const char* what, Run run
       ->required();
   if (run == Verify) {
     AddOutputFlags(command, &flags->out);
-  } else {  // whose answer is all that they say
+  } else {  // the others print only their result, so --quiet would have no effect
     AddJsonFlag(command, &flags->out.json);
   }
   command->callback([=] { *chosen = [run, flags] { return OpenAndRun(run, *flags); }; });
@@ -227,7 +231,7 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen) {
   AddSubcommand(command, "inspect", "Where a checkpoint goes on, who wrote it, what decided its numbers", Inspect,
                 chosen);
   AddSubcommand(command, "verify", "Read all files and check all checksums", Verify, chosen);
-  command->footer(kCheckpointFooter);  // last: what is added later begins with its parent's
+  command->footer(kCheckpointFooter);  // set last: subcommands that are added later would inherit it
 }
 
 }  // namespace espalier::cli

@@ -1,4 +1,4 @@
-// `espalier checkpoint` on real folders.
+// Tests `espalier checkpoint` with checkpoints in local folders.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

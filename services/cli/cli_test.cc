@@ -1,4 +1,4 @@
-// The binary as users and scripts meet it: output, files and exit codes.
+// Tests the binary `espalier`: its output, files and exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -92,7 +92,7 @@ TEST_F(CliTest, ImportWarnsOfWhatIsRarelyMeant) {
   EXPECT_EQ(nlohmann::json::parse(cut.output)["warnings"], warnings);
 }
 
-// Of OGB's link data sets the graph is there, and a split that is asked for is told of.
+// The graph of an OGB link data set is imported. Splits in files of torch.save are left out, and the output names them.
 TEST_F(CliTest, ImportLeavesOutSplitsOfTorchSave) {
   fs::create_directories(root_ / "ogbl/raw");
   fs::create_directories(root_ / "ogbl/split/time");
@@ -143,7 +143,8 @@ TEST_F(CliTest, ImportSaysWhatItHasDoneToTheEdges) {
   const std::string flags = "--drop-self-loops --add-reverse-edges --drop-duplicate-edges -o ";
   const Ended imported = Espalier("import few.tsv --format triples " + flags + "clean");
   ASSERT_EQ(imported.code, 0) << imported.error;
-  // a-a goes; three reverses come; of a-b and of b-a, which are there twice, one stays.
+  // The self loop a-a is dropped and three reverse edges are added. Then a-b and b-a each exist twice; one of each is
+  // kept.
   EXPECT_THAT(imported.output,
               HasSubstr("edges changed: 1 self loop dropped, 3 reverse edges added, 2 duplicates dropped\n"));
   const Ended as_json = Espalier("import few.tsv --format TRIPLES --json " + flags + "again");
@@ -176,7 +177,7 @@ TEST_F(CliTest, PartitionsOnceAndInspects) {
   EXPECT_THAT(Espalier("inspect parts").output, HasSubstr("nodes node: 300; node-feat F32 [4], node-label I64"));
 }
 
-// The shape of ogbn-products, a hundredth of it. Original ids of edges are files of their own.
+// A graph with the shape of ogbn-products at one hundredth of its size. Original ids of edges are in separate files.
 TEST_F(CliTest, AServedPartitionTakesFourAndAHalfBytesAnEdgeBesidesColumns) {
   constexpr uint64_t kNodes = 24'490, kEdges = 1'235'000;
   const Ended made = Espalier("generate -q --shape products --nodes 24490 --edges 1235000 --features 4 -o graph");
@@ -193,7 +194,7 @@ TEST_F(CliTest, AServedPartitionTakesFourAndAHalfBytesAnEdgeBesidesColumns) {
   EXPECT_LE(static_cast<double>(structure_bytes) / kEdges, 4.5);
 
   const auto book = nlohmann::json::parse(Espalier("inspect parts --json").output);
-  constexpr double kHeaderBytes = 4096;  // at most, of the two files of columns
+  constexpr double kHeaderBytes = 4096;  // upper bound for the two column files
   EXPECT_NEAR(book["structureBytes"].get<double>(), static_cast<double>(structure_bytes), kHeaderBytes);
   EXPECT_NEAR(book["structureBytesPerEdge"].get<double>(), 4.4, 0.1);
   EXPECT_THAT(Espalier("inspect parts").output,
@@ -240,7 +241,8 @@ TEST_F(CliTest, InspectSaysWhatItFound) {
                                           "run/partitions"));
 }
 
-// What is copied out of a bucket by other tools than ours has the kinds' manifests, and not that of the outputs.
+// A copy of a bucket made by another tool may contain the manifests of single kinds of output, but not that of all
+// outputs.
 TEST_F(CliTest, FoldersOfOutputsAreNoPartitionings) {
   for (const char* kind : {"embeddings", "predictions"}) {
     fs::create_directories(root_ / "copied" / kind);
@@ -252,7 +254,7 @@ TEST_F(CliTest, FoldersOfOutputsAreNoPartitionings) {
     EXPECT_THAT(ended.error, HasSubstr("copied holds no partitioning: there is no manifest.json of one in it"))
         << command;
   }
-  // Beside them the one that is there is found, and one that is damaged is not passed over.
+  // A partitioning next to them is found, and a damaged one is not ignored.
   MakeGraph();
   ASSERT_EQ(Espalier("partition graph --format NPY -n 2 -q -o copied").code, 0);
   EXPECT_EQ(Espalier("inspect copied").code, 0);
@@ -308,7 +310,7 @@ TEST_F(CliTest, AReaderThatHasGoneIsNoSuccess) {
   close(ends[0]);
   constexpr int kInherited = 9;
   ASSERT_EQ(dup2(ends[1], kInherited), kInherited);
-  const auto ignored = std::signal(SIGPIPE, SIG_DFL);  // as a shell starts it
+  const auto ignored = std::signal(SIGPIPE, SIG_DFL);  // as in a process started by a shell
   const Ended ended = Espalier("import graph --format NPY -q --json -o copy >&9");
   std::signal(SIGPIPE, ignored);
   close(kInherited);
@@ -397,7 +399,7 @@ TEST_F(CliTest, WordsBehindTwoDashesAreAProgramsAndNotLookedInto) {
   EXPECT_THAT(none.error, HasSubstr("expected -- PROGRAM"));
   std::ofstream(root_ / "job.yaml") << R"({"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining",
     "metadata": {"name": "mine"}, "spec": {"graph": {"source": {"uri": "graph", "format": "NPY"}}}})";
-  // Its --help and its options are its own.
+  // Options after the program's name belong to the program, including --help.
   const Ended missing = Espalier("run -f job.yaml -o out -- ./no-program --help --output elsewhere");
   EXPECT_EQ(missing.code, 64);
   EXPECT_THAT(missing.error, AllOf(HasSubstr("the program "), HasSubstr("no-program")));

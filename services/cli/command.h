@@ -1,4 +1,4 @@
-// What the subcommands of `espalier` have in common.
+// Declarations that all subcommands of `espalier` share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,15 +13,16 @@
 
 namespace espalier::cli {
 
-// How a command ended. main prints it, after every progress bar is gone.
+// The result of a command. main prints it after all progress bars are cleared.
 struct Outcome {
   ExitCode code = ExitCode::kDone;
-  std::string output;  // to standard output
-  std::string error;   // to standard error
+  std::string output;  // printed to standard output
+  std::string error;   // printed to standard error; empty: no error
 };
 
-// Each Add function declares its subcommand and, when it was given, puts what it does into *chosen. `program`: of the
-// user's, with its arguments, that run in the place of trainers; empty: none.
+// Each Add function declares a subcommand with its flags. If the command line contains the subcommand, parsing stores
+// the function that executes it in *chosen. `program` is the user's program with its arguments, which runs instead of
+// the trainers; empty if there is none.
 using Command = std::function<Outcome()>;
 void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddCopyCommand(CLI::App* app, Command* chosen);
@@ -35,7 +36,7 @@ void AddPartitionCommand(CLI::App* app, Command* chosen);
 void AddRunCommand(CLI::App* app, const std::vector<std::string>& program, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);
 
-// --quiet and --json.
+// The values of --quiet and --json.
 struct OutputFlags {
   bool quiet = false;
   bool json = false;
@@ -44,15 +45,15 @@ void AddOutputFlags(CLI::App* command, OutputFlags* flags);
 void AddJsonFlag(CLI::App* command, bool* json);
 terminal::ProgressStyle ToProgressStyle(const OutputFlags& flags);
 
-// --threads, by default all processors.
+// Adds --threads and sets *threads to its default, the number of available processors.
 void AddThreadsFlag(CLI::App* command, int* threads);
 
 Outcome Done(std::string output);
 Outcome Fail(ExitCode code, std::string error);
-// With the code that fits work on data.
+// Returns a failure with the exit code for an error of processing data (ToExitCode).
 Outcome Fail(const Status& status);
-// With the code that fits work on the data at `uri`: kBadDocument where no store answers there, as with a bucket that
-// does not exist.
+// Returns a failure with the exit code for an error of processing the data at `uri`: kBadDocument instead of kBadInput
+// if the location itself does not exist, such as a missing bucket.
 Outcome FailAt(const std::string& uri, const Status& status, const storage::StoreOpener& open_store);
 
 }  // namespace espalier::cli

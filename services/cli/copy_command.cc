@@ -1,4 +1,5 @@
-// espalier copy: partitions and folders to the hosts of a job without shared storage.
+// espalier copy: copies partitions and folders to the hosts of a job without shared storage. launch::Copy does the
+// work; this file parses and checks the flags.
 #include "services/base/utf8.h"
 #include "services/cli/command.h"
 #include "services/cli/host_flags.h"

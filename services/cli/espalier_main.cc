@@ -1,4 +1,5 @@
-// espalier: the user's command. One file per subcommand (cli/*_command.cc).
+// The main function of the command line tool `espalier`. Each subcommand has a file of its own (cli/*_command.cc).
+// Parsing selects the function of one subcommand; main executes it, prints its outcome and returns its exit code.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -23,13 +24,13 @@ constexpr const char* kDescription =
 
 void PrintError(const std::string& message) { std::fprintf(stderr, "espalier: %s\n", message.c_str()); }
 
-// A closed pipe or a full disk behind standard output is no success.
+// Returns false if not all of `text` could be written, for example to a closed pipe or a full disk.
 bool WriteOutput(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
-// The words behind the first "--" of `run` and `launch` are a program's and are not looked into. `argc` becomes the
-// number of those before it.
+// Returns the words after the first "--" of `run` and `launch`: a user's program with its arguments, which the parser
+// must not interpret. Sets *argc to the number of words before the "--". Returns nullopt if there is no "--".
 std::optional<std::vector<std::string>> TakeProgram(int* argc, char** argv) {
   const std::string command = *argc > 1 ? argv[1] : "";
   if (command != "run" && command != "launch") return std::nullopt;
@@ -42,7 +43,7 @@ std::optional<std::vector<std::string>> TakeProgram(int* argc, char** argv) {
 
 int Main(int argc, char** argv) {
   telemetry::EndByExitCodeWithoutMemory();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of a write
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe returns an error instead
   const std::optional<std::vector<std::string>> program = TakeProgram(&argc, argv);
   if (program.has_value() && program->empty()) {
     PrintError("-- stands before a program of yours: expected -- PROGRAM [ARGUMENT...]");

@@ -1,4 +1,5 @@
-// espalier fetch-script: what the init container `script` of a job's pods does (operator/resources/role_pod.cc).
+// espalier fetch-script: downloads the script of a program and verifies its digest. The init container `script` of a
+// job's pods runs it (operator/resources/role_pod.cc).
 #include "services/cli/command.h"
 #include "services/job/script/fetch_script.h"
 #include "services/telemetry/termination.h"
@@ -20,7 +21,8 @@ struct FetchScriptFlags {
   std::string sha256;
 };
 
-// The last words have the digest of the script that was read, also where another one was expected.
+// Fetches the script into the folder and writes the termination message, which the operator reads. The message contains
+// the digest of the script that was read, even if another digest was expected.
 Outcome FetchScript(const FetchScriptFlags& flags) {
   const std::string& shown = flags.shown.empty() ? flags.uri : flags.shown;
   telemetry::TerminationMessage last_words;
@@ -36,7 +38,7 @@ Outcome FetchScript(const FetchScriptFlags& flags) {
   };
   const Status status = fetch();
   last_words.code = ToExitCode(status.code());
-  // The script that the job runs may be put back where it was.
+  // The job has run a script with the expected digest before: its file may be restored, so the pod should be retried.
   const bool may_come_back = status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kNotFound;
   if (!flags.sha256.empty() && may_come_back) last_words.code = ExitCode::kUnavailable;
   last_words.message = status.message();

@@ -1,4 +1,5 @@
-// espalier fetch-script as a pod's init container runs it: exit codes and last words, by which the operator decides.
+// Tests `espalier fetch-script` as a pod's init container runs it: the exit codes and termination messages on which the
+// operator acts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ class FetchScriptCommandTest : public CliTest {
     unsetenv("ESPALIER_TERMINATION_LOG");
     CliTest::TearDown();
   }
-  // Null where it has said no digest.
+  // Returns the digest in the termination message; null if there is none.
   nlohmann::json DigestOfLastWords() const {
     const auto words = nlohmann::json::parse(ReadText(root_ / "termination"));
     return words.contains("script") ? words["script"]["sha256"] : nlohmann::json();
@@ -67,7 +68,7 @@ TEST_F(FetchScriptCommandTest, WhatCannotBecomeAScriptIsBadInput) {
   for (const std::string name : {"absent.py", "empty.py"}) {
     EXPECT_EQ(Espalier("fetch-script " + name + " --folder script").code, 65);
   }
-  EXPECT_EQ(Espalier("fetch-script train.py --folder script --entrypoint a.py").code, 65);  // no archive
+  EXPECT_EQ(Espalier("fetch-script train.py --folder script --entrypoint a.py").code, 65);  // not an archive
   EXPECT_EQ(DigestOfLastWords(), nullptr);
 }
 

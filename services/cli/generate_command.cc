@@ -1,4 +1,8 @@
-// espalier generate: a graph made from a seed, as a folder of .npy arrays.
+// espalier generate: writes a random graph, generated from a seed, as a folder of .npy arrays.
+//
+// --shape selects the options of the generator, and each flag that is given overrides one of them (Take). --typed uses
+// another generator, for a graph of papers and authors. A signal ends the process at once and removes the incomplete
+// folder (StopWatcher without a grace period).
 #include <optional>
 
 #include "services/cli/command.h"
@@ -18,7 +22,7 @@ constexpr const char* kGenerateFooter = R"(Examples:
   espalier generate --shape products --nodes 240000 --edges 12300000 --output products-tenth
   espalier generate --typed --nodes 30000 --classes 4 --output typed)";
 
-// Absent: as the shape has it.
+// The flags. A nullopt keeps the default of the generator's options.
 struct GenerateFlags {
   std::string output;
   std::string shape = "small";
@@ -122,7 +126,7 @@ Result<graph::SourceGraph> Typed(const GenerateFlags& flags, WorkMeter* meter) {
     options.num_papers = *flags.nodes - options.num_authors;
   }
   if (flags.edges.has_value()) {
-    // As many relations from papers as from authors, and one of each kind for a class.
+    // For each class there is one relation from papers and one from authors.
     const double relations = 2.0 * static_cast<double>(options.num_classes);
     options.edges_per_relation =
         static_cast<double>(*flags.edges) / relations / static_cast<double>(options.num_papers);
@@ -148,7 +152,7 @@ Outcome Generate(const GenerateFlags& flags) {
   terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   const Timer timer;
   const Result<graph::SourceGraph> graph = Made(flags, progress);
-  // What the generator refuses are options.
+  // InvalidArgument means that an option is invalid.
   if (!graph.ok()) {
     const bool usage = graph.status().code() == StatusCode::kInvalidArgument;
     return usage ? Fail(ExitCode::kBadDocument, graph.status().message()) : Fail(graph.status());

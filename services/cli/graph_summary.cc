@@ -5,7 +5,7 @@
 namespace espalier::cli {
 namespace {
 
-// "node-feat F32 [100], node-label I64"
+// Returns the name, dtype and row shape of each column: "node-feat F32 [100], node-label I64".
 std::string ColumnsText(const std::map<std::string, Tensor>& columns) {
   std::string text;
   for (const auto& [name, column] : columns) {
@@ -30,7 +30,7 @@ std::string CountsText(const Split& split) {
          std::to_string(split.test.size()) + " test";
 }
 
-// "12 self loops dropped, 88 reverse edges added"; what did not happen is left out.
+// Returns "12 self loops dropped, 88 reverse edges added". Changes that affected no edges are omitted.
 std::string ChangesText(const graph::EdgeChanges& changes) {
   std::string text;
   const auto add = [&](uint64_t count, const std::string& noun, const char* what) {

@@ -1,4 +1,4 @@
-// A whole graph in a few lines: what `generate` and `import` have made.
+// Summaries of a source graph, which `generate` and `import` print after writing it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace espalier::cli {
 
-// `changes`, unless null: what was done to its edges before. `warnings`: what its reader has noticed.
+// Returns the types, counts, columns and splits of the graph at `path`, one line each. `changes`, unless null, counts
+// the edges that preprocessing dropped and added. `warnings` are those of the graph's reader.
 std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& path,
                           const graph::EdgeChanges* changes = nullptr, const std::vector<std::string>& warnings = {});
-// The same as one line of JSON; "warnings" is there where `changes` is.
+// Returns the same as one line of JSON. The fields "edgeChanges" and "warnings" are omitted if `changes` is null.
 std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& path,
                           const graph::EdgeChanges* changes = nullptr, const std::vector<std::string>& warnings = {});
 

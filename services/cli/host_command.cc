@@ -1,5 +1,5 @@
-// espalier host: the end of a launch on one of its hosts. Started by `espalier launch`, not by people: it is in no
-// help.
+// espalier host: the agent of `espalier launch` on a host. `espalier launch` starts it over ssh; users do not, so the
+// help does not list it.
 #include "services/cli/command.h"
 #include "services/cli/run_flags.h"
 #include "services/runner/launch/host_agent.h"

@@ -32,7 +32,8 @@ launch::ConnectOptions ToConnectOptions(const HostFlags& flags) {
   connect.session.ssh.program = launch::ProgramPath(connect.session.ssh.program, ReadEnvironment());
   connect.session.version = ESPALIER_VERSION;
   connect.session.ssh.connect_timeout = std::chrono::seconds(flags.connect_seconds);
-  // ssh's own limit covers the connection alone; keys, the shell and the program's start come on top.
+  // ssh's ConnectTimeout covers only the TCP connection. The key exchange, the shell and the start of the program take
+  // additional time.
   connect.patience = std::chrono::seconds(flags.connect_seconds + 60);
   return connect;
 }

@@ -1,4 +1,4 @@
-// The flags by which `espalier launch` and `espalier copy` reach hosts.
+// Flags for ssh connections to hosts, shared by `espalier launch` and `espalier copy`.
 #pragma once
 
 #include "services/cli/command.h"
@@ -8,11 +8,12 @@ namespace espalier::cli {
 
 struct HostFlags {
   launch::ConnectOptions connect;
-  std::string program_folder;  // on the hosts; empty: this program's
+  std::string program_folder;  // folder of Espalier's programs on the hosts; empty: the folder of this program
   int connect_seconds = 10;
 };
 
 void AddHostFlags(CLI::App* command, HostFlags* flags);
+// Returns the options with the paths of the ssh client and of `espalier` on the hosts filled in.
 launch::ConnectOptions ToConnectOptions(const HostFlags& flags);
 
 }  // namespace espalier::cli

@@ -1,4 +1,5 @@
-// espalier import: a graph in any format that Espalier reads -> a folder of .npy arrays, preprocessed once.
+// espalier import: reads a graph in any supported format, preprocesses it, and writes it as a folder of .npy arrays.
+// Later commands then need neither the conversion nor the preprocessing.
 #include "services/cli/command.h"
 #include "services/cli/graph_summary.h"
 #include "services/cli/source_flags.h"

@@ -1,4 +1,5 @@
-// espalier inspect: what a partitioning or the outputs of a run hold, from the manifest; one node, from its files.
+// espalier inspect: prints the content of a partitioning or of a run's outputs. It reads only the manifest, and with
+// --node also the partition files with that node.
 #include <optional>
 
 #include "services/base/environment.h"

@@ -1,4 +1,8 @@
-// espalier launch: a whole job on several machines, over ssh.
+// espalier launch: runs a job on several machines over ssh. This file parses the flags; launch::Launch does the work.
+//
+// The flags are those of `espalier run` (run_flags.h), those for ssh (host_flags.h), and those of the hosts' processes.
+// MakeCommand turns the flags that say where the job runs back into text, for the command that an interrupted launch
+// prints to resume it.
 #include "services/base/utf8.h"
 #include "services/cli/command.h"
 #include "services/cli/host_flags.h"
@@ -69,7 +73,8 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
   AddPatienceFlags(command, &flags->run);
 }
 
-// "NAME=VALUE" and "NAME".
+// Parses the values of --env. "NAME=VALUE" sets a variable; "NAME" takes its value from `own`, this process's
+// environment.
 Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<std::string>& settings,
                                                             const EnvironmentMap& own) {
   std::map<std::string, std::string> environment;
@@ -89,7 +94,8 @@ Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<st
   return environment;
 }
 
-// What somebody types to go on: the flags that say where.
+// Returns the first part of the command that resumes this launch, with the flags that say where it runs. Variables of
+// --env are included without their values, which may be secrets.
 std::string MakeCommand(const LaunchFlags& flags) {
   const launch::SshOptions& ssh = flags.hosts.connect.session.ssh;
   std::string command = "espalier launch --hosts " + run::ShellWord(flags.hosts.connect.hosts_file);

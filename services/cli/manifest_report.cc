@@ -1,3 +1,5 @@
+// Both reports are computed from the manifest alone; no other file is read. The size of the structure is the size of
+// the graph files plus that of the out-degree columns.
 #include "services/cli/manifest_report.h"
 
 #include <array>
@@ -42,8 +44,8 @@ uint64_t CountRowBytes(const format::ColumnEntry& column) {
   return bytes;
 }
 
-// What all servers together hold besides the user's columns and the edges' original ids: neighbours, ids, splits,
-// out-degrees.
+// Returns the bytes that all graph servers together hold besides the user's columns and the original ids of edges:
+// neighbors, ids, splits and out-degrees.
 uint64_t StructureBytes(const format::Manifest& manifest) {
   uint64_t bytes = 0;
   for (const format::PartitionEntry& entry : manifest.partitions) bytes += entry.graph.size_bytes;
@@ -59,7 +61,7 @@ uint64_t StructureBytes(const format::Manifest& manifest) {
   return bytes;
 }
 
-// nullopt: there are no edges.
+// Returns nullopt if the graph has no edges.
 std::optional<double> StructureBytesPerEdge(const format::Manifest& manifest) {
   const uint64_t num_edges = manifest.book.num_edges();
   if (num_edges == 0) return std::nullopt;
@@ -72,7 +74,7 @@ std::string StructureText(const format::Manifest& manifest) {
          (per_edge.has_value() ? ", " + Fixed(*per_edge, 2) + " an edge" : "") + "\n";
 }
 
-// "nodes paper: 2708 in 2 partitions: [0, 1354) [1354, 2708)"
+// Returns the range of global ids of each partition, " [0, 1354) [1354, 2708)", for at most 16 partitions.
 std::string RangesText(std::span<const uint64_t> first) {
   constexpr size_t kMostShown = 16;
   std::string text;

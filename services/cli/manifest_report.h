@@ -1,4 +1,4 @@
-// A partitioning's manifest for people and for programs.
+// Formats a partitioning's manifest as text and as JSON, for `espalier inspect`.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace espalier::cli {
 
+// Returns several lines of text. `uri` is where the partitioning is.
 std::string ManifestAsText(const format::Manifest& manifest, const std::string& uri);
-// One line of JSON: partition book, columns, splits, quality and file sizes.
+// Returns one line of JSON with the partition book, columns, splits, quality and file sizes.
 std::string ManifestAsJson(const format::Manifest& manifest, const std::string& uri);
 
 }  // namespace espalier::cli

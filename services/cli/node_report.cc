@@ -1,3 +1,6 @@
+// Finds a node in two steps. The directory of original ids is cut into one slice per partition; the slice with the
+// original id gives the global id, and the partition book gives the global id's owner. The owner's partition has the
+// in-edges and the columns. Only these two partitions are loaded, the first without its columns.
 #include "services/cli/node_report.h"
 
 #include <nlohmann/json.hpp>
@@ -13,7 +16,8 @@ Result<NodeTypeId> FindType(const graph::GraphSchema& schema, const std::string&
   return (name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name)).While("--type");
 }
 
-// The partition whose directory slice has the original id: slices are [n * p / P, n * (p + 1) / P).
+// Returns the partition whose directory slice contains the original id. The slice of partition p of P is
+// [n * p / P, n * (p + 1) / P) for n nodes.
 PartitionId DirectoryOwner(uint64_t original_id, uint64_t num_nodes, uint32_t num_partitions) {
   uint32_t p = 0;
   while (num_nodes * (p + 1) / num_partitions <= original_id) ++p;

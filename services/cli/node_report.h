@@ -1,4 +1,4 @@
-// Everything the files say about one node.
+// Reports the location, in-degrees and columns of one node, for `espalier inspect --node`.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 namespace espalier::cli {
 
 struct NodeQuestion {
-  std::string node_type;  // empty: the only one
+  std::string node_type;  // empty: the only node type of the graph
   uint64_t original_id = 0;
   bool json = false;
-  format::LoadOptions load;  // how files are reached
+  format::LoadOptions load;  // for reading the partition files
 };
 
-// Where the node of an original id is, how many in-edges of each type it has, and its columns. OutOfRange for an id
-// that the graph does not have. Loads the two partitions that know.
+// Returns the partition and ids of the node, its number of in-edges of each edge type, and its columns. OutOfRange if
+// the graph has no such original id. Loads two partitions: the one whose directory contains the original id, and the
+// one that owns the node.
 Result<std::string> ReportNode(const PartitionPlace& place, const NodeQuestion& question);
 
 }  // namespace espalier::cli

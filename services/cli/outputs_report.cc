@@ -1,3 +1,5 @@
+// The text of `inspect` starts with the counts and metrics of the result, then lists the files, then the remaining
+// scalar fields of the result.
 #include "services/cli/outputs_report.h"
 
 #include <nlohmann/json.hpp>
@@ -10,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "F32 [2708, 64]", or what kind of file it is.
+// Returns the file's dtype and shape, "F32 [2708, 64]", or its kind if it is not an array.
 std::string ContentText(const format::OutputFile& file) {
   if (!file.dtype.has_value()) return file.kind;
   std::string text = std::string(ToString(*file.dtype)) + " [";
@@ -18,9 +20,11 @@ std::string ContentText(const format::OutputFile& file) {
   return text + "]";
 }
 
+// Keys of the result that are already part of the text. The remaining ones are printed at its end.
 using Keys = std::set<std::string>;
 
-// "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", as far as the result says so. Adds the keys it has told.
+// Returns the line "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", with the counts that the result contains.
+// Adds the keys that it used to *told.
 std::string GraphText(const Json& result, Keys* told) {
   std::string counts;
   for (const std::string what : {"node", "edge", "partition", "trainer"}) {
@@ -36,7 +40,7 @@ std::string GraphText(const Json& result, Keys* told) {
   return "  " + graph->get<std::string>() + ": " + counts + "\n";
 }
 
-// "testAccuracy 0.8125, validationAccuracy 0.79": what was measured. Adds the keys it has told.
+// Returns the line with the metrics, "testAccuracy 0.8125, validationAccuracy 0.79". Adds their keys to *told.
 std::string MetricsText(const Json& result, Keys* told) {
   std::string metrics;
   for (const auto& [key, value] : result.items()) {

@@ -1,4 +1,4 @@
-// What `espalier inspect` and `espalier verify` say about the outputs of a run.
+// Inspects and verifies the outputs of a run, for `espalier inspect` and `espalier verify`.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,18 @@
 namespace espalier::cli {
 
 struct OutputsPlace {
-  storage::StoreLocation location;  // of manifest.json
-  std::string uri;                  // of the same, for messages
+  storage::StoreLocation location;  // the folder of manifest.json
+  std::string uri;                  // the same folder, for messages
   format::OutputsManifest manifest;
 };
 
-// The outputs that are committed at `uri`; none where no manifest of outputs lies there, a partitioning's for one.
+// Returns the outputs that are committed at `uri`. Returns nullopt if there is no manifest.json or if it describes
+// something else, such as a partitioning.
 Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreOpener& open_store);
 
+// Prints the manifest and the result in it. Does not read the output files.
 Outcome InspectOutputs(const OutputsPlace& place, bool json);
-// Reads every file: kBadInput and the violations where one is not as the manifest says.
+// Reads every file. Returns kBadInput with all violations if a file differs from the manifest.
 Outcome VerifyOutputs(const OutputsPlace& place, const OutputFlags& out);
 
 }  // namespace espalier::cli

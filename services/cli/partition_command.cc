@@ -1,4 +1,8 @@
-// espalier partition: a graph -> partitions, with the same pipeline as espalier-partitioner.
+// espalier partition: partitions a graph, with the same pipeline as espalier-partitioner.
+//
+// The flags are converted to the job document's graph section (GraphOf) and checked by the same rules
+// (ConflictsWithAlgorithm), so a flag has the same effect as its field. Existing partitions with the same key are
+// reused. After a signal the pipeline has kStopGrace to remove its incomplete files; then the process ends.
 #include <optional>
 
 #include "services/cli/command.h"
@@ -85,7 +89,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
 template <class E>
 E Parsed(const std::string& name) {
   E value{};
-  ESPALIER_CHECK(job::ParseName(name, &value)) << name;  // CLI11 has checked it
+  ESPALIER_CHECK(job::ParseName(name, &value)) << name;  // the option's check admits only valid names
   return value;
 }
 

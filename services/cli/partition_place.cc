@@ -13,11 +13,11 @@ namespace espalier::cli {
 namespace {
 
 constexpr std::string_view kManifest = "manifest.json";
-constexpr uint64_t kBytesOfTheFormat = 256;  // the field and white space around it
+constexpr uint64_t kBytesOfTheFormat = 256;  // enough for the field "format" and white space around it
 
-// Of an object that has been listed: whether it is the manifest of outputs, of one kind of them, of a checkpoint or of
-// saved tensors. The first field says so, and no more is read. What says nothing may be a partitioning's that is
-// damaged.
+// Returns whether a listed manifest.json describes something other than a partitioning: the outputs of a run, one kind
+// of output, a checkpoint or saved tensors. Reads only its beginning, because the first field is "format". Returns
+// false for a file without that field, which may be the damaged manifest of a partitioning.
 Result<bool> IsOfSomethingElse(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
   if (manifest.size_bytes == 0) return false;
   const storage::ByteRange beginning{.offset = 0, .length = std::min(manifest.size_bytes, kBytesOfTheFormat)};
@@ -27,7 +27,7 @@ Result<bool> IsOfSomethingElse(storage::ObjectStore& store, const storage::Objec
   return text.starts_with(field) && !text.starts_with(field + format::kPartitionFormatName + '"');
 }
 
-// The folders directly below `prefix` that have a partitioning's manifest.
+// Returns the names of the folders directly below `prefix` that contain the manifest of a partitioning.
 Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const std::string& prefix) {
   const std::string below = storage::FolderPrefix(prefix);
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(below));
@@ -42,7 +42,8 @@ Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const st
   return keys;
 }
 
-// A run that has not ended, or has failed, leaves its partitions and no outputs.
+// Returns NotFound. The folder of a run that is unfinished or has failed contains partitions but no outputs; the
+// message then names the folder of the partitions.
 Status None(storage::ObjectStore& store, const std::string& prefix, const std::string& uri) {
   const Result<std::vector<std::string>> of_run = KeysBelow(store, storage::JoinKey(prefix, "partitions"));
   if (of_run.ok() && !of_run->empty()) {
@@ -51,6 +52,7 @@ Status None(storage::ObjectStore& store, const std::string& prefix, const std::s
   return NotFound(uri + " holds no partitioning: there is no manifest.json of one in it or right below it");
 }
 
+// Returns InvalidArgument with the URIs of all partitionings.
 Status Several(const std::string& uri, const std::vector<std::string>& keys) {
   std::string message = uri + " holds " + std::to_string(keys.size()) + " partitionings; name one of:";
   for (const std::string& key : keys) message += "\n  " + uri + "/" + key;

@@ -1,4 +1,4 @@
-// Which partitioning a user means.
+// Finds the partitioning that a URI on the command line refers to.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@ namespace espalier::cli {
 
 struct PartitionPlace {
   std::shared_ptr<storage::ObjectStore> store;
-  std::string prefix;  // with manifest.json
-  std::string uri;     // of the same, for messages
+  std::string prefix;  // the folder of manifest.json
+  std::string uri;     // the same folder, for messages
   format::Manifest manifest;
 };
 
-// `uri` names a partitioning (a folder with manifest.json), or a folder that holds exactly one; NotFound lists what
-// is there otherwise.
+// Opens the partitioning at `uri`, a folder with manifest.json or a folder directly above exactly one such folder.
+// NotFound if there is no partitioning; InvalidArgument, with the URI of each, if there are several.
 Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::StoreOpener& open_store);
 
 }  // namespace espalier::cli

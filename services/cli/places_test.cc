@@ -1,4 +1,4 @@
-// Paths and URIs on the command line that name no place that can be used.
+// Tests invalid paths and URIs on the command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST_F(PlacesTest, AFileUriIsAFolderOfThisMachine) {
   EXPECT_TRUE(std::filesystem::exists(root_ / "copy/graph.yaml"));
 }
 
-// The URI is at fault, and not the data that might be there.
+// The exit code says that the URI is wrong, not the data.
 TEST_F(PlacesTest, WhatNamesNoStoreIsBadUsage) {
   MakeGraph();
   ASSERT_EQ(Espalier("partition graph --format NPY -q --output parts").code, 0);

@@ -1,4 +1,4 @@
-// espalier run: a whole job as processes of this machine.
+// espalier run: runs a job as processes on this machine. This file parses the flags; run::Run does the work.
 #include "services/cli/command.h"
 #include "services/cli/run_flags.h"
 

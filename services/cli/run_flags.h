@@ -1,4 +1,4 @@
-// The flags that `espalier run` and `espalier launch` have in common.
+// Flags that `espalier run` and `espalier launch` share.
 #pragma once
 
 #include "services/cli/command.h"
@@ -13,17 +13,20 @@ struct RunFlags {
   OutputFlags out;
 };
 
-// The document, the folder and what the document says otherwise. The flags know of the program behind "--" already.
+// Adds --file, --output and --set. The caller has set flags->run.roles.program before: --file is optional with a
+// program.
 void AddJobFlags(CLI::App* command, RunFlags* flags);
 void AddAccessFlag(CLI::App* command, RunFlags* flags);
 void AddResumeFlags(CLI::App* command, RunFlags* flags);
-// Logs, deadlines, output.
+// Adds the flags for logs, deadlines and output.
 void AddPatienceFlags(CLI::App* command, RunFlags* flags);
 
-// With this process's environment and the deadlines in place. The role binaries lie beside this one.
+// Returns the run's options, with this process's environment, the deadlines, and the folder of this program as the
+// folder of the role binaries.
 run::RunOptions MakeRunOptions(const RunFlags& flags);
 Outcome ToOutcome(const run::RunOutcome& outcome, const OutputFlags& out);
 
+// Returns the folder of the running executable, or "." if it cannot be determined.
 std::string FolderOfThisProgram();
 
 }  // namespace espalier::cli

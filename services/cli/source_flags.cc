@@ -1,3 +1,5 @@
+// Flags of a source graph and their conversion to the options of the reader and of the preprocessing. Names of formats
+// are those of the job document (job::ParseName).
 #include "services/cli/source_flags.h"
 
 #include <utility>
@@ -12,7 +14,7 @@ namespace {
 
 format::SourceFormat ToFormat(const std::string& name) {
   job::GraphFormat format{};
-  ESPALIER_CHECK(job::ParseName(name, &format)) << name;  // CLI11 has checked it
+  ESPALIER_CHECK(job::ParseName(name, &format)) << name;  // the option's check admits only valid names
   return partitioner::ToSourceFormat(format);
 }
 

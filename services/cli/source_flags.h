@@ -1,4 +1,4 @@
-// A source graph on the command line: where it is, its format, and what is done to it first.
+// Flags for a source graph: its location, its format and its preprocessing.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,29 +23,33 @@ struct SourceFlags {
   bool add_reverse_edges = false;
   bool drop_duplicate_edges = false;
   bool normalize_features = false;
-  // Columns that may lack values (graph/label_columns.h), and which normalize_features leaves as they are, next to
-  // "node-label".
+  // Columns that may have missing values (graph/label_columns.h). normalize_features leaves them and "node-label"
+  // unchanged.
   std::vector<std::string> labels;
-  graph::HeldOutEdges held_out;  // without a split: none
+  graph::HeldOutEdges held_out;  // an empty split: no edges are held out
 };
 
-// --format, the order of triples, and the preprocessing flags; the path is the caller's.
+// Adds --format, the flags for triples and the preprocessing flags. Returns the option --format. The caller adds an
+// option for the path.
 CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
 
 format::TripleOptions ToTripleOptions(const SourceFlags& flags);
+// Returns nullopt if no edges are held out.
 std::optional<graph::HeldOutEdges> ToHeldOutEdges(const SourceFlags& flags);
-// From a path or a URI of any scheme; a source that is not local is staged in access.cache. A phase of `progress`.
-// `names` and `warnings`, unless null, are as ReadSourceGraph's.
+// Reads the graph from a path or a URI of any scheme, as one phase of `progress`. Downloads a source that is not local
+// to access.cache. `names` and `warnings`, unless null, receive what ReadSourceGraph returns in them.
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
                                       terminal::Progress& progress, format::SourceNames* names = nullptr,
                                       std::vector<std::string>* warnings = nullptr);
-// `changes`, unless null, gets what was done to the edges.
+// Preprocesses the graph. NotFound, InvalidArgument: see CheckLabels and graph::Preprocess. `changes`, unless null,
+// receives the number of edges that each step dropped or added.
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
                                             graph::EdgeChanges* changes = nullptr);
-// InvalidArgument names the first of flags.labels that is a column of no node or edge type, whose columns these are.
+// Returns InvalidArgument with the first of flags.labels that is not a column of any node or edge type. The spans hold
+// the column names of each type.
 Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns,
                    std::span<const std::set<std::string>> edge_columns);
-// Whether edges are to be dropped or added.
+// Returns whether the preprocessing flags may drop or add edges.
 bool ChangesEdges(const SourceFlags& flags);
 
 }  // namespace espalier::cli

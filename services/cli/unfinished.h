@@ -1,13 +1,13 @@
-// What a command that is stopped leaves of a folder that it was writing: nothing.
+// Removes the incomplete output folder of a command that is stopped by a signal.
 #pragma once
 
 #include <string>
 
 namespace espalier::cli {
 
-// For StopWatcher's `before_the_end`: removes `folder` (nothing where it is empty or not there) while another thread
-// may be writing in it, and says on standard error that `command` was asked to stop. A folder that is made at that
-// moment stays.
+// The `before_the_end` callback for StopWatcher. Removes `folder`, while another thread may still be writing to it, and
+// prints to standard error that `command` was asked to stop. Removes nothing if `folder` is an empty string or does not
+// exist. A folder that the other thread creates after this call stays.
 void RemoveUnfinished(const std::string& command, const std::string& folder);
 
 }  // namespace espalier::cli

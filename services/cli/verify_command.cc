@@ -1,4 +1,9 @@
-// espalier verify: recomputes from the files everything that a partitioning promises, or a run's outputs.
+// espalier verify: verifies the files of a partitioning or of a run's outputs.
+//
+// The manifest at the URI decides which of the two is verified. For a partitioning, everything that the manifest and
+// the format guarantee is recomputed from the files; with --source it is also compared with the graph, which is read
+// and preprocessed for that. Violations do not end the verification: the report lists them, and the exit code is
+// kBadInput. A signal ends the process at once.
 #include <nlohmann/json.hpp>
 #include <optional>
 

@@ -1,3 +1,7 @@
+// The manifest is the commit record: Begin checks that there is none, Put writes the files, and Commit creates the
+// manifest with PutIfAbsent, which fails if another writer was faster. The manifest is parsed before it is written, so
+// that every committed checkpoint can be read. Readers start with the manifest, and never list the folder. Pieces of
+// learnable rows may be larger than memory, therefore they are verified block by block and not loaded.
 #include "services/format/checkpoint.h"
 
 #include <algorithm>
@@ -39,7 +43,7 @@ Status CheckNotCommitted(ObjectStore& store, const std::string& folder) {
   return manifest.status().code() == StatusCode::kNotFound ? Status() : manifest.status();
 }
 
-// What does not read back must not be committed: what is too long, or names that are not UTF-8.
+// Returns an error for a manifest that could not be read back: it is too large, or names are not UTF-8.
 Status CheckReadable(const std::string& manifest) {
   RETURN_IF_ERROR(CheckManifestSize(manifest));
   return CheckpointManifestFromJson(manifest).status();
@@ -100,12 +104,12 @@ Result<CheckpointManifest> CheckpointWrite::Commit(CheckpointManifest manifest) 
 }
 
 void CheckpointWrite::GiveUp() {
-  // Somebody else may have committed the same files meanwhile.
+  // Another process may have committed this checkpoint in the meantime.
   if (!CheckNotCommitted(*store_, folder_).ok()) return;
   std::vector<std::string> keys;
   for (const FileEntry& file : files_) keys.push_back(JoinKey(folder_, file.key));
   files_.clear();
-  (void)store_->DeleteMany(keys);  // what stays goes with the first commit of a newer one
+  (void)store_->DeleteMany(keys);  // files that remain are pruned after a newer checkpoint is committed
 }
 
 Result<CheckpointManifest> WriteCheckpoint(ObjectStore& store, const std::string& prefix, CheckpointManifest manifest,

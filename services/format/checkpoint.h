@@ -1,10 +1,10 @@
-// One checkpoint in a store: its folder's name, writing, reading, verifying. (Several: checkpoint_catalog.h.)
+// Names, writes, reads and verifies one checkpoint in a store. (For several checkpoints see checkpoint_catalog.h.)
 //
-// A crash at any moment leaves a checkpoint that loads, or a folder without a manifest: files are put first, each
-// whole or not at all, and manifest.json, which names them with their checksums, commits. What is committed is never
-// written to again.
+// A writer first puts all files, each of them atomically, and then manifest.json, which lists the files with their
+// checksums and commits the checkpoint. A crash at any moment therefore leaves either a checkpoint that loads or a
+// folder without a manifest. A committed checkpoint is immutable.
 //
-// Failpoints: checkpoint.before_upload, checkpoint.after_file (after each), checkpoint.before_manifest,
+// Failpoints: checkpoint.before_upload, checkpoint.after_file (after each file), checkpoint.before_manifest,
 // checkpoint.after_manifest.
 #pragma once
 
@@ -21,30 +21,36 @@
 
 namespace espalier::format {
 
-// {7, 1200} -> "000007-000000001200": at least so many digits, so that names sort as checkpoints do.
+// Returns the name of a checkpoint's folder: {7, 1200} -> "000007-000000001200". The numbers are padded with zeros, so
+// that the lexical order of the names is the order of the checkpoints.
 std::string CheckpointFolderName(const CheckpointId& id);
-// none for names of other things.
+// Inverts CheckpointFolderName; returns nullopt for any other name.
 std::optional<CheckpointId> ParseCheckpointFolderName(std::string_view name);
 
-// Rows of graph servers lie in pieces, numbered from 0; a checkpoint without such rows has none.
-std::string LearnablePieceKey(uint64_t piece);  // "learnable/000000.safetensors": at least so many digits
+// The learnable rows of the graph servers are stored in pieces, which are numbered from 0. A checkpoint of a run
+// without learnable rows has no pieces.
+std::string LearnablePieceKey(uint64_t piece);  // "learnable/000000.safetensors"; at least six digits
 bool IsLearnablePiece(const std::string& key);
 bool HasLearnablePieces(const CheckpointManifest& manifest);
 
-// By key below the checkpoint's folder.
+// Files by key, relative to the checkpoint's folder.
 using CheckpointFiles = std::map<std::string, Safetensors>;
 
-// A checkpoint on its way into a store, file by file. One thread; the store outlives it.
+// Writes one checkpoint into a store, file by file. Not thread-safe; the store must outlive this object.
 class CheckpointWrite {
  public:
-  // Of `<prefix>/<folder of id>/`. AlreadyExists, with nothing touched, where that checkpoint is committed already.
+  // Starts to write the checkpoint `id` in `<prefix>/<CheckpointFolderName(id)>/`. Returns AlreadyExists, without a
+  // change to the store, if this checkpoint is already committed.
   static Result<CheckpointWrite> Begin(storage::ObjectStore& store, const std::string& prefix, const CheckpointId& id);
-  // Of each key once.
+  // Writes one file. Call it once for each key.
   Status Put(const std::string& key, const Safetensors& content);
-  // The manifest, that of Begin's id, with the entries of what was put in place of manifest.files; returns it. After an
-  // error nothing is committed, unless the error is of the very last request: what is there then loads.
+  // Writes the manifest, whose id must be that of Begin, and returns it. Replaces manifest.files by the entries of the
+  // files that Put has written. If an error is returned, the checkpoint is not committed, with one exception: the
+  // request that puts the manifest may fail after the store has executed it, and then the checkpoint is complete and
+  // loads.
   Result<CheckpointManifest> Commit(CheckpointManifest manifest);
-  // In place of Commit: removes what was put, as well as that goes.
+  // Abandons the write (in place of Commit): deletes the files that Put has written, unless a checkpoint with this id
+  // is committed. Best effort.
   void GiveUp();
 
  private:
@@ -55,30 +61,30 @@ class CheckpointWrite {
   std::vector<FileEntry> files_;
 };
 
-// All of it in one call.
+// Writes a whole checkpoint: Begin, Put for each file, Commit.
 Result<CheckpointManifest> WriteCheckpoint(storage::ObjectStore& store, const std::string& prefix,
                                            CheckpointManifest manifest, const CheckpointFiles& files);
 
 struct LoadedCheckpoint {
   std::string folder;  // its key prefix in the store
   CheckpointManifest manifest;
-  // Of manifest.files all but pieces of rows; their tensors own the bytes below.
+  // All of manifest.files except the pieces of learnable rows. The tensors share ownership of `bytes`.
   CheckpointFiles files;
-  std::map<std::string, std::shared_ptr<const std::string>> bytes;  // the same files as they are stored
+  std::map<std::string, std::shared_ptr<const std::string>> bytes;  // the stored bytes of the same files
 };
 
-// The functions below take the checkpoint's own folder. Untrusted input: InvalidArgument or DataLoss says which field
-// or file and block is wrong, NotFound that there is no manifest or that a file is missing.
+// The functions below take the folder of one checkpoint. They treat its content as untrusted: InvalidArgument or
+// DataLoss names the invalid field, or the file and the block; NotFound means that the manifest or a file is missing.
 Result<CheckpointManifest> ReadCheckpointManifest(storage::ObjectStore& store, const std::string& folder);
-// Reads all files, verifies every checksum and parses them, but for pieces of rows, of which nothing is kept: needs the
-// size of the rest in memory.
+// Reads all files and verifies their checksums. Parses and returns all of them except the pieces of learnable rows, so
+// that memory holds the other files only.
 Result<LoadedCheckpoint> LoadCheckpoint(storage::ObjectStore& store, const std::string& folder);
-// One of its files.
+// Reads, verifies and parses one file of the checkpoint.
 Result<Safetensors> ReadCheckpointFile(storage::ObjectStore& store, const std::string& folder, const FileEntry& entry);
-// As LoadCheckpoint, without keeping anything: memory of one file.
+// Reads, verifies and parses all files, including the pieces of learnable rows. Memory holds one file at a time.
 Status VerifyCheckpoint(storage::ObjectStore& store, const std::string& folder);
-// Sizes and checksums only, for who is in a hurry or short of memory (one block): what was written well parses.
-// `may_read` is asked before each block, and Cancelled where it says no; empty: always yes.
+// Verifies sizes and checksums without parsing the files. Memory holds one block of kChecksumBlockBytes. `may_read`,
+// unless empty, is called before each block; Cancelled is returned if it returns false.
 Status VerifyCheckpointBytes(storage::ObjectStore& store, const std::string& folder,
                              const std::function<bool()>& may_read = {});
 

@@ -1,3 +1,7 @@
+// ListCheckpoints lists all keys below the prefix, groups them by checkpoint, and reads each manifest once. The state
+// of a checkpoint follows from its manifest and the listed sizes; checksums are verified only when a checkpoint is
+// loaded, or before pruning relies on it. PruneCheckpoints repeats its selection until all checkpoints that it keeps
+// are verified, so that it never removes the last good checkpoint in favor of a corrupt one.
 #include "services/format/checkpoint_catalog.h"
 
 #include <algorithm>
@@ -18,7 +22,7 @@ using storage::JoinKey;
 using storage::ObjectInfo;
 using storage::ObjectStore;
 
-// What lies in one checkpoint's folder: sizes by key below it.
+// The content of the folder of a checkpoint: sizes by key relative to the folder.
 using FolderContent = std::map<std::string, uint64_t>;
 
 std::map<CheckpointId, FolderContent> ByCheckpoint(const std::vector<ObjectInfo>& objects, size_t prefix_size) {
@@ -68,25 +72,25 @@ bool IsBetter(const CheckpointMetric& a, const CheckpointMetric& b) {
   return a.higher_is_better ? *a.value > *b.value : *a.value < *b.value;
 }
 
-// A diverged run's metric may be no number: nothing compares with it.
+// The metric of a diverged run may be NaN, which cannot be compared.
 bool HasMetric(const CheckpointMetric& metric) { return metric.value.has_value() && !std::isnan(*metric.value); }
 
-// Of equally good ones the newest.
+// Returns the checkpoint with the best metric, the newest one of several equal ones; null if none has a metric.
 const CheckpointListing* FindBest(const std::vector<const CheckpointListing*>& oldest_first) {
   const CheckpointListing* best = nullptr;
   for (const CheckpointListing* listing : oldest_first) {
     const CheckpointMetric& metric = listing->manifest.metric;
-    // Metrics of other names cannot be compared; the newest's counts.
+    // Only metrics with the name of the newest one can be compared.
     if (!HasMetric(metric) || metric.name != oldest_first.back()->manifest.metric.name) continue;
     if (best == nullptr || !IsBetter(best->manifest.metric, metric)) best = listing;
   }
   return best;
 }
 
-// What becomes of the checkpoints up to `own`, once that is committed.
+// The checkpoints up to `own` that PruneCheckpoints keeps and removes.
 struct Selection {
-  std::vector<CheckpointListing*> kept;         // complete ones
-  std::vector<const CheckpointListing*> going;  // complete ones and unfinished ones, oldest first
+  std::vector<CheckpointListing*> kept;         // complete checkpoints
+  std::vector<const CheckpointListing*> going;  // complete and incomplete checkpoints to remove, oldest first
   bool loses_a_complete_one = false;
 };
 
@@ -119,12 +123,12 @@ void MarkCorrupt(CheckpointListing& listing, const Status& why) {
   listing.problem = why;
 }
 
-// Sizes tell nothing of damaged bytes. Adds those of the kept ones that turn out to be corrupt, now marked so, to
-// `found`. Cancelled where there is no time to read.
+// Verifies the checksums of the kept checkpoints, because a listing checks sizes only. Marks those that are corrupt and
+// adds them to `found`. Returns Cancelled if `may_read` returns false.
 Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVerdicts& verdicts,
                    const std::function<bool()>& may_read, std::vector<SkippedCheckpoint>& found) {
   for (CheckpointListing* listing : selection.kept) {
-    if (verdicts.contains(listing->id)) continue;  // good: the others are marked already
+    if (verdicts.contains(listing->id)) continue;  // known to be good: those known to be corrupt are marked already
     const Status status = VerifyCheckpointBytes(store, listing->folder, may_read);
     if (!status.ok() && !IsOfTheCheckpoint(status.code())) return status;
     verdicts[listing->id] = status;
@@ -137,7 +141,7 @@ Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVer
 
 struct NewestOfList {
   NewestCheckpoint found;
-  bool lacks_newer = false;  // one was listed, and gone when it was read
+  bool lacks_newer = false;  // a newer checkpoint was listed, but removed before it was read
 };
 
 Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
@@ -155,7 +159,7 @@ Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, u
         return newest;
       }
       if (!IsOfTheCheckpoint(loaded.status().code())) return loaded.status();
-      if (loaded.status().code() == StatusCode::kNotFound) {  // all of its files were listed
+      if (loaded.status().code() == StatusCode::kNotFound) {  // removed since the listing, which had all files
         newest.lacks_newer = true;
         continue;
       }
@@ -188,8 +192,9 @@ Result<std::vector<CheckpointListing>> ListCheckpoints(ObjectStore& store, const
 }
 
 Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
-  // Who removes one has committed a newer one, after the list was made: a process that should be dead and is only cut
-  // off, for one. Other stores list for a while what is not there any more.
+  // A process removes a checkpoint only after it has committed a newer one, so a new listing finds that one. The
+  // process may be a predecessor that is still running, for example behind a network partition. Stores with eventually
+  // consistent listings may also list removed objects for a while.
   constexpr int kMostLists = 6;
   NewestOfList newest;
   for (int list = 1; list <= kMostLists; ++list) {
@@ -205,12 +210,12 @@ Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& p
   const Result<CheckpointManifest> own = ReadCheckpointManifest(store, prefix);
   if (own.ok()) return CheckpointPlace{true, prefix};
   if (!IsOfTheCheckpoint(own.status().code())) return own.status();
-  // In this order: a job's folder may hold many other objects.
+  // checkpoints/ first, because the folder of a job may hold many other objects.
   for (const std::string& place : {JoinKey(prefix, "checkpoints"), prefix}) {
     ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(FolderPrefix(place)));
     if (!ByCheckpoint(objects, FolderPrefix(place).size()).empty()) return CheckpointPlace{false, place};
   }
-  // A checkpoint's own folder with a manifest that does not read: say why.
+  // A manifest exists, but it cannot be read: return that error.
   if (own.status().code() != StatusCode::kNotFound) return own.status();
   return NotFound("no checkpoints in " + store.Describe() + (prefix.empty() ? "" : "/" + prefix));
 }
@@ -254,7 +259,7 @@ Result<PrunedCheckpoints> PruneCheckpoints(ObjectStore& store, const std::string
     if (looked.code() == StatusCode::kCancelled) return pruned;
     RETURN_IF_ERROR(looked);
     if (pruned.corrupt.size() == num_known) break;
-    selection = Select(listings, own, keep);  // others take their places
+    selection = Select(listings, own, keep);  // other checkpoints take the places of corrupt ones
   }
   for (const CheckpointListing* listing : selection.going) {
     RETURN_IF_ERROR(Failpoint("checkpoint.prune"));

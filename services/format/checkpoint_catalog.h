@@ -1,4 +1,4 @@
-// The checkpoints below one prefix: which there are, which is the newest that loads, which may go.
+// Lists the checkpoints below one prefix, finds the newest one that loads, and prunes old ones.
 #pragma once
 
 #include <functional>
@@ -12,25 +12,27 @@
 namespace espalier::format {
 
 enum class CheckpointState {
-  kComplete,    // its manifest reads, and all files that it names are there in their sizes
-  kIncomplete,  // no manifest: a write under way, or one that never ended
-  kCorrupt,     // a manifest that does not read, or files that are missing or of another size
+  kComplete,    // the manifest is valid, and all files that it lists exist with the listed sizes
+  kIncomplete,  // no manifest: a write that is in progress or was interrupted
+  kCorrupt,     // the manifest is invalid, or a file is missing or has another size
 };
 
 struct CheckpointListing {
   CheckpointId id;
   std::string folder;  // key prefix in the store
   CheckpointState state = CheckpointState::kIncomplete;
-  Status problem;                      // of a corrupt one
-  CheckpointManifest manifest;         // of a complete one
-  uint64_t stored_bytes = 0;           // of all objects in its folder
-  bool was_removed_meanwhile = false;  // an incomplete one, whose manifest was listed and then not there to be read
+  Status problem;                      // kCorrupt: why; OK otherwise
+  CheckpointManifest manifest;         // set if kComplete
+  uint64_t stored_bytes = 0;           // of all objects in the folder
+  bool was_removed_meanwhile = false;  // kIncomplete: the manifest was listed, but removed before it could be read
 };
 
-// Whether an error of reading a checkpoint is about what is stored (it is corrupt), rather than about reaching it.
+// Returns true if an error that was returned for reading a checkpoint means that its stored content is corrupt, and
+// false if it means that the store could not be read.
 bool IsOfTheCheckpoint(StatusCode code);
 
-// All checkpoints right below `prefix`, oldest first. Checksums are not looked at. Other objects are ignored.
+// Returns all checkpoints directly below `prefix`, oldest first. Reads manifests, but verifies no checksums. Ignores
+// other objects.
 Result<std::vector<CheckpointListing>> ListCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
 struct SkippedCheckpoint {
@@ -38,48 +40,52 @@ struct SkippedCheckpoint {
   Status why;
 };
 struct NewestCheckpoint {
-  std::optional<LoadedCheckpoint> loaded;  // none: nothing good is there
-  std::vector<SkippedCheckpoint> skipped;  // newer ones that do not load, newest first: the caller says so, loudly
+  std::optional<LoadedCheckpoint> loaded;  // nullopt: no checkpoint loads
+  std::vector<SkippedCheckpoint> skipped;  // newer checkpoints that do not load, newest first; the caller reports them
 };
 
-// The newest checkpoint of an incarnation <= `up_to_incarnation` that loads with all checksums right. Incomplete ones
-// are passed over in silence, corrupt ones end up in `skipped`. Lists anew, for some seconds, where one is removed
-// before it is read; Unavailable where nothing else is there then. An error of the store itself is returned.
+// Loads the newest valid checkpoint of an incarnation <= `up_to_incarnation`, with all checksums verified. Ignores
+// incomplete checkpoints and adds corrupt ones to `skipped`. If a checkpoint is removed after it was listed, lists
+// again, up to six times in about three seconds; returns Unavailable if no checkpoint could be loaded by then. Returns
+// errors of the store.
 Result<NewestCheckpoint> NewestGood(storage::ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation);
 
-// What a user's URI means: a checkpoint's own folder, a folder of checkpoints, or a folder with checkpoints/ in it.
+// What the URI of a user denotes: the folder of one checkpoint, a folder of checkpoints, or a folder that contains
+// checkpoints/.
 struct CheckpointPlace {
   bool is_one = false;
   std::string prefix;  // of the checkpoint, or of the folder of checkpoints
 };
-// NotFound where there is none of the three.
+// Finds the checkpoints that `prefix` denotes. Returns NotFound if it denotes none of the three.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
-// The manifest of the checkpoint that such a URI means: of a folder, its newest complete one's. NotFound where there is
-// none.
+// Returns the manifest of the checkpoint that `prefix` denotes; for a folder of checkpoints, that of its newest
+// complete one. Returns NotFound if there is none.
 Result<CheckpointManifest> ReadNamedCheckpoint(storage::ObjectStore& store, const std::string& prefix);
 
-// What is known of the bytes of checkpoints, by those who wrote or read them: OK, or why they are corrupt.
+// Results of earlier reads or writes of whole checkpoints: OK, or the reason why the checkpoint is corrupt.
 using CheckpointVerdicts = std::map<CheckpointId, Status>;
 
 struct PrunedCheckpoints {
   std::vector<std::string> removed;        // folders
-  std::vector<SkippedCheckpoint> corrupt;  // found to be so now: the caller says so, loudly
+  std::vector<SkippedCheckpoint> corrupt;  // checkpoints that this call found to be corrupt; the caller reports them
 };
 
-// After `own` was committed, its writer removes, of the checkpoints up to `own`: good ones but for the newest `keep`
-// (at least 1) and the one with the best metric; incomplete ones older than `own`. Corrupt ones stay, for people to
-// look at, and take no good one's place; so does everything of later incarnations. A manifest goes before its files, so
-// that a crash in the middle leaves an incomplete one. Failpoint, before each removal: checkpoint.prune.
+// Removes old checkpoints after `own` has been committed; returns FailedPrecondition if `own` is not complete.
+// Considers the checkpoints up to `own`. Keeps the newest `keep` complete ones (at least 1) and the complete one with
+// the best metric; removes the other complete ones and the incomplete ones older than `own`. Corrupt checkpoints are
+// kept for diagnosis and do not count towards `keep`. Checkpoints newer than `own` are not touched. The manifest of a
+// checkpoint is removed before its files, so that a crash leaves an incomplete checkpoint. Failpoint before each
+// removal: checkpoint.prune.
 //
-// Before a good one is removed, those that stay in its place are read, once for all calls with the same `verdicts`.
-// While that goes on `may_read` is asked before each block: where it says no, nothing is removed, and a later call
-// does it. Empty: always.
+// Before it removes a complete checkpoint, this function verifies the checksums of those that it keeps, except those
+// that have an entry in `verdicts`, and adds the results to `verdicts`. `may_read`, unless empty, is called before each
+// block of this verification; if it returns false, nothing is removed, and a later call continues.
 Result<PrunedCheckpoints> PruneCheckpoints(storage::ObjectStore& store, const std::string& prefix,
                                            const CheckpointId& own, uint64_t keep, CheckpointVerdicts& verdicts,
                                            const std::function<bool()>& may_read = {});
 
-// Manifest first, then whatever else is in the folder.
+// Removes the manifest of a checkpoint, then all other objects in its folder.
 Status RemoveCheckpoint(storage::ObjectStore& store, const std::string& folder);
 
 }  // namespace espalier::format

@@ -24,7 +24,7 @@ std::string FolderOf(uint64_t incarnation, uint32_t next_step) {
   return std::string(kPrefix) + "/" + CheckpointFolderName({incarnation, 8 + next_step});
 }
 
-// Of a process that has verified nothing before.
+// Prunes as a process that has not verified any checkpoint before.
 Result<PrunedCheckpoints> Prune(storage::ObjectStore& store, const CheckpointId& own, uint64_t keep) {
   CheckpointVerdicts verdicts;
   return PruneCheckpoints(store, kPrefix, own, keep, verdicts);
@@ -90,7 +90,8 @@ TEST(CheckpointCatalogTest, FallsBackFromACorruptNewestAndSaysWhy) {
   EXPECT_THAT(newest->skipped[1].why.message(), HasSubstr("best.safetensors is missing"));
 }
 
-// A trainer that is cut off commits its next one, and removes the one that was listed as the newest.
+// A predecessor behind a network partition commits its next checkpoint, and removes the one that was listed as the
+// newest.
 TEST(CheckpointCatalogTest, LooksAgainWhereTheNewestIsRemovedBeforeItIsRead) {
   storage::MemoryStore memory;
   ASSERT_TRUE(Put(memory, 1, 1).ok());
@@ -113,7 +114,7 @@ TEST(CheckpointCatalogTest, PrunesToTheNewestAndTheBest) {
   ASSERT_TRUE(Put(store, 1, 1, 0.8).ok());
   ASSERT_TRUE(Put(store, 2, 0, 0.7).ok());
   ASSERT_TRUE(Put(store, 2, 1).ok());
-  ASSERT_TRUE(Put(store, 3, 0, 0.95).ok());  // of a later incarnation: none of our business
+  ASSERT_TRUE(Put(store, 3, 0, 0.95).ok());  // a later incarnation is not touched
   ASSERT_TRUE(Put(store, 1, 2).ok());
   ASSERT_TRUE(store.Delete(FolderOf(1, 2) + "/manifest.json").ok());
   const auto pruned = Prune(store, {2, 9}, /*keep=*/2);
@@ -151,7 +152,7 @@ TEST(CheckpointCatalogTest, KeepsCorruptOnesForPeopleToLookAt) {
 TEST(CheckpointCatalogTest, ACorruptOneOfTheRightSizeTakesNoGoodOnesPlace) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u, 3u}) ASSERT_TRUE(Put(store, 1, step, 0.1 * step).ok());
-  Corrupt(store, FolderOf(1, 3) + "/model.safetensors");  // the newest of before, and the best
+  Corrupt(store, FolderOf(1, 3) + "/model.safetensors");  // the newest one before the next Put, and the best
   ASSERT_TRUE(Put(store, 2, 0, 0.0).ok());
   const auto pruned = Prune(store, {2, 8}, /*keep=*/2);
   ASSERT_TRUE(pruned.ok()) << pruned.status().ToString();
@@ -177,15 +178,15 @@ TEST(CheckpointCatalogTest, ReadsNothingTwiceAndNothingBeforeOneHasToGo) {
     ASSERT_TRUE(Put(memory, 1, step).ok());
     ASSERT_TRUE(PruneCheckpoints(store, kPrefix, {1, 8 + step}, /*keep=*/2, verdicts).ok());
   }
-  EXPECT_EQ(reads, 0);  // all of them are its own
+  EXPECT_EQ(reads, 0);  // this process has written all checkpoints
   ASSERT_TRUE(Put(memory, 2, 0).ok());
   ASSERT_TRUE(Prune(store, {2, 8}, /*keep=*/2).ok());
-  EXPECT_EQ(reads, 3);  // another process: the files of the one before
+  EXPECT_EQ(reads, 3);  // another process reads the files of the checkpoint before its own
 }
 
 TEST(CheckpointCatalogTest, ReadsACorruptOneOnce) {
   storage::MemoryStore memory;
-  ASSERT_TRUE(Put(memory, 1, 0, 0.9).ok());  // the best, so that each prune would keep it
+  ASSERT_TRUE(Put(memory, 1, 0, 0.9).ok());  // the best, so that each Prune keeps it
   for (const uint32_t step : {1u, 2u}) ASSERT_TRUE(Put(memory, 1, step, 0.5).ok());
   Corrupt(memory, FolderOf(1, 0) + "/model.safetensors");
   int reads = 0;
@@ -213,7 +214,7 @@ TEST(CheckpointCatalogTest, WithoutTimeToReadRemovesOnlyWhatItKnowsToBeSafe) {
   const auto never = [] { return false; };
   const auto pruned = PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verdicts, never);
   ASSERT_TRUE(pruned.ok()) << pruned.status().ToString();
-  EXPECT_THAT(pruned->removed, IsEmpty());  // nobody knows whether 1 loads, which would take the place of 0
+  EXPECT_THAT(pruned->removed, IsEmpty());  // 1, which replaces 0, is not verified yet
   verdicts[{1, 9}] = Status();
   EXPECT_THAT(PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verdicts, never)->removed,
               ElementsAre(FolderOf(1, 0)));
@@ -250,13 +251,13 @@ TEST(CheckpointCatalogTest, FindsWhatAUserMeans) {
   EXPECT_TRUE(FindCheckpoints(store, "run/checkpoints/000001-000000000008")->is_one);
 }
 
-// What a process does that saves every step and dies at some point of it.
+// Saves a step and prunes, as a process does that may be killed at any point.
 Status SaveAndPrune(storage::ObjectStore& store, uint32_t next_step) {
   RETURN_IF_ERROR(Put(store, 1, next_step));
   return Prune(store, {1, 8 + next_step}, /*keep=*/2).status();
 }
 
-// Everything committed loads, and nobody has fewer good checkpoints than before.
+// Expects that there are no corrupt checkpoints, and at least `at_least` complete ones.
 void ExpectGood(storage::ObjectStore& store, size_t at_least, const std::string& where) {
   EXPECT_THAT(Folders(store, CheckpointState::kCorrupt), IsEmpty()) << where;
   const std::vector<std::string> good = Folders(store, CheckpointState::kComplete);
@@ -267,7 +268,7 @@ void ExpectGood(storage::ObjectStore& store, size_t at_least, const std::string&
   }
 }
 
-// A later incarnation goes on, and cleans up what the crash left.
+// Expects that a later incarnation writes a checkpoint and removes the files that the crash has left.
 void ExpectNextIncarnationCleansUp(storage::ObjectStore& store, const std::string& where) {
   ASSERT_TRUE(Put(store, 2, 3).ok()) << where;
   const auto pruned = Prune(store, {2, 11}, /*keep=*/2);
@@ -294,7 +295,7 @@ TEST(CheckpointCrashTest, AnyFailpointLeavesGoodCheckpointsOnly) {
   }
 }
 
-// Passes on the first so many requests that change something; then the process is dead.
+// Forwards the first `changes_left` requests that change the store, then fails, as if the process had been killed.
 class DyingStore final : public storage::ObjectStore {
  public:
   DyingStore(storage::ObjectStore& inner, int changes_left) : inner_(inner), changes_left_(changes_left) {}

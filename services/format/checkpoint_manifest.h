@@ -1,6 +1,6 @@
-// The manifest of a checkpoint (docs/checkpoints.md): what a run needs to go on from a step as if it had never
-// stopped, apart from tensors, which lie in the files that it lists. Written last: where there is no manifest there is
-// no checkpoint.
+// The manifest of a checkpoint (docs/checkpoints.md): the state, except tensors, from which a run resumes at a step
+// with the same results as an uninterrupted run. It lists the files that hold the tensors. It is written last: a folder
+// without a manifest holds no checkpoint.
 #pragma once
 
 #include <compare>
@@ -16,21 +16,23 @@ namespace espalier::format {
 inline constexpr const char* kCheckpointFormatName = "espalier.checkpoint";
 inline constexpr int kCheckpointFormatVersion = 2;
 
-// Files of a checkpoint, below its folder.
+// Keys of the files of a checkpoint, relative to its folder.
 inline constexpr const char* kCheckpointModel = "model.safetensors";          // parameters and buffers
-inline constexpr const char* kCheckpointBest = "best.safetensors";            // those of the best evaluation; may lack
-inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // steps taken and moments
+inline constexpr const char* kCheckpointBest = "best.safetensors";            // those of the best evaluation; optional
+inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // number of steps and moments
 
-// A later incarnation is newer whatever its step: it went on from a checkpoint of an earlier one.
+// Ordered by incarnation, then by step: a later incarnation has resumed from a checkpoint of an earlier one, and is
+// newer even if its step is smaller.
 struct CheckpointId {
   uint64_t incarnation = 0;
-  uint64_t global_step = 0;  // steps done since the run began
+  uint64_t global_step = 0;  // steps completed since the start of the run
   friend auto operator<=>(const CheckpointId&, const CheckpointId&) = default;
 };
 
+// Why training has ended with this checkpoint; kGoesOn: it has not ended.
 enum class CheckpointEnd { kGoesOn, kAllEpochs, kEarlyStopping };
 
-// What results may depend on besides the job: resume warns where it differs.
+// The environment that results may depend on in addition to the job. Resume warns if it differs.
 struct CheckpointMath {
   uint64_t threads = 0;
   std::string torch, cpu_capability, blas, blas_kernel;
@@ -38,10 +40,10 @@ struct CheckpointMath {
   friend bool operator==(const CheckpointMath&, const CheckpointMath&) = default;
 };
 
-// One epoch's report, or the part of one that has run.
+// The report of an epoch, or of the completed steps of an epoch.
 struct EpochRecord {
   uint32_t epoch = 0;
-  double loss = 0;  // mean over the epoch's seeds; of a part: the sum
+  double loss = 0;  // mean over the seeds of the epoch; for an incomplete epoch the sum
   double learning_rate = 0;
   std::optional<double> validation;
   uint64_t num_seeds = 0;
@@ -51,9 +53,9 @@ struct EpochRecord {
 };
 
 struct LoopRecord {
-  std::vector<EpochRecord> epochs;         // that have ended: 0, 1, ...
-  EpochRecord partial;                     // of the epoch under way
-  std::vector<double> first_epoch_losses;  // by step
+  std::vector<EpochRecord> epochs;         // the completed epochs 0, 1, ...
+  EpochRecord partial;                     // the epoch in progress
+  std::vector<double> first_epoch_losses;  // losses of the steps of epoch 0
   uint32_t best_epoch = 0;
   std::optional<double> best_validation;
   uint64_t evaluations_since_best = 0;
@@ -63,24 +65,26 @@ struct LoopRecord {
 struct CheckpointMetric {
   std::string name;  // "accuracy"
   bool higher_is_better = true;
-  std::optional<double> value;  // of this checkpoint's own parameters, where they were evaluated
+  std::optional<double> value;  // for the parameters of this checkpoint; nullopt: they were not evaluated
   friend bool operator==(const CheckpointMetric&, const CheckpointMetric&) = default;
 };
 
 struct CheckpointManifest {
   CheckpointId id;
   std::string job_name;
-  // The step to go on with. next_step == steps_per_epoch: all steps of the epoch are done, its evaluation is not.
+  // The step from which a run resumes. next_step == steps_per_epoch: all steps of the epoch are done, but its
+  // evaluation is not.
   uint32_t epoch = 0;
   uint32_t next_step = 0;
   uint32_t steps_per_epoch = 0;
-  uint32_t num_epochs = 0;  // that the run was to have
+  uint32_t num_epochs = 0;  // requested by the job
   CheckpointEnd end = CheckpointEnd::kGoesOn;
   uint64_t seed = 0;
-  // Everything that decides numbers, by its path in the document ("training.optimizer.learningRate") or of the graph
-  // ("graph.numNodes"): a run with others is another run.
+  // All settings that determine the results, by their path in the job document ("training.optimizer.learningRate") or,
+  // for properties of the graph, below "graph" ("graph.numNodes"). Only a run with equal fields can resume from this
+  // checkpoint.
   std::map<std::string, std::string> fields;
-  std::string partition_key;  // may be empty: unknown
+  std::string partition_key;  // empty: unknown
   uint32_t num_partitions = 0;
   uint32_t num_trainers = 0;
   CheckpointMath math;
@@ -89,17 +93,17 @@ struct CheckpointManifest {
   std::vector<FileEntry> files;  // distinct keys
   uint64_t created_unix_seconds = 0;
 
-  uint64_t size_bytes() const;  // of the files
+  uint64_t size_bytes() const;  // total size of the files
 };
 
-// SHA-256 of `fields`: 64 hexadecimal digits, the same for the same job.
+// Returns the SHA-256 of CheckpointManifest::fields as 64 hexadecimal digits.
 std::string JobDigest(const std::map<std::string, std::string>& fields);
 
 const char* ToString(CheckpointEnd end);  // "GoesOn", "AllEpochs", "EarlyStopping"
 
 std::string CheckpointManifestToJson(const CheckpointManifest& manifest);
-// InvalidArgument names the field that is wrong; another format or format_version is refused by name. Untrusted
-// input: what is returned is consistent (position, epochs, files, digest).
+// Parses an untrusted manifest. Returns InvalidArgument that names the invalid field, also for another format or
+// format_version. A manifest that is returned is consistent: position, epochs, files and digest agree.
 Result<CheckpointManifest> CheckpointManifestFromJson(const std::string& text);
 
 }  // namespace espalier::format

@@ -1,3 +1,6 @@
+// Parses checkpoint manifests. JSON has no infinities and NaN, so the strings "inf", "-inf" and "nan" stand for them.
+// Besides types, the functions check that fields agree: global_step with epoch and next_step, the number of epoch
+// reports with epoch, job_digest with fields.
 #include <limits>
 #include <set>
 
@@ -18,7 +21,8 @@ Result<double> RealFrom(const json& value, const std::string& path) {
   return InvalidArgument(path + ": expected a number, \"inf\", \"-inf\" or \"nan\"");
 }
 
-// What a checkpoint has that other manifests have not: 32-bit counts and reals that may be infinite.
+// Adds to JsonFields the types that only checkpoint manifests have: 32-bit counts, and reals that may be infinite or
+// NaN.
 class CheckpointFields {
  public:
   explicit CheckpointFields(JsonFields fields) : fields_(std::move(fields)) {}
@@ -36,7 +40,7 @@ class CheckpointFields {
     return *value;
   }
 
-  // null: none.
+  // Returns nullopt for null.
   Result<std::optional<double>> OptionalReal(const char* name) const {
     std::optional<double> found;
     bool is_there = false;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has no infinities; a regression that blows up has infinite metrics.
+// JSON has no infinities and NaN, which the loss and metrics of a diverged run may be.
 Json RealToJson(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return "nan";
@@ -70,7 +70,7 @@ uint64_t CheckpointManifest::size_bytes() const {
 std::string JobDigest(const std::map<std::string, std::string>& fields) {
   Sha256 digest;
   for (const auto& [path, value] : fields) {
-    // Lengths are part of the text, so that no two jobs run together.
+    // The lengths make the encoding unambiguous: different fields never give the same text.
     digest.Update(std::to_string(path.size()) + ":" + path + " " + std::to_string(value.size()) + ":" + value + "\n");
   }
   return digest.HexDigest();
@@ -107,7 +107,7 @@ std::string CheckpointManifestToJson(const CheckpointManifest& manifest) {
                      {"metric", ToJson(manifest.metric)},
                      {"files", ToJson(manifest.files)},
                      {"loop", ToJson(manifest.loop)}};
-  // Names that are not UTF-8 cannot be said in JSON; they get the replacement character.
+  // Names that are not UTF-8 cannot be represented in JSON; invalid bytes become U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 constexpr const char* kCheckpoints = "run/checkpoints";
 const std::string kFolder = "run/checkpoints/000001-000000000009";
 
-// One committed checkpoint of incarnation 1 after 9 steps.
+// Commits a checkpoint of incarnation 1 after 9 steps.
 void PutTiny(storage::ObjectStore& store) {
   const auto written = WriteCheckpoint(store, kCheckpoints, TinyCheckpoint(1, 1), TinyFiles({1, 9}));
   ASSERT_TRUE(written.ok()) << written.status().ToString();

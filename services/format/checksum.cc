@@ -83,7 +83,7 @@ Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, con
   const std::optional<int64_t> bad = graph::FirstViolation(threads, num_blocks, 1, [&](int64_t block) {
     if (stop_requested && stop_requested()) {
       is_stopped = true;
-      return true;  // nobody looks any further
+      return true;  // ends the search in all threads
     }
     return Hash64(bytes_of(static_cast<uint64_t>(block))) != entry.block_hashes[static_cast<uint64_t>(block)];
   });

@@ -1,5 +1,5 @@
-// XXH3-64 of every 4 MiB block of a file: a flipped bit is found and placed, and a ranged download is verified as it
-// arrives.
+// XXH3-64 checksums of the 4 MiB blocks of a file. A checksum per block locates damage within the file, and allows a
+// download in ranges to be verified block by block.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace espalier::format {
 
-// Passes bytes on and hashes them on their way. One thread at a time.
+// Forwards bytes to another writer and hashes them. Thread-compatible.
 class HashingWriter final : public storage::ObjectWriter {
  public:
   explicit HashingWriter(std::unique_ptr<storage::ObjectWriter> to);
@@ -20,7 +20,7 @@ class HashingWriter final : public storage::ObjectWriter {
 
   Status Write(std::span<const std::byte> bytes) override;
   Status Commit() override;
-  // Size and hashes of what was written, under `key`. After Commit.
+  // Returns the entry of the written file, with `key`. Call it after Commit.
   FileEntry Entry(std::string key);
 
  private:
@@ -30,14 +30,15 @@ class HashingWriter final : public storage::ObjectWriter {
   std::unique_ptr<State> state_;
 };
 
-// Bytes [offset, offset + length) of block `block` of a file.
+// Returns the byte range of block `block`; the last block of a file may be shorter than the others.
 storage::ByteRange BlockRange(const FileEntry& entry, uint64_t block);
 
-// DataLoss names `where`, the block and its offset, the checksum found and the one expected.
+// Compares the checksum of one block. Returns DataLoss with `where`, the block, its offset, and both checksums.
 Status CheckBlock(const FileEntry& entry, uint64_t block, std::span<const std::byte> bytes, const std::string& where);
 
-// All blocks of a whole file, several at once. The first bad block is the one named. Cancelled: stop_requested (null:
-// never), which is asked before each block by any thread, has said true.
+// Verifies the size and all blocks of a whole file on up to `threads` threads. Returns DataLoss for the first bad
+// block. `stop_requested`, unless null, is called before each block, from any of the threads; Cancelled is returned if
+// it returns true.
 Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads,
                    const std::function<bool()>& stop_requested = nullptr);
 

@@ -61,7 +61,7 @@ TEST(ChecksumTest, NamesTheFirstBadBlockWithAnyNumberOfThreads) {
   }
 }
 
-// 100 GB take minutes.
+// Verifying 100 GB takes minutes, so a stop must not wait for the end.
 TEST(ChecksumTest, StopsBeforeTheNextBlock) {
   const std::string bytes = Pattern(4 * kChecksumBlockBytes);
   const FileEntry entry = Written(bytes, bytes.size());

@@ -1,4 +1,5 @@
-// What a run leaves for its user of the edges of a split: one row per edge, under the original ids of its ends.
+// Writes results for the edges of a split (predictions, logits): one row per edge, with the original ids of its source
+// and destination.
 #pragma once
 
 #include <map>
@@ -14,29 +15,29 @@
 
 namespace espalier::format {
 
-// The arrays of one part of the split.
+// Shapes of the arrays of one part of the split.
 struct EdgeResultShape {
   std::string part;  // "train", "validation", "test"
   uint64_t rows = 0;
-  DType value_dtype = DType::kF32;  // not BF16, which NumPy lacks
-  std::vector<int64_t> row_shape;   // of an edge's value; empty: a scalar
+  DType value_dtype = DType::kF32;  // not BF16, which NumPy does not have
+  std::vector<int64_t> row_shape;   // shape of the value of an edge; empty: a scalar
 };
 
-// Writes `<prefix>/<kind>/<part>/{sources,destinations,values}.npy` piece by piece, then
-// `<prefix>/<kind>/manifest.json`, which says what there is: the edges' type and split, `attributes` and each file's
-// dtype, shape, size and checksums. For each part: Begin, Append until all rows are there; in the end Commit. One
-// thread at a time.
+// Writes `<prefix>/<kind>/<part>/{sources,destinations,values}.npy` in chunks, then `<prefix>/<kind>/manifest.json`
+// with the edge type, the split, `attributes`, and the dtype, shape, size and checksums of each file. Call Begin and
+// then Append for all rows of each part, and Commit at the end. Thread-compatible.
 class EdgeResultsWriter {
  public:
-  // `store` outlives this. `kind`: "predictions", "logits".
+  // `store` must outlive this object. `kind` is "predictions" or "logits".
   EdgeResultsWriter(storage::ObjectStore& store, std::string prefix, std::string kind, std::string edge_type,
                     std::string split, std::map<std::string, std::string> attributes);
 
-  // InvalidArgument where the part before lacks rows.
+  // Starts a part. Returns InvalidArgument if rows of the previous part are missing.
   Status Begin(const EdgeResultShape& shape);
-  // sources, destinations U64 [n], values [n, row shape] of the dtype of Begin: InvalidArgument otherwise.
+  // Appends n rows: `sources` and `destinations` are U64 [n], `values` is [n, row_shape...] with the dtype of Begin.
+  // Returns InvalidArgument otherwise.
   Status Append(const Tensor& sources, const Tensor& destinations, const Tensor& values);
-  // Writes the manifest. All files, the manifest too, with their keys in the store.
+  // Writes the manifest. Returns all files, including the manifest, with their keys in the store.
   Result<std::vector<OutputFile>> Commit();
 
  private:

@@ -52,7 +52,7 @@ TEST(EdgeResultsTest, RefusesRowsThatDoNotFit) {
   storage::MemoryStore store;
   EdgeResultsWriter writer = WriterTo(store);
   const Tensor values = Tensor::Zeros(DType::kF32, {2});
-  EXPECT_FALSE(writer.Append(EndIds({1, 2}), EndIds({2, 1}), values).ok());  // of no part
+  EXPECT_FALSE(writer.Append(EndIds({1, 2}), EndIds({2, 1}), values).ok());  // no part has begun
   ASSERT_TRUE(writer.Begin({"test", 2, DType::kF32, {}}).ok());
   const Status one_end = writer.Append(EndIds({1, 2}), EndIds({2}), values);
   EXPECT_EQ(one_end.code(), StatusCode::kInvalidArgument);

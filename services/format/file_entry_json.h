@@ -1,4 +1,4 @@
-// A file with its checksums, as manifests name it: {"key", "size_bytes", "xxh3_64": [one per block]}.
+// The JSON form of a FileEntry in manifests: {"key", "size_bytes", "xxh3_64": [one per block]}.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,8 @@ namespace espalier::format {
 
 nlohmann::ordered_json FileEntryToJson(const FileEntry& file);
 
-// InvalidArgument names the field: a key that is none, or not one checksum for each block. Untrusted input.
+// Parses an untrusted entry. Returns InvalidArgument that names the field if the key is invalid or the number of
+// checksums is not the number of blocks.
 Result<FileEntry> FileEntryFromJson(const JsonFields& fields);
 
 }  // namespace espalier::format

@@ -14,7 +14,7 @@ std::string_view ToText(std::span<const std::byte> bytes) {
 }
 
 bool IsPickle(std::string_view file) {
-  // The opcode PROTO and a version.
+  // The opcode PROTO, followed by the protocol version.
   return file.size() > 2 && file[0] == '\x80' && file[1] >= 2 && file[1] <= 5;
 }
 
@@ -27,7 +27,7 @@ bool IsSafetensors(std::string_view head, uint64_t size_bytes) {
   return header_bytes <= size_bytes - kSafetensorsLengthBytes;
 }
 
-// The directory at the end of an archive has the names as they are.
+// Looks for names of members in the directory at the end of the archive, where they are not compressed.
 FileKind KindOfZip(std::string_view tail) {
   if (tail.find("PK\x05\x06") == std::string_view::npos) return FileKind::kCutZip;
   if (tail.find("constants.pkl") != std::string_view::npos) return FileKind::kTorchScript;
@@ -38,7 +38,7 @@ FileKind KindOfZip(std::string_view tail) {
 
 FileKind DetectFileKind(const FileEnds& ends) {
   const std::string_view head = ToText(ends.head);
-  // First: its header's length may begin as a pickle does.
+  // Check safetensors first: the length of its header may begin with the same bytes as a pickle.
   if (IsSafetensors(head, ends.size_bytes)) return FileKind::kSafetensors;
   if (head.starts_with("PK\x03\x04")) return KindOfZip(ToText(ends.tail));
   if (head.starts_with("\x93NUMPY")) return FileKind::kNpy;

@@ -16,29 +16,30 @@ enum class FileKind {
   kTorchScript,  // a zip archive with constants.pkl: torch.jit.save
   kPickle,       // torch.save before PyTorch 1.6, and Python's own pickles
   kZip,          // another zip archive: .npz, Keras
-  kCutZip,       // the beginning of a zip archive, whose directory is missing
+  kCutZip,       // a truncated zip archive: its directory is missing
   kNpy,
   kHdf5,
   kSafetensors
 };
 
-// The parts of a file that say what it is.
+// The parts of a file from which its kind is detected.
 struct FileEnds {
-  std::span<const std::byte> head;  // the first kHeadBytes, or all
-  std::span<const std::byte> tail;  // the last kTailBytes, or all
+  std::span<const std::byte> head;  // the first kHeadBytes, or the whole file if it is shorter
+  std::span<const std::byte> tail;  // the last kTailBytes, or the whole file if it is shorter
   uint64_t size_bytes = 0;          // of the file
 
   static constexpr size_t kHeadBytes = 16;
   static constexpr size_t kTailBytes = size_t{4} << 20;  // the directory of a zip archive
 };
 
-// Looks at the beginning and, of zip archives, at the directory at the end. Never reads a pickle.
+// Returns the kind of a file. Examines its first bytes and, for zip archives, the directory at the end. Never
+// unpickles.
 FileKind DetectFileKind(const FileEnds& ends);
 FileKind DetectFileKind(std::span<const std::byte> file);
-// The same of an object in a store, of which only the ends are read.
+// Returns the kind of an object in a store. Reads only its first kHeadBytes and, for zip archives, its last kTailBytes.
 Result<FileKind> DetectFileKind(storage::ObjectStore& store, const std::string& key);
 
-// "a file of torch.save"; "" for kUnknown.
+// Returns the kind as a noun phrase for messages ("a file of torch.save"); "" for kUnknown.
 std::string ToString(FileKind kind);
 
 }  // namespace espalier::format

@@ -19,13 +19,13 @@ std::string ErrorOf(const std::string& bytes) {
   return ReadSafetensors(std::as_bytes(std::span(bytes)), nullptr).status().ToString();
 }
 
-// The names of members as they stand in a zip archive's directory, behind `data_bytes` of something else.
+// Returns a minimal zip archive: `data_bytes` of data, then the names of members as in the directory of an archive.
 std::string Archive(const std::string& names, size_t data_bytes = 100) {
   return std::string("PK\x03\x04", 4) + std::string(data_bytes, 'Z') + names + std::string("PK\x05\x06", 4);
 }
 const std::string kTorchSave = Archive("archive/data.pkl archive/data/0 archive/version");
 const std::string kTorchScript = Archive("m/data.pkl m/code/__torch__.py m/constants.pkl m/version", 5 << 20);
-// torch.save before 1.6 begins with its magic number, pickled.
+// A file of torch.save before PyTorch 1.6 begins with its pickled magic number.
 const std::string kLegacy("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15);
 
 TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
@@ -37,7 +37,7 @@ TEST(ForeignFileTest, TellsFilesOfPytorchApart) {
   EXPECT_EQ(KindOf("\x93NUMPY\x01"), FileKind::kNpy);
   EXPECT_EQ(KindOf("\x89HDF\r\n\x1a\n"), FileKind::kHdf5);
   EXPECT_EQ(KindOf(std::string("\2\0\0\0\0\0\0\0{}", 10)), FileKind::kSafetensors);
-  // A header of 640 bytes: its length begins as a pickle of protocol 2 does.
+  // The length of a header of 640 bytes begins with the same bytes as a pickle of protocol 2.
   EXPECT_EQ(KindOf(std::string("\x80\2\0\0\0\0\0\0", 8) + "{" + std::string(700, ' ')), FileKind::kSafetensors);
   for (const std::string& other :
        {std::string(), std::string("PK"), std::string("\x80", 1), std::string("\x80\x09x", 3),

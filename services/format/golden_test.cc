@@ -1,5 +1,5 @@
-// The files of TinyGraph as they were when the format was fixed: whoever changes a byte changes the format. After a
-// change of kPartitionFormatVersion write them again (testing/write_golden_files.cc).
+// Compares the files of TinyGraph with those that were written when the format was fixed: a change of a byte is a
+// change of the format. After a change of kPartitionFormatVersion write them again (testing/write_golden_files.cc).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(GoldenTest, ReadsWhatWasWrittenThen) {
   EXPECT_THAT(report->violations, ::testing::ElementsAre());
 }
 
-// The document's own words about the manifest, checked on the parsed text.
+// Checks the manifest against docs/partition-format.md.
 TEST(GoldenTest, HasTheManifestThatTheDocumentDescribes) {
   storage::FileStore golden(kGoldenFolder);
   const auto manifest = nlohmann::json::parse(*golden.Get("manifest.json"));

@@ -1,4 +1,4 @@
-// The fields of a JSON object whose writer is not trusted: each error names the field by its path,
+// Reads the fields of an untrusted JSON object. Every error names the field by its path, for example
 // "partitions[3].graph.size_bytes".
 #pragma once
 
@@ -11,10 +11,12 @@
 
 namespace espalier::format {
 
-// A view of one object. Fields that nobody asks for are ignored.
+// A view of one object. The accessors return InvalidArgument if the field is missing or has another type. Fields that
+// are not accessed are ignored.
 class JsonFields {
  public:
-  // `path` is where the object stands: "" for the document itself. InvalidArgument where it is not an object.
+  // Returns a view of `value`, which must outlive the view; InvalidArgument if it is not an object. `path` is the path
+  // of the object in the document, "" for the document itself.
   static Result<JsonFields> Of(const nlohmann::json& value, std::string path);
 
   bool Has(const char* name) const { return object_->contains(name); }
@@ -24,14 +26,14 @@ class JsonFields {
   Result<double> Real(const char* name) const;  // finite
   Result<std::vector<uint64_t>> UnsignedList(const char* name) const;
   Result<JsonFields> Object(const char* name) const;
-  // Calls body(element, its path) for each element of a list.
+  // Calls body(element, path of the element) for each element of a list, until an error is returned.
   Status ForEach(const char* name,
                  const std::function<Status(const nlohmann::json& element, const std::string& path)>& body) const;
-  // Calls body(key, value, its path) for each field of this object.
+  // Calls body(key, value, path of the field) for each field of this object, until an error is returned.
   Status ForEachField(const std::function<Status(const std::string& key, const nlohmann::json& value,
                                                  const std::string& path)>& body) const;
 
-  // InvalidArgument("<path of name>: <what>").
+  // Returns InvalidArgument("<path of name>: <what>").
   Status Wrong(const char* name, const std::string& what) const;
 
  private:
@@ -39,7 +41,7 @@ class JsonFields {
   Result<const nlohmann::json*> Find(const char* name) const;
   std::string PathTo(const std::string& name) const { return path_.empty() ? name : path_ + "." + name; }
 
-  const nlohmann::json* object_;  // outlives this
+  const nlohmann::json* object_;  // must outlive this object
   std::string path_;
 };
 

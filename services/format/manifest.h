@@ -1,5 +1,5 @@
-// The manifest of a partitioned graph (docs/partition-format.md): what exists, how large, with which checksums.
-// Written last: where there is no manifest there is no partitioning.
+// The manifest of a partitioned graph (docs/partition-format.md): its types, columns, splits and quality, and all files
+// with sizes and checksums. It is written last: a folder without a manifest holds no partitioning.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ inline constexpr const char* kPartitionFormatName = "espalier.partitioned-graph"
 inline constexpr int kPartitionFormatVersion = 1;
 inline constexpr uint64_t kChecksumBlockBytes = uint64_t{4} << 20;
 
-// One file of a partitioning, verified block by block: block i covers bytes
-// [i * kChecksumBlockBytes, (i + 1) * kChecksumBlockBytes) and has XXH3-64 block_hashes[i].
+// One file with a checksum for each block: block_hashes[i] is the XXH3-64 of the kChecksumBlockBytes bytes from offset
+// i * kChecksumBlockBytes. The last block may be shorter.
 struct FileEntry {
-  std::string key;  // below the partitioning's root
+  std::string key;  // relative to the folder of the manifest
   uint64_t size_bytes = 0;
   std::vector<uint64_t> block_hashes;
   friend bool operator==(const FileEntry&, const FileEntry&) = default;
@@ -30,12 +30,13 @@ struct ColumnEntry {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
-  bool lacks_values = false;  // some value of the source is NaN, which only labels may have (graph/label_columns.h)
-  // Of an edge column of one number for each edge: why it cannot weigh edges ("row 2 is -2.5"); empty: it can.
+  bool lacks_values = false;  // the source has NaN in this column; allowed for labels only (graph/label_columns.h)
+  // For edge columns of one number per edge: the first value that cannot be an edge weight ("row 2 is -2.5"): negative,
+  // NaN or infinite; empty: none.
   std::string bad_weight = {};
-  bool is_all_zero = false;  // of such a column with rows
-  // Of a node column: the first value that is no feature, because it is F64 and infinite as F32, and the first that is
-  // no time, because it is 2^63 or more ("row 2 is 1e+300"); empty: none.
+  bool is_all_zero = false;  // for such a column with rows: all values are 0
+  // For node columns: the first value that cannot be a feature (finite as F64 but infinite as F32), and the first value
+  // that cannot be a time (2^63 or more), for example "row 2 is 1e+300"; empty: none.
   std::string bad_feature = {};
   std::string bad_time = {};
   friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
@@ -48,50 +49,50 @@ struct PartitionEntry {
   FileEntry original_edge_ids;  // loaded on request
 
   std::array<const FileEntry*, 4> files() const { return {&graph, &node_columns, &edge_columns, &original_edge_ids}; }
-  uint64_t size_bytes() const;  // of all of them
+  uint64_t size_bytes() const;  // total size of the four files
   friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
 };
 
-// What the rows of a split hold in a column, read as labels of one kind.
+// Properties of the values that a label column has in the rows of a split, interpreted as labels of one kind.
 struct LabelFacts {
   std::string wrong = {};  // the first value that is neither a label nor missing ("row 5 is 2.5"); empty: none
-  bool has_label = true;   // in the training part, or that part is empty
+  bool has_label = true;   // the training part has a label, or is empty
   friend bool operator==(const LabelFacts&, const LabelFacts&) = default;
 };
 struct SplitLabels {
   LabelFacts classes;
-  LabelFacts flags;    // 0 or 1 for each class
-  LabelFacts numbers;  // of regression
+  LabelFacts flags;    // multi-label: 0 or 1 for each class
+  LabelFacts numbers;  // regression
   friend bool operator==(const SplitLabels&, const SplitLabels&) = default;
 };
 
 struct SplitEntry {
   std::string name;
   uint16_t node_type = 0;
-  uint64_t train = 0, validation = 0, test = 0;    // nodes
-  std::map<std::string, SplitLabels> labels = {};  // by column, of columns that may be labels
+  uint64_t train = 0, validation = 0, test = 0;    // number of nodes
+  std::map<std::string, SplitLabels> labels = {};  // by column, for columns that may be labels
   friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
 };
 
-// Pairs of nodes that are measured and are no edges.
+// Marks a split whose validation and test pairs have been removed from the edges of the graph.
 struct HeldOut {
-  std::optional<uint16_t> reverse;  // edge type that does not have them with their ends swapped either
+  std::optional<uint16_t> reverse;  // edge type from which the reversed pairs have been removed, too
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
 
 struct EdgeSplitEntry {
   std::string name;
   uint16_t edge_type = 0;
-  uint64_t train = 0, validation = 0, test = 0;  // edges
-  std::optional<HeldOut> held_out = {};          // none: validation and test pairs may be edges
+  uint64_t train = 0, validation = 0, test = 0;  // number of edges
+  std::optional<HeldOut> held_out = {};          // nullopt: validation and test pairs may be edges of the graph
   std::map<std::string, SplitLabels> labels = {};
   friend bool operator==(const EdgeSplitEntry&, const EdgeSplitEntry&) = default;
 };
 
 struct Quality {
-  uint64_t cut_edges = 0;  // directed edges whose ends have different owners
-  double cut_ratio = 0;    // cut_edges / edges
-  double replication = 0;  // (owned + remote in-neighbours, distinct per partition) / nodes
+  uint64_t cut_edges = 0;  // directed edges whose source and destination have different owners
+  double cut_ratio = 0;    // cut_edges / number of edges
+  double replication = 0;  // (owned nodes + distinct remote in-neighbors of each partition) / number of nodes
   // constraint ("nodes", "edges", "train-nodes", "nodes:paper") -> largest partition / average
   std::map<std::string, double> balance;
   friend bool operator==(const Quality&, const Quality&) = default;
@@ -100,12 +101,12 @@ struct Quality {
 struct Manifest {
   int format_version = kPartitionFormatVersion;
   std::string partition_key;  // 64 hex digits: SHA-256 of sources, options, algorithm and format versions
-  std::string attempt;        // the folder under the key that this manifest names
+  std::string attempt;        // folder of the partition files, next to the manifest
   std::string graph_name;
   std::string algorithm;  // "METIS", ...
   uint64_t seed = 0;
   std::string in_edge_order;                // "source,edge" or "time:<column>,source,edge"
-  std::vector<std::string> source_columns;  // node columns that edges have copies of (graph::SourceColumnName)
+  std::vector<std::string> source_columns;  // node columns that are copied to the edges (graph::SourceColumnName)
   graph::PartitionBook book;
   std::vector<std::vector<ColumnEntry>> node_columns;  // by NodeTypeId, sorted by name
   std::vector<std::vector<ColumnEntry>> edge_columns;  // by EdgeTypeId
@@ -116,11 +117,12 @@ struct Manifest {
   double partition_seconds = 0;
   uint64_t peak_memory_bytes = 0;
   std::vector<std::string> warnings =
-      {};  // of partitioning, one sentence each: input that was left out or is probably a mistake
+      {};  // from partitioning, one sentence each: input that was ignored or is probably a mistake
 };
 
 std::string ManifestToJson(const Manifest& manifest);
-// InvalidArgument names the field that is wrong; another format_version is refused by name. Untrusted input.
+// Parses an untrusted manifest. Returns InvalidArgument that names the invalid field, also for another format or
+// format_version.
 Result<Manifest> ManifestFromJson(const std::string& text);
 
 }  // namespace espalier::format

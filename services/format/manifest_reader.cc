@@ -1,3 +1,6 @@
+// Parses partition manifests. The fields are read in the order of their dependencies: first the types, from which the
+// partition book is made, then the splits and partitions, which refer to types and are checked against the book.
+// Optional fields are absent if they have their default.
 #include <algorithm>
 #include <tuple>
 
@@ -62,7 +65,7 @@ Result<std::vector<ColumnEntry>> ColumnsFrom(const JsonFields& fields) {
   return columns;
 }
 
-// The types, in the order of the document, with their ranges.
+// Node and edge types in the order of the document, with their ranges of ids.
 struct Types {
   std::vector<std::string> node_types;
   std::vector<graph::CanonicalEdgeType> edge_types;
@@ -93,7 +96,7 @@ Status ReadTypes(const JsonFields& document, Types* types, Manifest* manifest) {
 Status ReadBook(const JsonFields& document, Manifest* manifest) {
   Types types;
   RETURN_IF_ERROR(ReadTypes(document, &types, manifest));
-  // Node ids are signed on their way to trainers, and counts are added up.
+  // Limits ids to 2^62, because trainers get node ids as signed integers and counts are summed.
   for (const auto* ranges : {&types.node_first, &types.edge_first}) {
     for (const std::vector<uint64_t>& first : *ranges) {
       if (!first.empty() && first.back() >> 62 != 0) return InvalidArgument("first: 2^62 or more ids of one type");
@@ -122,7 +125,7 @@ Status ReadFacts(const JsonFields& labels, const char* kind, LabelFacts* facts) 
   return Status();
 }
 
-// Absent where they would say nothing.
+// The field is absent if it would be empty.
 Status ReadLabels(const JsonFields& split, std::map<std::string, SplitLabels>* labels) {
   if (!split.Has("labels")) return Status();
   ASSIGN_OR_RETURN(const JsonFields columns, split.Object("labels"));
@@ -205,7 +208,7 @@ Result<EdgeSplitEntry> EdgeSplitFrom(const JsonFields& fields, const graph::Part
   return split;
 }
 
-// Absent where there are none.
+// The field is absent if there are none.
 Status ReadEdgeSplits(const JsonFields& document, Manifest* manifest) {
   if (!document.Has("edge_splits")) return Status();
   return document.ForEach("edge_splits", [&](const json& element, const std::string& path) -> Status {
@@ -286,7 +289,7 @@ Status ReadNames(const JsonFields& document, Manifest* manifest) {
   return Status();
 }
 
-// Absent: none.
+// The field is absent if there are none.
 Status ReadSourceColumns(const JsonFields& document, Manifest* manifest) {
   if (!document.Has("source_columns")) return Status();
   return document.ForEach("source_columns", [&](const json& element, const std::string& path) -> Status {
@@ -299,7 +302,7 @@ Status ReadSourceColumns(const JsonFields& document, Manifest* manifest) {
   });
 }
 
-// Absent: none.
+// The field is absent if there are none.
 Status ReadWarnings(const JsonFields& document, Manifest* manifest) {
   if (!document.Has("warnings")) return Status();
   return document.ForEach("warnings", [&](const json& element, const std::string& path) -> Status {

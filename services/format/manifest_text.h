@@ -1,4 +1,4 @@
-// Manifests as objects of a store: text that is read as a whole.
+// Reads the text of manifests from a store, and limits their size.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,11 @@ namespace espalier::format {
 
 inline constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
 
-// NotFound; InvalidArgument for an object that is larger than a manifest may be, of which nothing is read.
+// Returns the text of the manifest at `key`. Returns NotFound if there is none, and InvalidArgument, without reading
+// the object, if it is larger than kMaxManifestBytes.
 Result<std::string> ReadManifestText(storage::ObjectStore& store, const std::string& key);
-// Of one that is to be written. ResourceExhausted: nobody would read it.
+// Returns ResourceExhausted if a manifest to be written is larger than kMaxManifestBytes, because ReadManifestText
+// would reject it.
 Status CheckManifestSize(const std::string& text);
 
 }  // namespace espalier::format

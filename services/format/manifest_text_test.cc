@@ -23,7 +23,7 @@ TEST(ManifestTextTest, IsNotReadWhereNoManifestIsSoLarge) {
   const storage::StoreLocation at = *storage::OpenStore(folder.path());
   EXPECT_EQ(*ReadManifestText(*at.store, "manifest.json"), "{}");
   EXPECT_EQ(ReadManifestText(*at.store, "other.json").status().code(), StatusCode::kNotFound);
-  std::filesystem::resize_file(path, kMaxManifestBytes + 1);  // a hole: no disk is used
+  std::filesystem::resize_file(path, kMaxManifestBytes + 1);  // a sparse file: uses no disk space
   for (const Status& refused : {ReadManifestText(*at.store, "manifest.json").status(),
                                 ReadManifest(*at.store, "").status(), ReadOutputsManifest(*at.store, "").status()}) {
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);

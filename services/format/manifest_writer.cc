@@ -1,3 +1,6 @@
+// Formats partition manifests. The output is deterministic: fields have a fixed order, and optional fields are written
+// only if they differ from their default. Names of local copies contain a hash of this text (partition_copies.cc), so a
+// change of the format changes those names.
 #include <nlohmann/json.hpp>
 
 #include "services/format/file_entry_json.h"
@@ -6,7 +9,7 @@
 namespace espalier::format {
 namespace {
 
-// Keeps fields in the order in which they are written.
+// Keeps the order of fields.
 using Json = nlohmann::ordered_json;
 
 Json ToJson(const std::vector<ColumnEntry>& columns) {
@@ -141,10 +144,10 @@ std::string ManifestToJson(const Manifest& manifest) {
                    {"partition_seconds", manifest.partition_seconds},
                    {"peak_memory_bytes", manifest.peak_memory_bytes}};
   if (!manifest.source_columns.empty()) document["source_columns"] = manifest.source_columns;
-  // Where there are none the manifest is that of a graph without them.
+  // Written only if there are any, so that manifests of graphs without edge splits do not change.
   if (!manifest.edge_splits.empty()) document["edge_splits"] = EdgeSplits(manifest);
   if (!manifest.warnings.empty()) document["warnings"] = manifest.warnings;
-  // Names that are not UTF-8 cannot be said in JSON; they get the replacement character.
+  // Names that are not UTF-8 cannot be represented in JSON; invalid bytes become U+FFFD.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -41,7 +41,7 @@ Result<std::span<const std::byte>> Map(int descriptor, const std::string& path,
 
 Result<std::shared_ptr<const MappedObject>> MappedObject::Open(const std::string& path,
                                                                std::optional<uint64_t> expected_size_bytes) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // the mapping stays when it is closed
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // closed on return; the mapping remains valid
   if (!file.is_open()) return FromErrno(errno, "opening " + path);
   ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, Map(file.get(), path, expected_size_bytes));
   return std::shared_ptr<const MappedObject>(new MappedObject(bytes));

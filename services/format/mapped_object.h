@@ -1,4 +1,4 @@
-// An object that is a local file, as memory, read-only.
+// Maps a local file of a store into memory, read-only.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 
 namespace espalier::format {
 
-// Immutable; thread-safe. Pages come from the file on first touch: should another process cut the file short
-// meanwhile, touching what is gone ends this process (SIGBUS), so map only files that are replaced, never rewritten.
+// Immutable; thread-safe. Pages are read from the file on first access. If another process truncates the file while it
+// is mapped, an access beyond its new end raises SIGBUS. Map only files that are replaced, never modified in place.
 class MappedObject {
  public:
-  // DataLoss where the file's size is not expected_size_bytes (where given): nothing is mapped then.
+  // Maps the file at `path`. Returns DataLoss if `expected_size_bytes` is given and the file has another size, and
+  // InvalidArgument if it is not a regular file.
   static Result<std::shared_ptr<const MappedObject>> Open(const std::string& path,
                                                           std::optional<uint64_t> expected_size_bytes);
   ~MappedObject();

@@ -1,4 +1,5 @@
-// What kind of file a model needs, and what to do about a file of another kind. Needs no torch.
+// Checks that a file is a model of the required kind. Errors name the kind that was found and the remedy. Does not
+// depend on torch.
 #pragma once
 
 #include <map>
@@ -8,15 +9,16 @@
 
 namespace espalier::format {
 
-// InvalidArgument where the file is no TorchScript archive, with what it is and the remedy: "is a file of torch.save,
-// which needs the Python that wrote it; ...". The caller adds which file.
+// Returns InvalidArgument if the file is not a TorchScript archive. The message has the kind of the file and the
+// remedy: "is a file of torch.save, which needs the Python that wrote it; ...". The caller prepends the name of the
+// file.
 Status CheckIsTorchScript(FileKind kind);
 
-// The same for a model file of Espalier's own, which is safetensors. OK for kUnknown too: the reader of its header says
-// more.
+// Returns InvalidArgument if the file cannot be a model file written by Espalier, which is a safetensors file. Returns
+// OK for kUnknown: the reader of the header gives a more specific error.
 Status CheckIsModelFile(FileKind kind);
 
-// The same for the metadata of a safetensors file.
+// Returns InvalidArgument if the metadata of a safetensors file is not that of a model file written by Espalier.
 Status CheckIsModelFile(const std::map<std::string, std::string>& metadata);
 
 }  // namespace espalier::format

@@ -78,7 +78,7 @@ Status NodeResultsWriter::EndType() {
   return Status();
 }
 
-// The file's entry in this kind's own manifest: its name is below the kind's folder.
+// Adds a file to the list of files. Returns its entry in the manifest of the kind, with a name relative to its folder.
 Json NodeResultsWriter::AddFile(FileEntry entry, DType dtype, std::vector<int64_t> shape) {
   Json array = ResultArrayJson(entry, folder_, dtype, shape);
   files_.push_back({std::move(entry), kind_, dtype, std::move(shape)});

@@ -1,4 +1,4 @@
-// What a run leaves for its user: one row per node, under the user's own ids.
+// Writes results for nodes (embeddings, predictions, logits): one row per node, with its original id.
 #pragma once
 
 #include <map>
@@ -14,29 +14,31 @@
 
 namespace espalier::format {
 
-// The arrays of one node type.
+// Shapes of the arrays of one node type.
 struct NodeResultShape {
   std::string node_type;
   uint64_t rows = 0;
   DType id_dtype = DType::kU64;     // any integer type
   DType value_dtype = DType::kF32;  // BF16 is stored as F32
-  std::vector<int64_t> row_shape;   // of a node's value; empty: a scalar
+  std::vector<int64_t> row_shape;   // shape of the value of a node; empty: a scalar
 };
 
-// Writes `<prefix>/<kind>/<node type>/{ids,values}.npy` piece by piece, then `<prefix>/<kind>/manifest.json`, which
-// says what there is: `attributes` (graph name, model, ...) and each file's dtype, shape, size and checksums.
-// For each node type: Begin, Append until all rows are there; in the end Commit. One thread at a time.
+// Writes `<prefix>/<kind>/<node type>/{ids,values}.npy` in chunks, then `<prefix>/<kind>/manifest.json` with
+// `attributes` (graph name, model, ...) and the dtype, shape, size and checksums of each file. Call Begin and then
+// Append for all rows of each node type, and Commit at the end. Thread-compatible.
 class NodeResultsWriter {
  public:
-  // `store` outlives this. `kind`: "embeddings", "predictions", "logits".
+  // `store` must outlive this object. `kind` is "embeddings", "predictions" or "logits".
   NodeResultsWriter(storage::ObjectStore& store, std::string prefix, std::string kind,
                     std::map<std::string, std::string> attributes);
 
-  // InvalidArgument for a name that is no node type's, ids that are no integers, and where the type before lacks rows.
+  // Starts a node type. Returns InvalidArgument if the name is not valid for a node type, if the ids are not integers,
+  // or if rows of the previous type are missing.
   Status Begin(const NodeResultShape& shape);
-  // ids [n], values [n, row shape], of the dtypes of Begin: InvalidArgument otherwise.
+  // Appends n rows: `ids` is [n] and `values` is [n, row_shape...], with the dtypes of Begin. Returns InvalidArgument
+  // otherwise.
   Status Append(const Tensor& ids, const Tensor& values);
-  // Writes the manifest. All files, the manifest too, with their keys in the store.
+  // Writes the manifest. Returns all files, including the manifest, with their keys in the store.
   Result<std::vector<OutputFile>> Commit();
 
  private:

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 Tensor Ids(std::vector<uint64_t> ids) { return Tensor::FromVector(std::move(ids)); }
 
-// One node type in one piece.
+// Writes one node type with one Append.
 Status Write(storage::ObjectStore& store, const NodeResultShape& shape, const Tensor& ids, const Tensor& values) {
   NodeResultsWriter writer(store, "", "predictions", {});
   RETURN_IF_ERROR(writer.Begin(shape));

@@ -3,7 +3,7 @@
 namespace espalier::format {
 namespace {
 
-constexpr size_t kAlignment = 64;      // of the data, as NumPy itself writes
+constexpr size_t kAlignment = 64;      // of the data, as in files that NumPy writes
 constexpr size_t kPreambleBytes = 10;  // magic, version, length of the header
 
 Result<std::string> ToDescriptor(DType dtype) {
@@ -25,7 +25,7 @@ Result<std::string> ToDescriptor(DType dtype) {
   return InvalidArgument("NumPy has no bfloat16: convert to F32");
 }
 
-// Python's tuple: "()", "(3,)", "(3, 4)".
+// Formats a shape as a Python tuple: "()", "(3,)", "(3, 4)".
 std::string FormatTuple(const std::vector<int64_t>& shape) {
   std::string tuple = "(";
   for (size_t i = 0; i < shape.size(); ++i) tuple += (i == 0 ? "" : ", ") + std::to_string(shape[i]);

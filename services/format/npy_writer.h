@@ -1,4 +1,4 @@
-// NumPy's .npy files, version 1.0: what users open their results with.
+// Writes NumPy's .npy files, version 1.0 (numpy.lib.format).
 #pragma once
 
 #include <memory>
@@ -12,17 +12,19 @@
 
 namespace espalier::format {
 
-// An array of known shape that is put piece by piece, so that it need not fit memory. C order, little-endian. One
-// thread at a time; destroyed without Commit it leaves nothing behind.
+// Writes an array of known shape in chunks, so that it does not have to fit into memory. C order, little-endian.
+// Thread-compatible. Destruction without Commit leaves no object in the store.
 class NpyWriter {
  public:
-  // `store` outlives this. InvalidArgument for bfloat16, which NumPy does not have.
+  // Starts the array at `key`; `store` must outlive this object. Returns InvalidArgument for bfloat16, which NumPy does
+  // not have.
   static Result<NpyWriter> Open(storage::ObjectStore& store, const std::string& key, DType dtype,
                                 const std::vector<int64_t>& shape);
 
-  // The next elements. InvalidArgument where there are more than the shape has room for.
+  // Appends elements. Returns InvalidArgument if they exceed the shape.
   Status Write(std::span<const std::byte> elements);
-  // The object's size and checksums. InvalidArgument where elements are missing: then nothing is visible.
+  // Commits the object and returns its entry with size and checksums. Returns InvalidArgument, without committing, if
+  // elements are missing.
   Result<FileEntry> Commit();
 
  private:
@@ -34,7 +36,7 @@ class NpyWriter {
   uint64_t bytes_missing_;
 };
 
-// Puts the tensor under `key`. Its size and checksums come back.
+// Writes a tensor to `key`. Returns its entry with size and checksums.
 Result<FileEntry> WriteNpy(storage::ObjectStore& store, const std::string& key, const Tensor& tensor);
 
 }  // namespace espalier::format

@@ -1,3 +1,7 @@
+// Each incarnation writes its files into its own folder, results/<incarnation>, so that incarnations never overwrite
+// files of each other. Only the manifest is shared. ObjectStore has no conditional replacement, therefore CommitOutputs
+// checks that the stored manifest is not of a newer incarnation, replaces it, and reads it again to detect a concurrent
+// commit.
 #include "services/format/outputs_manifest.h"
 
 #include <algorithm>
@@ -61,7 +65,7 @@ Status PutText(storage::ObjectStore& store, const std::string& key, const std::s
   return writer->Commit();
 }
 
-// "" where the file is as it should be.
+// Verifies a file. Returns a description of the problem, "" if there is none, or an error of the store.
 Result<std::string> FindProblem(storage::ObjectStore& store, const std::string& key, const FileEntry& file) {
   const Status verified = VerifyStoredFile(store, key, file);
   switch (verified.code()) {
@@ -86,7 +90,7 @@ std::optional<uint64_t> IncarnationOfResult(std::string_view key) {
   const std::string_view rest = key.substr(kFolder.size());
   uint64_t incarnation = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), incarnation);
-  // One folder an incarnation: no other number of leading zeros means it too.
+  // Accept only the exact name of the folder: the same number with other leading zeros is another folder.
   const bool is_its_folder = error == std::errc() && key.starts_with(ResultsFolder(incarnation) + "/");
   return is_its_folder ? std::optional(incarnation) : std::nullopt;
 }
@@ -129,7 +133,7 @@ Result<OutputsManifest> OutputsManifestFromJson(const std::string& text) {
         return Status();
       }));
   RETURN_IF_ERROR(document.Object("result").status());
-  // Once more, in the order in which the fields were written.
+  // Parse again with ordered fields, to preserve the order in which they were written.
   const Json ordered = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   manifest.result_json = ordered.at("result").dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   return manifest;
@@ -166,7 +170,8 @@ Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, con
   }
   if (!committed.ok() && committed.status().code() != StatusCode::kNotFound) return committed.status();
   RETURN_IF_ERROR(PutText(store, ManifestKey(prefix), OutputsManifestToJson(manifest)));
-  // Somebody newer may have come between the look and the put: what stands now decides who may tidy up.
+  // A newer incarnation may have committed between the check and the put. The manifest that is stored now decides which
+  // incarnation may remove older results.
   ASSIGN_OR_RETURN(const OutputsManifest standing, ReadOutputsManifest(store, prefix));
   if (standing.incarnation == manifest.incarnation) return Status();
   return Aborted("incarnation " + std::to_string(standing.incarnation) + " has committed its outputs meanwhile");

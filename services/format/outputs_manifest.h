@@ -1,6 +1,6 @@
-// The commit of a run's outputs (docs/outputs.md): `manifest.json` below the job's prefix, written last. It names the
-// incarnation that won, all of its files with sizes and checksums, and holds the result. Where there is none, the run
-// has no outputs, whatever files there are.
+// The manifest of the outputs of a run (docs/outputs.md): `manifest.json` below the prefix of the job, written last. It
+// contains the incarnation that committed, all files of this incarnation with sizes and checksums, and the result. A
+// run without this manifest has no outputs, even if files of outputs exist.
 #pragma once
 
 #include <map>
@@ -18,53 +18,54 @@ inline constexpr const char* kOutputsFormatName = "espalier.outputs";
 inline constexpr int kOutputsFormatVersion = 1;
 
 struct OutputFile {
-  FileEntry file;              // its key is below the job's prefix
+  FileEntry file;              // the key is relative to the prefix of the job
   std::string kind;            // "model", "embeddings", "predictions", "logits", "metrics", "events"
-  std::optional<DType> dtype;  // of an array (.npy); none for other files
+  std::optional<DType> dtype;  // of an array (.npy); nullopt for other files
   std::vector<int64_t> shape;  // of an array
   friend bool operator==(const OutputFile&, const OutputFile&) = default;
 };
 
 struct OutputsManifest {
   uint64_t incarnation = 0;
-  std::vector<OutputFile> files;                   // by key
-  std::map<std::string, std::string> not_written;  // what was asked for and cannot be, with the reason
-  std::string result_json;                         // an object: result.json's
+  std::vector<OutputFile> files;                   // sorted by key
+  std::map<std::string, std::string> not_written;  // requested outputs that cannot be written, with the reason
+  std::string result_json;                         // a JSON object, the content of result.json
 };
 
-// "results/000003": where the files of an incarnation lie.
+// Returns the folder of the files of an incarnation, relative to the prefix of the job: "results/000003".
 std::string ResultsFolder(uint64_t incarnation);
 
-// The incarnation of a key below the job's prefix: "results/000003/model/best.safetensors" -> 3; nullopt for keys that
-// are no incarnation's.
+// Returns the incarnation of a key relative to the prefix of the job: "results/000003/model/best.safetensors" -> 3.
+// Returns nullopt for keys outside the folders of incarnations.
 std::optional<uint64_t> IncarnationOfResult(std::string_view key);
 
 std::string OutputsManifestToJson(const OutputsManifest& manifest);
-// InvalidArgument names the field that is wrong; another format or version is refused by name. Untrusted input.
+// Parses an untrusted manifest. Returns InvalidArgument that names the invalid field, also for another format or
+// version.
 Result<OutputsManifest> OutputsManifestFromJson(const std::string& text);
 
-// True where `text` says of itself that it is a manifest of outputs, whole or not.
+// Returns true if `text` is a JSON object whose "format" is that of an outputs manifest. Does not check other fields.
 bool IsOutputsManifest(const std::string& text);
 
-// NotFound where nothing has been committed below `prefix`.
+// Reads the outputs manifest below `prefix`. Returns NotFound if no outputs have been committed there.
 Result<OutputsManifest> ReadOutputsManifest(storage::ObjectStore& store, const std::string& prefix);
 
-// Returns what `incarnation`, or one before it, has committed below `prefix`; nullopt: nothing. FailedPrecondition
-// where a newer one has.
+// Returns the manifest below `prefix` that `incarnation` may replace: one of the same or an older incarnation; nullopt
+// if there is none. Returns FailedPrecondition if a newer incarnation has committed.
 Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectStore& store, const std::string& prefix,
                                                               uint64_t incarnation);
 
-// Puts the manifest over that of an older incarnation or of the same one; FailedPrecondition where a newer one has
-// committed, Aborted where a newer one's stands after the put. The check and the put are two steps: that two
-// incarnations commit at the same moment is kept from happening by fencing (servers refuse the older one long before),
-// not by this.
+// Writes the manifest, replacing that of an older or the same incarnation. Returns FailedPrecondition if a newer
+// incarnation has committed before, and Aborted if the manifest of another incarnation is found after the put. The
+// check and the put are not atomic. Fencing prevents concurrent commits of two incarnations: the graph servers reject
+// the older incarnation long before.
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
-// After CommitOutputs, so that no incarnation that comes too late replaces it: writes `result.json`, a copy of the
-// manifest's result for people.
+// Writes `result.json`, a copy of the result in the manifest that users can read directly. Call it after CommitOutputs
+// has succeeded, so that an older incarnation cannot overwrite it.
 Status WriteResultJson(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
-// Deletes the files of incarnations before `incarnation`, which cost room and nothing else.
+// Deletes the files of incarnations before `incarnation`, which the committed manifest does not list.
 Status RemoveOlderResults(storage::ObjectStore& store, const std::string& prefix, uint64_t incarnation);
 
 struct OutputsReport {
@@ -73,8 +74,8 @@ struct OutputsReport {
   bool ok() const { return violations.empty(); }
 };
 
-// Reads every file that the manifest names, block by block: those that are missing, have another size or another
-// checksum are violations. An error is one of the store's.
+// Verifies every file that the manifest lists, block by block. Files that are missing, or that have another size or
+// checksum, are violations in the report. Returns errors of the store.
 Result<OutputsReport> VerifyOutputs(storage::ObjectStore& store, const std::string& prefix,
                                     const OutputsManifest& manifest);
 

@@ -36,7 +36,7 @@ TEST(OutputsManifestTest, ComesBackAsItWas) {
   EXPECT_EQ(back->files, Outputs(3).files);
   EXPECT_EQ(back->files[0].file.key, "results/000003/metrics.jsonl");
   EXPECT_EQ(back->not_written, Outputs(3).not_written);
-  EXPECT_EQ(back->result_json, "{\n  \"zeta\": 1,\n  \"alpha\": 0.8125\n}\n");  // in the order written
+  EXPECT_EQ(back->result_json, "{\n  \"zeta\": 1,\n  \"alpha\": 0.8125\n}\n");  // in the order of writing
 }
 
 TEST(OutputsManifestTest, NamesTheFieldThatIsWrong) {

@@ -1,3 +1,7 @@
+// Get returns the file itself if the store is local. Otherwise it makes a copy in storage::LocalCache: one cache entry
+// per partition folder, plus an entry for the manifest. The cache makes each file once per host, resumes interrupted
+// downloads, and does not evict entries that are pinned. The pin of a LocalFile holds both entries, so that a copy in
+// use is never left without its manifest.
 #include "services/format/partition_copies.h"
 
 #include <unistd.h>
@@ -15,7 +19,8 @@
 namespace espalier::format {
 namespace {
 
-// Equal names mean equal files: the manifest has every file's checksums.
+// Returns the folder of the copies in the cache. Equal names mean equal files, because the hashed manifest contains the
+// checksums of all files.
 std::string NameOfCopies(const Manifest& manifest) {
   constexpr size_t kDigits = 16;
   return "partitions/" + manifest.partition_key.substr(0, kDigits) + "-" +
@@ -24,7 +29,7 @@ std::string NameOfCopies(const Manifest& manifest) {
 
 using Pins = std::pair<std::shared_ptr<storage::CacheEntry>, std::shared_ptr<storage::CacheEntry>>;
 
-// No, where a stop is requested.
+// Returns true if a copy has the size and checksums of the manifest. Returns false if a stop is requested.
 bool IsGoodCopy(const FileEntry& file, const std::string& path, const LoadOptions& options) {
   const auto mapped = MappedObject::Open(path, file.size_bytes);
   return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, options.threads, options.stop_requested).ok();
@@ -86,7 +91,7 @@ Result<std::shared_ptr<storage::CacheEntry>> PartitionCopies::EntryFor(const std
   return entry;
 }
 
-// The copies are a partitioning of their own: whoever maps them needs no store but this folder.
+// Copies the manifest, so that the folder of copies is a complete partitioning that can be loaded without the store.
 Status PartitionCopies::PutManifest() {
   const std::string text = ManifestToJson(manifest_);
   ASSIGN_OR_RETURN(const auto entry, EntryFor(""));

@@ -1,4 +1,5 @@
-// A partitioning's files where they can be mapped: where they lie, or as copies in a local cache.
+// Provides the files of a partitioning as local files that can be mapped: the files of a local store themselves, or
+// copies in a local cache.
 #pragma once
 
 #include <map>
@@ -13,18 +14,20 @@ namespace espalier::format {
 
 struct LocalFile {
   std::string path;
-  bool verified = false;            // its checksums were compared, just now or by whoever vouches for it
-  std::shared_ptr<const void> pin;  // keeps a copy and its manifest from being evicted; null: it is no copy
+  bool verified = false;            // checksums were compared, by this process or (kCompareOnce) by another one
+  std::shared_ptr<const void> pin;  // prevents eviction of a copy and of its manifest; null if the file is no copy
 };
 
-// One thread at a time.
+// Thread-compatible.
 class PartitionCopies {
  public:
-  // All outlive this.
+  // All arguments must outlive this object.
   PartitionCopies(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                   const LoadOptions& options);
 
-  // FailedPrecondition: the file is not local and there is no data_dir. Errors of DownloadBlocks and CacheEntry.
+  // Returns a local file with the content of `file`; copies it into options.data_dir if the store is not local. Returns
+  // FailedPrecondition if the file is not local and data_dir is empty, DataLoss if its size differs from the manifest,
+  // and errors of DownloadBlocks and CacheEntry.
   Result<LocalFile> Get(const FileEntry& file);
 
  private:
@@ -38,8 +41,8 @@ class PartitionCopies {
   const LoadOptions& options_;
   const Deadline deadline_;
   std::optional<storage::LocalCache> cache_;
-  std::string name_;                                                    // of the copies, in the cache
-  std::map<std::string, std::shared_ptr<storage::CacheEntry>> pinned_;  // by folder in name_
+  std::string name_;                                                    // folder of the copies in the cache
+  std::map<std::string, std::shared_ptr<storage::CacheEntry>> pinned_;  // by folder relative to name_
 };
 
 }  // namespace espalier::format

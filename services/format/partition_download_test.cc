@@ -143,8 +143,8 @@ TEST_F(PartitionDownloadTest, SharesOneCacheAmongManyLoaders) {
   EXPECT_EQ(reads_, 8);
 }
 
-// As the servers of a partition do that share a folder: the copy is fetched once, and no bytes are compared again while
-// one of them is there.
+// Servers of a partition share a cache: the copy is downloaded once, and is not verified again while one of them uses
+// it.
 TEST_F(PartitionDownloadTest, ServersOfAPartitionShareOneCopy) {
   options_.checksums = Checksums::kCompareOnce;
   std::vector<CopiedBytes> copied(6);

@@ -1,4 +1,4 @@
-// Writing and reading the files of a partitioning.
+// Writes and reads the files of a partitioning.
 #pragma once
 
 #include <chrono>
@@ -14,22 +14,22 @@
 
 namespace espalier::format {
 
-// The manifest at `<prefix>/manifest.json`.
+// Reads the manifest at `<prefix>/manifest.json`. Returns NotFound if there is none.
 Result<Manifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix);
 
-// Of files that could not be mapped where they lie.
+// Bytes of files that were copied into data_dir because they could not be mapped in the store.
 struct CopiedBytes {
-  uint64_t found = 0;    // a copy was there already
-  uint64_t fetched = 0;  // it was made now
+  uint64_t found = 0;    // a copy existed already
+  uint64_t fetched = 0;  // the copy was downloaded
 };
 
-// Whether a file's bytes are compared with the manifest's checksums before they are used. Bytes that are fetched always
-// are, as they arrive.
+// Whether the bytes of a file are verified with the checksums of the manifest before they are used. Downloads are
+// always verified, block by block.
 enum class Checksums {
   kSkip,
   kCompare,
-  kCompareOnce,  // not again for a copy in data_dir that another process has compared this way, or fetched, and still
-                 // uses
+  kCompareOnce,  // like kCompare, but skips a copy in data_dir that a process which still uses it has verified in this
+                 // way or downloaded
 };
 
 struct LoadOptions {
@@ -38,45 +38,49 @@ struct LoadOptions {
   bool original_edge_ids = false;
   Checksums checksums = Checksums::kCompare;
   int threads = 1;
-  // Files that cannot be mapped where they lie are copied into this cache first (storage/local_cache.h; tmpfs or
-  // disk) and stay there while the partition is in use. Empty: they must be local.
+  // Folder of a local cache (storage/local_cache.h; on tmpfs or disk). Files of a store that is not local are copied to
+  // it, and are not evicted while the partition is in use. Empty: the store must be local.
   std::string data_dir;
-  uint64_t cache_bytes = 0;  // limit of data_dir; 0: the disk's
+  uint64_t cache_bytes = 0;  // size limit of data_dir; 0: limited by the disk only
   int parallel_requests = 8;
-  std::chrono::seconds download_timeout{3600};  // of all files together
-  // Called on the calling thread about every second of a download.
+  std::chrono::seconds download_timeout{3600};  // for all files together
+  // Called on the calling thread, about once per second during a download.
   std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
-  // True ends a download, the wait for another process's, or the verification of files where they lie, as Cancelled;
-  // any thread.
+  // If it returns true, a download, the wait for the download of another process, or the verification of files ends
+  // with Cancelled. Called from any thread.
   std::function<bool()> stop_requested = nullptr;
-  CopiedBytes* copied = nullptr;  // where to count copies; null: nowhere
+  CopiedBytes* copied = nullptr;  // counts copies, unless null
 };
 
-// The folder below `data_dir` where LoadPartition puts copies of this partitioning's files: a partitioning itself,
-// with its manifest, named by the hash of the manifest (and so of all files' checksums). Absolute.
+// Returns the absolute path of the folder in `data_dir` where LoadPartition stores copies of the files of this
+// partitioning. The folder also holds the manifest, so that it is a partitioning itself. Its name contains a hash of
+// the manifest, and thereby of the checksums of all files.
 Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& manifest);
 
-// Maps one partition. Checksums (options.checksums) and every invariant that a reader relies on are verified before it
-// returns (monotone indptr, ids in range, ...): DataLoss names file, block and offset. Untrusted input. Files that are
-// fetched come in parallel ranges; a download that broke goes on where it was at the next call. ResourceExhausted: no
-// room in data_dir, with path and sizes.
+// Maps one partition of an untrusted partitioning. Before it returns, it verifies the checksums (options.checksums) and
+// every invariant on which readers rely (monotone indptr, ids in range, ...), and returns DataLoss that names the file
+// and the position. Files are downloaded in parallel ranges; the next call resumes an interrupted download. Returns
+// ResourceExhausted, with path and sizes, if data_dir has not enough space.
 Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                                        PartitionId partition, const LoadOptions& options);
 
-// For graph::Partition::load_original_edge_ids of a partition that was loaded without them: maps and verifies their
-// file as LoadPartition does with these options, after a download where it is not local, which ends as Cancelled where
-// the caller asks to stop too. Copies are not counted (options.copied). Thread-safe.
+// Returns a function for graph::Partition::load_original_edge_ids of a partition that was loaded without original edge
+// ids. The function maps and verifies their file as LoadPartition does with these options, and downloads it first if it
+// is not local. It returns Cancelled if a stop is requested by `stop` or options.stop_requested. It does not count
+// copies in options.copied. Thread-safe.
 std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> OriginalEdgeIdsLater(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options);
 
-// Writes one partition's four files under `<prefix>/<attempt>/part-NNNNN/` and returns their entries. Cancelled,
-// with files left that are complete, once stop_requested (null: never) says true; it is asked for every 8 MiB.
+// Writes the four files of one partition to `<prefix>/<attempt>/part-NNNNN/` and returns their entries.
+// `stop_requested`, unless null, is called before every 8 MiB; if it returns true, Cancelled is returned, and the files
+// that are complete by then remain in the store.
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
                                       const std::string& attempt, const graph::PartitionBook& book,
                                       const graph::Partition& partition,
                                       const std::function<bool()>& stop_requested = nullptr);
 
-// Commits: puts manifest.json where none exists. AlreadyExists: another attempt won, use its manifest.
+// Commits a partitioning: creates manifest.json. Returns AlreadyExists if another attempt has committed before; the
+// caller then uses that manifest.
 Status CommitManifest(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest);
 
 }  // namespace espalier::format

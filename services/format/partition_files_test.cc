@@ -103,7 +103,7 @@ TEST(PartitionFilesTest, LoadsOnlyWhatIsAskedFor) {
   EXPECT_EQ(LoadPartition(store, "", manifest, PartitionId(2), kAll).status().code(), StatusCode::kInvalidArgument);
 }
 
-// Their store and manifest may have gone by then, but for what asks.
+// The caller's store and manifest may have been destroyed by then; the function keeps its own references.
 TEST(PartitionFilesTest, OriginalEdgeIdsMayComeLater) {
   const storage::TemporaryFolder data_dir;
   std::function<Result<std::vector<Tensor>>(const std::stop_token&)> later;
@@ -171,7 +171,7 @@ TEST(PartitionFilesTest, CopiesAgainWhatWasDamaged) {
   EXPECT_EQ(*copies.Get(copy), *store.Get(manifest.partitions[0].graph.key));
 }
 
-// Every write of a partitioning fails once: the error comes through, and no manifest appears.
+// Each write of a partitioning fails once: the error is returned, and there is no manifest.
 TEST(PartitionFilesTest, CommitsNothingWhenTheDiskIsFull) {
   const graph::SourceGraph graph = TinyGraph();
   const partition::PartitionSet set = TinyPartitions(graph);
@@ -198,10 +198,10 @@ class DamagedFileTest : public ::testing::Test {
     PartitionEntry& entry = manifest_.partitions[1];
     return {&entry.graph, &entry.node_columns, &entry.edge_columns, &entry.original_edge_ids};
   }
-  // Not through the store, which syncs: these tests write thousands of files.
+  // Bypasses the store, which syncs every file: these tests write thousands of files.
   void Put(const FileEntry& file, const std::string& bytes) {
     const std::string path = folder_.path() + "/p/" + file.key;
-    std::filesystem::remove(path);  // a mapped file must not become shorter
+    std::filesystem::remove(path);  // a mapped file must not be truncated
     std::ofstream(path, std::ios::binary) << bytes;
   }
   std::string Get(const FileEntry& file) { return *store_.Get("p/" + file.key); }
@@ -255,7 +255,7 @@ TEST_F(DamagedFileTest, RefusesAnotherPartitionsFile) {
   EXPECT_THAT(status.message(), HasSubstr("metadata 'espalier.partition': expected '1', found '0'"));
 }
 
-// Whatever the bytes are, loading ends with a partition that keeps its promises or with an error.
+// For arbitrary bytes, loading returns either a valid partition or an error.
 TEST_F(DamagedFileTest, SurvivesGarbage) {
   LoadOptions options = kAll;
   options.checksums = Checksums::kSkip;
@@ -282,7 +282,7 @@ TEST_F(DamagedFileTest, SurvivesGarbage) {
   }
 }
 
-// A partition whose arrays are wrong, with right checksums: as a broken or hostile writer would leave it.
+// A partition with invalid arrays but correct checksums, as a faulty or malicious writer would produce it.
 struct BrokenPromise {
   std::string what;  // part of the message
   void (*breaks)(graph::Partition* partition);
@@ -313,7 +313,7 @@ using P = graph::Partition;
 Tensor U32(std::vector<uint32_t> values) { return Tensor::FromVector(std::move(values)); }
 Tensor U64(std::vector<uint64_t> values) { return Tensor::FromVector(std::move(values)); }
 
-// Partition 0 owns authors 0, 2 and papers 0, 2, 4; author:writes:paper has 2 edges there, paper:cites:paper too.
+// Partition 0 owns authors 0, 2 and papers 0, 2, 4, and 2 edges each of author:writes:paper and paper:cites:paper.
 INSTANTIATE_TEST_SUITE_P(
     Promises, BrokenPromiseTest,
     ::testing::Values(

@@ -1,3 +1,7 @@
+// A partition is loaded without copying: each file is mapped, and its tensors point into the mapping. The checks go
+// from cheap to expensive: size, checksums of the blocks (unless skipped or already verified for a cached copy),
+// safetensors header, metadata, and finally the values (partition_validation.h). Code that uses a loaded partition
+// needs no bounds checks.
 #include <memory>
 #include <utility>
 
@@ -15,7 +19,7 @@
 namespace espalier::format {
 namespace {
 
-// What tensors keep alive: the mapping, and the copy's place in the cache.
+// The owner of the tensors: keeps the mapping alive and pins the copy in the cache.
 using MappedCopy = std::pair<std::shared_ptr<const MappedObject>, std::shared_ptr<const void>>;
 
 class PartitionLoader {
@@ -48,7 +52,7 @@ class PartitionLoader {
     return partition;
   }
 
-  // Into partition->original_edge_ids, which has its size.
+  // Loads partition->original_edge_ids, which must have the number of edge types as its size.
   Status LoadEdgeIds(graph::Partition* partition) {
     const PartitionEntry& entry = manifest_.partitions[partition_.value];
     return Read(entry.original_edge_ids, kEdgeIdsPart,
@@ -56,7 +60,7 @@ class PartitionLoader {
   }
 
  private:
-  // Maps one file, verifies it, and hands its tensors to `take`. Errors name the file.
+  // Maps one file, verifies it, and passes its tensors to `take`. Errors name the file.
   template <class TakeTensors>
   Status Read(const FileEntry& entry, const char* part, const TakeTensors& take) {
     if (options_.stop_requested && options_.stop_requested()) return Cancelled("asked to stop before " + entry.key);
@@ -73,7 +77,7 @@ class PartitionLoader {
     return take(&table).While(path);
   }
 
-  // A file of another partition, or another of this one's, may fit by its sizes.
+  // Detects a file of another partition, or another file of this partition, whose size happens to match.
   Status CheckMetadata(const std::map<std::string, std::string>& metadata, const char* part) const {
     const std::pair<const char*, std::string> expected[] = {{"espalier.part", part},
                                                             {"espalier.partition", std::to_string(partition_.value)}};
@@ -118,7 +122,7 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
 std::function<Result<std::vector<Tensor>>(const std::stop_token&)> OriginalEdgeIdsLater(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options) {
   ESPALIER_CHECK(partition.value < manifest->partitions.size()) << "partition " << partition.value;
-  options.copied = nullptr;  // its owner may have gone
+  options.copied = nullptr;  // may not outlive the returned function
   return [=](const std::stop_token& stop) -> Result<std::vector<Tensor>> {
     LoadOptions now = options;
     now.stop_requested = [stop, also = options.stop_requested] {

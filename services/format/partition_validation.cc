@@ -1,3 +1,7 @@
+// Shapes and dtypes follow from the manifest and the partition book; indptr, indices, and the sources and positions of
+// edge splits are U32 if all values fit, otherwise U64. Arrays whose values serve as indices are scanned once in
+// parallel for order and range (graph::FirstViolation). CheckAllTaken at the end rejects files with tensors that the
+// manifest does not describe.
 #include "services/format/partition_validation.h"
 
 #include <limits>
@@ -13,12 +17,12 @@ constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
 
 DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
 
-// "[i] is x"
+// Returns "[i] is x" for messages.
 std::string ValueAt(const Tensor& tensor, int64_t i) {
   return "[" + std::to_string(i) + "] is " + std::to_string(static_cast<uint64_t>(tensor.ValueAsInt(i)));
 }
 
-// Takes ids of one dimension: U32 or U64 [count].
+// Takes ids: U32 or U64 [count].
 Result<Tensor> TakeIds(TensorTable* file, const std::string& name, uint64_t count) {
   ASSIGN_OR_RETURN(Tensor ids, file->Take(name));
   if (ids.dtype() != DType::kU32 && ids.dtype() != DType::kU64) {
@@ -36,7 +40,7 @@ Result<Tensor> TakeIds(TensorTable* file, const std::string& name, uint64_t coun
   return DataLoss(name + ": expected " + ToString(dtype) + ", found " + ids.ToString());
 }
 
-// visit(span of uint32_t or uint64_t)
+// Calls visit(span) with the ids as uint32_t or uint64_t.
 template <class Visit>
 auto VisitIds(const Tensor& ids, const Visit& visit) {
   return ids.dtype() == DType::kU32 ? visit(ids.values<uint32_t>()) : visit(ids.values<uint64_t>());
@@ -104,7 +108,8 @@ Status TakeNodes(const Manifest& manifest, PartitionId partition, NodeTypeId typ
   return CheckBelow(directory_name, directory->global_ids, num_nodes, threads);
 }
 
-// One part of a split. Its length stands nowhere else: the ordinals must have the same.
+// Takes one part of a split. The manifest does not have the number of its nodes in this partition; local ids and
+// ordinals must have the same length.
 Result<graph::SplitPart> TakeSplitPart(const std::string& local_ids_name, const std::string& ordinals_name,
                                        uint64_t num_owned, uint64_t total, int threads, TensorTable* file) {
   graph::SplitPart part{.total = total, .local_ids = {}, .ordinals = {}};
@@ -134,7 +139,8 @@ Status TakeSplit(const Manifest& manifest, PartitionId partition, const SplitEnt
   return Status();
 }
 
-// Its length stands nowhere else: the three arrays must have the same.
+// Takes one part of a split of edges. The manifest does not have the number of its edges in this partition; all arrays
+// must have the same length.
 Result<graph::EdgeSplitPart> TakeEdgeSplitPart(const graph::PartitionBook& book, PartitionId partition,
                                                const EdgeSplitEntry& split, graph::SplitPartName part_name, int threads,
                                                TensorTable* file) {
@@ -175,7 +181,7 @@ Result<Tensor> TakeColumn(const std::string& name, const ColumnEntry& entry, uin
                     " rows of the manifest's shape, found " + column.ToString());
   }
   if (column.dtype() != DType::kBool) return column;
-  // Any other byte read as a bool is undefined behaviour.
+  // Reading any other byte as a bool is undefined behavior.
   const std::optional<int64_t> bad = graph::FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) {
     return static_cast<uint8_t>(column.bytes()[i]) > 1;
   });

@@ -1,5 +1,5 @@
-// What a reader of a partition relies on, checked on tensors that come from a file: afterwards no id in them leads
-// outside an array.
+// Validates the tensors of partition files, so that no id in a validated tensor is out of the range of the array that
+// it indexes.
 #pragma once
 
 #include <map>
@@ -10,22 +10,23 @@
 
 namespace espalier::format {
 
-// The tensors of one file, each to be taken once under its name. Thread-compatible.
+// The tensors of one file. Each tensor is taken once, by name. Thread-compatible.
 class TensorTable {
  public:
   explicit TensorTable(std::map<std::string, Tensor> tensors) : tensors_(std::move(tensors)) {}
-  // DataLoss where there is none of that name.
+  // Removes and returns the tensor `name`. Returns DataLoss if there is none.
   Result<Tensor> Take(const std::string& name);
   bool Has(const std::string& name) const { return tensors_.contains(name); }
-  // DataLoss names a tensor that nobody took.
+  // Returns DataLoss, which names a tensor, if any tensor has not been taken.
   Status CheckAllTaken() const;
 
  private:
   std::map<std::string, Tensor> tensors_;
 };
 
-// Each of these takes what belongs to one partition from its file. DataLoss names tensor, position, value and what
-// was expected. `threads` share the scans; the violation named is the first one.
+// Each of the following functions takes all tensors of one file of a partition, validates them and stores them in `to`.
+// They return DataLoss, which names the tensor, the position and value of the first violation, and the expected value.
+// Arrays are scanned by up to `threads` threads.
 Status TakeGraph(const Manifest& manifest, PartitionId partition, int threads, TensorTable* file, graph::Partition* to);
 Status TakeNodeColumns(const Manifest& manifest, PartitionId partition, int threads, TensorTable* file,
                        graph::Partition* to);

@@ -1,3 +1,6 @@
+// Each of the four files of a partition is a safetensors file that is hashed while it is written, so that the data is
+// read once. Files go into the folder of an attempt; attempts of several partitioners have different names.
+// CommitManifest decides between them with PutIfAbsent.
 #include <algorithm>
 
 #include "services/format/checksum.h"
@@ -12,7 +15,7 @@ namespace {
 
 using Tensors = std::map<std::string, Tensor>;
 
-// What a partition must have before it is written; the values are trusted here and verified by who loads them.
+// Checks that the partition has an entry for every type. Does not check values: LoadPartition validates them.
 Status CheckStructure(const graph::PartitionBook& book, const graph::Partition& partition) {
   const size_t num_node_types = book.schema().num_node_types(), num_edge_types = book.schema().num_edge_types();
   if (partition.id.value >= book.num_partitions()) return InvalidArgument("its number is not in the book");
@@ -103,7 +106,7 @@ Tensors EdgeIdTensors(const graph::GraphSchema& schema, const graph::Partition& 
   return tensors;
 }
 
-// Passes bytes on in pieces, between which it can be asked to stop: a column may have many gigabytes.
+// Forwards bytes in pieces and checks for a stop before each piece, because a column may have many gigabytes.
 class StoppableWriter final : public storage::ObjectWriter {
  public:
   StoppableWriter(storage::ObjectWriter& to, const std::function<bool()>& stop_requested)
@@ -123,8 +126,8 @@ class StoppableWriter final : public storage::ObjectWriter {
  private:
   static constexpr size_t kPieceBytes = size_t{8} << 20;
 
-  storage::ObjectWriter& to_;                    // outlives this
-  const std::function<bool()>& stop_requested_;  // outlives this
+  storage::ObjectWriter& to_;                    // must outlive this object
+  const std::function<bool()>& stop_requested_;  // must outlive this object
 };
 
 Result<FileEntry> WritePart(storage::ObjectStore& store, const std::string& prefix, const std::string& attempt,
@@ -164,7 +167,7 @@ Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::st
 
 Status CommitManifest(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest) {
   const std::string text = ManifestToJson(manifest);
-  // What cannot be read back must not be published.
+  // A manifest that cannot be read back must not be committed.
   RETURN_IF_ERROR(CheckManifestSize(text));
   RETURN_IF_ERROR(ManifestFromJson(text).status().While("the manifest to be written"));
   return store.PutIfAbsent(storage::JoinKey(prefix, kManifestKey), std::as_bytes(std::span(text)));

@@ -1,4 +1,5 @@
-// What the files of results have in common: an array's entry in the manifest of its kind, and that manifest itself.
+// Helpers of NodeResultsWriter and EdgeResultsWriter: the manifest of a kind of results, and the entry of an array in
+// it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,11 +11,12 @@
 
 namespace espalier::format {
 
-// The entry of an array below `folder`, the kind's own: name, dtype, shape, size and checksums.
+// Returns the entry of an array: file name relative to `folder` (the folder of the kind), dtype, shape, size and
+// checksums.
 nlohmann::ordered_json ResultArrayJson(const FileEntry& entry, const std::string& folder, DType dtype,
                                        const std::vector<int64_t>& shape);
 
-// Puts `manifest` at `<folder>/manifest.json`; bytes of names that are no UTF-8 are replaced.
+// Writes `manifest` to `<folder>/manifest.json` and returns its entry. Bytes that are not UTF-8 are replaced by U+FFFD.
 Result<OutputFile> PutResultManifest(storage::ObjectStore& store, const std::string& folder, const std::string& kind,
                                      const nlohmann::ordered_json& manifest);
 

@@ -1,6 +1,6 @@
-// safetensors files (github.com/huggingface/safetensors): 8 bytes of header length, a JSON header, the tensors' bytes
-// without holes. Ours also start their data at a multiple of 64 and hold tensors by falling element size, so that a
-// mapped file's tensors are aligned.
+// Reads and writes safetensors files (github.com/huggingface/safetensors): 8 bytes with the length of the header, a
+// JSON header, and the bytes of the tensors without gaps. WriteSafetensors starts the data at a multiple of 64 bytes
+// and orders tensors by descending element size, so that all tensors of a mapped file are aligned.
 #pragma once
 
 #include <map>
@@ -13,23 +13,24 @@
 
 namespace espalier::format {
 
-inline constexpr size_t kSafetensorsLengthBytes = 8;  // before the header: its length, little-endian
+inline constexpr size_t kSafetensorsLengthBytes = 8;  // length of the header, little-endian
 
 struct Safetensors {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;  // "__metadata__"
 };
 
-// Writes header and tensors in pieces; does not commit. The same tensors give the same bytes. InvalidArgument where
-// a name is not UTF-8 or is "__metadata__".
+// Writes the header and the tensors; does not commit the object. Deterministic: equal content yields equal bytes.
+// Returns InvalidArgument if a name is not UTF-8 or is "__metadata__".
 Status WriteSafetensors(const Safetensors& content, storage::ObjectWriter& writer);
 
-// The tensors of a whole file; they point into `bytes`, which `owner` keeps alive. Untrusted input: DataLoss says what
-// is wrong and where (the caller adds which file). Also refused: data that is not aligned to its element size.
+// Parses a whole untrusted file. The tensors point into `bytes`, which `owner` keeps alive. Returns InvalidArgument for
+// a file of another known kind, and DataLoss for an invalid header and for data that is not aligned to its element
+// size; the caller adds the name of the file.
 Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
-// The metadata of an object in a store, of which only the header is read: it must describe as many bytes as the object
-// has. DataLoss as above; NotFound.
+// Returns the metadata of an object in a store. Reads only the header, and checks that it describes exactly the bytes
+// of the object. Returns DataLoss for an invalid header, and NotFound.
 Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::ObjectStore& store, const std::string& key);
 
 }  // namespace espalier::format

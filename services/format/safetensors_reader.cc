@@ -1,3 +1,6 @@
+// Parses untrusted safetensors files. The header is limited to 100 MB and 4 levels of nesting and must be strict JSON.
+// Each tensor must have exactly the bytes of its dtype and shape, and all tensors together must cover the data without
+// gaps and overlaps. The tensors are views of the file, without a copy.
 #include <algorithm>
 #include <tuple>
 
@@ -20,7 +23,7 @@ struct Entry {
   uint64_t begin = 0, end = 0;  // in the data
 };
 
-// Files of other programs, which people give for safetensors.
+// Rejects known formats of other programs, with a remedy in the message.
 Status CheckKind(std::span<const std::byte> bytes) {
   const FileKind kind = DetectFileKind(bytes);
   if (kind == FileKind::kUnknown || kind == FileKind::kSafetensors) return Status();
@@ -29,7 +32,8 @@ Status CheckKind(std::span<const std::byte> bytes) {
                          (is_torch ? "; Python writes one with safetensors.torch.save_file" : ""));
 }
 
-// Of a file of `size_bytes` that begins with `bytes`: at least its first 8, or all.
+// Returns the length of the header of a file of `size_bytes`. `bytes` has at least the first 8 bytes of the file, or
+// the whole file if it is shorter.
 Result<uint64_t> ReadHeaderBytes(std::span<const std::byte> bytes, uint64_t size_bytes) {
   if (size_bytes < kSafetensorsLengthBytes) {
     return DataLoss("expected at least 8 bytes of a safetensors file, found " + std::to_string(size_bytes));
@@ -56,7 +60,7 @@ Status MetadataFrom(const json& value, std::map<std::string, std::string>* metad
   return Status();
 }
 
-// Nonnegative and below 2^63.
+// Returns a number, which must be in [0, 2^63).
 Result<uint64_t> NumberFrom(const json& value, const std::string& what) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() >> 63 != 0) {
     return DataLoss(what + " is not a number from 0 to 2^63 - 1");
@@ -101,7 +105,7 @@ Result<Entry> EntryFrom(const std::string& name, const json& value) {
   return entry;
 }
 
-// Sorts by place and checks that the data is covered exactly once.
+// Sorts the entries by offset and checks that the tensors cover the data without gaps and overlaps.
 Status CheckCover(std::vector<Entry>* entries, uint64_t data_bytes) {
   std::sort(entries->begin(), entries->end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
@@ -121,10 +125,10 @@ Status CheckCover(std::vector<Entry>* entries, uint64_t data_bytes) {
 
 struct FileHeader {
   std::map<std::string, std::string> metadata;
-  std::vector<Entry> entries;  // by place
+  std::vector<Entry> entries;  // sorted by offset
 };
 
-// `data_bytes`: what the file has behind its header.
+// Parses the header. `data_bytes` is the number of bytes after the header.
 Result<FileHeader> HeaderFrom(std::string_view text, uint64_t data_bytes) {
   const Result<json> parsed = ParseStrictJson(text, kMaxHeaderDepth);
   if (!parsed.ok()) return DataLoss("safetensors header: " + parsed.status().message());

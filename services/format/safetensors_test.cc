@@ -24,7 +24,7 @@ std::string Written(const Safetensors& content) {
   return *store.Get("file");
 }
 
-// Reads bytes from a place aligned to 64, as a mapped file's are.
+// Reads bytes from memory that is aligned to 64 bytes, as that of a mapped file is.
 Result<Safetensors> Read(const std::string& bytes) {
   auto* const memory = static_cast<std::byte*>(std::aligned_alloc(64, (bytes.size() / 64 + 1) * 64));
   const std::shared_ptr<const void> owner(memory, std::free);
@@ -171,13 +171,13 @@ TEST(SafetensorsTest, SurvivesGarbage) {
     const Result<Safetensors> read = Read(Mutated(valid, random));
     if (!read.ok()) continue;
     ++readable;
-    uint64_t sum = 0;  // touches what the tensors claim to have
+    uint64_t sum = 0;  // reads all bytes of the tensors
     for (const auto& [name, tensor] : read->tensors) {
       for (const std::byte byte : tensor.byte_span()) sum += static_cast<uint64_t>(byte);
     }
     EXPECT_LE(sum, valid.size() * 1020);
   }
-  EXPECT_GT(readable, 0);  // flips in the data are no matter of this format
+  EXPECT_GT(readable, 0);  // changes in the data are not detected by this format
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ constexpr size_t kDataAlignment = 64;
 
 using NamedTensor = std::pair<const std::string, Tensor>;
 
-// By falling element size, then by name: every tensor starts at a multiple of its element size.
+// Orders tensors by descending element size, then by name, so that every tensor starts at a multiple of its element
+// size.
 std::vector<const NamedTensor*> InFileOrder(const std::map<std::string, Tensor>& tensors) {
   std::vector<const NamedTensor*> order;
   for (const NamedTensor& named : tensors) order.push_back(&named);
@@ -20,7 +21,7 @@ std::vector<const NamedTensor*> InFileOrder(const std::map<std::string, Tensor>&
   return order;
 }
 
-// The header with its length in front, padded with spaces so that data starts aligned.
+// Returns the length of the header and the header, padded with spaces so that the data starts aligned.
 Result<std::string> Header(const std::vector<const NamedTensor*>& order,
                            const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();

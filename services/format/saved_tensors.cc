@@ -1,3 +1,7 @@
+// The manifest is the commit record, as for checkpoints. A save writes its files below its own SaveFolderName, so that
+// files of an interrupted save never mix with those of a later one in the same folder. CommitSavedTensors parses the
+// manifest that it is going to write and compares the result, because names that are not UTF-8 would be replaced
+// silently.
 #include "services/format/saved_tensors.h"
 
 #include <algorithm>
@@ -23,11 +27,11 @@ using nlohmann::json;
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxSavedDepth = 8;
-constexpr uint64_t kBytesOfTheFormat = 256;  // the field and white space around it
+constexpr uint64_t kBytesOfTheFormat = 256;  // enough for the field "format" with white space around it
 constexpr std::string_view kSaveFolderStart = "save-";
-constexpr int kReadsAtOnce = 8;  // of manifests that are looked at
+constexpr int kReadsAtOnce = 8;  // manifests that are read in parallel
 
-// Of a key below the folder of what is saved.
+// Returns true if a key, relative to the folder of the saved tensors, is below a SaveFolderName.
 bool IsOfASave(std::string_view key) {
   uint64_t save = 0;
   const size_t slash = key.find('/');
@@ -35,8 +39,8 @@ bool IsOfASave(std::string_view key) {
          ParseHex(key.substr(kSaveFolderStart.size(), slash - kSaveFolderStart.size()), &save);
 }
 
-// Of an object that has been listed. The first field says what a manifest is of, so that no more need be read of it,
-// and what others call manifest.json is no error.
+// Returns true if a listed object is a manifest of saved tensors. Reads only its beginning, because "format" is the
+// first field. An object of any other content is not an error.
 Result<bool> IsOfSavedTensors(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
   if (manifest.size_bytes == 0) return false;
   const storage::ByteRange beginning{.offset = 0, .length = std::min(manifest.size_bytes, kBytesOfTheFormat)};
@@ -48,8 +52,8 @@ Result<bool> IsOfSavedTensors(storage::ObjectStore& store, const storage::Object
   return text->starts_with(std::string("{\"format\":\"") + kSavedTensorsFormatName + '"');
 }
 
-// Of each of them 1 or 0: a request for each, several at once. An error ends them; of several, the first in the order
-// of the manifests that were read by then.
+// Returns 1 or 0 for each manifest. Sends one request per manifest, several in parallel. Stops at an error; of several
+// errors, returns the first in the order of the manifests.
 Result<std::vector<uint8_t>> AreOfSavedTensors(storage::ObjectStore& store,
                                                const std::vector<storage::ObjectInfo>& manifests) {
   std::vector<Result<bool>> answers(manifests.size(), false);
@@ -247,7 +251,7 @@ Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, c
   const std::string start = storage::FolderPrefix(prefix);
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(start));
   std::vector<storage::ObjectInfo> manifests;
-  std::vector<std::string> folders;  // of the manifests
+  std::vector<std::string> folders;  // of `manifests`
   for (const storage::ObjectInfo& object : objects) {
     const std::string_view below = std::string_view(object.key).substr(start.size());
     const size_t slash = below.find('/');

@@ -1,4 +1,4 @@
-// The files and the manifest of saved tensors.
+// Tests the files and the manifest of saved tensors.
 #include "services/format/saved_tensors.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ Tensor RowsOfTwo(const std::vector<float>& values) {
   return Tensor::FromVector(values, {static_cast<int64_t>(values.size() / 2), 2});
 }
 
-// Two files of one tensor, and one without rows; learnable rows with a state, and some without.
+// Writes a tensor of two files, a tensor without rows, and learnable rows with and without state.
 SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::string& folder) {
   SavedTensorEntry rows{.rows = "edges/author:writes:paper",
                         .name = "scores",
@@ -131,7 +131,7 @@ TEST(SavedTensorsFormatTest, ManifestsAreLookedAtEightAtOnce) {
   }
   std::mutex mutex;
   std::condition_variable arrived;
-  int reading = 0, most_at_once = 0;  // guarded by mutex, as given_up
+  int reading = 0, most_at_once = 0;  // guarded by mutex, like given_up
   bool given_up = false;
   storage::HookedStore store(inner, [&](const std::string&, storage::ByteRange, std::span<std::byte>) {
     std::unique_lock lock(mutex);
@@ -158,7 +158,7 @@ TEST(SavedTensorsFormatTest, ManifestsAreLookedAtEightAtOnce) {
   EXPECT_THAT(failed.message(), HasSubstr("no answer for job/10"));
 }
 
-// Somebody has left out the last part of the folder's name.
+// The caller passes the parent folder by mistake.
 TEST(SavedTensorsFormatTest, WhatIsNotOfASaveIsNeverRemoved) {
   storage::MemoryStore store;
   ASSERT_TRUE(CommitSavedTensors(store, "job/000012", PutTinyTensors(store, "job/000012")).ok());
@@ -212,7 +212,7 @@ TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(SavedTensorsFromJson(twice.dump()).status().message(), HasSubstr("a second embedding 'none' of own"));
 }
 
-// As those that hold none have it.
+// A manifest without embeddings has no field "embeddings".
 TEST(SavedTensorsManifestTest, EmbeddingsNeedNotBeNamed) {
   SavedTensorsManifest manifest;
   const std::string text = SavedTensorsToJson(manifest);

@@ -1,5 +1,4 @@
-// A file in a store against the entry that a manifest has of it: its size, then its checksums, in the memory of a
-// block.
+// Verifies a file in a store against its entry in a manifest: size and checksums. Memory holds one block.
 #pragma once
 
 #include <functional>
@@ -10,13 +9,16 @@
 
 namespace espalier::format {
 
-// DataLoss says what size it has and which was expected; NotFound; the store's own.
+// Returns DataLoss, with both sizes, if the object does not have `size_bytes` bytes. Returns NotFound and other errors
+// of the store.
 Status CheckStoredSize(storage::ObjectStore& store, const std::string& key, uint64_t size_bytes);
 
-// Asked before each block, with the bytes that are verified by then: false ends it. Empty: always true.
+// Called before each block with the number of bytes verified so far. Returns whether verification continues. An empty
+// function is like one that always returns true.
 using GoOn = std::function<bool(uint64_t verified_bytes)>;
 
-// The same for size and every block, where DataLoss names the first bad one. Cancelled where `go_on` says no.
+// Verifies the size and all blocks of a file. Returns DataLoss that names the first bad block, and Cancelled if `go_on`
+// returns false.
 Status VerifyStoredFile(storage::ObjectStore& store, const std::string& key, const FileEntry& entry,
                         const GoOn& go_on = {});
 

@@ -10,7 +10,7 @@
 namespace espalier::format {
 namespace {
 
-constexpr uint64_t kReadBytes = uint64_t{16} << 20;  // of one request
+constexpr uint64_t kReadBytes = uint64_t{16} << 20;  // per request
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// A safetensors file in a store, with the entry that a manifest has of it.
+// Reads and writes safetensors files in a store together with their manifest entries.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace espalier::format {
 
-// Puts it at `key` below `folder`, whole or not at all; the entry has that key.
+// Writes `content` to `<folder>/<key>`, atomically. Returns its entry, with `key`.
 Result<FileEntry> PutSafetensors(storage::ObjectStore& store, const std::string& folder, const std::string& key,
                                  const Safetensors& content);
 
-// The whole object, which must have the size that its manifest says: only then is memory taken for it. Checksums are
-// not looked at. DataLoss, NotFound.
+// Reads a whole object. Checks that its size is `size_bytes` before it allocates memory; does not verify checksums.
+// Returns DataLoss for another size, and NotFound.
 Result<std::shared_ptr<const std::string>> ReadStoredBytes(storage::ObjectStore& store, const std::string& key,
                                                            uint64_t size_bytes);
 
-// Tensors out of the bytes of a file, which they keep, once all its checksums are right. DataLoss says what is wrong;
-// `where` is for messages.
+// Verifies the checksums of the bytes of a file and parses them. The tensors share ownership of `bytes`. Returns
+// DataLoss; `where` names the file in messages.
 Result<Safetensors> ParseStoredSafetensors(const FileEntry& entry, std::shared_ptr<const std::string> bytes,
                                            const std::string& where);
 

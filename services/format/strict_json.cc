@@ -7,7 +7,7 @@
 namespace espalier::format {
 namespace {
 
-// Walks the text before anything is built from it. Its bools mean "go on".
+// Checks the text before values are built from it. The callbacks return true to continue.
 class Checker final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Checker(int max_depth) : max_depth_(static_cast<size_t>(max_depth)) {}
@@ -33,7 +33,8 @@ class Checker final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": the position says it shorter.
+    // Drops the prefix of "[json.exception.parse_error.101] parse error at line 1, column 2: ...", which repeats the
+    // position.
     const std::string words = error.what();
     const size_t detail = words.find(": ");
     fault_ = "at byte " + std::to_string(position) + ": " +
@@ -54,7 +55,7 @@ class Checker final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const size_t max_depth_;
-  std::vector<std::set<std::string>> keys_;  // of the containers around the current place
+  std::vector<std::set<std::string>> keys_;  // keys of the containers that enclose the current position
   std::string fault_;
 };
 

@@ -1,4 +1,4 @@
-// JSON from files that nobody vouches for.
+// Parses untrusted JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@ namespace espalier::format {
 
 constexpr int kMaxManifestDepth = 16;  // max_depth for every kind of manifest
 
-// RFC 8259 JSON, at most max_depth containers deep, no key twice in one object: InvalidArgument names the byte and
-// what is wrong there.
+// Parses JSON (RFC 8259). Returns InvalidArgument for a syntax error, with its byte offset, for more than `max_depth`
+// nested containers, and for a duplicate key in an object.
 Result<nlohmann::json> ParseStrictJson(std::string_view text, int max_depth);
 
 }  // namespace espalier::format

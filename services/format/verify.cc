@@ -11,7 +11,7 @@ void CountFiles(const PartitionEntry& entry, VerifyReport* report) {
   report->bytes += entry.size_bytes();
 }
 
-// Loads all partitions; false where one cannot be, which is a violation.
+// Loads all partitions. Returns false if a partition cannot be loaded, which is a violation.
 bool LoadAll(storage::ObjectStore& store, const std::string& prefix, const VerifyOptions& options,
              LoadedPartitioning* loaded, VerifyReport* report) {
   const LoadOptions load = {.node_columns = true,
@@ -67,7 +67,7 @@ Result<VerifyReport> VerifyPartitioning(storage::ObjectStore& store, const std::
   CountContent(loaded.manifest, &report);
   if (!LoadAll(store, prefix, options, &loaded, &report)) return report;
   VerifyNodes(&loaded, &report);
-  // What follows looks nodes up.
+  // The following steps depend on a valid mapping of node ids.
   if (!report.ok()) return report;
   VerifySplits(loaded, &report);
   VerifyEdgeSplits(loaded, &report);

@@ -1,5 +1,6 @@
-// Recomputes from the files of a partitioning, and from the graph that it was made of, everything that they promise:
-// the engine of `espalier verify`. It shares no code with what made them, but for names.
+// Verifies the files of a partitioning, by themselves and against the source graph: the implementation of `espalier
+// verify`. It recomputes all derived data and shares no code with the partitioner except the functions for names, the
+// layout and the positions of parallel edges (partition/parallel_edges.h).
 #pragma once
 
 #include <string>
@@ -13,22 +14,22 @@
 namespace espalier::format {
 
 struct VerifyOptions {
-  // The graph as it was partitioned: preprocessed, and past ValidateSourceGraph; null: what the files alone tell is
-  // verified.
+  // The graph that was partitioned, after preprocessing and ValidateSourceGraph. Null: only the files are verified,
+  // without a comparison with the source.
   const graph::SourceGraph* source = nullptr;
   int threads = 1;
-  std::string data_dir;      // as in LoadOptions
-  uint64_t cache_bytes = 0;  // likewise
-  // Counts the bytes of files, and once more those of in-edges where they are looked at; null: nobody watches.
+  std::string data_dir;      // see LoadOptions
+  uint64_t cache_bytes = 0;  // see LoadOptions
+  // Unless null, counts the bytes of all files, and kMeteredBytesOfEdge for each pass over an edge.
   WorkMeter* meter = nullptr;
 };
 
 struct VerifyReport {
   static constexpr size_t kMaxViolations = 100;
 
-  uint64_t partitions = 0, files = 0, bytes = 0, nodes = 0, edges = 0, columns = 0;  // looked at
+  uint64_t partitions = 0, files = 0, bytes = 0, nodes = 0, edges = 0, columns = 0;  // verified
   bool compared_with_source = false;
-  Quality quality;  // recomputed; all zero where a partition cannot be loaded
+  Quality quality;  // recomputed; all zero if a partition cannot be loaded
   uint64_t num_violations = 0;
   std::vector<std::string> violations;  // the first kMaxViolations, in a fixed order
 
@@ -36,8 +37,9 @@ struct VerifyReport {
   void Add(std::string violation);
 };
 
-// An error only where there is no manifest to verify; all else is in the report. Memory: two numbers per node, with a
-// source also one per edge of a type; files are mapped.
+// Verifies the partitioning at `prefix`. Returns an error only if the manifest cannot be read; reports all other
+// problems as violations. Files are mapped. Memory holds two numbers per node and, with a source, one number per edge
+// of one type.
 Result<VerifyReport> VerifyPartitioning(storage::ObjectStore& store, const std::string& prefix,
                                         const VerifyOptions& options);
 

@@ -1,4 +1,7 @@
-// Splits of edges over all partitions: complete, held out of the graph where the manifest says so, and the source's.
+// Verifies splits of edges over all partitions. PairsByOrdinal joins the parts of the partitions into one list of pairs
+// in original ids, which checks completeness and is then compared with the source. Held-out pairs are sorted by
+// destination and source, so that each destination with held-out pairs is found in its partition, and its in-edges are
+// looked up by binary search.
 #include <algorithm>
 #include <optional>
 
@@ -19,7 +22,8 @@ const graph::EdgeSplitPart& OwnedPart(const graph::Partition& partition, const E
   return partition.edge_splits.at(split.name).at(split.edge_type)[static_cast<size_t>(part)];
 }
 
-// The part's edges in original ids by ordinal; none where the partitions do not hold each ordinal once (reported).
+// Returns the edges of a part by ordinal, in original ids. Reports a violation and returns nullopt if the partitions do
+// not have each ordinal exactly once.
 std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded, const EdgeSplitEntry& split,
                                                graph::SplitPartName part, VerifyReport* report) {
   const uint64_t totals[] = {split.train, split.validation, split.test};
@@ -57,7 +61,8 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
   return graph::EdgePairs{.sources = std::move(pair_sources), .destinations = std::move(pair_destinations)};
 }
 
-// Whether the partitions hold where the edges are that `expected`, whose ends are the part's, means.
+// Returns true if the stored positions of edges are those of the edges in `expected`, which has the same sources and
+// destinations as the part.
 bool PointToMeantEdges(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part,
                        const graph::EdgePairs& expected) {
   const std::span<const uint64_t> expected_ids = expected.edge_ids.ids();
@@ -109,7 +114,7 @@ EndPairs Swapped(EndPairs pairs) {
   return pairs;
 }
 
-// What is held out of one edge type.
+// The held-out pairs of one edge type.
 class HeldOutOfType {
  public:
   HeldOutOfType(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, EdgeTypeId type, EndPairs held_out)

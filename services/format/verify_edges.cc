@@ -1,3 +1,6 @@
+// Verifies edges without the source graph. One pass over the in-edges of each partition checks their order (time,
+// original source id, original edge id), compares source columns with the node columns of the owners, and counts
+// out-degrees by global source id. The counts of all partitions are then compared with the out-degree columns.
 #include <cstring>
 #include <tuple>
 
@@ -7,13 +10,13 @@
 namespace espalier::format {
 namespace {
 
-// One edge type of one partition.
+// The edges of one type in one partition.
 struct TypedEdges {
   const LoadedPartitioning& loaded;
   const graph::Partition& partition;
   EdgeTypeId type;
   const std::vector<uint64_t>& original_of_source;
-  const Tensor* times;  // null: not ordered by time
+  const Tensor* times;  // null: edges are not ordered by time
   IdReader indptr, indices, original_edge_ids;
 
   std::string Where(uint64_t position) const {
@@ -43,7 +46,7 @@ void CountOutDegrees(const TypedEdges& edges, std::vector<uint64_t>* out_degree)
   for (uint64_t k = 0; k < num_edges; ++k) ++(*out_degree)[edges.indices[k]];
 }
 
-// out_degree: by global id of the source.
+// `out_degree` is indexed by the global id of the source.
 void VerifyOutDegrees(const LoadedPartitioning& loaded, EdgeTypeId type, const std::vector<uint64_t>& out_degree,
                       VerifyReport* report) {
   const NodeTypeId source = loaded.book().schema().SourceOf(type);
@@ -51,7 +54,7 @@ void VerifyOutDegrees(const LoadedPartitioning& loaded, EdgeTypeId type, const s
   for (const graph::Partition& partition : loaded.partitions) {
     const auto& columns = partition.nodes[source.value].columns;
     const auto column = columns.find(name);
-    if (column == columns.end()) continue;  // CompareNodes knows whether there must be one
+    if (column == columns.end()) continue;  // CompareNodes checks which columns must exist
     const uint64_t first = loaded.book().NodeFirst(source)[partition.id.value];
     if (static_cast<uint64_t>(column->second.num_elements()) != partition.nodes[source.value].count) {
       report->Add("column '" + name + "': expected one number per node, found " + column->second.ToString());
@@ -67,7 +70,7 @@ void VerifyOutDegrees(const LoadedPartitioning& loaded, EdgeTypeId type, const s
   }
 }
 
-// A node column, or the nodes' original ids, over all partitions.
+// A node column, or the original ids of the nodes, over all partitions.
 class NodeColumn {
  public:
   NodeColumn(const LoadedPartitioning& loaded, NodeTypeId type, const std::string& name)
@@ -75,7 +78,7 @@ class NodeColumn {
 
   bool exists() const { return is_original_id() || loaded_.partitions[0].nodes[type_.value].columns.contains(name_); }
 
-  // Whether row k of `copies` is the column's row of the node with this global id.
+  // Returns true if row k of `copies` equals the row of the node with global id `global`.
   bool SameRow(const Tensor& copies, uint64_t k, uint64_t global) const {
     const auto position = static_cast<int64_t>(k);
     if (is_original_id()) {
@@ -98,13 +101,13 @@ class NodeColumn {
   const std::string name_;
 };
 
-// The columns that the manifest says were made of the sources' columns exist, and are their copies.
+// Verifies that the edge columns of Manifest::source_columns exist and are copies of the node columns of the sources.
 void VerifySourceColumns(const TypedEdges& edges, VerifyReport* report) {
   const NodeTypeId source = edges.loaded.book().schema().SourceOf(edges.type);
   const auto num_edges = static_cast<uint64_t>(edges.partition.in_edges[edges.type.value].indices.num_rows());
   for (const std::string& node_column : edges.loaded.manifest.source_columns) {
     const NodeColumn column(edges.loaded, source, node_column);
-    if (!column.exists()) continue;  // other node types have it
+    if (!column.exists()) continue;  // the column belongs to other node types
     const std::string name = graph::SourceColumnName(node_column);
     const auto found = edges.partition.edge_columns[edges.type.value].find(name);
     if (found == edges.partition.edge_columns[edges.type.value].end()) {

@@ -1,3 +1,6 @@
+// Verifies the ownership of nodes, the directory and node splits. VerifyOwners fills the arrays original_of and
+// global_of from the original ids of all partitions; all later steps use these arrays instead of the directory, which
+// is itself verified against them.
 #include <algorithm>
 
 #include "services/format/partition_names.h"
@@ -6,7 +9,7 @@
 namespace espalier::format {
 namespace {
 
-// "node 17 of 'paper'", by its original id.
+// Returns "node 17 of 'paper'" for an original id.
 std::string NodeName(const LoadedPartitioning& loaded, NodeTypeId type, uint64_t original) {
   return "node " + std::to_string(original) + " of '" + loaded.book().schema().NodeTypeName(type) + "'";
 }
@@ -53,7 +56,7 @@ std::string PartName(const LoadedPartitioning& loaded, const SplitEntry& split, 
          graph::ToString(part);
 }
 
-// Adds the part's nodes to `members`.
+// Verifies a part of a split, and adds its nodes to `members`.
 void VerifyPart(const LoadedPartitioning& loaded, const SplitEntry& split, graph::SplitPartName part,
                 std::vector<uint64_t>* members, VerifyReport* report) {
   uint64_t stored = 0;

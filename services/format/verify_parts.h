@@ -1,4 +1,4 @@
-// The parts of verify.h's work. They trust only what LoadPartition guarantees.
+// The steps of VerifyPartitioning (verify.h). They rely only on the guarantees of LoadPartition.
 #pragma once
 
 #include <span>
@@ -10,20 +10,20 @@
 namespace espalier::format {
 
 inline constexpr uint64_t kNoNode = ~uint64_t{0};
-inline constexpr uint64_t kMeteredBytesOfEdge = 12;  // its source, a share of its row's bounds, and its original id
+inline constexpr uint64_t kMeteredBytesOfEdge = 12;  // the source id, a share of indptr, and the original edge id
 
-// All partitions of a graph, and where each node went.
+// All partitions of a graph, and the mapping between original and global node ids.
 struct LoadedPartitioning {
   Manifest manifest;
   std::vector<graph::Partition> partitions;
   std::vector<std::vector<uint64_t>> original_of;  // by NodeTypeId, by global id
-  std::vector<std::vector<uint64_t>> global_of;    // by NodeTypeId, by original id; kNoNode where nobody owns it
-  WorkMeter* meter = nullptr;                      // as VerifyOptions has it
+  std::vector<std::vector<uint64_t>> global_of;    // by NodeTypeId, by original id; kNoNode: not owned
+  WorkMeter* meter = nullptr;                      // see VerifyOptions
 
   const graph::PartitionBook& book() const { return manifest.book; }
 };
 
-// Element i of ids of any integer type.
+// Reads elements of a tensor of 32-bit or 64-bit ids.
 class IdReader {
  public:
   explicit IdReader(const Tensor& ids) : dtype_(ids.dtype()), bytes_(ids.bytes()) {}
@@ -37,30 +37,35 @@ class IdReader {
   const std::byte* bytes_;
 };
 
-// Fills original_of and global_of: every node is owned exactly once and the directory inverts the original ids.
+// Each of the following functions verifies one property and adds violations to the report.
+
+// Every node is owned exactly once, and the directory inverts the original ids. Fills original_of and global_of.
 void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
-// Splits' ordinals count their nodes by original id, over all partitions.
+// The ordinals of each part of a split number its nodes, over all partitions, in ascending order of original ids, and
+// no node is in two parts.
 void VerifySplits(const LoadedPartitioning& loaded, VerifyReport* report);
-// Splits of edges: every ordinal is in exactly one partition, and what is held out is neither an edge nor trained on.
+// Splits of edges: every ordinal is in exactly one partition, and no held-out pair is an edge or a training pair.
 void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report);
-// In-edges stand in the declared order, and out-degree columns count them.
+// In-edges are sorted in the declared order, out-degree columns match the edges, and source columns are copies of the
+// node columns.
 void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report);
-// Cut, replication and balance are those recorded.
+// Edge cut, replication and balance match the recorded values.
 void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report);
-// Splits of edges are the source's.
+// Splits of edges match those of the source.
 void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
-// Nodes, splits and node columns are the source's. False where types or counts differ: edges cannot be compared then.
+// Nodes, node splits and node columns match those of the source. Returns false if types or counts of nodes differ, so
+// that edges cannot be compared.
 bool CompareNodes(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
-// Edges and edge columns are the source's, in the declared order.
+// Edges and edge columns match those of the source, in the declared order.
 void CompareEdges(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
 
-// The original ids of a part of a split, by ordinal; kNoNode where no partition has the ordinal.
+// Returns the original ids of the nodes of a part of a split, by ordinal; kNoNode if no partition has the ordinal.
 std::vector<uint64_t> NodesByOrdinal(const LoadedPartitioning& loaded, const SplitEntry& split,
                                      graph::SplitPartName part);
-// The column that in-edges are ordered by first; "" where there is none.
+// Returns the name of the time column in the order of in-edges; "" if the order does not start with a time.
 std::string FindTimeColumn(const Manifest& manifest);
-// Whether element i of a column of one number per row is less than, equal to or greater than element j of another
-// column of the same type: -1, 0, 1.
+// Compares element i of `a` with element j of `b`, two columns of one number per row with the same dtype. Returns -1, 0
+// or 1.
 int CompareTimes(const Tensor& a, uint64_t i, const Tensor& b, uint64_t j);
 
 }  // namespace espalier::format

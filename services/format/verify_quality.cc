@@ -1,3 +1,6 @@
+// Recomputes the edge cut, the replication factor and the balance from the partitions, and compares them with the
+// manifest. A bitmap per node type and partition counts each remote in-neighbor once. The balance of training nodes has
+// several possible definitions, and any of them is accepted.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -9,7 +12,7 @@ namespace {
 
 using Loads = std::vector<uint64_t>;  // by partition
 
-// Largest / average; nothing where nothing counts towards it.
+// Adds largest load / average load. Adds nothing if the total is 0.
 void AddBalance(const std::string& name, const Loads& loads, std::map<std::string, double>* balance) {
   uint64_t total = 0;
   for (const uint64_t load : loads) total += load;
@@ -18,7 +21,7 @@ void AddBalance(const std::string& name, const Loads& loads, std::map<std::strin
   (*balance)[name] = largest * static_cast<double>(loads.size()) / static_cast<double>(total);
 }
 
-// Owned training nodes by partition, each once: of the named splits.
+// Returns the number of owned nodes in the training parts of the given splits, by partition. Each node counts once.
 Loads TrainNodes(const LoadedPartitioning& loaded, const std::set<std::string>& split_names) {
   Loads loads;
   for (const graph::Partition& partition : loaded.partitions) {
@@ -34,7 +37,8 @@ Loads TrainNodes(const LoadedPartitioning& loaded, const std::set<std::string>& 
   return loads;
 }
 
-// The manifest does not say whose training nodes were balanced: those of all splits, or of one.
+// Returns all possible values of the balance of training nodes. The manifest does not record whether the nodes of all
+// splits or of a single split were balanced.
 std::set<double> TrainNodeBalances(const LoadedPartitioning& loaded) {
   std::set<std::string> all;
   for (const SplitEntry& split : loaded.manifest.splits) all.insert(split.name);
@@ -49,7 +53,7 @@ std::set<double> TrainNodeBalances(const LoadedPartitioning& loaded) {
   return balances;
 }
 
-// Cut edges, and per partition the distinct sources that it does not own.
+// Counts the cut edges, and the distinct sources of in-edges that a partition does not own, summed over partitions.
 void CountCut(const LoadedPartitioning& loaded, uint64_t* cut_edges, uint64_t* remote_sources) {
   const graph::PartitionBook& book = loaded.book();
   for (const graph::Partition& partition : loaded.partitions) {
@@ -62,7 +66,7 @@ void CountCut(const LoadedPartitioning& loaded, uint64_t* cut_edges, uint64_t* r
       const uint64_t num_owned = book.NumOwnedNodes(partition.id, source);
       const IdReader indices(partition.in_edges[t].indices);
       for (uint64_t k = 0; k < static_cast<uint64_t>(partition.in_edges[t].indices.num_rows()); ++k) {
-        if (indices[k] - first < num_owned) continue;  // wraps below first
+        if (indices[k] - first < num_owned) continue;  // owned; ids below `first` wrap around
         ++*cut_edges;
         *remote_sources += seen_sources[indices[k]] ? 0 : 1;
         seen_sources[indices[k]] = true;
@@ -93,7 +97,7 @@ std::map<std::string, double> Balances(const LoadedPartitioning& loaded) {
   return balance;
 }
 
-// Formulas may round differently.
+// Compares with a tolerance, because the partitioner may use another formula with other rounding.
 bool IsClose(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({1.0, std::abs(a), std::abs(b)}); }
 
 void Expect(const std::string& what, double recorded, double found, VerifyReport* report) {

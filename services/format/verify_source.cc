@@ -1,3 +1,6 @@
+// Compares nodes and edges of all partitions with the source graph. OrderedSourceEdges sorts the edges of one type by a
+// counting sort on the destination and a sort of the in-edges of each destination, which is independent of the code of
+// the partitioner. Then each in-edge of a partition has to match the source edge at the same position.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -15,13 +18,14 @@ bool SameRow(const Tensor& a, uint64_t i, const Tensor& b, uint64_t j) {
   return row_bytes == 0 || std::memcmp(a.bytes() + i * row_bytes, b.bytes() + j * row_bytes, row_bytes) == 0;
 }
 
-// Equal but for the number of rows.
+// Returns true if dtype and shape are equal, apart from the number of rows.
 bool SameKind(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape().size() == b.shape().size() && !a.shape().empty() &&
          std::equal(a.shape().begin() + 1, a.shape().end(), b.shape().begin() + 1);
 }
 
-// The column of a partition that should hold `source`'s rows; null (and a violation) where there is none.
+// Returns the column of a partition with the rows of `source`. Reports a violation and returns null if there is none of
+// the same kind.
 const Tensor* Counterpart(const std::map<std::string, Tensor>& columns, const std::string& name, const Tensor& source,
                           const std::string& where, VerifyReport* report) {
   const auto found = columns.find(name);
@@ -86,8 +90,8 @@ void CompareSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& s
   }
 }
 
-// The source's edges of one type by (destination's global id, time, source, original edge id): the order of global
-// edge ids.
+// The edges of one type in the source, in the order of global edge ids: by global id of the destination, time, source
+// and original edge id.
 class OrderedSourceEdges {
  public:
   OrderedSourceEdges(const LoadedPartitioning& loaded, const graph::EdgeSet& edges, EdgeTypeId type)
@@ -106,7 +110,7 @@ class OrderedSourceEdges {
     for (size_t node = 0; node + 1 < first_.size(); ++node) SortNode(node);
   }
 
-  // Rows of the in-edges of a destination's global id.
+  // Returns the rows of the in-edges of the destination with this global id.
   std::span<const uint64_t> FindRows(uint64_t node) const {
     return std::span(rows_).subspan(first_[node], first_[node + 1] - first_[node]);
   }
@@ -129,11 +133,11 @@ class OrderedSourceEdges {
   const graph::EdgeSet& edges_;
   IdReader sources_, destinations_;
   const Tensor* times_ = nullptr;
-  std::vector<uint64_t> first_;  // by destination's global id
+  std::vector<uint64_t> first_;  // index in rows_, by global id of the destination
   std::vector<uint64_t> rows_;
 };
 
-// One edge type of one partition against the source.
+// Compares one edge type of one partition with the source.
 class EdgeComparison {
  public:
   EdgeComparison(const LoadedPartitioning& loaded, const graph::Partition& partition, const graph::EdgeSet& source,
@@ -182,7 +186,7 @@ class EdgeComparison {
     }
   }
 
-  // Columns to compare: (the partition's, the source's).
+  // Returns the columns to compare, as pairs of a column of the partition and a column of the source.
   std::vector<std::pair<const Tensor*, const Tensor*>> Columns(const std::string& where, VerifyReport* report) const {
     std::vector<std::pair<const Tensor*, const Tensor*>> columns;
     const auto& stored = partition_.edge_columns[type_.value];
@@ -191,7 +195,7 @@ class EdgeComparison {
       if (counterpart != nullptr) columns.emplace_back(counterpart, &column);
     }
     for (const auto& [name, column] : stored) {
-      if (IsSourceColumn(name)) continue;  // VerifyEdges compares it with the nodes'
+      if (IsSourceColumn(name)) continue;  // VerifyEdges compares it with the node columns
       if (!source_.columns.contains(name)) report->Add(where + ": column '" + name + "' is not in the source");
     }
     return columns;

@@ -54,16 +54,16 @@ TEST_F(VerifyTest, AcceptsWhatThePartitionerMade) {
     EXPECT_EQ(report.files, 8u);
     EXPECT_EQ(report.nodes, 8u);
     EXPECT_EQ(report.edges, 11u);
-    EXPECT_EQ(report.columns, 4u + 2u + 2u);  // of papers, out-degrees, of citations
+    EXPECT_EQ(report.columns, 4u + 2u + 2u);  // columns of papers, out-degrees, columns of citations
     EXPECT_EQ(report.quality, manifest_.quality);
   }
 }
 
-// By hand: cut are author 0 -> paper 1, paper 0 -> 1, paper 2 -> 1 (three times). Partition 1 also reads author 0 and
-// papers 0 and 2.
+// Computed by hand: the cut edges are author 0 -> paper 1, paper 0 -> 1, paper 2 -> 1 (three times). The remote
+// in-neighbors of partition 1 are author 0 and papers 0 and 2.
 TEST_F(VerifyTest, RecomputesQuality) {
   const Quality quality = Verify(Against::kFilesOnly).quality;
-  // Author 1 is in partition 1 and paper 4 in partition 0: that edge is cut as well, and partition 0 reads author 1.
+  // Author 1 is in partition 1 and paper 4 in partition 0: this edge is cut, too, and author 1 is a remote in-neighbor.
   EXPECT_EQ(quality.cut_edges, 6u);
   EXPECT_DOUBLE_EQ(quality.cut_ratio, 6.0 / 11);
   EXPECT_DOUBLE_EQ(quality.replication, (8.0 + 4) / 8);
@@ -98,7 +98,7 @@ TEST_F(VerifyTest, BoundsTheViolationsItKeeps) {
 }
 
 TEST_F(VerifyTest, FindsANodeOwnedTwiceAndOneOwnedByNobody) {
-  set_.partitions[1].nodes[1].original_ids = U32Of({1, 4});  // paper 4 is partition 0's, paper 3 nobody's
+  set_.partitions[1].nodes[1].original_ids = U32Of({1, 4});  // paper 4 is owned by partition 0, too
   const VerifyReport report = Verify(Against::kFilesOnly);
   EXPECT_THAT(report.violations, Contains(HasSubstr("node 4 of 'paper' is owned twice, as global ids 2 and 4")));
   EXPECT_THAT(report.violations, Contains(HasSubstr("node 3 of 'paper' is owned by no partition")));
@@ -117,7 +117,7 @@ TEST_F(VerifyTest, FindsSplitsThatDoNotCount) {
 }
 
 TEST_F(VerifyTest, FindsANodeInTwoParts) {
-  // Paper 4, the only one to validate with, has local id 2 in partition 0; 0 is a training node.
+  // Paper 4, the only validation node, has local id 2 in partition 0; local id 0 is a training node.
   set_.partitions[0].splits["public"][1][1].local_ids = U32Of({0});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("node 0 of 'paper' is in two parts")));
   EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its nodes are not the source's")));
@@ -133,7 +133,7 @@ TEST_F(VerifyTest, FindsEdgesOutOfOrder) {
 }
 
 TEST_F(VerifyTest, FindsAWrongOutDegree) {
-  set_.partitions[0].nodes[0].columns["out_degree.writes.paper"] = U32Of({2, 1});  // author 2 wrote nothing
+  set_.partitions[0].nodes[0].columns["out_degree.writes.paper"] = U32Of({2, 1});  // author 2 has no edges
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("says 1 for node 2, it has 0 such edges")));
 }
 
@@ -143,7 +143,7 @@ TEST_F(VerifyTest, ComparesSourceColumnsWithTheNodes) {
   manifest_.source_columns = {"original_id", "label"};
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
 
-  // The second in-edge of paper 1 gets somebody else's number.
+  // The second in-edge of paper 1 gets the id of another node.
   Tensor& ids = set_.partitions[1].edge_columns[1].at("source.original_id");
   std::vector<uint32_t> wrong(ids.values<uint32_t>().begin(), ids.values<uint32_t>().end());
   wrong[1] += 1;
@@ -152,7 +152,7 @@ TEST_F(VerifyTest, ComparesSourceColumnsWithTheNodes) {
               ElementsAre(HasSubstr("position 1): column 'source.original_id' is not a copy of its source's")));
 }
 
-// Names alone say nothing: the manifest says what was copied.
+// The manifest, not the name, determines which columns are copies.
 TEST_F(VerifyTest, AUsersColumnMayBeCalledLikeACopy) {
   graph_.edges[1].columns["source.label"] = graph_.edges[1].columns.at("weight");
   set_ = TinyPartitions(graph_);
@@ -176,7 +176,7 @@ TEST_F(VerifyTest, FindsWrongFigures) {
 }
 
 TEST_F(VerifyTest, FindsAnEdgeThatIsNotTheSources) {
-  graph_.edges[1].sources = Tensor::FromVector<int64_t>({0, 0, 2, 2, 2, 3, 1});  // edge 5 came from paper 4
+  graph_.edges[1].sources = Tensor::FromVector<int64_t>({0, 0, 2, 2, 2, 3, 1});  // the source of edge 5 was paper 4
   EXPECT_THAT(Verify(Against::kSource).violations,
               ElementsAre(HasSubstr("holds edge 5 from node 4, expected edge 5 from node 3")));
 }
@@ -229,7 +229,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsMissingDoubledAndOtherEdges) {
 }
 
 TEST_F(VerifyEdgeSplitsTest, FindsWhatPointsToAnotherOfSeveralEdges) {
-  // Edges 2, 3 and 4 are 2 -> 1; edge 0 is the only one of its ends.
+  // Edges 2, 3 and 4 are 2 -> 1; edge 0 has no parallel edges.
   graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
   EXPECT_THAT(Verify(Against::kSource).violations,
               ElementsAre("split 'links' of 'paper:cites:paper', train: of several edges with the same ends it means "
@@ -237,7 +237,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsWhatPointsToAnotherOfSeveralEdges) {
   set_ = TinyPartitions(graph_);
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
   Tensor& positions = set_.partitions[1].edge_splits.at("links").at(1)[0].positions;
-  EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(5, 4, 0));  // in the order of time
+  EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(5, 4, 0));  // positions are ordered by time
   positions = U32Of({5, 3, 0});
   EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("it means others than the source")));
   positions = U32Of({5, 6, 0});
@@ -245,7 +245,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsWhatPointsToAnotherOfSeveralEdges) {
               Contains(HasSubstr("edge_split/links/paper:cites:paper/train/positions[1] is 6, expected less than 6")));
 }
 
-// Papers cite: 4 -> 0, 2 -> 1 three times, and others.
+// Citations are 4 -> 0, 2 -> 1 (three times), and others.
 TEST_F(VerifyEdgeSplitsTest, FindsWhatIsHeldOutAndStillAnEdgeOrTrainedOn) {
   const auto violations = [&](graph::EdgePairs train, graph::EdgePairs validation, std::optional<uint16_t> reverse) {
     graph_.edge_splits["links"][1] = {.train = std::move(train), .validation = std::move(validation), .test = {}};
@@ -257,7 +257,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsWhatIsHeldOutAndStillAnEdgeOrTrainedOn) {
   EXPECT_THAT(violations(train, {{3}, {4}}, std::nullopt), ElementsAre());
   EXPECT_THAT(violations(train, {{4}, {0}}, std::nullopt),
               ElementsAre("split 'links': 4 -> 0 of 'paper:cites:paper' is held out and is an edge"));
-  EXPECT_THAT(violations(train, {{1}, {2}}, std::nullopt), ElementsAre());  // nobody said what 2 -> 1 is
+  EXPECT_THAT(violations(train, {{1}, {2}}, std::nullopt), ElementsAre());  // no reverse edge type is given
   const std::string reverse = "split 'links': 2 -> 1 of 'paper:cites:paper' is held out and is an edge";
   EXPECT_THAT(violations(train, {{1}, {2}}, 1), ElementsAre(reverse, reverse, reverse));
   EXPECT_THAT(violations({{0, 3, 4}, {1, 4, 3}}, {{3}, {4}}, std::nullopt),

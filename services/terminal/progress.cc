@@ -1,3 +1,6 @@
+// Progress as text. A bar is one line that each Draw erases and rewrites ("\r\033[K"); every other output clears it
+// first. Without a terminal, each Draw prints a line of its own. last_drawn_ limits the rate of both; nullopt means
+// that the phase has drawn nothing yet, so a bar is drawn at once and the first line follows after the full interval.
 #include "services/terminal/progress.h"
 
 #include <unistd.h>
@@ -74,7 +77,7 @@ void Progress::Begin(const std::string& phase) {
 
 void Progress::SwitchTo(const std::string& phase) {
   if (phase == phase_) return;
-  // Lines keep their pace over phases: otherwise none would be printed where each phase is shorter than the pause.
+  // The interval between lines spans phases. Otherwise no line would be printed if every phase is shorter than it.
   if (style_ == ProgressStyle::kLines && !last_drawn_.has_value()) last_drawn_ = phase_start_;
   if (style_ == ProgressStyle::kBar) last_drawn_.reset();
   phase_ = phase;
@@ -83,7 +86,7 @@ void Progress::SwitchTo(const std::string& phase) {
 
 void Progress::Update(double fraction, const std::string& detail) {
   const double elapsed = std::chrono::duration<double>(clock_.Now() - phase_start_).count();
-  // Early guesses are worse than none.
+  // Early extrapolations are too inaccurate to show.
   const bool known = fraction > 0.02 && elapsed > 1;
   Update(fraction, detail, known ? std::optional(elapsed * (1 - fraction) / fraction) : std::nullopt);
 }

@@ -1,5 +1,5 @@
-// Progress for people: a bar that redraws itself on a terminal, plain lines (few of them) elsewhere, nothing when
-// quiet. Goes to standard error, so that standard output stays data.
+// Progress display: a bar that is redrawn in place on a terminal, otherwise a line every few seconds, or nothing in
+// quiet mode. Callers pass standard error, so that standard output contains only results.
 #pragma once
 
 #include <chrono>
@@ -15,19 +15,19 @@
 namespace espalier::terminal {
 
 enum class ProgressStyle { kBar, kLines, kQuiet };
-// kBar where `file` is a terminal that can redraw.
+// Returns kQuiet if `quiet` is set, kBar if `file` is a terminal that can redraw a line, otherwise kLines.
 ProgressStyle StyleFor(std::FILE* file, bool quiet);
 
-// "[=========>          ]" of `width` characters, brackets included.
+// Returns a bar such as "[=========>          ]" with `width` characters, including the brackets.
 std::string BarText(double fraction, int width);
-// "7 s", "3 min 20 s", "2 h 5 min"
+// Returns "7.0 s", "42 s", "3 min 20 s" or "2 h 5 min".
 std::string DurationText(double seconds);
-// "1.2 k", "45.1 M": for rates and counts.
+// Returns a rate or a count as "512", "1.2 k" or "45.1 M" (powers of 1000).
 std::string CountText(double count);
-// "1.2 kB", "45.1 MB"
+// Returns "512 B", "1.2 kB" or "45.1 MB" (powers of 1000).
 std::string BytesText(uint64_t bytes);
 
-// Owned by one thread.
+// Shows one phase at a time. Not thread-safe. Does not own `out` and `clock`.
 class Progress {
  public:
   Progress(ProgressStyle style, std::FILE* out, Clock& clock = Clock::Real())
@@ -36,24 +36,24 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Begins a phase: what went before is over.
+  // Begins a phase, which replaces the current one.
   void Begin(const std::string& phase);
-  // Begins a phase without a line of its own: for phases that may last no time and come again and again. Does nothing
-  // while `phase` goes on.
+  // Begins a phase without printing a line for it, for short phases that alternate. Does nothing if `phase` is already
+  // the current one.
   void SwitchTo(const std::string& phase);
-  // `fraction` of the phase is done (negative: nobody knows). Redraws ten times a second, or prints a line every
-  // few seconds; the remaining time is the phase's own so far, extended.
+  // Reports that `fraction` of the phase is done; negative: unknown. Redraws the bar at most ten times a second, or
+  // prints a line at most every five seconds. The remaining time is extrapolated from the elapsed time of the phase.
   void Update(double fraction, const std::string& detail);
-  // As Update, with the remaining seconds known.
+  // Like Update, but with the given remaining time; nullopt: none is shown.
   void Update(double fraction, const std::string& detail, std::optional<double> remaining_seconds);
-  // As Update, of work that is metered: the share that is done, "45.1 MB/s" of the phase so far, and the remaining
-  // time. Of work of which nothing is known, how long it has taken.
+  // Like Update, with the fraction from `meter` and the phase's average rate ("45.1 MB/s") as the detail. Shows the
+  // elapsed time instead while the meter has counted nothing.
   void Update(const WorkMeter& meter);
-  // The last of a phase: a bar is drawn without a pause.
+  // Draws the final state of a phase's bar without regard to the redraw interval. Prints no line in kLines.
   void UpdateLast(const WorkMeter& meter);
-  // Ends the phase with a line: "partitioned in 2 s: 2 partitions ...".
+  // Ends the phase and prints `line`, such as "partitioned in 2 s: 2 partitions ...".
   void End(const std::string& line);
-  // A line that stays.
+  // Clears the bar and prints `line`, which stays on the terminal.
   void Note(const std::string& line);
 
  private:
@@ -69,8 +69,8 @@ class Progress {
   bool bar_shown_ = false;
 };
 
-// Shows what a meter says of a phase, on a thread of its own, from the phase's beginning to the end of the scope.
-// Until then nobody else uses `progress`.
+// Begins a phase and updates `progress` from a meter on a separate thread until destruction. Until then no other code
+// may use `progress`.
 class MeteredPhase {
  public:
   MeteredPhase(Progress& progress, const std::string& phase);
@@ -87,7 +87,7 @@ class MeteredPhase {
   WorkMeter meter_;
   Mutex mutex_;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: uses the others
+  std::thread thread_;  // declared last: uses the other members
 };
 
 }  // namespace espalier::terminal

@@ -18,7 +18,7 @@ class FakeClock : public Clock {
   SteadyTime now_ = SteadyTime(std::chrono::hours(1));
 };
 
-// What `use` printed.
+// Returns what `use` printed.
 template <class F>
 std::string Printed(ProgressStyle style, F use) {
   char* text = nullptr;
@@ -60,7 +60,7 @@ TEST(ProgressTest, PrintsFewPlainLinesWhereNothingCanRedraw) {
             "training\ntraining  50 %  epoch 50  5.0 s left\ntraining 100 %  epoch 100  0.0 s left\ntrained\n");
 }
 
-// An evaluation after each epoch: the phases are shorter than the pause between lines.
+// As with an evaluation after each epoch: the phases are shorter than the interval between lines.
 TEST(ProgressTest, PhasesThatComeAgainAndAgainKeepTheLinesApart) {
   const std::string printed = Printed(ProgressStyle::kLines, [](Progress& progress, FakeClock& clock) {
     progress.Begin("training");
@@ -106,7 +106,7 @@ TEST(ProgressTest, TellsShareRateAndRemainingTimeOfMeteredWork) {
     WorkMeter meter;
     meter.Expect(40'000'000);
     progress.Begin("writing");
-    progress.Update(meter);  // nothing is known yet
+    progress.Update(meter);  // the meter has counted nothing yet
     clock.SleepFor(std::chrono::seconds(2));
     meter.Add(10'000'000);
     progress.Update(meter);

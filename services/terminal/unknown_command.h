@@ -1,4 +1,4 @@
-// What a command line says to a word that is none of its commands.
+// Error message for a word on the command line that is not a subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,10 +6,11 @@
 
 namespace espalier::terminal {
 
-// Where a subcommand of `app` (and of its subcommands, and so on) has to stand and another word does:
+// Returns an error message if the command line has another word in the place of a required subcommand of `app` or of
+// one of its subcommands:
 //   there is no command 'trian' (did you mean 'train'?): `espalier --help` lists them
-// Empty for every other command line. `program` is the command's name for people. To be asked before app.parse, which
-// would only say that a subcommand is missing.
+// Returns an empty string for every other command line. `program` is the program's name in the message. Call this
+// before app.parse, which would only report that a subcommand is missing.
 std::string UnknownCommand(const CLI::App& app, const std::string& program, int argc, const char* const* argv);
 
 }  // namespace espalier::terminal

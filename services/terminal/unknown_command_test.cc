@@ -7,7 +7,7 @@
 namespace espalier::terminal {
 namespace {
 
-// run; checkpoint ls|inspect; host, which is not for people.
+// Commands: run; checkpoint ls|inspect; host, which is hidden.
 std::string Said(std::vector<const char*> words) {
   CLI::App app{"", "espalier"};
   app.require_subcommand(1);

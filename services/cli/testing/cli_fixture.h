@@ -1,4 +1,4 @@
-// Runs the binary `espalier` in a folder of the test's own.
+// Test fixture that runs the binary `espalier` in a temporary folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 
 namespace espalier::cli {
 
+// How the process ended. `code` is 1000 plus the signal's number if a signal killed the process.
 struct Ended {
   int code = -1;
   std::string output;
@@ -30,7 +31,7 @@ class CliTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
 
-  // Runs in the test's folder; `arguments` are for the shell.
+  // Runs `espalier` in the test's folder. The shell expands `arguments`.
   Ended Espalier(const std::string& arguments) const {
     const std::string command =
         "cd '" + root_.string() + "' && '" ESPALIER_BINARY "' " + arguments + " 2>stderr.txt </dev/null";

@@ -1,5 +1,6 @@
-// Arrays whose lengths are known, filled in any order: each in memory, or, with a scratch folder, all in one file there
-// that is mapped. One file, since there may be more arrays than a process may have mappings.
+// Allocates arrays of known lengths that are filled in any order: in memory, or, with a scratch folder, in one mapped
+// file for all arrays. A single file is used because the number of arrays may exceed the limit of mappings of a
+// process.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,12 @@ namespace espalier::format {
 
 template <class T>
 struct ArraySlots {
-  std::vector<Tensor> arrays;         // [counts[i]] each
-  std::vector<std::span<T>> to_fill;  // the same bytes, zeros at first; to be written before anybody reads the arrays
+  std::vector<Tensor> arrays;         // array i has shape [counts[i]]
+  std::vector<std::span<T>> to_fill;  // the same memory, initialized to 0; write it before the arrays are read
 };
 
-// An empty folder: memory. Errors of MakeScratchRegion.
+// Allocates an array of counts[i] elements for each i. An empty `scratch_folder` means memory. Returns errors of
+// MakeScratchRegion.
 template <class T>
 Result<ArraySlots<T>> MakeArraySlots(std::span<const uint64_t> counts, const std::string& scratch_folder) {
   ArraySlots<T> slots;

@@ -1,3 +1,6 @@
+// All readers work chunk by chunk: check the chunk, then copy its rows to the end of the joined array (Joined). NumPy
+// chunks are mapped, and counted before the first one is copied. CSV chunks are parsed; without a scratch folder all
+// chunks are kept until their common dtype is known, with a scratch folder columns are read twice instead.
 #include "services/format/source/chunk_join.h"
 
 #include <algorithm>
@@ -18,7 +21,7 @@
 namespace espalier::format {
 namespace {
 
-// The chunks' rows behind each other in one array of `like`'s dtype and row shape, in memory or in a file.
+// Joins the rows of chunks into one array with the dtype and row shape of `like`, in memory or in a file.
 class Joined {
  public:
   explicit Joined(std::string scratch_folder) : scratch_folder_(std::move(scratch_folder)) {}
@@ -36,7 +39,7 @@ class Joined {
     file_.emplace(std::move(file));
     return {};
   }
-  // Aborted: more than there is room for.
+  // Appends rows. Returns Aborted if they exceed the allocated memory.
   Status Append(std::span<const std::byte> rows) {
     if (file_) return file_->Append(rows);
     if (rows.size() > all_.size_bytes() - used_bytes_) return Aborted("more rows than were counted: a chunk changes");
@@ -72,7 +75,7 @@ Result<Tensor> ReadNumpyColumn(const ChunkedArray& array, const ChunkedRows& row
   return std::move(joined).Take();
 }
 
-// Integers as the floats that other chunks of the column are.
+// Converts integers to floats, the type of the other chunks of the column.
 Tensor AsFloats(const Tensor& integers) {
   std::vector<float> floats;
   floats.reserve(static_cast<size_t>(integers.num_elements()));
@@ -80,7 +83,7 @@ Tensor AsFloats(const Tensor& integers) {
   return Tensor::FromVector(std::move(floats), integers.shape());
 }
 
-// Joins the chunks, each of which is let go of once it is copied.
+// Joins the chunks. Frees each chunk after it is copied.
 Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
   if (chunks.size() == 1) return std::move(chunks.front());
   Joined joined(/*scratch_folder=*/"");
@@ -97,7 +100,7 @@ Status CheckWidth(const std::string& file, const Tensor& chunk, const Tensor& be
 
 enum class MissingValues { kRefused, kAllowed };
 
-// body(file, tensor) for each chunk that has rows: one without says nothing about width and numbers.
+// Calls body(file, tensor) for each chunk that has rows. An empty chunk has no width and no type of numbers.
 Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
                        MissingValues missing,
                        const std::function<Status(const std::string& file, Tensor tensor)>& body) {
@@ -114,10 +117,10 @@ Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const
   return {};
 }
 
-// Read twice: whether the numbers are integers is known when all have been seen.
+// Reads the chunks twice, because the dtype is known only after all numbers have been read once.
 Result<Tensor> ReadCsvColumnToFile(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
                                    MissingValues missing) {
-  std::optional<Tensor> first;  // its dtype and shape
+  std::optional<Tensor> first;  // dtype and row shape of the first chunk; has no rows
   uint64_t total = 0;
   bool floats = false;
   const auto count = [&](const std::string& file, Tensor tensor) -> Status {
@@ -171,7 +174,7 @@ Status CheckEnd(uint64_t id, uint64_t limit, const char* what, const std::string
                     (limit == 0 ? "nothing (there are none)" : std::to_string(limit - 1)));
 }
 
-// Pairs -> two arrays.
+// Splits pairs into an array of sources and an array of destinations.
 template <class T>
 struct SplitEnds {
   std::vector<T> sources, destinations;
@@ -180,7 +183,7 @@ struct SplitEnds {
     sources.reserve(pairs.size() / 2);
     destinations.reserve(pairs.size() / 2);
     for (size_t row = 0; row < pairs.size() / 2; ++row) {
-      // A negative id becomes huge.
+      // A negative id becomes a large one, which is out of range.
       const auto source = static_cast<uint64_t>(static_cast<int64_t>(pairs[2 * row]));
       const auto destination = static_cast<uint64_t>(static_cast<int64_t>(pairs[2 * row + 1]));
       RETURN_IF_ERROR(CheckEnd(source, limits.num_sources, "source", file, row));
@@ -192,13 +195,13 @@ struct SplitEnds {
   }
 };
 
-// `first`: the first chunk, [k, 2] of T.
+// Reads edges with ids of type T. `first` is the first chunk, [k, 2].
 template <class T>
 Result<graph::EdgeSet> ReadNumpyEdgesAs(const Tensor& first, const ChunkedArray& array, const ChunkedRows& rows,
                                         const EdgeEndLimits& limits, const ChunkReading& reading) {
   Joined sources(reading.scratch_folder), destinations(reading.scratch_folder);
   const auto split = [&](size_t chunk, const Tensor& tensor) -> Status {
-    if (chunk == 0) {  // as many as there are: the chunks have been counted
+    if (chunk == 0) {  // the rows of all chunks have been counted by now
       const Tensor like = Tensor::Zeros(DTypeOf<T>::value, {0});
       RETURN_IF_ERROR(sources.Allocate(like, rows.count));
       RETURN_IF_ERROR(destinations.Allocate(like, rows.count));
@@ -256,7 +259,7 @@ Result<graph::EdgeSet> ReadCsvEdgeChunks(const ChunkedArray& array, const Chunke
       destinations.push_back(std::move(edges.destinations));
       continue;
     }
-    if (chunk == 0) {  // ids of all chunks have one dtype
+    if (chunk == 0) {  // all chunks have the same dtype
       RETURN_IF_ERROR(joined_sources.Allocate(edges.sources, rows.count));
       RETURN_IF_ERROR(joined_destinations.Allocate(edges.destinations, rows.count));
     }

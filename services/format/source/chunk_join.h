@@ -1,4 +1,4 @@
-// Arrays of DGL's chunked graphs, from their chunks to one: a chunk at a time is read and copied behind the others.
+// Reads the arrays of DGL's chunked graphs: joins the chunks of an array into one tensor, one chunk at a time.
 #pragma once
 
 #include <string>
@@ -10,26 +10,28 @@
 namespace espalier::format {
 
 struct ChunkReading {
-  std::string directory;  // that of metadata.json
-  int threads = 1;        // results and errors do not depend on it
-  // Where arrays are put together in files that are mapped, so that memory holds a chunk at a time; empty: in memory.
+  std::string directory;  // the folder of metadata.json
+  int threads = 1;        // results and errors do not depend on the number of threads
+  // Folder for mapped files in which arrays are joined, so that memory holds one chunk at a time. Empty: arrays are
+  // joined in memory.
   std::string scratch_folder = {};
   graph::LabelColumns labels = {};  // which columns may lack values
 };
 
-// [rows.count, ...]. Numpy: dtype and row shape are the first chunk's, and every other chunk must have them. CSV:
-// numbers, I64 where all are integers, else F32; [rows.count] where there is one a line. Without rows and files: F32
-// [0]. Errors name the field of metadata.json, the chunk, and line or row. An array of one .npy file is mapped, not
-// copied.
+// Reads a column with shape [rows.count, ...]. NumPy: all chunks must have the dtype and row shape of the first one; an
+// array of one .npy file is mapped, not copied. CSV: I64 if all numbers are integers, otherwise F32; [rows.count] if
+// each line has one number. An array without rows and files is F32 [0]. Errors name the field of metadata.json, the
+// chunk, and the line or row.
 Result<Tensor> ReadChunkedColumn(const std::string& name, const ChunkedArray& array, const ChunkedRows& rows,
                                  const ChunkReading& reading);
 
+// Number of nodes of the source and destination types: ids must be less.
 struct EdgeEndLimits {
   uint64_t num_sources = 0;
   uint64_t num_destinations = 0;
 };
-// Sources and destinations, of which every one exists. Numpy: chunks [k, 2] of I32, I64, U32 or U64, one dtype. A
-// relation of 0 edges needs no files.
+// Reads the sources and destinations of an edge type, and checks them against `limits` (OutOfRange). NumPy chunks are
+// [k, 2] of I32, I64, U32 or U64, all with the same dtype. An edge type without edges needs no files.
 Result<graph::EdgeSet> ReadChunkedEdges(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                         const ChunkReading& reading);
 

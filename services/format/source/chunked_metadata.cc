@@ -1,4 +1,6 @@
-// JSON is read as the YAML that it is: the parser knows the lines.
+// The JSON document is parsed as YAML, of which JSON is a subset, because yaml-cpp gives the line of each value for
+// messages. CheckYamlBounds limits the number of values before the document is loaded. File names are normalized to
+// relative paths below the folder; ".." and absolute paths other than those of chunk_graph.py are rejected.
 #include "services/format/source/chunked_metadata.h"
 
 #include <yaml-cpp/yaml.h>
@@ -16,13 +18,13 @@
 namespace espalier::format {
 namespace {
 
-// Of all arrays together. More is damage: a chunk is a part of a host's share.
+// Limit for all arrays together. A larger number indicates a damaged file.
 constexpr size_t kMaxChunkFiles = size_t{1} << 20;
 
-// Of one kind. A schema has at most 2^16 - 1 and says so itself.
+// Limit of node types and of edge types. GraphSchema checks its own limit of 2^16 - 1.
 constexpr size_t kMaxTypes = size_t{1} << 16;
 
-// A value and what leads to it: "edges['a:b:c'].format".
+// A value and its path in the document: "edges['a:b:c'].format".
 struct Field {
   YAML::Node value;
   std::string path;
@@ -34,7 +36,7 @@ struct Field {
   Field Element(size_t i) const { return {value[i], path + "[" + std::to_string(i) + "]"}; }
 };
 
-// Calls body(key, field) for each entry of an object, in its order. No key may come twice.
+// Calls body(key, field) for each entry of an object, in document order. Returns an error for duplicate keys.
 Status ForEachEntry(const Field& object,
                     const std::function<Status(const std::string& key, const Field& field)>& body) {
   if (!object.value.IsMap()) return object.Wrong("expected an object");
@@ -47,7 +49,7 @@ Status ForEachEntry(const Field& object,
   return {};
 }
 
-// The field, or nullopt. Its path is `name` for the document's own, "<object>.name" for others.
+// Returns a field of an object, or nullopt. Its path is `name` for fields of the document, "<object>.name" for others.
 std::optional<Field> Find(const Field& object, const std::string& name) {
   if (!object.value.IsMap()) return std::nullopt;
   for (const auto& entry : object.value) {
@@ -99,8 +101,8 @@ Result<ChunkedRows> RowsOfChunks(const Field& chunks) {
   return rows;
 }
 
-// num_<what>_per_chunk, which chunk_graph.py writes, else num_<what>_per_type, which later tools read: one entry for
-// each of `num_types` types.
+// Returns the rows of each of `num_types` types, from num_<what>_per_chunk (written by chunk_graph.py) or else from
+// num_<what>_per_type (read by later tools).
 Result<std::vector<ChunkedRows>> RowsByType(const Field& root, const std::string& what, size_t num_types) {
   const std::optional<Field> per_chunk = Find(root, "num_" + what + "_per_chunk");
   const std::optional<Field> per_type = Find(root, "num_" + what + "_per_type");
@@ -134,7 +136,7 @@ std::vector<std::string> SplitPath(const std::string& path) {
   return parts;
 }
 
-// Where chunk_graph.py puts an array: `depth` names, of which the first is `folder`.
+// The place where chunk_graph.py writes an array: a path of `depth` components, the first of which is `folder`.
 struct WritersPlace {
   std::string folder;
   size_t depth = 0;
@@ -233,7 +235,7 @@ class MetadataReader {
       if (!type.ok()) return types.Element(i).Wrong(type.status().message());
       const auto entry = entries.find(name);
       if (entry == entries.end() && rows[i].count > 0) return edges.Wrong("lacks the field '" + name + "'");
-      ChunkedArray ends;  // of a relation without edges: no files
+      ChunkedArray ends;  // without files if the type has no edges
       if (entry != entries.end()) {
         ASSIGN_OR_RETURN(ends, ReadArray(entry->second, {.folder = "edge_index", .depth = 2}));
       }
@@ -247,7 +249,7 @@ class MetadataReader {
     return {};
   }
 
-  // `columns_of`: where a type's columns go.
+  // Reads the columns of `section` into the map of their type, `columns_of`.
   Status ReadColumns(const Field& root, const std::string& section, const std::map<std::string, Columns*>& columns_of) {
     const std::optional<Field> types = Find(root, section);
     if (!types) return {};

@@ -24,18 +24,18 @@ inline constexpr char kChunkedMetadataFile[] = "metadata.json";
 
 enum class ChunkFormat { kCsv, kNumpy };
 
-// An array in pieces: the rows of files[0], then those of files[1], and so on.
+// An array in chunks: the rows of files[0], followed by those of files[1], and so on.
 struct ChunkedArray {
   ChunkFormat format = ChunkFormat::kCsv;
-  char delimiter = ',';            // of CSV
-  std::vector<std::string> files;  // relative to the folder, below it
+  char delimiter = ',';            // for CSV
+  std::vector<std::string> files;  // paths relative to the folder of metadata.json, without ".."
   std::string where;               // "metadata.json:12, node_data['paper']['feat']": for messages
 };
 
-// How many rows the arrays of a type have.
+// The number of rows of the arrays of a type.
 struct ChunkedRows {
   uint64_t count = 0;
-  std::vector<uint64_t> per_chunk;  // empty where only the count is told
+  std::vector<uint64_t> per_chunk;  // empty if metadata.json has num_*_per_type only
 };
 
 struct ChunkedNodes {
@@ -47,7 +47,7 @@ struct ChunkedNodes {
 struct ChunkedEdges {
   graph::CanonicalEdgeType type;
   ChunkedRows rows;
-  ChunkedArray ends;  // "source destination" a row
+  ChunkedArray ends;  // "source destination" in each row
   std::map<std::string, ChunkedArray> columns;
 };
 
@@ -57,10 +57,11 @@ struct ChunkedMetadata {
   std::vector<ChunkedEdges> edges;
 };
 
-// Untrusted text; fields that are not above are ignored. InvalidArgument names the line and the field. Bounds, checked
-// before memory is taken: 2^22 values in all, 2^20 files, 2^16 types of a kind, no anchors (the parser reads YAML).
-// chunk_graph.py writes the absolute paths of its own host: of those the end counts, `edge_index/<file>`,
-// `node_data/<type>/<file>` or `edge_data/<type>/<file>`, so that the folder may have been moved since.
+// Parses an untrusted metadata.json. Ignores fields that are not listed above. Returns InvalidArgument that names the
+// line and the field. Limits: 2^22 values (checked before the document is loaded), 2^20 files, 2^16 node types and edge
+// types, and no anchors, because JSON is parsed as YAML. chunk_graph.py writes absolute paths of the host where it
+// runs; only their ends are used (`edge_index/<file>`, `node_data/<type>/<file>`, `edge_data/<type>/<file>`), so that
+// the folder can be moved.
 Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json);
 
 }  // namespace espalier::format

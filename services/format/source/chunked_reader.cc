@@ -1,3 +1,6 @@
+// Reads metadata.json first, then the columns of all node types, the edges and their columns (chunk_join.h), and forms
+// the splits "masks" from the columns at the end. Edges in a split are identified by their row numbers, because a mask
+// may distinguish parallel edges.
 #include "services/format/source/chunked_reader.h"
 
 #include <algorithm>
@@ -33,7 +36,7 @@ Status ReadColumns(const std::map<std::string, ChunkedArray>& arrays, const Chun
   return {};
 }
 
-// A column of one number a row that may be a mask; null where there is none.
+// Returns the column `name` if it can be a mask: one integer or BOOL per row. Returns null otherwise.
 const Tensor* MaskIn(const std::map<std::string, Tensor>& columns, const std::string& name) {
   const auto found = columns.find(name);
   if (found == columns.end() || IsFloating(found->second.dtype())) return nullptr;
@@ -76,8 +79,9 @@ struct Masks {
   const Tensor* test;
 };
 
-// Returns why the columns make no split although one of them is a mask; empty where they make one, or none is a mask.
-// A split without the other column would have an empty part that the graph's author did not mean.
+// Returns the reason why the columns form no split although one of them is a mask: another mask column has a wrong
+// type, and a split without it would have an empty part by mistake. Returns "" if the columns form a split, or if none
+// is a mask.
 std::string MaskProblem(const std::map<std::string, Tensor>& columns) {
   if (!Masks(columns).any()) return "";
   for (const char* name : {kTrainMask, kValidationMask, kTestMask}) {
@@ -89,7 +93,8 @@ std::string MaskProblem(const std::map<std::string, Tensor>& columns) {
   return "";
 }
 
-// Whether the columns of `owner` make a split. `warnings`, unless null, receives why a split is left out.
+// Returns true if the columns of `owner` form a split. `warnings`, unless null, receives the reason if a split is
+// ignored.
 bool HasMaskSplit(const std::map<std::string, Tensor>& columns, const std::string& owner,
                   std::vector<std::string>* warnings) {
   const std::string problem = MaskProblem(columns);

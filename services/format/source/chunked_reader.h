@@ -1,4 +1,4 @@
-// DGL's chunked graphs: a folder with metadata.json (chunked_metadata.h) and the chunks that it names.
+// Reads DGL's chunked graphs: a folder with metadata.json (chunked_metadata.h) and the chunks that it lists.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace espalier::format {
 
-// The split that columns train_mask, val_mask and test_mask make.
+// The name of the split that is made from the columns train_mask, val_mask and test_mask.
 inline constexpr char kMaskSplit[] = "masks";
 
-// All node and edge types with all their data. Where a type has some of the columns train_mask, val_mask and test_mask,
-// one integer or BOOL a row, they are also its split "masks": rows that are not 0. Where only some of them are masks,
-// the type has no such split, and options.warnings tells. With a `scratch_folder` arrays of several chunks are put
-// together in unnamed files there, and mapped: memory holds a chunk at a time, the splits, and what the kernel has room
-// for.
+// Reads all node and edge types with all their columns. If a type has any of the columns train_mask, val_mask and
+// test_mask, with one integer or BOOL per row, the rows that are not 0 form its split "masks". If another one of these
+// columns is not such a mask, the type gets no split, and options.warnings gets the reason. With a `scratch_folder`,
+// arrays of several chunks are joined in unnamed, mapped files there, so that memory holds one chunk at a time and the
+// splits. The graph is not validated.
 Result<graph::SourceGraph> ReadChunked(const SourceReadOptions& options, const std::string& scratch_folder = "");
 
-// Whether its edges have columns that may be masks, whose split names them by numbers; false where the metadata cannot
-// be read, for which ReadChunked has the words.
+// Returns true if an edge type has a column train_mask, val_mask or test_mask, so that a split may identify edges by
+// their row numbers. Returns false if metadata.json cannot be read; ReadChunked then returns the error.
 bool ChunkedNumbersEdges(const std::string& directory);
 
 }  // namespace espalier::format

@@ -1,4 +1,4 @@
-// Folders as DGL's tools/chunk_graph.py leaves them.
+// Tests with folders as DGL's tools/chunk_graph.py writes them.
 #include "services/format/source/chunked_reader.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two authors write three papers, one of which cites itself: cut in two, with the paths of the host that cut it.
+// Two authors write three papers, one of which cites itself. Arrays have two chunks, with absolute paths of another
+// host.
 constexpr const char* kLibrary = R"({
   "graph_name": "library",
   "node_type": ["paper", "author"],
@@ -87,7 +88,7 @@ TEST(ChunkedReaderTest, SkipsByteOrderMarks) {
   EXPECT_TRUE(graph.ok()) << graph.status().ToString();
 }
 
-// What reading the library says after one file was replaced.
+// Returns the error of reading the library after one file was replaced.
 std::string ErrorWithChunk(const std::string& name, const std::string& bytes) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
@@ -96,7 +97,7 @@ std::string ErrorWithChunk(const std::string& name, const std::string& bytes) {
   return graph.ok() ? "OK" : graph.status().ToString();
 }
 
-// The same after a part of metadata.json was replaced.
+// Returns the error of reading the library after a part of metadata.json was replaced.
 std::string ErrorWithMetadata(const std::string& part, const std::string& replacement) {
   std::string metadata = kLibrary;
   const size_t at = metadata.find(part);
@@ -116,7 +117,7 @@ void ExpectSameColumns(const std::map<std::string, Tensor>& some, const std::map
 TEST(ChunkedReaderTest, PutsTogetherInFilesWhatItPutsTogetherInMemory) {
   const testing::TemporaryFolder folder, scratch;
   WriteLibrary(folder);
-  folder.Write("node_data/paper/year-1.csv", "2001.5\n");  // so that the integers before it are floats as well
+  folder.Write("node_data/paper/year-1.csv", "2001.5\n");  // converts the integers before it to floats
   folder.Write("edge_data/author:writes:paper/order-0.npy", ChunkOf<int64_t>("<i8", "(2,)", {4, 1LL << 40}));
   const Result<graph::SourceGraph> in_memory = ReadChunks(folder.path());
   ASSERT_TRUE(in_memory.ok()) << in_memory.status().ToString();
@@ -192,7 +193,7 @@ TEST(ChunkedReaderTest, MasksAreASplit) {
   EXPECT_THAT(validation.edge_ids, ElementsAre(2));
 }
 
-// WikiCS has 20 training masks side by side, and one test mask.
+// For example, WikiCS has a matrix of 20 training masks, and one test mask.
 TEST(ChunkedReaderTest, ASplitIsLeftOutWhereOneOfItsColumnsIsNoMask) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
@@ -297,7 +298,7 @@ TEST(ChunkedReaderTest, NamesTheFieldOfBadMetadata) {
 }
 
 TEST(ChunkedReaderTest, RefusesMoreThanCanBeMeant) {
-  // One list that many types refer to.
+  // A list that is referenced by an alias.
   EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([&rows [2, 1], *rows])"),
               AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("metadata.json:4"), HasSubstr("anchors and aliases")));
   std::string many;

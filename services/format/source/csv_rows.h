@@ -1,5 +1,5 @@
-// Rows of a text file in blocks: each block parsed by itself, the blocks joined so that the outcome, errors included,
-// is that of reading line by line.
+// Parses the rows of a text file in independent blocks and merges the blocks, such that the results and the errors are
+// those of reading the file line by line.
 #pragma once
 
 #include <optional>
@@ -11,33 +11,35 @@
 
 namespace espalier::format {
 
-// "edge.csv.gz:17": for messages.
+// Returns "<path>:<line>" for messages: "edge.csv.gz:17".
 std::string Where(const std::string& path, uint64_t line_number);
 
-// Whether a line has nothing but blanks: such lines at the end of a file are no rows.
+// Returns true if a line is empty or consists of blanks. Such lines are allowed at the end of a file only, and are no
+// rows.
 bool IsBlank(std::string_view line);
 
-// The error of a row that follows a blank line.
+// Returns the error for a row that follows a blank line.
 Status EmptyLineBefore(const std::string& path, uint64_t line_number);
 
-// What goes wrong in a row of a block. Where the file already has as many rows as it may have, a bad row is one too
-// many first of all, whatever stands in it; an empty line before it is found earlier.
+// The kind of the first error of a block. The kind decides which error is returned if the file also has too many rows:
+// an invalid row (kRow) counts as a row and may be reported as one too many; an empty line (kEmptyLine) does not count.
 enum class RowFault { kNone, kEmptyLine, kRow };
 
-// A block's rows, up to the first that is wrong.
+// The rows of a block up to the first error.
 template <class Rows>
 struct BlockRows {
   Rows rows;
   uint64_t num_rows = 0;
   uint64_t first_line = 1;
-  uint64_t first_row_line = 1;  // of the first line that is not blank
+  uint64_t first_row_line = 1;  // number of the first line that is not blank
   bool blank_at_end = false;
-  bool only_blanks = true;  // no line but blank ones
+  bool only_blanks = true;  // all lines are blank
   RowFault fault = RowFault::kNone;
-  Status error;  // of the fault
+  Status error;  // set unless fault is kNone
 };
 
-// add(line, line number, &rows) for each line of a block; blank lines at the end of the file are no rows.
+// Parses a block: calls add(line, line number, &rows), which returns a Status, for each line that is not blank. Stops
+// at the first error.
 template <class Rows, class AddRow>
 BlockRows<Rows> ParseBlock(const LineBlock& block, const std::string& path, Rows empty, const AddRow& add) {
   BlockRows<Rows> part{.rows = std::move(empty), .first_line = block.first_line};
@@ -64,12 +66,13 @@ BlockRows<Rows> ParseBlock(const LineBlock& block, const std::string& path, Rows
   return part;
 }
 
-// The rows of a file in its order, each checked as if it were read line by line.
+// Checks the blocks of a file in file order, such that errors are those of reading the file line by line.
 class RowOrder {
  public:
   RowOrder(const std::string& path, std::optional<uint64_t> expected_rows) : path_(path), expected_(expected_rows) {}
 
-  // Before the block's rows are taken.
+  // Call it for each block, before its rows are merged. Returns an error if the file has a blank line between rows or
+  // more rows than expected.
   template <class Rows>
   Status Admit(const BlockRows<Rows>& part) {
     if (part.only_blanks) {
@@ -83,13 +86,13 @@ class RowOrder {
     return expected_ && wanted > *expected_ ? RowCountError("more") : Status();
   }
 
-  // After the last block: as many rows as expected?
+  // Call it after the last block. Returns an error if the number of rows is not the expected one.
   Status AtEnd() const;
 
  private:
   Status RowCountError(const std::string& has) const;
 
-  const std::string& path_;  // outlives this
+  const std::string& path_;  // must outlive this object
   const std::optional<uint64_t> expected_;
   uint64_t num_rows_ = 0;
   bool blank_ = false;

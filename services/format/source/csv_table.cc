@@ -1,3 +1,7 @@
+// Large files are parsed in blocks of whole lines by several threads (ForEachBlock, ParseBlock); one thread merges the
+// blocks in file order, so that types, widths and the first error are those of a sequential read. kInferred starts with
+// integers and converts all values read so far when the first float occurs. Small files (counts, splits, names) are
+// read line by line.
 #include "services/format/source/csv_table.h"
 
 #include <algorithm>
@@ -16,7 +20,7 @@ namespace espalier::format {
 namespace {
 
 constexpr size_t kMaxWidth = 1 << 20;
-constexpr size_t kConvertedAtOnce = 1 << 16;  // integers to floats
+constexpr size_t kConvertedAtOnce = 1 << 16;  // integers that are converted to floats per Append
 
 std::string_view WithoutBlanks(std::string_view field) {
   while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
@@ -24,7 +28,7 @@ std::string_view WithoutBlanks(std::string_view field) {
   return field;
 }
 
-// Splits off the field before the next delimiter.
+// Removes and returns the field before the next delimiter.
 std::string_view TakeField(std::string_view& rest, char delimiter) {
   const size_t end = rest.find(delimiter);
   const std::string_view field = rest.substr(0, end);
@@ -45,7 +49,8 @@ bool ParseWhole(std::string_view field, T& value) {
   return error == std::errc() && end == field.data() + field.size();
 }
 
-// Numbers beyond F32's range or of its subnormals: from_chars says "out of range", the double has the right rounding.
+// Parses a float. For numbers outside of the normal range of F32, from_chars returns "out of range"; they are parsed as
+// double and rounded.
 bool ParseFloat(std::string_view field, float& value) {
   if (ParseWhole(field, value)) return true;
   double wide = 0;
@@ -61,7 +66,7 @@ bool IsNumber(std::string_view field) {
   return ParseFloat(field, number);
 }
 
-// What to do about `field` of `line`, which should be a number: "" where nothing is known.
+// Returns the remedy for a `field` of `line` that is not a number, for messages; "" if the cause is unknown.
 std::string RemedyFor(std::string_view field, std::string_view line, char delimiter, uint64_t line_number) {
   if (line.find('\0') != std::string_view::npos) return " (is the file in UTF-16, or packed? expected text in UTF-8)";
   if (field.starts_with('"') || field.starts_with('\'')) return " without quotes";
@@ -77,7 +82,7 @@ std::string RemedyFor(std::string_view field, std::string_view line, char delimi
   return has_number ? "" : "; files have no header line: delete it";
 }
 
-// The first row of a file decides the width.
+// Returns an error unless a row has as many fields as the first row of the file (`width`).
 Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint64_t line_number) {
   if (fields > kMaxWidth) {
     return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) +
@@ -88,7 +93,7 @@ Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint6
                          std::to_string(width));
 }
 
-// Rows of one width, of a block; integers until a field is none.
+// Builds the rows of one block. Values are integers until a field is not an integer; then all are converted to floats.
 class TableBuilder {
  public:
   explicit TableBuilder(const CsvOptions& options)
@@ -114,7 +119,7 @@ class TableBuilder {
   }
 
   uint64_t rows() const { return rows_; }
-  size_t width() const { return width_; }  // 0: no row, not even one that is wrong
+  size_t width() const { return width_; }  // 0: the block has no row, not even an invalid one
   bool integral() const { return integral_; }
 
   std::vector<int64_t> TakeIntegers() && { return std::move(integers_); }
@@ -158,13 +163,13 @@ class TableBuilder {
   std::vector<float> floats_;
 };
 
-// The blocks' rows one behind another; integers until a block has others.
+// Joins the rows of blocks in file order. Values are integers until a block has floats; then all are converted.
 class JoinedTable {
  public:
   JoinedTable(const CsvOptions& options, const std::string& scratch_folder)
       : integral_(options.numbers == CsvNumbers::kInferred), integers_(scratch_folder), floats_(scratch_folder) {}
 
-  // `block` starts on line `first_line`.
+  // Appends the rows of a block that starts on line `first_line`.
   Status Append(TableBuilder block, const std::string& path, uint64_t first_line) {
     if (block.width() == 0) return {};
     if (rows_ == 0) width_ = block.width();
@@ -202,7 +207,7 @@ class JoinedTable {
   GrowingColumn<float> floats_;
 };
 
-// Calls row(line, where) for each line; blank lines at the end of the file are no rows. Stops at an error.
+// Calls row(line, reader) for each line. Accepts blank lines at the end of the file only. Stops at the first error.
 template <class Row>
 Status ForEachLine(const std::string& path, const Row& row) {
   ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
@@ -219,7 +224,7 @@ Status ForEachLine(const std::string& path, const Row& row) {
   }
 }
 
-// `field` of `line`, which has the number `line_number`.
+// Parses `field` as an id below `limit`. `what`, `path`, `line_number`, `line` and `delimiter` are for messages.
 Result<uint64_t> ParseId(std::string_view field, uint64_t limit, const char* what, const std::string& path,
                          uint64_t line_number, std::string_view line, char delimiter) {
   int64_t id = 0;

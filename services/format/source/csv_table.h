@@ -1,6 +1,6 @@
-// Delimited numbers without a header line, as OGB's raw files and DGL's chunks have them. Blanks around a number, a
-// byte order mark, either line end and blank lines at the end of the file are skipped. Tables and edges are parsed by
-// several threads; what is read, and the first error, do not depend on how many.
+// Reads delimited numbers without a header line: OGB's raw files and DGL's chunks. Blanks around numbers, a byte order
+// mark, "\r\n" line ends and blank lines at the end of the file are accepted. Tables and edges are parsed by several
+// threads; results and errors do not depend on the number of threads.
 #pragma once
 
 #include <optional>
@@ -14,47 +14,49 @@
 namespace espalier::format {
 
 enum class CsvNumbers {
-  kFloats,   // F32, whatever is written
-  kInferred  // I64 where every field is an integer, else F32: pandas' rule
+  kFloats,   // F32
+  kInferred  // I64 if every field is an integer, otherwise F32, as pandas does
 };
 enum class CsvShape {
-  kMatrix,  // [rows, width], also where the width is 1
-  kSqueeze  // [rows] where the width is 1
+  kMatrix,  // [rows, width], also if the width is 1
+  kSqueeze  // [rows] if the width is 1, otherwise [rows, width]
 };
 
 struct CsvOptions {
   CsvNumbers numbers = CsvNumbers::kFloats;
   CsvShape shape = CsvShape::kMatrix;
-  std::optional<uint64_t> num_rows;  // what the file must have; reading stops at the first row too many
-  char delimiter = ',';              // no character of a number
-  // Of a label column: a missing value (IsMissing) is NaN, which makes the table F32. Else it is an error.
+  std::optional<uint64_t> num_rows;  // required number of rows; reading stops at the first excess row
+  char delimiter = ',';              // must not be a character of a number
+  // For label columns: a missing value (IsMissing) is read as NaN, which makes the table F32. If false, a missing value
+  // is an error.
   bool may_lack_values = false;
 };
-// Whether a field is one of the spellings of a missing value, in any case: nothing, nan, na, n/a, null, none (those
-// that pandas reads as NaN).
+// Returns true if a field denotes a missing value, as in pandas: empty, nan, na, n/a, null, none and variants,
+// case-insensitive.
 bool IsMissing(std::string_view field);
 
-// Errors name file, line and field. An empty file has width 0.
+// Reads a table of numbers. Errors name the file, the line and the field. An empty file has width 0.
 Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading = {});
 
-// One number a line (num-node-list, splits): below `limit`, in the order of the file. InvalidArgument: a line more than
-// `max_rows`, which bounds the memory, whatever a packed file grows to.
+// Reads one number per line (num-node-list, splits), in file order. Returns OutOfRange for a number that is not less
+// than `limit`, and InvalidArgument for more than `max_rows` lines, which bounds the memory for compressed files.
 Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit, uint64_t max_rows);
 
 struct CsvEdges {
-  Tensor sources;       // U32, or U64 where a node type has 2^32 nodes or more
-  Tensor destinations;  // alike
+  Tensor sources;       // U32, or U64 if one of the node types has more than 2^32 nodes
+  Tensor destinations;  // same dtype
 };
 struct CsvEdgeLimits {
   uint64_t num_sources = 0;
   uint64_t num_destinations = 0;
-  std::optional<uint64_t> num_edges;  // what the file must have
+  std::optional<uint64_t> num_edges;  // required number of edges
   char delimiter = ',';
 };
-// "source,destination" a line.
+// Reads edges, "source,destination" per line. Returns OutOfRange for ids that are not less than the limits.
 Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits, const BlockReading& reading = {});
 
-// Rows of text, split at commas (num-node-dict, triplet-type-list).
+// Reads rows of text, split at commas (num-node-dict, triplet-type-list). Returns InvalidArgument for more than
+// `max_rows` rows.
 Result<std::vector<std::vector<std::string>>> ReadCsvText(const std::string& path, size_t max_rows);
 
 }  // namespace espalier::format

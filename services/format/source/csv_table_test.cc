@@ -1,5 +1,5 @@
-// What a CSV file says must not depend on how it is cut into blocks, on how many threads parse them, nor on whether its
-// rows are put together in memory or in a file.
+// The result of reading a CSV file must not depend on the blocks, on the number of threads that parse them, or on
+// whether its rows are collected in memory or in a file.
 #include "services/format/source/csv_table.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,8 @@ std::string Bytes(const Tensor& tensor) {
   return tensor.ToString() + std::string(reinterpret_cast<const char*>(tensor.bytes()), tensor.size_bytes());
 }
 
-// The table's bytes, or the error, with the folder's name taken out: once for all ways of reading.
+// Reads a table in all ways and expects the same outcome. Returns the bytes of the table, or the error without the
+// folder.
 std::string Outcome(const std::string& text, const CsvOptions& options) {
   const TemporaryFolder folder;
   std::vector<std::string> outcomes;
@@ -118,7 +119,7 @@ TEST(CsvTableTest, NamesTheRemedy) {
   EXPECT_THAT(wrong("\xFE\xFF"), HasSubstr("UTF-16"));
 }
 
-// More of them than are made floats at a time, and in blocks of their own.
+// The integers are more than are converted at a time, and fill whole blocks.
 TEST(CsvTableTest, MakesFloatsOfManyIntegersBeforeAFraction) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("t.csv", Lines(150'000, [](int i) { return std::to_string(i); }) + "0.5\n");

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr size_t kDigestDigits = 64;
 constexpr size_t kMaxDigests = 4096;
 
-// Half of them, so that this is rare.
+// Removes the older half of the digests if there are more than kMaxDigests. Removing many at once makes this rare.
 void ForgetOldest(const fs::path& folder) {
   std::error_code error;
   std::vector<std::pair<fs::file_time_type, fs::path>> files;

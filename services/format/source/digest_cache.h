@@ -1,4 +1,4 @@
-// Digests of sources that were read before, so that nobody reads an unchanged source only to find it unchanged.
+// Caches digests of sources on disk, so that an unchanged source does not have to be read again to compute its digest.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,17 @@
 
 namespace espalier::format {
 
-// Files <folder>/digests/<key>, each with a digest. Thread-safe, and safe for several processes.
+// Stores each digest in a file <folder>/digests/<key>. Thread-safe, also across processes.
 class DigestCache {
  public:
-  // "" for `folder`: remembers nothing.
+  // An empty `folder` disables the cache.
   explicit DigestCache(const std::string& folder);
 
-  // `key` is 64 hexadecimal digits, made of everything that the digest depends on.
+  // Returns the digest of `key`, or nullopt. `key` is a hash of 64 hexadecimal digits over everything on which the
+  // digest depends.
   std::optional<std::string> Find(const std::string& key) const;
-  // Best effort: what cannot be kept is computed again. The oldest go when there are many.
+  // Stores a digest. Best effort: errors are ignored, and the digest is computed again later. Removes the oldest
+  // digests if there are more than 4096.
   void Put(const std::string& key, const std::string& digest) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace espalier::format {
 namespace {
 
-// Row `row` of a matrix, which it keeps alive.
+// Returns row `row` of a matrix as a view that keeps the matrix alive.
 Tensor GetRow(const Tensor& matrix, size_t row) {
   return Tensor::Wrap(matrix.dtype(), {matrix.shape()[1]}, matrix.bytes() + row * matrix.row_bytes(),
                       std::make_shared<Tensor>(matrix));

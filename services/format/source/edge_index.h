@@ -1,15 +1,17 @@
-// PyG's and OGB's way to write edges: one integer array [2, m], sources in the first row, destinations in the second.
+// Edges as PyG and OGB store them (edge_index): one integer array [2, m] with sources in the first row and destinations
+// in the second.
 #pragma once
 
 #include "services/graph/source_graph.h"
 
 namespace espalier::format {
 
-// Returns an empty relation.
+// Returns an edge set without edges.
 graph::EdgeSet NoEdges();
 
-// Returns both ends as views of `edge_index`, which they keep alive. InvalidArgument unless it is [2, m] of an id type;
-// an array without elements is an empty relation whatever its dtype (numpy.empty((2, 0)) is F64).
+// Returns sources and destinations as views of `edge_index`, whose memory they keep alive. Returns InvalidArgument
+// unless it is [2, m] of an id type. An array without elements is an edge set without edges, whatever its dtype and
+// shape, because numpy.empty((2, 0)) is F64.
 Result<graph::EdgeSet> EdgesOfIndex(const Tensor& edge_index);
 
 }  // namespace espalier::format

@@ -1,4 +1,4 @@
-// An edge type without edges is a relation of the graph in every format, with empty files, files of no dtype, or none.
+// Every format supports edge types without edges: with empty files, with arrays of any dtype, or without files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using testing::Npy;
 using testing::TemporaryFolder;
 
-// What numpy.empty(shape) is.
+// Returns the file of numpy.empty(shape).
 std::string EmptyArray(const std::string& shape) {
   return Npy("{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + ", }", "");
 }
@@ -23,7 +23,7 @@ std::string Integers(const std::string& shape, const std::vector<int64_t>& value
   return Npy("{'descr': '<i8', 'fortran_order': False, 'shape': " + shape + ", }", BytesOf(values));
 }
 
-// "a:full:a has 1, a:none:a has 0", or the error.
+// Returns the number of edges of each type, "a:full:a has 1, a:none:a has 0", or the error.
 std::string EdgeCounts(const TemporaryFolder& folder, SourceFormat format) {
   const Result<graph::SourceGraph> graph = ReadSourceGraph({.format = format, .path = folder.path()});
   if (!graph.ok()) return graph.status().ToString();
@@ -32,7 +32,7 @@ std::string EdgeCounts(const TemporaryFolder& folder, SourceFormat format) {
     text += (t == 0 ? "" : ", ") + graph->schema.edge_types()[t].Name() + " has " +
             std::to_string(graph->edges[t].num_edges());
   }
-  // What is imported is a graph again.
+  // The imported graph can be read again.
   const TemporaryFolder copy;
   const Status written = WriteNpyFolder(*graph, copy.path() + "/copy", {}, nullptr);
   if (!written.ok()) return written.ToString();

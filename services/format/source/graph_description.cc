@@ -1,3 +1,6 @@
+// Parsing is driven by tables of field names and readers (ReadFields), which makes unknown and duplicate fields errors
+// with the line number. Readers ending in Into store a value in a variable of the caller. CheckYamlBounds limits the
+// number of values before the document is loaded, so that nested aliases cannot exhaust memory.
 #include "services/format/source/graph_description.h"
 
 #include <yaml-cpp/yaml.h>
@@ -20,7 +23,7 @@ Status ErrorAt(const YAML::Node& node, const std::string& message) {
 
 using FieldReader = std::function<Status(const YAML::Node& value)>;
 
-// Calls the reader of each field that is there; each at most once, and no others may be there.
+// Calls the reader of each field of `map`. Returns an error for unknown and duplicate fields.
 Status ReadFields(const YAML::Node& map, const std::string& what, const std::map<std::string, FieldReader>& fields) {
   if (!map.IsMap()) return ErrorAt(map, what + " is not a map of fields");
   std::set<std::string> seen;
@@ -57,7 +60,8 @@ Result<uint64_t> ParseNumber(const YAML::Node& value, const std::string& field, 
   return number;
 }
 
-// Below the folder, so that the folder is all of the source.
+// Returns an error unless the file is below the folder, because the digest and the staging of a source cover its folder
+// only.
 Status CheckFileName(const YAML::Node& node, const std::string& file) {
   bool climbs = file.empty() || file[0] == '/';
   for (size_t begin = 0; begin <= file.size();) {
@@ -184,7 +188,7 @@ Status ReadSplit(const YAML::Node& node, SplitDescription& split) {
   return split.name.empty() ? ErrorAt(node, "a split without the field 'name'") : Status();
 }
 
-// A list of what `read` reads.
+// Returns a reader for a list whose elements are read by `read`.
 template <class Item>
 FieldReader ListInto(std::vector<Item>& items, const std::string& field, Status (*read)(const YAML::Node&, Item&)) {
   return [&items, field, read](const YAML::Node& value) -> Status {

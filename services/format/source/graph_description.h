@@ -1,10 +1,10 @@
-// graph.yaml: what the .npy files of a folder are. Example, with everything that there is:
+// graph.yaml describes the .npy files of a folder as a graph. An example with all fields:
 //
 //   version: 1
 //   name: citations
 //   nodes:
 //     - type: paper
-//       count: 2708                     # optional where a column tells it
+//       count: 2708                     # optional if there are columns
 //       columns:                        # features, labels, anything: an array [count, ...] each
 //         node-feat: paper-feat.npy
 //         node-label: {file: paper-label.npy}
@@ -16,22 +16,22 @@
 //       ids: cites.npy                  # integers [2, m]: sources, then destinations
 //       columns: {weight: cites-weight.npy}
 //     - type: [author, writes, paper]
-//       sources: writes-src.npy         # or a pair of [m], of one dtype
+//       sources: writes-src.npy         # or two arrays [m] of one dtype
 //       destinations: writes-dst.npy
-//       original_ids: writes-ids.npy    # optional, uint64 [m]: the numbers of preprocessed edges
+//       original_ids: writes-ids.npy    # optional, uint64 [m]: original ids of preprocessed edges
 //   splits:
 //     - name: public
-//       type: paper                     # optional where there is one node type
+//       type: paper                     # optional if there is one node type
 //       train: train.npy                # integers: node ids in any order; bool [count]: a mask
 //       validation: validation.npy
-//       test: test.npy                  # parts may be missing
+//       test: test.npy                  # each part is optional
 //     - name: links
 //       edge_type: [paper, cites, paper]  # a split of edges
 //       train: train-edges.npy          # integers [2, k]: sources, then destinations; or integers [k]: rows of the
 //       validation: validation-edges.npy  # edge list; or bool [m]: a mask of them. Pairs need not be in the edge list
 //       test: test-edges.npy
 //
-// Files are named from the folder and lie below it. Edge ids are int32, int64, uint32 or uint64.
+// File names are relative to the folder of graph.yaml, and must be below it. Ids are int32, int64, uint32 or uint64.
 #pragma once
 
 #include <map>
@@ -49,9 +49,9 @@ inline constexpr int kDescriptionVersion = 1;
 
 struct ArrayFile {
   std::string file;            // relative to the folder
-  std::string member;          // of a .npz file: the array's name, without ".npy"
-  std::optional<DType> dtype;  // empty: the file's
-  int line = 0;                // of graph.yaml, for messages
+  std::string member;          // for a .npz file: the name of the array, without ".npy"
+  std::optional<DType> dtype;  // nullopt: the dtype of the file
+  int line = 0;                // in graph.yaml, for messages
 };
 
 struct NodeDescription {
@@ -63,8 +63,8 @@ struct NodeDescription {
 
 struct EdgeDescription {
   graph::CanonicalEdgeType type;
-  std::optional<uint64_t> count;  // of edges; 0 where there are no files
-  std::optional<ArrayFile> ids;   // or both of the next two
+  std::optional<uint64_t> count;  // number of edges; must be 0 if there are no files
+  std::optional<ArrayFile> ids;   // either this or both `sources` and `destinations`
   std::optional<ArrayFile> sources;
   std::optional<ArrayFile> destinations;
   std::optional<ArrayFile> original_ids;
@@ -74,8 +74,8 @@ struct EdgeDescription {
 
 struct SplitDescription {
   std::string name;
-  std::string type;                                   // empty: the only one
-  std::optional<graph::CanonicalEdgeType> edge_type;  // of a split of edges; `type` is empty then
+  std::string type;                                   // node type; empty: the only one
+  std::optional<graph::CanonicalEdgeType> edge_type;  // for a split of edges; `type` is empty then
   std::optional<ArrayFile> train;
   std::optional<ArrayFile> validation;
   std::optional<ArrayFile> test;
@@ -89,8 +89,8 @@ struct GraphDescription {
   std::vector<SplitDescription> splits;
 };
 
-// Untrusted text. Errors begin with "line <n>: ". Unknown and repeated fields are errors, and so are more than 2^22
-// values, where an alias counts as all that it stands for.
+// Parses an untrusted graph.yaml. Errors begin with "line <n>: ". Unknown and duplicate fields are errors, and so are
+// more than 2^22 values, where an alias counts as the values of its anchor.
 Result<GraphDescription> ParseGraphDescription(const std::string& yaml);
 
 std::string GraphDescriptionToYaml(const GraphDescription& description);

@@ -1,5 +1,5 @@
-// A column whose length shows only at its end: in memory, or, with a scratch folder, in a file there that is mapped, so
-// that memory holds what is appended at a time.
+// Builds a column whose length is not known in advance: in memory, or, with a scratch folder, in a file that is mapped
+// at the end, so that memory holds only the values of one Append.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace espalier::format {
 
-// Owned by one thread.
+// Thread-compatible.
 template <class T>
 class GrowingColumn {
  public:
-  // An empty folder: memory.
+  // An empty `scratch_folder` means memory.
   explicit GrowingColumn(std::string scratch_folder) : scratch_folder_(std::move(scratch_folder)) {}
 
-  // Errors of ScratchFile; none in memory.
+  // Appends values. Returns errors of ScratchFile; never fails in memory.
   Status Append(std::vector<T> values) {
     size_ += values.size();
     if (scratch_folder_.empty()) {
@@ -39,9 +39,9 @@ class GrowingColumn {
     return file_->Append(std::as_bytes(std::span(values)));
   }
 
-  uint64_t size() const { return size_; }  // elements
+  uint64_t size() const { return size_; }  // number of elements
 
-  // What has been appended, of which `shape` must have as many elements.
+  // Returns all appended values as a tensor. `shape` must have size() elements.
   Result<Tensor> Finish(std::vector<int64_t> shape) && {
     if (file_) return std::move(*file_).Map(DTypeOf<T>::value, std::move(shape));
     return Tensor::FromVector(std::move(held_), std::move(shape));
@@ -54,7 +54,7 @@ class GrowingColumn {
  private:
   std::string scratch_folder_;
   std::vector<T> held_;
-  std::optional<ScratchFile> file_;  // from the first values on
+  std::optional<ScratchFile> file_;  // created by the first Append
   uint64_t size_ = 0;
 };
 

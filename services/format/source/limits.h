@@ -1,4 +1,4 @@
-// Above these a source is refused: such a number or line is damage, not data.
+// Limits for sources. A number or line above its limit is rejected, because it indicates a damaged file.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Whole lines of a text file, plain or gzip, a block at a time: read by one thread, parsed by several.
+// Reads a text file, plain or gzip, in blocks of whole lines. One thread reads the blocks, several threads parse them.
 #pragma once
 
 #include <algorithm>
@@ -15,44 +15,46 @@
 
 namespace espalier::format {
 
-// How a large text file is read. Results, and errors that the file causes, depend on nothing of it.
+// How a large text file is read. Results and errors in the file do not depend on these options.
 struct BlockReading {
-  int threads = 1;                       // that parse; a further one reads and inflates
-  size_t block_bytes = size_t{1} << 20;  // at least; a line is never cut
-  // Where arrays are put together in files that are mapped, so that memory holds the blocks at hand; empty: in memory.
+  int threads = 1;                       // threads that parse; the calling thread reads and decompresses
+  size_t block_bytes = size_t{1} << 20;  // bytes read at a time; blocks consist of whole lines
+  // Folder for mapped files in which arrays are built, so that memory holds only the current blocks. Empty: arrays are
+  // built in memory.
   std::string scratch_folder = {};
   WorkMeter* meter = nullptr;  // counts the bytes of files, unless null
 };
 
 struct LineBlock {
   std::string text;         // ends with a '\n' except at the end of the file; never empty
-  uint64_t first_line = 1;  // its number in the file
+  uint64_t first_line = 1;  // number of its first line in the file
 };
 
-// Owned by one thread.
+// Thread-compatible.
 class LineBlockReader {
  public:
   static Result<LineBlockReader> Open(const std::string& path, const BlockReading& reading);
 
-  // nullopt at the end. Whole lines before damage come before its error. Errors of TextInput; InvalidArgument: a line
-  // of more than 64 MiB.
+  // Returns the next block, or nullopt at the end of the file. Returns errors of TextInput, after all whole lines
+  // before the damage, and InvalidArgument for a line of more than 64 MiB.
   Result<std::optional<LineBlock>> Next();
 
  private:
   LineBlockReader(TextInput input, size_t block_bytes) : input_(std::move(input)), block_bytes_(block_bytes) {}
-  // Reads until there is a whole line, or the file ends or breaks off.
+  // Reads until pending_ has a whole line or the file ends.
   Status Fill();
   LineBlock TakeBlock(size_t size);
 
   TextInput input_;
   size_t block_bytes_;
-  std::string pending_;     // read and not yet returned
+  std::string pending_;     // bytes that were read but not yet returned
   size_t whole_lines_ = 0;  // bytes of pending_ up to its last '\n'
   uint64_t next_line_ = 1;
   bool at_end_ = false;
 };
 
-// The line that starts at *at, without its end ("\n" or "\r\n"); *at moves behind it. *at < text.size().
+// Returns the line that starts at *at, without its end ("\n" or "\r\n"), and moves *at to the next line. *at must be
+// less than text.size().
 inline std::string_view TakeLine(std::string_view text, size_t* at) {
   const size_t end = std::min(text.find('\n', *at), text.size());
   std::string_view line = text.substr(*at, end - *at);
@@ -61,21 +63,22 @@ inline std::string_view TakeLine(std::string_view text, size_t* at) {
   return line;
 }
 
-// merge(parse(block)) for every block, merge on this thread and in the order of the file, parse on up to
-// reading.threads others; stops at the first error of merge or of the file. Holds at most threads + 1 blocks.
+// Calls merge(parse(block)) for every block. `parse` runs on up to reading.threads other threads (on this thread if
+// reading.threads is 1), `merge` on this thread in file order. Stops at the first error of `merge` or of the file.
+// Holds at most threads + 1 blocks.
 template <class Parse, class Merge>
 Status ForEachBlock(const std::string& path, const BlockReading& reading, const Parse& parse, const Merge& merge) {
   using Part = decltype(parse(LineBlock()));
   ASSIGN_OR_RETURN(LineBlockReader reader, LineBlockReader::Open(path, reading));
   const size_t most = reading.threads <= 1 ? 0 : static_cast<size_t>(reading.threads);
-  std::deque<std::future<Part>> running;  // in the order of the file; a future that goes away waits for its thread
+  std::deque<std::future<Part>> running;  // in file order; the destructor of a future waits for its thread
   while (true) {
     Result<std::optional<LineBlock>> block = reader.Next();
     const Status read = block.status();
     const bool last = !read.ok() || !block->has_value();
     if (!last && most == 0) RETURN_IF_ERROR(merge(parse(**block)));
     if (!last && most > 0) {
-      // Deferred, to when the part is asked for, only where the system gives no further thread.
+      // Runs asynchronously; deferred to get() only if the system cannot create a thread.
       const auto parse_block = [&parse, text = std::make_shared<const LineBlock>(**std::move(block))] {
         return parse(*text);
       };

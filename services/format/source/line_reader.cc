@@ -19,20 +19,20 @@ struct LineReader::State {
   explicit State(TextInput text) : input(std::move(text)) {}
 
   TextInput input;
-  std::vector<char> buffer;  // [begin, end) is read and not yet returned
+  std::vector<char> buffer;  // bytes [begin, end) have been read but not yet returned
   size_t begin = 0;
   size_t end = 0;
   uint64_t line = 0;
   bool at_end = false;
 
-  // `text` is the line after the last one: what of it is the line's.
+  // Counts the line and returns it without a trailing '\r'.
   std::string_view Took(std::string_view text) {
     ++line;
     if (text.ends_with('\r')) text.remove_suffix(1);
     return text;
   }
 
-  // Appends a chunk behind what is left.
+  // Moves the remaining bytes to the start of the buffer and appends a chunk.
   Status Fill() {
     if (begin > 0) std::memmove(buffer.data(), buffer.data() + begin, end - begin);
     end -= begin;

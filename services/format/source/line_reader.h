@@ -1,4 +1,4 @@
-// Text files, plain or gzip, line by line in bounded memory.
+// Reads text files, plain or gzip, line by line in bounded memory.
 #pragma once
 
 #include <memory>
@@ -11,22 +11,22 @@
 
 namespace espalier::format {
 
-// Owned by one thread.
+// Thread-compatible.
 class LineReader {
  public:
-  // As TextInput::Open.
+  // See TextInput::Open.
   static Result<LineReader> Open(const std::string& path, WorkMeter* meter = nullptr);
   ~LineReader();
   LineReader(LineReader&&) noexcept;
   LineReader& operator=(LineReader&&) = delete;
 
-  // Returns the next line without its end ("\n" or "\r\n"); valid until the next call; nullopt at the end of the file.
-  // DataLoss: truncated or corrupt gzip. InvalidArgument: a line of more than 64 MiB.
+  // Returns the next line without its end ("\n" or "\r\n"), or nullopt at the end of the file. The line is valid until
+  // the next call. Returns DataLoss for truncated or corrupt gzip, and InvalidArgument for a line of more than 64 MiB.
   Result<std::optional<std::string_view>> Next();
 
-  // "edge.csv.gz:17", the line that Next returned last: for messages.
+  // Returns the position of the line that Next returned last, for messages: "edge.csv.gz:17".
   std::string Where() const;
-  uint64_t line() const;  // its number, from 1
+  uint64_t line() const;  // number of that line, from 1
 
  private:
   struct State;
@@ -34,7 +34,7 @@ class LineReader {
   std::unique_ptr<State> state_;
 };
 
-// "<directory>/<name>.gz" or "<directory>/<name>", whichever exists.
+// Returns "<directory>/<name>.gz" or else "<directory>/<name>", if it exists; nullopt if neither does.
 std::optional<std::string> FindPlainOrGzip(const std::string& directory, const std::string& name);
 
 }  // namespace espalier::format

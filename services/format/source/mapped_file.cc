@@ -10,7 +10,7 @@
 
 namespace espalier::format {
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a mapping does not need it
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // closed on return; the mapping remains valid
   if (!file.is_open()) return FromErrno(errno, "opening " + path);
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return FromErrno(errno, "reading " + path);

@@ -1,4 +1,4 @@
-// A file in the address space, read-only, for as long as somebody refers to it.
+// Maps a file into memory, read-only.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace espalier::format {
 
-// Immutable; thread-safe. Whoever shortens the file while it is mapped ends this process (SIGBUS).
+// Immutable; thread-safe. If the file is truncated while it is mapped, an access beyond its new end raises SIGBUS.
 class MappedFile {
  public:
   static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);

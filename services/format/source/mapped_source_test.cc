@@ -1,4 +1,4 @@
-// A graph that is put together in files is the graph that is put together in memory.
+// MapSourceGraph, which builds arrays in files, must return the same graph as ReadSourceGraph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ void ExpectEqualGraphs(const graph::SourceGraph& some, const graph::SourceGraph&
   ExpectEqualSplits(some, others);
 }
 
-// Reads `source` both ways.
+// Reads `source` with ReadSourceGraph and MapSourceGraph, and expects the same graph.
 void ExpectMapsWhatItReads(const SourceReadOptions& source) {
   const TemporaryFolder scratch;
   const Result<graph::SourceGraph> read = ReadSourceGraph(source);
@@ -82,7 +82,7 @@ void ExpectMapsWhatItReads(const SourceReadOptions& source) {
   ASSERT_TRUE(mapped.ok()) << mapped.status().ToString();
   ExpectEqualGraphs(*mapped, *read);
   EXPECT_EQ(graph::ValidateSourceGraph(*mapped, 2), Status());
-  // It was put there, and nobody sees it.
+  // The files were created in this folder, and have no names.
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path() + "/made"));
 }
 
@@ -148,7 +148,7 @@ TEST(MapSourceGraphTest, Triples) {
     ExpectMapsWhatItReads(
         {.format = SourceFormat::kTriples, .path = folder.path() + "/train.txt", .triples = {.names = names}});
   }
-  // More than are written at a time, of relations that stand in turns.
+  // More triples than are written at a time, with alternating relations.
   std::string many;
   for (int i = 0; i < 70'000; ++i) {
     many += std::to_string(i % 999) + "\tr" + std::to_string(i % 7) + "\t" + std::to_string(i % 1001) + "\n";

@@ -1,5 +1,5 @@
-// The rule for missing values is one for all formats (graph/label_columns.h): each test reads the same labels, or the
-// same incomplete features, from every one of them.
+// All formats have the same rule for missing values (graph/label_columns.h): each test reads the same labels, or the
+// same incomplete features, from every format.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ std::string CsvText(const std::vector<float>& values, const std::string& missing
   return text;
 }
 
-// Three nodes and an edge 0 -> 1, with `values` as the column `name`, in one of the formats.
+// Writes three nodes and an edge 0 -> 1, with `values` as the column `name`, in one of the formats, and reads them.
 Result<graph::SourceGraph> ReadAs(const std::string& format, const std::string& name, const std::vector<float>& values,
                                   const graph::LabelColumns& labels = {}, const std::string& missing = "nan") {
   const TemporaryFolder folder;
@@ -77,7 +77,7 @@ Result<graph::SourceGraph> ReadAs(const std::string& format, const std::string& 
 
 constexpr const char* kFormats[] = {"NPY", "DGLChunked of .npy", "DGLChunked of CSV", "OGB CSV", "OGB binary"};
 
-// What a model would learn of the column: "none" where there is no label.
+// Returns the labels in the column as text, "none" for a missing label.
 std::vector<std::string> LabelsOf(const Result<graph::SourceGraph>& graph, const std::string& name) {
   if (!graph.ok()) return {graph.status().ToString()};
   const Tensor& column = graph->nodes[0].columns.at(name);
@@ -119,7 +119,7 @@ TEST(MissingValuesTest, OtherColumnsAreComplete) {
   }
 }
 
-// Text names the line, arrays the row.
+// Errors name the line of a text file, or the row of an array.
 TEST(MissingValuesTest, NamesThePlace) {
   EXPECT_THAT(ReadAs("OGB CSV", "node_score", {0, .5f, kNone}).status().message(),
               HasSubstr("node_score.csv:3, field 1 is 'nan'"));
@@ -142,7 +142,7 @@ TEST(MissingValuesTest, TextSpellsThemAsPandasReadsThem) {
   }
 }
 
-// A field with nothing in it is one; a line with nothing on it is no row.
+// An empty field is a missing value, but a blank line is not a row.
 TEST(MissingValuesTest, EmptyFieldsOfTargetsAreMissing) {
   const TemporaryFolder folder;
   testing::WriteOgbTriangle(folder);

@@ -15,7 +15,7 @@ namespace espalier::format {
 namespace {
 
 Status WriteAll(int file, std::span<const std::byte> bytes, const std::string& path, WorkMeter* meter) {
-  constexpr size_t kMaxWrite = 1 << 24;  // so that whoever watches the meter sees it move
+  constexpr size_t kMaxWrite = 1 << 24;  // updates the meter at least every 16 MiB
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), std::min(bytes.size(), kMaxWrite));
     if (written < 0 && errno == EINTR) continue;
@@ -58,7 +58,7 @@ Status WriteNpy(const std::string& path, const Tensor& tensor, WorkMeter* meter)
   const std::string header = NpyHeaderText(tensor.dtype(), tensor.shape());
   Status status = WriteAll(file, std::as_bytes(std::span(header)), path, nullptr);
   if (status.ok()) status = WriteAll(file, tensor.byte_span(), path, meter);
-  // Some file systems tell only here that the disk is full.
+  // Some file systems report a full disk only when the file is closed.
   if (close(file) != 0 && status.ok()) status = FromErrno(errno, "writing " + path);
   return status;
 }

@@ -1,4 +1,4 @@
-// NumPy's .npy files (numpy.lib.format, versions 1 to 3): little-endian, C order.
+// Reads and writes NumPy's .npy files (numpy.lib.format, versions 1 to 3): little-endian, C order.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,14 @@
 
 namespace espalier::format {
 
-// The tensor maps the file where the data is aligned (numpy aligns it). Refused by name: Fortran order, big-endian,
-// objects, structures, complex numbers, text, and a header that does not fit the file's size. NumPy has no
-// bfloat16: `declared` = BF16 takes '<u2' for it; any other declared dtype must be the file's.
+// Reads an array. The tensor maps the file if the data is aligned, as NumPy writes it, and is a copy otherwise. Returns
+// InvalidArgument with the reason for Fortran order, big-endian data, objects, structures, complex numbers, text, and a
+// header that does not match the size of the file. NumPy has no bfloat16: `declared` = BF16 reads '<u2' as BF16; any
+// other declared dtype must be that of the file.
 Result<Tensor> ReadNpy(const std::string& path, std::optional<DType> declared = std::nullopt);
 
-// BF16 becomes '<u2'. Creates or overwrites; an error (disk full) leaves a part of the file. `meter`, unless null,
-// counts the bytes that are written.
+// Writes an array to a new file or over an existing one. BF16 is stored as '<u2'. An error, for example of a full disk,
+// leaves an incomplete file. `meter`, unless null, counts the bytes of the data.
 Status WriteNpy(const std::string& path, const Tensor& tensor, WorkMeter* meter = nullptr);
 
 }  // namespace espalier::format

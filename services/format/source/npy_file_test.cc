@@ -43,7 +43,7 @@ TEST(NpyFileTest, ReadsVersionsTwoAndThreeAndKeysInAnyOrder) {
     file += version;
     file += std::string("\0", 1) + static_cast<char>(dictionary.size()) + std::string("\0\0\0", 3) + dictionary;
     const testing::TemporaryFolder folder;
-    // The data starts on no multiple of 8: it is copied.
+    // The data does not start at a multiple of 8, so it is copied.
     const Result<Tensor> tensor = ReadNpy(folder.Write("x.npy", file + testing::BytesOf<int64_t>({7, -8})));
     ASSERT_TRUE(tensor.ok()) << tensor.status().ToString();
     EXPECT_THAT(tensor->values<int64_t>(), ElementsAre(7, -8));
@@ -68,7 +68,7 @@ TEST(NpyFileTest, WritesWhatItReadsForEveryDType) {
 }
 
 TEST(NpyFileTest, HeadersAreNumpysOwn) {
-  // numpy.save of numpy.zeros(3, '<f4') and of numpy.zeros((), '|u1').
+  // The headers that numpy.save writes for numpy.zeros(3, '<f4') and numpy.zeros((), '|u1').
   EXPECT_EQ(NpyHeaderText(DType::kF32, {3}), std::string("\x93NUMPY\x01\x00v\x00", 10) +
                                                  "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }" +
                                                  std::string(60, ' ') + "\n");

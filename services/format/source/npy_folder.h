@@ -1,5 +1,5 @@
-// A graph as a folder of .npy files and graph.yaml (graph_description.h): what `espalier import` and
-// `espalier generate` write, and the easiest way out of Python.
+// Reads and writes a graph as a folder of .npy files with graph.yaml (graph_description.h). This is the output format
+// of `espalier import` and `espalier generate`, and the simplest format to write from Python.
 #pragma once
 
 #include <string>
@@ -10,22 +10,23 @@
 
 namespace espalier::format {
 
-// Arrays of .npy files are mapped, not copied. Those of .npz files are inflated, with a `scratch_folder` into files
-// there that are mapped, else into memory.
+// Reads a folder. Arrays in .npy files are mapped, not copied. Arrays in .npz files are decompressed into memory, or,
+// with a `scratch_folder`, into mapped files there.
 Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory, const std::string& scratch_folder = "");
 
-// Whether a split of the folder names its edges by numbers (graph::EdgePairs::edge_ids). No more than headers are read;
-// false where they cannot be, for which ReadNpyFolder has the words.
+// Returns true if a split of edges may identify its edges by row numbers or ids (graph::EdgePairs::edge_ids). Maps .npy
+// files to read their headers, and assumes true for members of .npz files. Returns false if graph.yaml cannot be read;
+// ReadNpyFolder then returns the error.
 bool NpyFolderNumbersEdges(const std::string& directory);
 
-// What WriteNpyFolder of this process writes until all of it is there.
+// Returns the path of the temporary folder to which WriteNpyFolder of this process writes before the final rename.
 std::string UnfinishedNpyFolder(const std::string& directory);
 
-// Writes beside `directory` and renames at the end: nothing or all of it is there afterwards. AlreadyExists where
-// `directory` is and is not empty.
-// `names`, where there are any, go to names/<node type>.txt (line i, from 0, is the name of original id i) and
-// names/relations.tsv ("source:relation:destination <tab> the source's name" a line): for joining results, not read
-// by ReadNpyFolder. `meter`, unless null, counts the bytes of the large arrays.
+// Writes a folder. Writes to a temporary folder next to `directory` and renames it at the end, so that either the whole
+// folder or nothing is visible. Returns AlreadyExists if `directory` exists and is not empty. `names`, if not empty,
+// are written to names/<node type>.txt (line i, from 0, is the name of original id i) and names/relations.tsv (lines of
+// "source:relation:destination <tab> name in the source"). They serve to join results with the source; ReadNpyFolder
+// does not read them. `meter`, unless null, counts the bytes of the arrays.
 Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory, const SourceNames& names = {},
                       WorkMeter* meter = nullptr);
 

@@ -1,3 +1,6 @@
+// Parses graph.yaml, then reads nodes, edges and splits in this order, because splits may be masks over the nodes of a
+// type, or refer to rows of the edge list. Errors name the line of graph.yaml. Values of ids are not checked here,
+// except where a split refers to edges; ValidateSourceGraph checks them for the whole graph.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -25,10 +28,10 @@ constexpr size_t kMaxDescriptionBytes = 16 << 20;
 
 struct FolderReading {
   std::string directory;
-  std::string scratch_folder;  // of what cannot be mapped where it is; empty: memory
+  std::string scratch_folder;  // for arrays that cannot be mapped in place; empty: memory
 };
 
-// "graph.yaml:12": where a file was asked for.
+// Returns the position in graph.yaml for messages: "graph.yaml:12".
 std::string At(int line) { return std::string(kDescriptionFile) + ":" + std::to_string(line); }
 
 Result<Tensor> ReadArray(const FolderReading& folder, const ArrayFile& array) {
@@ -84,7 +87,7 @@ Result<EdgeSet> ReadEdges(const FolderReading& folder, const EdgeDescription& de
     if (empty && !graph::IsIdDType(edges.sources.dtype())) edges = NoEdges();
     RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources));
     RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations));
-    // Splits may number rows: both ends of such an edge are read before the whole graph is validated.
+    // Splits may refer to rows, whose sources and destinations are read before the whole graph is validated.
     if (edges.destinations.dtype() != edges.sources.dtype() || edges.destinations.shape() != edges.sources.shape()) {
       return InvalidArgument(At(description.destinations->line) + ": sources are " + edges.sources.ToString() +
                              ", destinations " + edges.destinations.ToString() + ": expected the same");
@@ -120,7 +123,7 @@ Result<std::vector<uint64_t>> SortedIds(const Tensor& ids) {
   }
   std::vector<uint64_t> sorted;
   graph::VisitIds(ids, [&](const auto& values) {
-    // A negative id becomes huge: validation finds it out of range.
+    // A negative id becomes a large one, which validation rejects.
     for (const auto id : values) sorted.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
   });
   std::sort(sorted.begin(), sorted.end());
@@ -135,9 +138,9 @@ Result<std::vector<uint64_t>> ReadPart(const FolderReading& folder, const std::o
   return std::move(ids).While(At(file->line) + ": " + file->file);
 }
 
-// The edges of the edge list that `rows` numbers, in that order.
+// Returns the edges at these rows of the edge list, in the order of `rows`.
 Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const EdgeSet& edges) {
-  // (Others are refused when the whole graph is validated.)
+  // Original ids of another shape are rejected when the whole graph is validated.
   const bool has_ids = edges.original_ids.shape() == edges.sources.shape();
   std::vector<uint64_t> sources, destinations, edge_ids;
   for (const uint64_t row : rows) {
@@ -155,14 +158,14 @@ Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const Ed
                           .edge_ids = graph::IdList::Of(Tensor::FromVector(std::move(edge_ids)))};
 }
 
-// Row `row` of U64 [rows, k], which it keeps alive.
+// Returns row `row` of a U64 tensor [rows, k] as a view that keeps the tensor alive.
 graph::IdList IdsOfRow(const Tensor& ids, size_t row) {
   return graph::IdList::Of(
       Tensor::Wrap(DType::kU64, {ids.shape()[1]}, ids.bytes() + row * ids.row_bytes(), std::make_shared<Tensor>(ids)));
 }
 
-// Numbers beside pairs are those of edges with their ends. In a preprocessed graph they may be of edges that it has no
-// more; where it has none at all, it says nothing of their numbers either.
+// Checks that the edge ids of pairs are edges with the same source and destination. Checks nothing if the edges have
+// original ids, because preprocessing may have removed these edges, or if there are no edges.
 Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
   if (!edges.original_ids.empty() || edges.num_edges() == 0) return {};
   const std::span<const uint64_t> rows = pairs.edge_ids.ids();
@@ -183,7 +186,8 @@ Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
   return {};
 }
 
-// Pairs [2, k], pairs and their edges' original ids [3, k], rows of the edge list [k], or a mask of them.
+// Reads a part of a split of edges: pairs [2, k], pairs with original edge ids [3, k], rows of the edge list [k], or a
+// mask of the edge list.
 Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
   if (tensor.dtype() == DType::kBool) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, IdsOfMask(tensor, edges.num_edges()));
@@ -200,7 +204,7 @@ Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
   Tensor wide = tensor;
   if (tensor.dtype() != DType::kU64 || !are_pairs) {
     std::vector<uint64_t> ids;
-    // A negative id becomes huge: it is found out of range here or by validation.
+    // A negative id becomes a large one, which is rejected below or by validation.
     graph::VisitIds(tensor, [&](const auto& values) {
       for (const auto id : values) ids.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
     });
@@ -215,7 +219,8 @@ Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
   return pairs;
 }
 
-// Of a part of a split of edges. A member of a .npz file is not inflated to find out.
+// Returns true if a part of a split of edges identifies edges by numbers. Assumes so for members of .npz files, which
+// would have to be decompressed.
 bool HoldsNumbers(const std::string& directory, const ArrayFile& part) {
   if (!part.member.empty()) return true;
   const Result<Tensor> mapped = ReadNpy(directory + "/" + part.file, part.dtype);

@@ -80,14 +80,15 @@ TEST(NpyFolderTest, ReadsBackWhatItWrote) {
     WorkMeter meter;
     ASSERT_EQ(WriteNpyFolder(graphs[i], path, {}, &meter), Status());
     EXPECT_GT(meter.expected_bytes(), 0u);
-    EXPECT_GE(meter.done_bytes(), meter.expected_bytes());  // splits come on top
+    EXPECT_GE(meter.done_bytes(), meter.expected_bytes());  // splits are not in the expected bytes
     const Result<graph::SourceGraph> back = Read(path);
     ASSERT_TRUE(back.ok()) << back.status().ToString();
     ExpectSameGraph(graphs[i], *back);
   }
 }
 
-// Names may have dots and underscores: these say the same of a file, and are longer than a file's name may be.
+// Names may contain dots and underscores: these give equal file names, and ones that are longer than a file system
+// allows.
 TEST(NpyFolderTest, ArraysOfTheSameNameHaveFilesOfTheirOwn) {
   const std::string long_name(128, 'x');
   graph::SourceGraph graph;
@@ -130,10 +131,10 @@ TEST(NpyFolderTest, LeavesWhatIsThereAndNothingHalfWritten) {
   ASSERT_TRUE(ArmFailpoints("").ok());
   size_t entries = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) entries += entry.exists() ? 1 : 0;
-  EXPECT_EQ(entries, 2u);  // graph and file
+  EXPECT_EQ(entries, 2u);  // the graph and the file
 }
 
-// Everything that a description may say.
+// A description with all fields.
 const char kDescription[] = R"(version: 1
 name: citations
 nodes:
@@ -193,7 +194,7 @@ TEST(NpyFolderTest, ReadsEverythingThatADescriptionSays) {
   EXPECT_THAT(graph->splits.at("public").at(1).test, ElementsAre(1));
 }
 
-// What reading says after `from` was replaced by `to` in the description.
+// Returns the error of reading the folder after `from` was replaced by `to` in the description.
 std::string ErrorWithLine(const std::string& from, const std::string& to) {
   const testing::TemporaryFolder folder;
   std::string yaml = kDescription;
@@ -309,13 +310,13 @@ TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   EXPECT_EQ(split.test.size(), 0u);
   const graph::EdgeSplit& numbered = read->edge_splits.at("numbered").at(0);
   EXPECT_EQ(numbered.train, graph.edge_splits["numbered"][0].train);
-  EXPECT_EQ(numbered.test, graph.edge_splits["numbered"][0].test);  // of ends alone
-  const graph::EdgePairs copy = split.train;  // of lists of any length: each process of a group has several
+  EXPECT_EQ(numbered.test, graph.edge_splits["numbered"][0].test);  // pairs without edge ids
+  const graph::EdgePairs copy = split.train;  // a copy shares the lists, which may be long
   EXPECT_EQ(copy.sources.begin(), split.train.sources.begin());
   EXPECT_EQ(copy.destinations.begin(), split.train.destinations.begin());
 }
 
-// As where all of them were held out.
+// For example, all edges may have been held out.
 TEST(NpyFolderTest, NumberedSplitsOfATypeWithoutEdgesComeBack) {
   graph::SourceGraph graph = graph::testing::PathGraph(6);
   graph.edges[0].sources = graph.edges[0].destinations = Tensor::FromVector(std::vector<int64_t>());
@@ -370,7 +371,7 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
   EXPECT_THAT(refusal("- {name: s, type: n, edge_type: 'n:e:n', train: rows.npy}\n"),
               HasSubstr("of nodes or of edges"));
 
-  // A row of the split has no destination.
+  // The split refers to a row without a destination.
   ASSERT_EQ(WriteNpy(folder.path() + "/src.npy", Tensor::FromVector<int64_t>({0, 1, 2, 3})), Status());
   ASSERT_EQ(WriteNpy(folder.path() + "/dst.npy", Tensor::FromVector<int64_t>({1, 2})), Status());
   folder.Write("graph.yaml",

@@ -1,3 +1,6 @@
+// All files are written to a temporary folder next to the target, graph.yaml last, and the folder is renamed at the
+// end. A crash leaves only the temporary folder. Arrays are written one after another directly from the tensors of the
+// graph, so that a mapped graph does not have to fit into memory.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,13 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using graph::SourceGraph;
 
-// Writes arrays into one folder, each to a file of its own: descriptions carry the names.
+// Writes each array to its own file in one folder, and returns the descriptions with the file names.
 class ArrayWriter {
  public:
   ArrayWriter(std::string directory, WorkMeter* meter) : directory_(std::move(directory)), meter_(meter) {}
 
-  // `name` says what it is. Names of types and columns (CheckName) may have '.' and '_' themselves, so that two arrays
-  // may be called the same, and be longer than a file's name may be.
+  // Writes an array to a file that is named after `name`. The file name is truncated and made unique: names of types
+  // and columns (CheckName) may contain '.' and '_', so that `name` may be ambiguous, and it may be longer than a file
+  // name.
   Result<ArrayFile> Write(const std::string& name, const Tensor& tensor) {
     ArrayFile file{.file = FreeName(name) + ".npy"};
     if (tensor.dtype() == DType::kBF16) file.dtype = DType::kBF16;
@@ -38,14 +42,15 @@ class ArrayWriter {
     return {};
   }
 
-  // Parts of splits are small and written only where they hold nodes.
+  // Writes a part of a split, unless it is empty.
   Status WritePart(const std::string& name, const std::vector<uint64_t>& ids, std::optional<ArrayFile>& file) {
     if (ids.empty()) return {};
     ASSIGN_OR_RETURN(file, Write(name, Tensor::FromVector(ids)));
     return {};
   }
 
-  // U64 [2, k]: sources, then destinations; [3, k] with the original ids of the edges that are meant.
+  // Writes a part of a split of edges, unless it is empty: U64 [2, k] with sources and destinations, or [3, k] with the
+  // original edge ids, too.
   Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) {
     if (pairs.size() == 0) return {};
     std::vector<uint64_t> rows(pairs.sources.begin(), pairs.sources.end());
@@ -58,7 +63,7 @@ class ArrayWriter {
   }
 
  private:
-  // No name has a '~'.
+  // Returns a unique file name. Names do not contain '~', so that a name with a number cannot be that of another array.
   std::string FreeName(const std::string& name) {
     const std::string start = name.substr(0, kLongestStem);
     std::string free = start;
@@ -66,13 +71,13 @@ class ArrayWriter {
     return free;
   }
 
-  static constexpr size_t kLongestStem = 200;  // of the 255 bytes of a file's name
+  static constexpr size_t kLongestStem = 200;  // file names are limited to 255 bytes
   std::string directory_;
   WorkMeter* meter_;
   std::set<std::string> taken_;
 };
 
-// Of columns and ends of edges; splits are small beside them.
+// Returns the number of bytes of columns and edges. Ignores splits, which are small in comparison.
 uint64_t BytesOfArrays(const SourceGraph& graph) {
   uint64_t bytes = 0;
   const auto add_columns = [&](const std::map<std::string, Tensor>& columns) {
@@ -179,7 +184,7 @@ Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::s
   return WriteText(directory + "/" + kDescriptionFile, GraphDescriptionToYaml(description));
 }
 
-// A folder with a temporary name; removed at the end of the scope unless it was renamed.
+// A folder with a temporary name. The destructor removes it unless it was renamed.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
@@ -203,7 +208,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// "graph/" is "graph".
+// Removes a trailing slash: "graph/" -> "graph".
 fs::path WithoutSlash(const std::string& directory) {
   const fs::path path(directory);
   return path.has_filename() ? path : path.parent_path();

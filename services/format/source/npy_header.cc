@@ -1,3 +1,6 @@
+// The header is a Python dictionary literal with the keys 'descr', 'fortran_order' and 'shape'. LiteralReader scans the
+// few literals that NumPy writes; anything else is an error. Arrays that cannot be read (objects, big-endian, Fortran
+// order, text) are rejected with the NumPy call that converts them.
 #include "services/format/source/npy_header.h"
 
 #include <array>
@@ -31,12 +34,12 @@ constexpr std::array<DescrEntry, 12> kDescrs = {{{"|b1", DType::kBool},
                                                  {"<f4", DType::kF32},
                                                  {"<f8", DType::kF64}}};
 
-// Reads the subset of Python's literals that numpy writes: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+// Reads the subset of Python literals that NumPy writes: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : text_(text) {}
 
-  // Skips blanks; true if the next character was `expected`.
+  // Skips blanks. Consumes the next character and returns true if it is `expected`.
   bool Take(char expected) {
     SkipBlanks();
     if (at_ >= text_.size() || text_[at_] != expected) return false;
@@ -68,7 +71,7 @@ class LiteralReader {
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc()) return std::nullopt;
     at_ = static_cast<size_t>(end - text_.data());
-    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2's long
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // suffix of a Python 2 long
     return value;
   }
 

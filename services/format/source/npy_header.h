@@ -1,4 +1,4 @@
-// The header of a .npy file as a value: a Python dictionary in text, parsed without Python.
+// Parses and formats the header of .npy files (numpy.lib.format), the text of a Python dictionary.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,21 @@ struct NpyHeader {
   size_t data_offset = 0;
 };
 
-// As many bytes of a file's beginning as NpyDataOffset needs.
+// The number of bytes at the beginning of a file that NpyDataOffset needs.
 inline constexpr size_t kNpyLongestPrefix = 12;
 
-// Where the data starts, from the first bytes of a file (kNpyLongestPrefix, or the whole file if it has fewer): at most
-// a little over 2^20.
+// Returns the offset of the data in a file, at most 2^20 + 12. `beginning` has the first kNpyLongestPrefix bytes of the
+// file or more, or the whole file if it is shorter. Returns InvalidArgument if it is not a .npy file.
 Result<size_t> NpyDataOffset(std::span<const std::byte> beginning);
 
-// Untrusted bytes: the beginning of the file, or all of it.
+// Parses the untrusted header of a file. `file` has at least all bytes before the data.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file);
 
-// NumPy has no bfloat16: `declared` = BF16 takes '<u2' for it; any other declared dtype must be the header's.
+// Checks the dtype that the caller expects against the header. NumPy has no bfloat16: `declared` = BF16 changes the
+// dtype of the header from U16 to BF16; any other declared dtype must be that of the header (InvalidArgument).
 Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header);
 
-// A version 1 header, padded so that the data starts on 64 bytes.
+// Returns a version 1 header, padded so that the data starts at a multiple of 64 bytes. BF16 is written as '<u2'.
 std::string NpyHeaderText(DType dtype, const std::vector<int64_t>& shape);
 
 }  // namespace espalier::format

@@ -1,3 +1,6 @@
+// Members are read with libarchive. Sizes are untrusted: before memory is allocated, the size in the .npy header must
+// match the size in the directory of the archive, and must not exceed the file size times the maximum compression ratio
+// of deflate. Each Read opens the archive again and searches the member, so that NpzFile has no state between calls.
 #include "services/format/source/npz_file.h"
 
 #include <archive.h>
@@ -17,9 +20,9 @@ namespace espalier::format {
 namespace {
 
 constexpr size_t kMaxMembers = 100'000;
-constexpr uint64_t kMaxInflation = 1032;  // deflate's best ratio
+constexpr uint64_t kMaxInflation = 1032;  // maximum compression ratio of deflate
 constexpr std::string_view kMemberEnding = ".npy";
-constexpr uint64_t kFileBlockBytes = 1 << 20;  // inflated at a time into a file
+constexpr uint64_t kFileBlockBytes = 1 << 20;  // decompressed at a time into a file
 
 struct CloseArchive {
   void operator()(archive* zip) const { archive_read_free(zip); }
@@ -35,7 +38,7 @@ Result<Archive> OpenZip(const std::string& path) {
   constexpr size_t kBlockBytes = 1 << 18;
   Archive zip(archive_read_new());
   if (zip == nullptr) return ResourceExhausted("opening " + path + ": no memory");
-  // The seekable reader takes names and sizes from the archive's directory, not from what stands between members.
+  // The seekable reader takes names and sizes from the directory of the archive, not from the local headers of members.
   archive_read_support_format_zip_seekable(zip.get());
   if (archive_read_open_filename(zip.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
     return InvalidArgument(path + " is no .npz file: " + ErrorText(zip.get()));
@@ -43,7 +46,7 @@ Result<Archive> OpenZip(const std::string& path) {
   return zip;
 }
 
-// The next member; null at the end.
+// Returns the next member, or null at the end.
 Result<archive_entry*> NextMember(archive* zip, const std::string& path) {
   archive_entry* entry = nullptr;
   const int code = archive_read_next_header(zip, &entry);
@@ -52,7 +55,8 @@ Result<archive_entry*> NextMember(archive* zip, const std::string& path) {
   return InvalidArgument(path + " is no .npz file, or a damaged one: " + ErrorText(zip));
 }
 
-// "edge_index" of "edge_index.npy".
+// Returns the name of a member without its ending: "edge_index" for "edge_index.npy". Returns InvalidArgument for a
+// member that is not a plain .npy file.
 Result<std::string> NameOfMember(archive_entry* entry, const std::string& path) {
   const char* const text = archive_entry_pathname(entry);
   const std::string name = text == nullptr ? "" : text;
@@ -66,7 +70,8 @@ Result<std::string> NameOfMember(archive_entry* entry, const std::string& path) 
   return name.substr(0, name.size() - kMemberEnding.size());
 }
 
-// Fills `bytes`; fewer at the end of the member. The last read also checks the member's checksum.
+// Reads bytes of the member until `bytes` is full or the member ends, and returns their number. The read at the end of
+// the member also verifies its checksum.
 Result<size_t> ReadBytes(archive* zip, std::span<std::byte> bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
@@ -90,7 +95,8 @@ Result<NpyHeader> ReadHeader(archive* zip) {
   return ParseNpyHeader(beginning);
 }
 
-// That the member ends where its header says, of whose bytes `missing` did not come. Reading on checks the checksum.
+// Returns an error unless the member ends here and `missing`, the number of bytes that could not be read, is 0. Reading
+// beyond the end makes libarchive verify the checksum.
 Status CheckMemberEnd(archive* zip, size_t missing) {
   std::byte beyond{};
   ASSIGN_OR_RETURN(const size_t rest, ReadBytes(zip, std::span(&beyond, 1)));
@@ -98,7 +104,7 @@ Status CheckMemberEnd(archive* zip, size_t missing) {
   return DataLoss("the member has " + std::string(rest > 0 ? "more" : "less") + " data than its header promises");
 }
 
-// The rest of the member behind its header.
+// Reads the data after the header into memory.
 Result<Tensor> ReadData(archive* zip, const NpyHeader& header) {
   Tensor tensor = Tensor::Zeros(header.dtype, header.shape);
   const std::span<std::byte> bytes(tensor.mutable_bytes(), tensor.size_bytes());
@@ -107,7 +113,7 @@ Result<Tensor> ReadData(archive* zip, const NpyHeader& header) {
   return tensor;
 }
 
-// The same in a file.
+// Reads the data after the header into a mapped file.
 Result<Tensor> ReadDataToFile(archive* zip, const NpyHeader& header, uint64_t size_bytes,
                               const std::string& scratch_folder) {
   ASSIGN_OR_RETURN(ScratchFile file, ScratchFile::Make(scratch_folder));

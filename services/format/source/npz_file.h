@@ -1,4 +1,5 @@
-// NumPy's .npz files: zip archives of .npy members, as numpy.savez and numpy.savez_compressed write them (zip64 too).
+// Reads NumPy's .npz files: zip archives (including zip64) of .npy members, as written by numpy.savez and
+// numpy.savez_compressed.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +12,28 @@
 
 namespace espalier::format {
 
-// Thread-compatible; holds no open file between calls.
+// Thread-compatible. Holds no open file between calls.
 class NpzFile {
  public:
-  // Reads the directory of the archive. InvalidArgument: no zip; a member that is encrypted, named twice, or not named
-  // "<name>.npy" with a plain name (no '/'); more than 100,000 members.
+  // Reads the directory of the archive. Returns InvalidArgument if the file is not a zip archive, if a member is
+  // encrypted, occurs twice or is not named "<name>.npy" (without '/'), and for more than 100,000 members.
   static Result<NpzFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  std::vector<std::string> Names() const;  // without ".npy", sorted
+  std::vector<std::string> Names() const;  // names of the members without ".npy", sorted
   bool Has(const std::string& name) const { return size_bytes_.contains(name); }
 
-  // Inflates a member into memory of its own, or, with a `scratch_folder`, into a file there that is mapped; refuses
-  // what ReadNpy refuses, and a header that promises more than the archive says or a zip file of this size can hold.
-  // NotFound names the members that there are. DataLoss: truncated, or a checksum that is wrong. `declared` as in
-  // ReadNpy.
+  // Decompresses a member into memory, or, with a `scratch_folder`, into a mapped file there. `declared` is as in
+  // ReadNpy. Returns NotFound, which lists the members, if there is none of this name; InvalidArgument as ReadNpy does,
+  // and for a header whose size of the data does not match the directory of the archive or exceeds what a zip file of
+  // this size can hold; DataLoss for a truncated member or a wrong checksum.
   Result<Tensor> Read(const std::string& name, std::optional<DType> declared = std::nullopt,
                       const std::string& scratch_folder = "") const;
 
  private:
   std::string path_;
   uint64_t file_bytes_ = 0;
-  std::map<std::string, uint64_t> size_bytes_;  // of each member, inflated, as the archive says
+  std::map<std::string, uint64_t> size_bytes_;  // uncompressed size of each member, from the directory of the archive
 };
 
 }  // namespace espalier::format

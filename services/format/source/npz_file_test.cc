@@ -28,7 +28,7 @@ std::string Int64s(const std::vector<int64_t>& values) {
   return Npy(Dictionary("<i8", "(" + std::to_string(values.size()) + ",)"), BytesOf(values));
 }
 
-// What reading `name` of an archive with these bytes says; "OK" for nothing.
+// Returns the error of reading `name` from an archive with these bytes, or "OK".
 std::string ErrorOfMember(const std::string& zip, const std::string& name = "a") {
   const TemporaryFolder folder;
   const Result<NpzFile> file = NpzFile::Open(folder.Write("x.npz", zip));
@@ -101,7 +101,7 @@ TEST(NpzFileTest, RefusesArraysThatNumpyWouldUnpickleOrThatDoNotFit) {
 
 TEST(NpzFileTest, RefusesADirectoryThatPromisesTerabytes) {
   std::string zip = Zip({{"a.npy", Npy(Dictionary("<i8", "(500000000,)"), "12345678")}}, ZipMethod::kStored);
-  // The directory and the member's own header say that it inflates to 4,000,000,128 bytes, as the array does.
+  // Set the uncompressed size in the directory and in the local header to 4,000,000,128 bytes, the size of the array.
   const size_t entry = zip.rfind("PK\x01\x02");
   ASSERT_NE(entry, std::string::npos);
   const uint32_t size_bytes = 4'000'000'000U + 128;
@@ -122,7 +122,7 @@ TEST(NpzFileTest, NoticesDamageAnywhere) {
   const std::string deflated = Zip({{"a.npy", Int64s({1, 2, 3, 4, 5, 6, 7, 8})}});
   for (const std::string& zip : {good, deflated}) {
     for (size_t size = 0; size < zip.size(); size += 7) EXPECT_NE(ErrorOfMember(zip.substr(0, size)), "OK") << size;
-    // Wherever a byte differs, there is an answer and no crash.
+    // A damaged byte at any position must not crash the reader.
     for (size_t at = 0; at < zip.size(); at += 3) {
       std::string damaged = zip;
       damaged[at] ^= static_cast<char>(0x55);

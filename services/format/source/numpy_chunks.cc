@@ -12,7 +12,7 @@ Status CheckRows(const ChunkedArray& array, const ChunkedRows& rows, size_t chun
                          std::to_string(*expected));
 }
 
-// A chunk with as many rows as it must have, and like `first` but in their number.
+// Reads a chunk. Checks its number of rows, and that its dtype and row shape are those of `first`.
 Result<Tensor> ReadNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk,
                               const ChunkReading& reading, const std::optional<Tensor>& first) {
   ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(PathTo(reading, array.files[chunk])));
@@ -61,7 +61,7 @@ Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, con
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     ASSIGN_OR_RETURN(const Tensor tensor, ReadNumpyChunk(array, rows, chunk, reading, first));
-    // The body has room for what was counted.
+    // The body has allocated memory for the rows that were counted.
     if (tensor.num_rows() != found[chunk]) {
       return Aborted(array.files[chunk] + " had " + std::to_string(found[chunk]) + " rows and now has " +
                      std::to_string(tensor.num_rows()) + ": it changes while it is read");

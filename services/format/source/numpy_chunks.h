@@ -1,4 +1,4 @@
-// The .npy files that an array of DGL's chunked graphs is cut into, one after another.
+// Iterates over the .npy chunks of an array of DGL's chunked graphs.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,22 @@
 
 namespace espalier::format {
 
-// How many rows chunk i must have, where metadata.json tells: arrays may be cut otherwise than their type.
+// Returns the number of rows that metadata.json gives for a chunk. Returns nullopt if the array does not have as many
+// files as num_*_per_chunk has entries, because an array may have other chunks than its type.
 std::optional<uint64_t> RowsOfChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk);
-// InvalidArgument: the chunks' rows are not as many as the type has.
+// Returns InvalidArgument unless all chunks together have rows.count rows.
 Status CheckTotal(const ChunkedArray& array, const ChunkedRows& rows, uint64_t found);
 
+// Returns the path of a file that is relative to the folder of metadata.json.
 std::string PathTo(const ChunkReading& reading, const std::string& file);
-// Without the first dimension, of which there must be one.
+// Returns the shape without the first dimension. Requires at least one dimension.
 std::vector<int64_t> RowShape(const Tensor& tensor);
 
-// Calls body(chunk, rows) for each chunk, in order, after all of them have been found good: of one dtype and row shape,
-// with as many rows as metadata.json says, so that nothing is allocated for what is not there. `like` is the first
-// chunk as the caller has seen it: the body is given this dtype and row shape. Aborted: that chunk has another one now,
-// or a chunk another number of rows when its turn comes; what the body has been given never exceeds rows.count rows.
+// Calls body(chunk, tensor) for each chunk, in order. First checks that all chunks have the same dtype and row shape,
+// and the number of rows of metadata.json, so that the body can allocate memory for rows.count rows. `like` is the
+// first chunk as the caller has read it before; all chunks must have its dtype and row shape. Returns Aborted if a file
+// changes in between: the first chunk differs from `like`, or a chunk has another number of rows at its second read.
+// The body never gets more than rows.count rows.
 Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
                          const std::function<Status(size_t chunk, const Tensor& tensor)>& body,
                          const std::optional<Tensor>& like = std::nullopt);

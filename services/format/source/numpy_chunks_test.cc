@@ -17,14 +17,14 @@ class NumpyChunksTest : public ::testing::Test {
   void SetUp() override {
     array_.format = ChunkFormat::kNumpy;
     array_.files = {"0.npy", "1.npy"};
-    rows_.count = 5;  // of the type: of a chunk nothing is known
+    rows_.count = 5;  // of the type; the rows of the chunks are unknown
     Write("0.npy", {1, 2, 3});
     Write("1.npy", {4, 5});
   }
   void Write(const std::string& file, std::vector<int64_t> values) {
     ASSERT_EQ(WriteNpy(folder_.path() + "/" + file, Tensor::FromVector(std::move(values))), Status());
   }
-  // Every row, in order; `between` runs behind the first chunk.
+  // Collects the values of all chunks in values_. Calls `between` after the first chunk.
   Status Collect(const std::function<void()>& between) {
     return ForEachNumpyChunk(array_, rows_, {.directory = folder_.path()}, [&](size_t chunk, const Tensor& tensor) {
       for (const int64_t value : tensor.values<int64_t>()) values_.push_back(value);
@@ -44,7 +44,7 @@ TEST_F(NumpyChunksTest, ComeInOrder) {
   EXPECT_THAT(values_, ElementsAre(1, 2, 3, 4, 5));
 }
 
-// Room was made for five rows.
+// The caller has allocated memory for five rows.
 TEST_F(NumpyChunksTest, AFileThatChangesWhileItIsReadIsRefused) {
   for (const std::vector<int64_t>& other : {std::vector<int64_t>{4, 5, 6, 7}, std::vector<int64_t>{4}}) {
     SetUp();
@@ -56,7 +56,7 @@ TEST_F(NumpyChunksTest, AFileThatChangesWhileItIsReadIsRefused) {
   }
 }
 
-// Whoever has looked at the first chunk has chosen the code that reads all of them.
+// The caller selects the code that reads all chunks by the dtype of the first one.
 TEST_F(NumpyChunksTest, AFirstChunkThatIsNotWhatItWasIsRefused) {
   const auto read_like = [&](const Tensor& like) {
     return ForEachNumpyChunk(

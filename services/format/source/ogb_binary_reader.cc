@@ -1,3 +1,6 @@
+// The counts in num_nodes_* and num_edges_* are read first: in the heterogeneous layout their members give the schema,
+// and a missing edge array is accepted only if its count is 0. Every other array is a column. Edges are views of
+// edge_index, without a copy (EdgesOfIndex).
 #include "services/format/source/ogb_binary_reader.h"
 
 #include <algorithm>
@@ -30,7 +33,7 @@ bool IsFile(const std::string& path) {
   return fs::is_regular_file(path, error);
 }
 
-// The one number of num_nodes_list and its like: several are several graphs.
+// Returns the single number in num_nodes_list or a similar array. More numbers mean several graphs, which is an error.
 Result<uint64_t> ReadCount(const NpzFile& file, const std::string& name) {
   ASSIGN_OR_RETURN(const Tensor counts, file.Read(name));
   const bool one = graph::IsIdDType(counts.dtype()) && counts.num_elements() == 1;
@@ -40,14 +43,14 @@ Result<uint64_t> ReadCount(const NpzFile& file, const std::string& name) {
                          (one ? " of " + std::to_string(count) : "") + ": expected one number from 0 to 2^40");
 }
 
-// OGB's tables of one column are columns without a width; features stay matrices.
+// Returns a column [n, 1] as [n]; any other column unchanged. Not used for features, which stay matrices.
 Tensor Squeezed(Tensor column) {
   if (column.shape().size() != 2 || column.shape()[1] != 1) return column;
   auto owner = std::make_shared<Tensor>(std::move(column));
   return Tensor::Wrap(owner->dtype(), {owner->shape()[0]}, owner->bytes(), owner);
 }
 
-// Class numbers in floating point, NaN where there is none (papers100M).
+// Returns true if floating-point labels are class numbers, with NaN for missing labels (as in papers100M).
 bool AreWholeLabels(const Tensor& labels) {
   if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return false;
   constexpr double kLargest = 1e9;
@@ -59,7 +62,7 @@ bool AreWholeLabels(const Tensor& labels) {
   return true;
 }
 
-// They as I64, and -1 where there is none. Other labels stay.
+// Converts labels that are class numbers to I64, with -1 for missing labels. Returns other labels unchanged.
 Result<Tensor> WholeLabels(Tensor labels, const std::string& scratch_folder) {
   if (!AreWholeLabels(labels)) return labels;
   const int64_t count = labels.num_elements();
@@ -75,7 +78,7 @@ Result<Tensor> WholeLabels(Tensor labels, const std::string& scratch_folder) {
   return std::move(whole).Finish(labels.shape());
 }
 
-// "node_feat" is "node-feat" in the CSV layout; the other columns have one name in both.
+// Returns the name of the column in the CSV layout: "node-feat" for "node_feat". Other columns have the same name.
 std::string ColumnName(const std::string& array) {
   if (array == "node_feat") return "node-feat";
   return array == "edge_feat" ? "edge-feat" : array;
@@ -129,7 +132,7 @@ Status ReadHomogeneous(const std::string& raw, SourceGraph& graph, const std::st
   return Status();
 }
 
-// "author___writes___paper"
+// Parses "author___writes___paper".
 Result<CanonicalEdgeType> ParseEdgeType(const std::string& name) {
   constexpr std::string_view kBetween = "___";
   const size_t first = name.find(kBetween);
@@ -175,7 +178,7 @@ Status ReadEdgeColumn(const NpzFile& file, const std::string& column, SourceGrap
   return Status();
 }
 
-// The columns of raw/node_*_dict.npz, edge_*_dict.npz and node-label.npz, in the order of their names.
+// Reads the columns in raw/node_*_dict.npz, edge_*_dict.npz and node-label.npz, in the order of file names.
 Status ReadTypedColumns(const std::string& raw, SourceGraph& graph, const std::string& scratch_folder) {
   constexpr std::string_view kEnding = "_dict.npz";
   std::vector<std::string> files;

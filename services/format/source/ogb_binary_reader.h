@@ -1,5 +1,6 @@
-// OGB's binary layout (ogbn-papers100M's), arrays in .npz files. Names are those of the CSV layout: "node-feat",
-// "edge-feat", "node-label", other columns as they are called there. Splits are the CSV layout's.
+// Reads OGB's binary layout, for example of ogbn-papers100M: arrays in .npz files. Columns have the names of the CSV
+// layout (ogb_reader.h): "node-feat", "edge-feat", "node-label"; other columns have the names of their arrays. Splits
+// are stored as in the CSV layout.
 //
 // Homogeneous, node type "node", edge type node:edge:node:
 //   raw/data.npz               edge_index [2, m], num_nodes_list [1], num_edges_list [1];
@@ -21,11 +22,12 @@ namespace espalier::format {
 
 enum class OgbTypes { kHomogeneous, kHeterogeneous };
 
-// Which binary layout a folder raw/ holds; nullopt for none.
+// Returns the binary layout of a folder raw/, or nullopt if it has none.
 std::optional<OgbTypes> FindOgbBinary(const std::string& raw_directory);
 
-// Fills schema, nodes and edges. Labels that are whole numbers in floating point become I64, NaN (no label) -1. A
-// relation of 0 edges needs no array. With a `scratch_folder` arrays are inflated into files there that are mapped.
+// Reads the schema, nodes and edges into `graph`. Floating-point labels that are integers are converted to I64, and NaN
+// (no label) to -1. An edge type without edges needs no array. With a `scratch_folder`, arrays are decompressed into
+// mapped files there.
 Status ReadOgbBinary(const std::string& raw_directory, OgbTypes types, graph::SourceGraph& graph,
                      const std::string& scratch_folder = "");
 

@@ -28,7 +28,7 @@ Result<graph::SourceGraph> Read(const TemporaryFolder& folder) {
   return ReadSourceGraph({.format = SourceFormat::kOgb, .path = folder.path(), .threads = 2});
 }
 
-// A triangle 0 -> 1 -> 2 -> 0 and a lonely node 3, in the layout of ogbn-papers100M.
+// Returns a triangle 0 -> 1 -> 2 -> 0 and an isolated node 3, in the layout of ogbn-papers100M.
 Members Triangle() {
   return {{"edge_index.npy", Array<int64_t>("<i8", "(2, 3)", {0, 1, 2, 1, 2, 0})},
           {"num_nodes_list.npy", CountArray(4)},
@@ -94,7 +94,7 @@ TEST(OgbBinaryReaderTest, ReadsTheHeterogeneousLayout) {
   EXPECT_THAT(graph->splits.at("s").at(1).validation, ElementsAre(1));
 }
 
-// What reading the triangle says with one array replaced, or left out where `bytes` is empty.
+// Returns the error of reading the triangle with one array replaced, or removed if `bytes` is empty.
 std::string ErrorWithMember(const std::string& member, const std::string& bytes) {
   Members data = Triangle();
   std::erase_if(data, [&](const auto& entry) { return entry.first == member; });

@@ -1,3 +1,6 @@
+// The layout is detected from the files: binary (ogb_binary_reader.h) if FindOgbBinary finds it, otherwise
+// heterogeneous CSV if raw/triplet-type-list.csv exists, otherwise homogeneous CSV. Counts are read first, so that
+// every table is checked for its number of rows and every id for its range while it is parsed.
 #include "services/format/source/ogb_reader.h"
 
 #include <algorithm>
@@ -25,7 +28,7 @@ bool IsFolder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-// Sorted names of what lies in a folder; none where there is no such folder.
+// Returns the sorted names of the entries of a folder; empty if the folder does not exist.
 std::vector<std::string> ListEntries(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
@@ -41,7 +44,7 @@ Result<std::string> RequireCsv(const std::string& directory, const std::string& 
   return NotFound(directory + " has neither " + stem + ".csv.gz nor " + stem + ".csv");
 }
 
-// The count that num-node-list and num-edge-list hold: one line, because several are several graphs.
+// Returns the number in num-node-list or num-edge-list. More lines mean several graphs, which is an error.
 Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem) {
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, stem));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ReadCsvIds(path, kMaxCount, /*max_rows=*/1));
@@ -51,7 +54,7 @@ Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem
 
 struct OgbReading {
   BlockReading blocks;
-  const graph::LabelColumns& labels;  // outlives this
+  const graph::LabelColumns& labels;  // must outlive this object
 };
 
 Status ReadColumn(const std::string& directory, const std::string& stem, CsvOptions options, const OgbReading& reading,
@@ -63,14 +66,14 @@ Status ReadColumn(const std::string& directory, const std::string& stem, CsvOpti
   return {};
 }
 
-// The stem of "node_year.csv.gz" where it begins with `prefix`, else nothing.
+// Returns the stem of a CSV file, "node_year" for "node_year.csv.gz", if it begins with `prefix`; "" otherwise.
 std::string StemWithPrefix(const std::string& file_name, const std::string& prefix) {
   if (!file_name.starts_with(prefix)) return {};
   const size_t ending = file_name.ends_with(".csv.gz") ? 7 : file_name.ends_with(".csv") ? 4 : 0;
   return ending == 0 ? std::string() : file_name.substr(0, file_name.size() - ending);
 }
 
-// `feature` ("node-feat") and every file that begins with `prefix` ("node_").
+// Reads the column `feature` ("node-feat") and a column from every file that begins with `prefix` ("node_").
 Status ReadFeatureColumns(const std::string& directory, const std::string& feature, const std::string& prefix,
                           uint64_t num_rows, const OgbReading& reading, std::map<std::string, Tensor>& columns) {
   RETURN_IF_ERROR(ReadColumn(directory, feature, {.num_rows = num_rows}, reading, columns));
@@ -92,7 +95,7 @@ Result<EdgeSet> ReadEdges(const std::string& directory, uint64_t num_sources, ui
                           const OgbReading& reading) {
   CsvEdgeLimits limits{.num_sources = num_sources, .num_destinations = num_destinations};
   ASSIGN_OR_RETURN(limits.num_edges, ReadCount(directory, "num-edge-list"));
-  // A relation without edges needs no edge.csv.
+  // edge.csv is optional for an edge type without edges.
   if (limits.num_edges == 0 && !FindPlainOrGzip(directory, "edge.csv")) return NoEdges();
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, "edge"));
   ASSIGN_OR_RETURN(CsvEdges ends, ReadCsvEdges(path, limits, reading.blocks));
@@ -200,7 +203,7 @@ Status ReadHeterogeneous(const std::string& raw, const OgbReading& reading, Sour
   return {};
 }
 
-// Files of the binary layout win where both are there: they are the whole graph.
+// Reads raw/. Prefers the binary layout if files of both layouts exist, because its files contain the whole graph.
 Result<OgbTypes> ReadRaw(const std::string& raw, const OgbReading& reading, SourceGraph& graph) {
   if (const std::optional<OgbTypes> binary = FindOgbBinary(raw)) {
     RETURN_IF_ERROR(ReadOgbBinary(raw, *binary, graph, reading.blocks.scratch_folder));
@@ -211,7 +214,7 @@ Result<OgbTypes> ReadRaw(const std::string& raw, const OgbReading& reading, Sour
   return heterogeneous ? OgbTypes::kHeterogeneous : OgbTypes::kHomogeneous;
 }
 
-// The first file of torch.save in a folder that has none of the files of text; "" for a folder of another kind.
+// Returns the first file of torch.save in a folder of a split that has no CSV files; "" if there is none.
 std::string FindTorchFile(const std::string& directory) {
   for (const char* part : {"train", "valid", "test"}) {
     if (FindPlainOrGzip(directory, std::string(part) + ".csv")) return "";
@@ -222,7 +225,8 @@ std::string FindTorchFile(const std::string& directory) {
   return "";
 }
 
-// Whether the split `name` in a folder is left out: OGB keeps splits of edges as pickles, which could run any program.
+// Returns true, and adds a warning, if the split `name` is ignored because it is stored by torch.save. OGB stores
+// splits of edges in this way; they are not read, because a pickle can execute arbitrary code.
 bool LeavesOut(const std::string& name, const std::string& directory, std::vector<std::string>* warnings) {
   const std::string file = FindTorchFile(directory);
   if (file.empty()) return false;
@@ -243,7 +247,7 @@ Status ReadSplits(const std::string& directory, SourceGraph& graph, std::vector<
   return {};
 }
 
-// Folders of a split that are named like a node type.
+// Reads the splits of a heterogeneous graph: a folder for each split, with a folder for each node type.
 Status ReadTypedSplits(const std::string& directory, SourceGraph& graph, std::vector<std::string>* warnings) {
   for (const std::string& name : ListEntries(directory)) {
     const std::string split_directory = directory + "/" + name;

@@ -17,7 +17,7 @@ Result<graph::SourceGraph> ReadOgbFolder(const std::string& path) {
   return ReadSourceGraph({.format = SourceFormat::kOgb, .path = path, .threads = 2});
 }
 
-// What reading the triangle says after one file was replaced.
+// Returns the error of reading the triangle after one file was replaced.
 std::string ErrorWithFile(const std::string& name, const std::string& bytes) {
   const testing::TemporaryFolder folder;
   testing::WriteOgbTriangle(folder);
@@ -50,7 +50,7 @@ TEST(OgbReaderTest, ReadsTheHomogeneousLayout) {
   EXPECT_THAT(graph->splits.at("public").at(0).test, ElementsAre(3));
 }
 
-// As OGB's link data sets have them, and what its DatasetSaver writes.
+// The files of OGB's link data sets (train.pt), and those that its DatasetSaver writes (split_dict.pt).
 TEST(OgbReaderTest, LeavesOutSplitsOfTorchSave) {
   for (const char* file : {"train.pt", "split_dict.pt"}) {
     const testing::TemporaryFolder folder;
@@ -121,7 +121,7 @@ TEST(OgbReaderTest, RefusesGzipThatIsTruncatedOrCorruptOrNone) {
   EXPECT_THAT(with(flipped), AllOf(HasSubstr("DATA_LOSS"), HasSubstr("gzip stream is corrupt")));
   EXPECT_THAT(with("0,1\n1,2\n2,0\n"), HasSubstr("not a gzip file, though its name says so"));
   EXPECT_THAT(with(""), HasSubstr("not a gzip file, though its name says so"));
-  EXPECT_THAT(with(whole), HasSubstr("more rows: expected 3"));  // stops early, whatever follows
+  EXPECT_THAT(with(whole), HasSubstr("more rows: expected 3"));  // stops at the first excess row
 }
 
 TEST(OgbReaderTest, RefusesBadCountsAndMissingFiles) {

@@ -22,7 +22,7 @@ struct Mapping {
   const size_t size_bytes;
 };
 
-// Not every file system has files without names from the start.
+// Opens an unnamed file. Creates a named file and unlinks it if the file system does not support O_TMPFILE.
 int OpenWithoutName(const std::string& folder) {
   const int nameless = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return nameless;
@@ -74,8 +74,8 @@ Result<Tensor> ScratchFile::Map(DType dtype, std::vector<int64_t> shape) && {
 
 Result<ScratchRegion> MakeScratchRegion(const std::string& folder, uint64_t size_bytes) {
   if (size_bytes == 0) return ScratchRegion();
-  ASSIGN_OR_RETURN(const Descriptor file, OpenNameless(folder));  // a mapping does not need it
-  // A page for which there is no room on the disk would end this process when it is written.
+  ASSIGN_OR_RETURN(const Descriptor file, OpenNameless(folder));  // closed on return; the mapping remains valid
+  // Reserve the space now: writing a mapped page for which the disk has no space would raise SIGBUS.
   int error = EINTR;
   while (error == EINTR) error = posix_fallocate(file.get(), 0, static_cast<off_t>(size_bytes));
   if (error != 0) return FromErrno(error, "reserving " + std::to_string(size_bytes) + " bytes in " + folder);

@@ -1,5 +1,5 @@
-// Arrays that are put together piece by piece and need not fit the memory: files without names, mapped, so that the
-// kernel writes out and drops what it has no room for.
+// Arrays that are larger than memory: they are written to unnamed files and mapped, so that the kernel can evict their
+// pages.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace espalier::format {
 
-// Owned by one thread.
+// An unnamed file to which an array is appended. Thread-compatible.
 class ScratchFile {
  public:
-  // In `folder`, which is made where it is not there; nothing is to be seen of the file, and it is gone with its
-  // tensor.
+  // Creates a file in `folder`, and the folder if it does not exist. The file has no name, and is deleted when this
+  // object and the tensor of Map are destroyed.
   static Result<ScratchFile> Make(const std::string& folder);
 
-  // ResourceExhausted: the disk is full.
+  // Appends bytes. Returns ResourceExhausted if the disk is full.
   Status Append(std::span<const std::byte> bytes);
 
-  // What has been appended. Internal where that is not the shape's bytes.
+  // Maps all appended bytes as a tensor, read-only. Returns Internal if their number does not match dtype and shape.
   Result<Tensor> Map(DType dtype, std::vector<int64_t> shape) &&;
 
  private:
@@ -36,12 +36,13 @@ class ScratchFile {
   uint64_t size_bytes_ = 0;
 };
 
-// Bytes of such a file that may be written in any order.
+// The mapped bytes of an unnamed file, which can be written in any order.
 struct ScratchRegion {
-  std::span<std::byte> bytes;         // zeros at first
-  std::shared_ptr<const void> owner;  // of the mapping and its file
+  std::span<std::byte> bytes;         // initialized to 0
+  std::shared_ptr<const void> owner;  // keeps the mapping and its file alive
 };
-// ResourceExhausted: the disk has no room for it, which is reserved here.
+// Creates an unnamed file of `size_bytes` in `folder` and maps it. Reserves the disk space, and returns
+// ResourceExhausted if there is not enough.
 Result<ScratchRegion> MakeScratchRegion(const std::string& folder, uint64_t size_bytes);
 
 }  // namespace espalier::format

@@ -20,7 +20,7 @@ using Names = std::set<std::string>;
 
 constexpr size_t kMostDescriptionBytes = size_t{64} << 20;
 
-// nullopt: it is not there, or nobody would read it.
+// Returns the text of the description, or nullopt if it does not exist or is too large to be read.
 Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const std::string& name,
                                                  const SourceAccess& access) {
   if (storage::IsLocalUri(uri)) {
@@ -38,7 +38,7 @@ Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const s
   return std::optional(std::move(text));
 }
 
-// Files are listed by their plain names.
+// Adds the normalized name of a file, because files are listed by normalized names.
 void Add(const std::string& file, Names* names) { names->insert(fs::path(file).lexically_normal().generic_string()); }
 
 void Add(const std::optional<ArrayFile>& array, Names* names) {

@@ -1,5 +1,5 @@
-// Which files of a folder a graph is read from. What else lies there (a job's document, a run's outputs, names for
-// people) is no part of the source: it may change without the graph being another one.
+// Selects the files of a folder from which a graph is read. Other files in the folder (a job document, outputs of a
+// run, names of nodes) do not belong to the source, and may change without a change to the graph.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,10 @@ namespace espalier::format {
 
 using FileFilter = std::function<bool(const std::string& name)>;
 
-// For names relative to `uri`: OGB's raw/ and split/; the three files of Triples; of NPY and DGLChunked the description
-// and what it names. A description that is missing or bad, for which readers have the words, names nothing. An error is
-// the store's.
+// Returns a filter for file names relative to `uri`. OGB: files below raw/ and split/. Triples: train.txt, valid.txt
+// and test.txt, plain or gzip. NPY and DGLChunked: the description (graph.yaml, metadata.json) and the files that it
+// lists. If the description is missing or invalid, the filter accepts only its name; the reader of the format then
+// returns the error. Returns errors of the store.
 Result<FileFilter> FilesOfGraph(SourceFormat format, const std::string& uri, const SourceAccess& access);
 
 }  // namespace espalier::format

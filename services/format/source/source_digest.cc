@@ -30,7 +30,7 @@ Result<std::vector<LocalFile>> ListFiles(const SourceReadOptions& options) {
   return files;
 }
 
-// Lengths in front, so that no two lists give the same bytes.
+// Prefixes a text with its length, so that different lists of texts never give the same bytes.
 std::string WithLength(const std::string& text) { return std::to_string(text.size()) + ":" + text; }
 
 Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
@@ -54,7 +54,7 @@ Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
   return {};
 }
 
-// Whether a split of the graph names edges by numbers.
+// Returns true if a split of the graph identifies edges by numbers.
 bool NumbersEdges(const SourceReadOptions& options) {
   switch (options.format) {
     case SourceFormat::kOgb:
@@ -82,7 +82,8 @@ Result<std::string> SourceDigest(const SourceReadOptions& options) {
   Sha256 digest;
   digest.Update(DigestedOptions(options));
   for (const LocalFile& file : files) RETURN_IF_ERROR(UpdateWithFile(digest, file));
-  // Numbers were once read past, and what was cut then does not know which of several parallel edges a split means.
+  // Earlier versions ignored these numbers, and their partitionings do not distinguish parallel edges in splits. Such
+  // sources get another digest, so that these partitionings are not reused.
   if (NumbersEdges(options)) digest.Update(WithLength("splits number edges"));
   return digest.HexDigest();
 }

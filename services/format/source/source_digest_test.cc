@@ -41,7 +41,7 @@ TEST(SourceDigestTest, BytesThatMoveBetweenFilesChangeIt) {
   EXPECT_NE(DigestOf(SourceFormat::kTriples, a.path()), DigestOf(SourceFormat::kTriples, b.path()));
 }
 
-// Documents, and runs of them, may lie beside the graph.
+// Job documents and outputs of runs may be in the same folder as the graph.
 TEST(SourceDigestTest, WhatNobodyReadsIsNotInIt) {
   const testing::TemporaryFolder npy, triples, chunked;
   npy.Write("graph.yaml",
@@ -78,7 +78,7 @@ TEST(SourceDigestTest, OptionsThatDecideTheGraphAreInIt) {
   EXPECT_NE(digest, DigestOf(SourceFormat::kTriples, path, {.names = NameOrder::kFirstAppearance}));
 }
 
-// Of a format without options and the bytes of its files, and nothing else.
+// Returns the digest of a format without options and of the bytes of its files only.
 std::string DigestOfBytes(SourceFormat format, const std::string& path) {
   std::map<std::string, std::string> files;
   for (const auto& file : std::filesystem::directory_iterator(path)) {
@@ -92,7 +92,7 @@ std::string DigestOfBytes(SourceFormat format, const std::string& path) {
   return Sha256Hex(all);
 }
 
-// Partitionings of older programs, which read past the numbers, have names of the bytes alone.
+// Earlier versions ignored edge numbers in splits; the keys of their partitionings are made from the bytes only.
 TEST(SourceDigestTest, SaysWhetherSplitsNumberEdges) {
   const testing::TemporaryFolder folder;
   const auto write_split = [&](const Tensor& train) {
@@ -112,7 +112,7 @@ TEST(SourceDigestTest, SaysWhetherSplitsNumberEdges) {
   EXPECT_TRUE(says_more_than_bytes());
   write_split(Tensor::Zeros(DType::kBool, {2}));
   EXPECT_TRUE(says_more_than_bytes());
-  folder.Write("graph.yaml", graph + "- {name: s, train: train.npy}\n");  // of nodes
+  folder.Write("graph.yaml", graph + "- {name: s, train: train.npy}\n");  // a split of nodes
   EXPECT_FALSE(says_more_than_bytes());
 }
 

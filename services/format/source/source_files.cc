@@ -1,3 +1,6 @@
+// A local file is described by its size, device, inode and timestamps, an object in a store by its ETag. A local file
+// that was changed within SourceAccess::settling_time gets no tag: timestamps are too coarse to detect another change
+// right after. Without all tags a source has no fingerprint, and its digest is not cached.
 #include "services/format/source/source_files.h"
 
 #include <sys/stat.h>
@@ -23,7 +26,7 @@ Result<SourceFile> Describe(const std::string& name, const std::string& path, co
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
   SourceFile file{.name = name, .size_bytes = static_cast<uint64_t>(about.st_size), .tag = ""};
-  // No inode: where a bucket is mounted, a file may get another one while it is the same.
+  // Without the inode, which may change for an unchanged file in a mounted bucket.
   file.state = std::to_string(about.st_size) + "." + std::to_string(Nanoseconds(about.st_mtim));
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -67,7 +70,7 @@ Result<SourceFiles> FindFolderInStore(const std::string& uri, const SourceAccess
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, at.store->List(below));
   for (const storage::ObjectInfo& object : objects) {
     const std::string name = object.key.substr(below.size());
-    if (name.empty() || name.ends_with('/')) continue;  // consoles mark folders so
+    if (name.empty() || name.ends_with('/')) continue;  // markers of folders, which storage consoles create
     if (wanted && !wanted(name)) continue;
     RETURN_IF_ERROR(storage::CheckKey(name).While(uri));
     found.files.push_back({.name = name, .size_bytes = object.size_bytes, .tag = WithoutQuotes(object.etag)});
@@ -75,7 +78,8 @@ Result<SourceFiles> FindFolderInStore(const std::string& uri, const SourceAccess
   return found;
 }
 
-// The canonical URI is part of the fingerprint, under which digests and staged copies are remembered.
+// Finds a source in a store: a folder, or a single object if the folder is empty. The canonical URI is used, because it
+// is part of the fingerprint, the key of cached digests and copies.
 Result<SourceFiles> FindInStore(std::string uri, const SourceAccess& access, const Wanted& wanted) {
   uri = CanonicalUri(std::move(uri));
   while (uri.ends_with('/')) uri.pop_back();
@@ -109,14 +113,14 @@ std::string SourceFiles::Fingerprint() const {
   return digest.HexDigest();
 }
 
-// OGB's folders also hold what its Python package derived from the source.
+// For OGB, excludes the other folders, which contain files that its Python package has derived from the source.
 bool BelongsToSource(SourceFormat format, const std::string& name) {
   const std::string plain = name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
   switch (format) {
     case SourceFormat::kOgb: return name.starts_with("raw/") || name.starts_with("split/");
     case SourceFormat::kTriples: return plain == "train.txt" || plain == "valid.txt" || plain == "test.txt";
     case SourceFormat::kNpy:
-    case SourceFormat::kDglChunked: return true;  // as far as the name tells (source_content.h)
+    case SourceFormat::kDglChunked: return true;  // FilesOfGraph knows the listed files
   }
   return true;
 }
@@ -125,7 +129,7 @@ Result<std::vector<std::string>> FilesBelow(const std::string& folder,
                                             const std::function<bool(const std::string& name)>& wanted) {
   std::vector<std::string> names;
   std::vector<fs::path> folders = {folder};
-  while (!folders.empty()) {  // not by one iterator of them all, which ends with a folder that vanishes
+  while (!folders.empty()) {  // a recursive iterator would end when a folder is removed
     const fs::path below = std::move(folders.back());
     folders.pop_back();
     std::error_code error;

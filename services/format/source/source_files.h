@@ -1,4 +1,4 @@
-// The files that a source consists of, on this host or in a store, and what tells whether they have changed.
+// Lists the files of a source, on this host or in a store, with tags that change when a file changes.
 #pragma once
 
 #include <functional>
@@ -11,47 +11,52 @@
 
 namespace espalier::format {
 
-// How sources are reached.
+// How sources are accessed.
 struct SourceAccess {
   storage::StoreOpener open_store = storage::OpenerWith({});
-  storage::LocalCacheOptions cache;  // of staged files and of digests; no folder: neither
+  storage::LocalCacheOptions cache;  // for staged files and digests; without a folder both are disabled
   int parallel_requests = 8;
-  std::chrono::seconds timeout{6 * 3600};  // of all downloads of one source
-  // Called about every second of a large file's download, on the calling thread.
+  std::chrono::seconds timeout{6 * 3600};  // for all downloads of one source
+  // Called on the calling thread, about once per second during the download of a large file.
   std::function<void(const std::string& file, uint64_t present_bytes, uint64_t size_bytes)> progress;
-  std::function<bool()> stop_requested;  // from any thread
-  // A local file that was changed less than this ago may change again without its time showing it.
+  std::function<bool()> stop_requested;  // called from any thread; true: downloads end with Cancelled
+  // A local file that was changed more recently than this gets no tag, because a further change may leave its timestamp
+  // the same.
   std::chrono::nanoseconds settling_time{std::chrono::seconds(2)};
 };
 
 struct SourceFile {
-  std::string name;  // relative to the source; "" where the source is one file
+  std::string name;  // relative to the source; "" if the source is one file
   uint64_t size_bytes = 0;
-  // Another after a change of the bytes: a store's ETag, or a local file's inode and times; "" where nobody knows.
+  // Changes when the content changes: the ETag in a store, or device, inode and timestamps of a local file. "" if
+  // unknown.
   std::string tag;
-  std::string state = {};  // of a local file: size and time of the last write, however short ago that is
+  std::string state = {};  // for local files: size and modification time, also of recently changed files
   friend bool operator==(const SourceFile&, const SourceFile&) = default;
 };
 
 struct SourceFiles {
-  std::string uri;                // where it is local: the absolute path
-  bool is_local = false;          // readers can read it where it is
-  bool is_folder = false;         // else one file
+  std::string uri;                // the absolute path if the source is local
+  bool is_local = false;          // the source is on this host and can be read in place
+  bool is_folder = false;         // false: a single file
   std::vector<SourceFile> files;  // sorted by name
 
-  // SHA-256 of uri, names, sizes and tags; "" where a tag is missing. Equal ones mean equal bytes.
+  // Returns the SHA-256 of uri, names, sizes and tags, or "" if a tag is unknown. Equal fingerprints mean equal
+  // content.
   std::string Fingerprint() const;
 };
 
-// True for names of files that a graph in this format may be read from, by the name alone.
+// Returns true if a graph in this format may be read from a file of this name. Judges by the name only; FilesOfGraph
+// (source_content.h) is more precise for NPY and DGLChunked.
 bool BelongsToSource(SourceFormat format, const std::string& name);
 
-// Names of the files below a local folder for which `wanted` holds (null: all), sorted. Links are followed; what
-// vanishes meanwhile is not there.
+// Returns the sorted names of the files below a local folder for which `wanted` returns true (null: of all files).
+// Follows links. Ignores files that are removed during the call.
 Result<std::vector<std::string>> FilesBelow(const std::string& folder,
                                             const std::function<bool(const std::string& name)>& wanted);
 
-// `wanted`: which files of a folder count; null: all. NotFound: there is nothing. Reads no file.
+// Lists the files of the source at `uri` without reading them. `wanted` selects files of a folder by relative name
+// (null: all). Returns NotFound if there are none.
 Result<SourceFiles> FindSource(const std::string& uri, const SourceAccess& access,
                                const std::function<bool(const std::string& name)>& wanted);
 

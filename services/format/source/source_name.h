@@ -1,4 +1,4 @@
-// What a graph is called whose source does not say.
+// The default name of a graph whose source does not have a name.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace espalier::format {
 
-// The last part of a path: "cora" of "data/cora/".
+// Returns the last component of a path: "cora" for "data/cora/".
 inline std::string SourceName(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);

@@ -1,4 +1,4 @@
-// What sources call the things that Espalier numbers.
+// Names of nodes and relations in sources that use names instead of ids.
 #pragma once
 
 #include <map>
@@ -7,10 +7,10 @@
 
 namespace espalier::format {
 
-// Empty where a source has numbers itself. Names hold no line ends, relations no tabs either.
+// Empty for sources that use ids. Names do not contain line ends; relations do not contain tabs either.
 struct SourceNames {
   std::map<std::string, std::vector<std::string>> nodes;  // by node type; names[original id]
-  std::map<std::string, std::string> relations;           // by "source:relation:destination"; as the source writes it
+  std::map<std::string, std::string> relations;           // by "source:relation:destination"; name in the source
 
   bool empty() const { return nodes.empty() && relations.empty(); }
 };

@@ -1,3 +1,6 @@
+// A SourcePlace keeps the list of files from Find. Path stages the files on first use (source_staging.h). Digest looks
+// up the cache by the fingerprint of the list first, so that an unchanged source in a store is neither copied nor read.
+// CheckUnchanged lists a local source again and compares sizes and modification times.
 #include "services/format/source/source_place.h"
 
 #include <algorithm>
@@ -20,7 +23,7 @@ const char* Expected(SourceFormat format) {
   return "";
 }
 
-// What a file at the top of a folder tells of its format.
+// A file that identifies the format of a folder, with the remedy for messages.
 struct Marker {
   const char* file;
   const char* remedy;
@@ -40,7 +43,8 @@ constexpr Marker kMarkers[] = {
      "this is an OnDiskDataset of DGL's GraphBolt, which is not read: name its .npy files in a graph.yaml "
      "(docs/graph-formats.md, \"From GraphBolt's OnDiskDataset\")"}};
 
-// "; found metadata.json: read it with the format DGLChunked", where the folder is of another format; "" else.
+// Returns a hint for messages if the folder has another format: "; found metadata.json: read it with the format
+// DGLChunked". Returns "" otherwise.
 std::string OtherFormat(const std::string& uri, const SourceAccess& access) {
   const auto is_marker = [](const std::string& name) {
     return std::ranges::any_of(kMarkers, [&](const Marker& marker) { return name == marker.file; });
@@ -111,7 +115,8 @@ Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format,
 }
 
 Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {
-  // In these formats edges may be numbered, which digests that are remembered from earlier do not say.
+  // Splits of these formats may identify edges by numbers, which digests that were cached by earlier versions ignore.
+  // Use another key for them.
   const bool may_number = options.format == SourceFormat::kNpy || options.format == SourceFormat::kDglChunked;
   const std::string what = (may_number ? "numbered graph " : "graph ") + DigestedOptions(options);
   return place.Digest(what, [&](const std::string& path) {

@@ -1,5 +1,5 @@
-// A source wherever it lies: found by its URI, digested at most once while it does not change, and brought to this
-// host when somebody reads it.
+// A source on this host or in a store. It is found by its URI, its digest is cached while it does not change, and it is
+// copied to this host when it is read.
 #pragma once
 
 #include <functional>
@@ -10,22 +10,25 @@
 
 namespace espalier::format {
 
-// One thread at a time. What Path answers stays readable while this lives.
+// Thread-compatible. The path that Path returns is valid during the lifetime of this object.
 class SourcePlace {
  public:
-  // `wanted`: which files of a folder belong to the source, by relative name; null: all. NotFound: there is nothing.
+  // Finds the source at `uri`. `wanted` selects files of a folder by relative name (null: all). Returns NotFound if
+  // there are none.
   static Result<SourcePlace> Find(const std::string& uri, const SourceAccess& access,
                                   std::function<bool(const std::string& name)> wanted);
 
-  // A local folder or file with the source's bytes.
+  // Returns the path of a local folder or file with the content of the source. Copies the source on the first call if
+  // it is not local; returns errors of StageSource.
   Result<std::string> Path();
 
-  // Aborted, with the first file that differs, where a local source is not what it was when it was found: it is read
-  // where it lies. (Copies of a store's stay as they are.)
+  // Returns Aborted, with the name of the first file that differs, if a local source has changed since Find; such a
+  // source is read in place. Always OK for a source in a store, whose copies do not change.
   Status CheckUnchanged() const;
 
-  // `compute`'s answer for Path, 64 hexadecimal digits; what it answered for the same `what` and the same files (by
-  // URI, sizes and ETags; on this host by path, sizes, times and inodes) is remembered in the cache's folder.
+  // Returns compute(Path()), a digest of 64 hexadecimal digits. The digest is cached in the folder of the cache, by
+  // `what` and SourceFiles::Fingerprint (URI, names, sizes, and ETags or timestamps and inodes), so that the files do
+  // not have to be read or copied if it is known.
   Result<std::string> Digest(const std::string& what,
                              const std::function<Result<std::string>(const std::string& path)>& compute);
 
@@ -39,10 +42,10 @@ class SourcePlace {
   std::optional<LocalSource> local_;
 };
 
-// The files of a graph in options.format at `uri`.
+// Finds the files of a graph in `format` at `uri`. NotFound names the files of another format if they exist.
 Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access);
 
-// SourceDigest of `options` for the files at `place`; options.path is not looked at.
+// Returns SourceDigest for the files at `place`. Ignores options.path.
 Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options);
 
 }  // namespace espalier::format

@@ -29,7 +29,7 @@ std::string Contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// "mem://bucket/<key>" names objects of store_, read through a hook; copies go to cache_.
+// "mem://bucket/<key>" is an object of store_, which is read through a hook; copies are made in cache_.
 class SourcePlaceTest : public ::testing::Test {
  protected:
   using Conditions = storage::HookedStore::Conditions;
@@ -90,7 +90,7 @@ TEST_F(SourcePlaceTest, StagesWhatBelongsToTheGraph) {
   EXPECT_EQ(reads_, 8);
 
   EXPECT_EQ(*Path(), *path);
-  EXPECT_EQ(reads_, 8);  // nothing is fetched twice
+  EXPECT_EQ(reads_, 8);  // no file is downloaded twice
 }
 
 TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
@@ -107,7 +107,7 @@ TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
               HasSubstr("holds no files of a graph: as NPY expected a folder with graph.yaml"));
 }
 
-// On this host and in a store.
+// Both for a local folder and for a folder in a store.
 TEST_F(SourcePlaceTest, NamesTheFormatThatAFolderHas) {
   EXPECT_THAT(
       Find(kUri, SourceFormat::kNpy).status().message(),
@@ -128,7 +128,7 @@ TEST_F(SourcePlaceTest, NamesTheFormatThatAFolderHas) {
   }
 }
 
-// Digests and staged copies are remembered by fingerprint.
+// The fingerprint is the key of cached digests and staged copies.
 TEST_F(SourcePlaceTest, HasOneFingerprintForEverySpellingOfAScheme) {
   access_.open_store = [this](const std::string& uri) -> Result<storage::StoreLocation> {
     const std::string bucket = "s3://bucket/";
@@ -184,7 +184,7 @@ TEST_F(SourcePlaceTest, ReadsAnUnchangedLocalSourceOnce) {
 
   local_.WriteGzip("raw/edge.csv.gz", "0,1\n1,2\n2,3\n");
   EXPECT_EQ(digest().second, 1);
-  access_.settling_time = std::chrono::hours(24);  // changed too short a time ago to be sure
+  access_.settling_time = std::chrono::hours(24);  // the file counts as recently changed
   EXPECT_EQ(digest().second, 1);
   EXPECT_EQ(digest().second, 1);
 }
@@ -219,7 +219,7 @@ TEST_F(SourcePlaceTest, SaysThatTheSourceChangedMeanwhile) {
   EXPECT_EQ(Contents(*path + "/raw/edge.csv.gz"), "changed");
 }
 
-// Replaced between the listing and the download, and put back before the second listing: only the download can tell.
+// The object is replaced after the first listing and restored before the second one: only the download can detect it.
 TEST_F(SourcePlaceTest, KeepsNoCopyOfAnObjectThatWasAnotherForAMoment) {
   const std::string key = "graphs/triangle/raw/edge.csv.gz";
   const std::string right = *store_.Get(key);
@@ -246,7 +246,7 @@ TEST_F(SourcePlaceTest, StopsWhenAskedTo) {
   EXPECT_EQ(Path().status().code(), StatusCode::kCancelled);
 }
 
-// A service that ignores conditions, so that the test may say what the ETags are.
+// Uses a store that ignores conditional requests, so that the test can choose the ETags.
 class Md5Test : public SourcePlaceTest {
  protected:
   Md5Test() : SourcePlaceTest(Conditions::kIgnored) {}
@@ -269,7 +269,7 @@ TEST_F(Md5Test, FetchesAgainWhatDoesNotFitTheETag) {
   };
   const auto staged = Stage(kMd5OfHello);
   EXPECT_EQ(reads_, 2);
-  // The listing has other tags than the one made up here.
+  // The second listing has other ETags than the one that this test has chosen.
   EXPECT_EQ(staged.status().code(), StatusCode::kAborted);
   EXPECT_EQ(*Stage(kMd5OfHello), "hello");
   EXPECT_EQ(reads_, 2);

@@ -10,7 +10,7 @@
 namespace espalier::format {
 namespace {
 
-// Leaves the triples' graph alone.
+// Moves the names out of `triples`; does not change its graph.
 SourceNames TakeNames(TripleGraph& triples) {
   SourceNames names;
   names.nodes["entity"] = std::move(triples.entity_names);
@@ -25,7 +25,8 @@ bool IsText(const std::string& name) {
   return unpacked.ends_with(".csv") || unpacked.ends_with(".txt");
 }
 
-// Best effort: a guess that is wrong makes a bar that is.
+// Adds the size of the text files to the expected work of the meter. Best effort: errors are ignored, because the meter
+// only serves to display progress.
 void ExpectText(const SourceReadOptions& options) {
   namespace fs = std::filesystem;
   if (options.meter == nullptr) return;
@@ -45,7 +46,7 @@ void ExpectText(const SourceReadOptions& options) {
   }
 }
 
-// An empty folder: memory.
+// Reads a graph without validation. An empty `scratch_folder` means memory.
 Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, const std::string& scratch_folder,
                                          SourceNames* names) {
   ExpectText(options);

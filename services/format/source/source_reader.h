@@ -1,6 +1,5 @@
-// Graphs as their users have them, from a local folder.
-// Everything read is untrusted: a reader answers with a graph that satisfies ValidateSourceGraph, or with an error
-// that names the file and the line or field.
+// Reads graphs in the formats of their sources from local files. All input is untrusted: ReadSourceGraph returns a
+// graph that satisfies ValidateSourceGraph, or an error that names the file and the line or field.
 #pragma once
 
 #include <string>
@@ -19,30 +18,31 @@ const char* ToString(SourceFormat format);  // "OGB", "NPY", "Triples", "DGLChun
 
 struct SourceReadOptions {
   SourceFormat format = SourceFormat::kOgb;
-  std::string path;  // a folder; of triples also one file
+  std::string path;  // a folder; for triples also a file
   int threads = 1;
   TripleOptions triples;            // for kTriples
   graph::LabelColumns labels = {};  // which columns may lack values
-  WorkMeter* meter = nullptr;       // counts the bytes of text that are read, unless null; other files are mapped
-  // Receives one sentence for each input that was left out or is probably a mistake. Null: warnings are discarded.
+  WorkMeter* meter = nullptr;       // unless null, counts the bytes of text files of OGB and triples
+  // Receives one sentence for each input that was ignored or is probably a mistake. Null: warnings are discarded.
   std::vector<std::string>* warnings = nullptr;
 };
 
-// OGB: the raw CSV layout (ogb_reader.h). NPY: a folder with graph.yaml (graph_description.h). Triples:
-// triples_reader.h. DGLChunked: chunked_reader.h.
-// `names`, unless null, gets what the source calls its nodes and relations (triples).
+// Reads a graph into memory and validates it. The formats are described in ogb_reader.h (OGB), graph_description.h
+// (NPY), triples_reader.h (Triples) and chunked_metadata.h (DGLChunked). `names`, unless null, receives the names of
+// nodes and relations (triples only).
 Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names = nullptr);
 
-// The same graph for those who have no memory for it: arrays that cannot be mapped where they are, are put together in
-// files in `scratch_folder` that nobody sees, and mapped. Memory holds the blocks of text at hand (of DGLChunked a
-// chunk), of triples the names, splits of nodes, and those of edges, but for triples' and pairs of U64 in NPY. Not
-// validated: what is read in parts is validated in parts.
+// Reads a graph that may be larger than memory. Arrays that cannot be mapped in place are built in unnamed, mapped
+// files in `scratch_folder`. Memory holds the current blocks of text (DGLChunked: one chunk), the names of triples,
+// splits of nodes, and splits of edges except those of triples and U64 pairs of NPY. The graph is not validated; the
+// caller validates the parts that it reads.
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
 
-// SHA-256 over what decides the graph: the format, its options, and sorted relative names, sizes and bytes of the
-// source's files (OGB: raw/ and split/; others: everything below the path). Also whether splits name edges by numbers.
+// Returns the SHA-256 of everything that determines the graph: the format, its options, the relative names, sizes and
+// contents of the files of the source in sorted order (FilesOfGraph in source_content.h), and whether splits identify
+// edges by numbers.
 Result<std::string> SourceDigest(const SourceReadOptions& options);
-// The format and its options as they go into the digest: equal texts and equal bytes make equal digests.
+// Returns the format and its options as text, the part of the digest that does not depend on the files.
 std::string DigestedOptions(const SourceReadOptions& options);
 
 }  // namespace espalier::format

@@ -1,3 +1,7 @@
+// Copies go into one cache entry that is named by the fingerprint of the source, so that another version of the source
+// gets another entry. Each file is a CachedFileRequest: it is complete and verified when it gets its name, and its
+// journal lets a later call resume an interrupted download. If any file was downloaded, the source is listed again,
+// because files could come from different versions of it.
 #include "services/format/source/source_staging.h"
 
 #include <openssl/evp.h>
@@ -16,7 +20,8 @@
 namespace espalier::format {
 namespace {
 
-// An ETag may be the MD5 of the object: not for objects put in parts ("...-3") nor for some encrypted ones.
+// Returns true if an ETag can be the MD5 of the object. It is not for multipart uploads ("...-3") and for some
+// encrypted objects; the latter cannot be told from an MD5.
 bool MayBeMd5(const std::string& tag) {
   return tag.size() == 32 && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -68,7 +73,7 @@ class Staging {
  private:
   static constexpr uint64_t kSmallBytes = uint64_t{4} << 20;
 
-  // Small files several at once, large ones one after another, each in parallel ranges.
+  // Downloads small files in parallel, then large files one after another, each in parallel ranges.
   Status StageAll() {
     std::vector<const SourceFile*> small, large;
     for (const SourceFile& file : source_.files) (file.size_bytes <= kSmallBytes ? small : large).push_back(&file);
@@ -100,14 +105,14 @@ class Staging {
     options.parallel_requests = parallel_requests;
     options.deadline = deadline_;
     options.stop_requested = access_.stop_requested;
-    if (access_.progress && parallel_requests > 1) {  // small files are on other threads
+    if (access_.progress && parallel_requests > 1) {  // small files are downloaded on other threads
       options.progress = [&](uint64_t present, uint64_t size) { access_.progress(file.name, present, size); };
     }
     storage::CachedFileRequest request = {
         .name = source_.is_folder ? storage::JoinKey(last_name_, file.name) : last_name_,
         .size_bytes = file.size_bytes,
         .journal_bytes = storage::JournalBytes(download),
-        .is_good = nullptr,  // files get their names complete, verified and synced
+        .is_good = nullptr,  // files get their names when they are complete and verified
         .fill = [&](const storage::PartialFile& partial) { return Fetch(file, download, partial, options); }};
     request.stop_requested = access_.stop_requested;
     return entry_->GetOrMake(request, deadline_).status();
@@ -121,14 +126,14 @@ class Staging {
     return fdatasync(partial.descriptor) == 0 ? Status() : FromErrno(errno, "syncing " + partial.path);
   }
 
-  // Bytes that do not fit the ETag are fetched once more: damage on the way is not the same twice, while an ETag that
-  // is no MD5 differs from the same bytes again.
+  // Compares the MD5 of a file with the ETag. If they differ, downloads the file again: damage in transit gives another
+  // MD5 the second time, whereas an ETag that is not an MD5 differs from the same MD5 again, which is accepted.
   Status CheckMd5(const SourceFile& file, const storage::BlockDownload& download, storage::PartialFile partial,
                   const storage::DownloadOptions& options) {
     const Result<std::string> first = ComputeMd5(partial, file.size_bytes);
     if (!first.ok() && first.status().code() == StatusCode::kUnimplemented) return Status();
     if (!first.ok() || *first == file.tag) return first.status();
-    partial.resumed = false;  // everything again
+    partial.resumed = false;  // download all blocks again
     RETURN_IF_ERROR(storage::DownloadBlocks(*at_.store, download, partial, options).status());
     ASSIGN_OR_RETURN(const std::string second, ComputeMd5(partial, file.size_bytes));
     if (second == file.tag || second == *first) return Status();
@@ -137,12 +142,12 @@ class Staging {
                     second + ", expected " + file.tag);
   }
 
-  const SourceFiles& source_;   // outlives this
-  const SourceAccess& access_;  // outlives this
+  const SourceFiles& source_;   // must outlive this object
+  const SourceAccess& access_;  // must outlive this object
   const Deadline deadline_;
   const storage::StoreLocation at_;
   const std::shared_ptr<storage::CacheEntry> entry_;
-  const std::string last_name_;           // readers name graphs after it
+  const std::string last_name_;           // last component of the URI; the default name of the graph
   std::atomic<bool> has_fetched_{false};  // atomic, because files are fetched in parallel
 };
 

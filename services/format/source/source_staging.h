@@ -1,4 +1,4 @@
-// Sources in stores, brought to where readers can read them.
+// Copies sources from stores to this host.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,15 @@
 namespace espalier::format {
 
 struct LocalSource {
-  std::string path;                 // of a folder or a file
-  std::shared_ptr<const void> pin;  // keeps staged files in the cache; null: the source is local
+  std::string path;                 // a folder or a file
+  std::shared_ptr<const void> pin;  // prevents eviction of the copies from the cache; null if the source is local
 };
 
-// The source itself where it is local, else copies of its files in access.cache: fetched in parallel, verified by
-// size, by ETag where that is an MD5, and by a second listing; what a broken staging has left is not fetched again.
-// Errors: FailedPrecondition (no cache folder), Aborted (it changed meanwhile), DataLoss, ResourceExhausted (no room),
-// Cancelled, DeadlineExceeded, the store's.
+// Returns the source itself if it is local, otherwise copies of its files in access.cache. Files are downloaded in
+// parallel and verified by size and, if the ETag is an MD5, by MD5; after a download the source is listed again to
+// detect changes. An interrupted staging is resumed. `wanted` is the filter with which `source` was found. Errors:
+// FailedPrecondition (no cache folder), Aborted (the source has changed), DataLoss, ResourceExhausted (no space),
+// Unimplemented (the store has no ETags), Cancelled, DeadlineExceeded, and errors of the store.
 Result<LocalSource> StageSource(const SourceFiles& source, const SourceAccess& access,
                                 const std::function<bool(const std::string& name)>& wanted);
 

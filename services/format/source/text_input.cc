@@ -15,18 +15,18 @@ struct TextInput::State {
   std::string path;
   gzFile file = nullptr;
   WorkMeter* meter = nullptr;
-  uint64_t metered_bytes = 0;  // of the file, as it is packed
-  std::string beginning;       // read to look for a byte order mark, and not yet returned
+  uint64_t metered_bytes = 0;  // bytes of the (compressed) file that the meter has counted
+  std::string beginning;       // bytes that were read to detect a byte order mark, not yet returned
 
   void Count() {
     const auto offset = static_cast<int64_t>(gzoffset(file));
-    if (offset <= static_cast<int64_t>(metered_bytes)) return;  // -1: not known
+    if (offset <= static_cast<int64_t>(metered_bytes)) return;  // -1: unknown
     AddDone(meter, static_cast<uint64_t>(offset) - metered_bytes);
     metered_bytes = static_cast<uint64_t>(offset);
   }
 
-  // Reads as many bytes as a byte order mark has, or all of a shorter file. What is wrong with a gzip stream is found
-  // again by the next read.
+  // Reads as many bytes as a byte order mark has, or all of a shorter file. Ignores errors of the gzip stream, which
+  // the next read returns again.
   void ReadBeginning() {
     beginning.resize(kByteOrderMark.size());
     size_t size = 0;
@@ -78,7 +78,7 @@ Result<size_t> TextInput::Read(std::span<char> bytes, uint64_t lines_before) {
   state_->Count();
   int code = Z_OK;
   const char* message = gzerror(state_->file, &code);
-  // A truncated stream gives what it has and Z_BUF_ERROR.
+  // For a truncated stream, gzread returns the available bytes and sets Z_BUF_ERROR.
   if (got > 0 || (got == 0 && (code == Z_OK || code == Z_STREAM_END))) return static_cast<size_t>(got);
   if (code == Z_ERRNO) return FromErrno(errno, "reading " + state_->path);
   return DataLoss(state_->path + ": the gzip stream is " + (code == Z_BUF_ERROR ? "truncated" : "corrupt") +

@@ -1,4 +1,4 @@
-// The bytes of a text file, plain or gzip.
+// Reads the bytes of a text file, plain or gzip.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace espalier::format {
 
-// Owned by one thread.
+// Thread-compatible.
 class TextInput {
  public:
-  // Opens the file and skips UTF-8's byte order mark, which some editors and spreadsheets write. A file whose name ends
-  // in ".gz" must be gzip, any other may be. `meter`, unless null, outlives this and counts the file's bytes as they
-  // are read. InvalidArgument: the text begins with UTF-16's byte order mark.
+  // Opens a file and skips the byte order mark of UTF-8, which some editors and spreadsheets write. A file whose name
+  // ends in ".gz" must be gzip (DataLoss otherwise); any other file may be gzip or plain. `meter`, unless null, must
+  // outlive this object; it counts the (compressed) bytes of the file. Returns InvalidArgument if the text begins with
+  // the byte order mark of UTF-16.
   static Result<TextInput> Open(const std::string& path, WorkMeter* meter = nullptr);
   ~TextInput();
   TextInput(TextInput&&) noexcept;
   TextInput& operator=(TextInput&&) = delete;
 
-  // The next bytes, at most bytes.size() (below 2^31): how many; 0 at the end. DataLoss for truncated or corrupt gzip,
-  // which says that it was after line `lines_before`.
+  // Reads at most bytes.size() bytes, which must be less than 2^31. Returns the number of bytes, 0 at the end of the
+  // file. Returns DataLoss for truncated or corrupt gzip; the message gives `lines_before` as the last good line.
   Result<size_t> Read(std::span<char> bytes, uint64_t lines_before);
 
   const std::string& path() const;

@@ -8,14 +8,14 @@
 namespace espalier::format {
 namespace {
 
-constexpr size_t kShownBytes = 60;  // of a name
+constexpr size_t kShownBytes = 60;  // of a name in a message
 
 std::string Shown(std::string_view name) { return "'" + std::string(name.substr(0, kShownBytes)) + "'"; }
 
 bool Contains(std::string_view field, std::span<const std::string_view> words) {
   std::string name = ToLowerAscii(std::string(field));
   std::erase_if(name, [](char c) { return c == ' ' || c == '_' || c == '-' || c == '#' || c == ':' || c == '"'; });
-  // "head_id", "relation_name", ":START_ID"
+  // Accept suffixes: "head_id", "relation_name", ":START_ID".
   for (const std::string_view ending : {"id", "name", "label"}) {
     if (name.size() > ending.size() + 1 && name.ends_with(ending)) name.resize(name.size() - ending.size());
   }

@@ -1,4 +1,5 @@
-// Warnings about triple files: header lines, and names with leading or trailing blanks. Both are read as written.
+// Collects warnings about triple files: probable header lines, and names with leading or trailing blanks. The reader
+// takes both as data.
 #pragma once
 
 #include <array>
@@ -9,22 +10,22 @@
 
 namespace espalier::format {
 
-// Whether the fields of a file's first line (head, relation, tail) are names of columns, in any case: "head relation
-// tail", "subject,predicate,object", "h r t" and the like.
+// Returns true if the fields (head, relation, tail) of the first line of a file look like names of columns, for example
+// "head", "relation", "tail" or "subject", "predicate", "object". Case-insensitive.
 bool LooksLikeHeader(const std::array<std::string_view, 3>& fields);
 
-// Whether a name, which is not empty, begins or ends with a blank.
+// Returns true if a name begins or ends with a blank. Requires that it is not empty.
 inline bool HasBlankEnds(std::string_view name) { return name.front() == ' ' || name.back() == ' '; }
 
-// Owned by one thread.
+// Thread-compatible.
 class TripleWarnings {
  public:
-  // A line that looks like a header; `where` is "train.txt:1".
+  // Adds a line that looks like a header. `where` is its position, "train.txt:1".
   void AddHeader(const std::string& where, const std::array<std::string_view, 3>& fields);
-  // A name with blank ends, when it comes for the first time.
+  // Adds a name with leading or trailing blanks. Call it once for each name.
   void AddName(const std::string& where, std::string_view name);
 
-  // One sentence for each kind that occurred: how often, and the first one.
+  // Returns one sentence for each kind of warning that occurred, with the number of occurrences and the first one.
   std::vector<std::string> Take() &&;
 
  private:

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::TemporaryFolder;
 
-// What reading the folder warns of, with its path taken out.
+// Returns the warnings of reading the folder, without its path.
 std::vector<std::string> WarningsOf(const TemporaryFolder& folder,
                                     TripleColumns columns = TripleColumns::kHeadRelationTail) {
   std::vector<std::string> warnings;

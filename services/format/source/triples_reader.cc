@@ -1,3 +1,7 @@
+// Two passes: the first reads the files, numbers entities and relations by first appearance, and appends each triple as
+// four numbers to a log, in memory or in a scratch file. The second (SortByType) is a counting sort of the log by edge
+// type, after names have been sorted and edge types named. With a scratch folder, only the names have to fit into
+// memory.
 #include "services/format/source/triples_reader.h"
 
 #include <algorithm>
@@ -28,14 +32,14 @@ using graph::SourceGraph;
 constexpr size_t kMaxRelations = 65'535;            // each is an edge type
 constexpr size_t kNumParts = 3;                     // files of a folder
 constexpr size_t kNumbersOfATriple = 4;             // head, relation, tail, part
-constexpr size_t kNumbersAtOnce = size_t{1} << 18;  // before they are appended to what is there
+constexpr size_t kNumbersAtOnce = size_t{1} << 18;  // numbers that are collected before they are appended
 
 struct NumberedName {
   uint32_t id = 0;
   bool is_new = false;
 };
 
-// Names in the order of their first appearance.
+// Numbers names in the order of their first appearance.
 class NameTable {
  public:
   NumberedName Number(std::string_view name) {
@@ -51,11 +55,11 @@ class NameTable {
   }
 
  private:
-  std::deque<std::string> names_;  // which stay where they are: the keys are views of them
+  std::deque<std::string> names_;  // a deque, because the keys of ids_ are views of its elements
   absl::flat_hash_map<std::string_view, uint32_t> ids_;
 };
 
-// Triples as numbers, in the order of the files and lines.
+// Collects triples as numbers, in the order of files and lines.
 class TripleLog {
  public:
   explicit TripleLog(const std::string& scratch_folder) : numbers_(scratch_folder) {}
@@ -65,7 +69,7 @@ class TripleLog {
     return latest_.size() < kNumbersAtOnce ? Status() : Flush();
   }
 
-  // U32 [m, 4]: head, relation, tail, part.
+  // Returns the triples as U32 [m, 4]: head, relation, tail, part.
   Result<Tensor> Finish() && {
     RETURN_IF_ERROR(Flush());
     const auto count = static_cast<int64_t>(numbers_.size() / kNumbersOfATriple);
@@ -143,7 +147,7 @@ Result<Triples> ReadFiles(const std::string& path, const TripleOptions& options,
   return all;
 }
 
-// Sorts names; new_ids[old id] = position.
+// Sorts names. Returns the new position of each name by its old one.
 std::vector<uint32_t> SortNames(std::vector<std::string>& names) {
   std::vector<uint32_t> order(names.size()), new_ids(names.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -158,8 +162,8 @@ std::vector<uint32_t> SortNames(std::vector<std::string>& names) {
   return new_ids;
 }
 
-// Names as the schema wants them, distinct: "/people/person" becomes "_people_person". Many may become the same, all
-// of one length in another script, so that each number is tried once.
+// Returns distinct names of relations that are valid in a schema: "/people/person" becomes "_people_person". Many names
+// may collide, for example all names of one length in a non-Latin script; last_number makes numbering them linear.
 std::vector<std::string> RelationTypeNames(const std::vector<std::string>& relations) {
   constexpr size_t kLongest = 116;  // leaves room for a number
   std::set<std::string> taken;
@@ -184,15 +188,15 @@ std::vector<std::string> RelationTypeNames(const std::vector<std::string>& relat
   return names;
 }
 
-// What becomes of the numbers that entities and relations have in the files.
+// Maps the numbers of the NameTables to ids of nodes and edge types.
 struct TripleNumbers {
-  std::vector<uint32_t> entity_ids;  // empty: they stay
-  std::vector<uint16_t> types;       // of relations
+  std::vector<uint32_t> entity_ids;  // by number of the entity; empty: ids are the numbers
+  std::vector<uint16_t> types;       // edge types by number of the relation
 
   uint32_t ToEntity(uint32_t number) const { return entity_ids.empty() ? number : entity_ids[number]; }
 };
 
-// Edges, and with `makes_splits` also the splits of every edge type, in the order of the triples.
+// Fills the edges of every edge type, and with `makes_splits` also their splits, in the order of the triples.
 Status SortByType(const Tensor& triples, const TripleNumbers& numbers, bool makes_splits,
                   const std::string& scratch_folder, SourceGraph& graph) {
   const size_t num_types = graph.schema.num_edge_types();
@@ -251,7 +255,7 @@ Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& op
   result.entity_names = std::move(all.entities).TakeNames();
   if (options.names == NameOrder::kSorted) numbers.entity_ids = SortNames(result.entity_names);
   std::vector<std::string> relations = std::move(all.relations).TakeNames();
-  // Edge types are sorted by name, so relations' type names are made from sorted relations whatever the option.
+  // Edge types are sorted by name, so their names are made from sorted relations for both values of options.names.
   const std::vector<uint32_t> relation_ids = SortNames(relations);
   const std::vector<std::string> type_names = RelationTypeNames(relations);
   std::vector<graph::CanonicalEdgeType> edge_types;

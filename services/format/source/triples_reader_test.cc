@@ -67,7 +67,7 @@ TEST(TriplesReaderTest, MakesNamesOfRelationsAndKeepsTheOriginals) {
   EXPECT_EQ(read->relation_names[2], std::string(300, 'r'));
 }
 
-// Relations of one length in a script without ASCII letters all become the same name.
+// Relations of one length in a script without ASCII letters all get the same name before numbering.
 TEST(TriplesReaderTest, NumbersManyRelationsOfOneName) {
   constexpr int kCount = 6000;
   std::string text;
@@ -75,7 +75,7 @@ TEST(TriplesReaderTest, NumbersManyRelationsOfOneName) {
     const std::string relation = {static_cast<char>(0x80 + i % 100), static_cast<char>(0x80 + i / 100)};
     text += "a\t" + relation + "\tb\n";
   }
-  text += "a\t__-3\tb\n";  // as others would be called; it comes before them
+  text += "a\t__-3\tb\n";  // the name of a numbered relation, sorted before them
   const testing::TemporaryFolder folder;
 
   const Result<TripleGraph> read = ReadTriples(folder.Write("t.txt", text), {});
@@ -93,7 +93,7 @@ TEST(TriplesReaderTest, NumbersManyRelationsOfOneName) {
   EXPECT_TRUE(schema.FindEdgeType("__-" + std::to_string(kCount + 1)).ok());
 }
 
-// Most likely the columns have another order.
+// The most likely cause is another order of columns.
 TEST(TriplesReaderTest, RefusesMoreRelationsThanThereAreEdgeTypes) {
   std::string text;
   for (int i = 0; i < 70'000; ++i) text += "h\t" + std::to_string(i) + "\tt\n";

@@ -12,7 +12,7 @@
 namespace espalier::format {
 namespace {
 
-// What a description needs is some names and numbers for each type and column.
+// Far more than a description needs, which has some names and numbers for each type and column.
 constexpr size_t kMaxValues = size_t{1} << 22;
 
 class DocumentBounds final : public YAML::EventHandler {
@@ -82,7 +82,7 @@ class DocumentBounds final : public YAML::EventHandler {
   const YamlReferences references_;
   size_t num_values_ = 0;
   std::vector<Collection> open_;
-  std::map<YAML::anchor_t, size_t> values_of_;  // of what has an anchor and has ended
+  std::map<YAML::anchor_t, size_t> values_of_;  // number of values of each complete anchor
 };
 
 }  // namespace

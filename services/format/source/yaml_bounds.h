@@ -1,4 +1,4 @@
-// How much a YAML (or JSON) document may hold, counted while it is parsed and before anything of it is kept.
+// Limits the number of values of an untrusted YAML or JSON document before it is loaded into memory.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 namespace espalier::format {
 
 enum class YamlReferences {
-  kRefused,  // anchors and aliases, which JSON does not have
-  kCounted   // an alias counts as all that it stands for: who walks through the document meets that much
+  kRefused,  // anchors and aliases are errors, because JSON does not have them
+  kCounted   // an alias counts as all values of its anchor, because a traversal of the document visits them again
 };
 
-// Throws what YAML::Load throws (a YAML::Exception, with its place) for text that is none, for more than 2^22 values
-// in its first document, for an alias inside of what it names, and for a scalar that is not UTF-8. A value takes some
-// hundred bytes.
+// Parses the first document without storing it. Throws YAML::Exception, with the position, for a syntax error, for more
+// than 2^22 values (a loaded value takes some hundred bytes), for an alias inside of its own anchor, and for a scalar
+// that is not UTF-8.
 void CheckYamlBounds(const std::string& text, YamlReferences references);
 
 }  // namespace espalier::format

@@ -1,4 +1,4 @@
-// Valid files with something wrong in them, the same ones in every run.
+// Corrupts valid files for robustness tests. Deterministic for a given state of the random generator.
 #pragma once
 
 #include <random>
@@ -6,7 +6,7 @@
 
 namespace espalier::format {
 
-// Flips bits, overwrites bytes, cuts, doubles or inserts: one to four such changes.
+// Applies one to four random changes: flips a bit, overwrites a byte, truncates, duplicates or erases a range.
 inline std::string Mutated(std::string bytes, std::mt19937_64& random) {
   const auto below = [&](size_t limit) { return static_cast<size_t>(random() % limit); };
   for (size_t changes = 1 + below(4); changes > 0 && !bytes.empty(); --changes) {

@@ -1,4 +1,4 @@
-// A checkpoint small enough to look at.
+// A small checkpoint for tests.
 #pragma once
 
 #include <numeric>
@@ -16,7 +16,7 @@ inline Tensor FloatsFrom(float first, int64_t count) {
   return Tensor::Wrap(DType::kF32, {count}, data, std::move(values));
 }
 
-// Two epochs of four steps are done, and `next_step` steps of the third.
+// Returns a manifest of a run that has completed two epochs of four steps, and `next_step` steps of the third epoch.
 inline CheckpointManifest TinyCheckpoint(uint64_t incarnation, uint32_t next_step) {
   CheckpointManifest manifest;
   manifest.id = {incarnation, 8 + next_step};
@@ -53,7 +53,7 @@ inline CheckpointManifest TinyCheckpoint(uint64_t incarnation, uint32_t next_ste
   return manifest;
 }
 
-// Their values follow from the id.
+// Returns files whose values depend on the id.
 inline CheckpointFiles TinyFiles(const CheckpointId& id) {
   const auto first = static_cast<float>(100 * id.incarnation + id.global_step);
   CheckpointFiles files;

@@ -1,4 +1,4 @@
-// A graph that fits a page, with everything that partition files can hold, and its partitioning.
+// A small graph for tests that uses every feature of partition files, and a partitioning of it.
 #pragma once
 
 #include <string>
@@ -15,20 +15,21 @@ namespace espalier::format {
 // Papers have "feat" F32 [5, 2], "half" F16, "label" I64, "is_new" BOOL; split "public" of papers.
 graph::SourceGraph TinyGraph();
 
-// Papers 1, 3 and author 1 in partition 1, all others in partition 0; in-edges ordered by "time".
+// Returns two partitions: papers 1, 3 and author 1 are in partition 1, all other nodes in partition 0. In-edges are
+// ordered by "time".
 partition::PartitionSet TinyPartitions(const graph::SourceGraph& graph,
                                        const std::vector<std::string>& source_columns = {});
 
-// A manifest of those partitions with the quality that they have; without files.
+// Returns a manifest of these partitions with their quality, but without entries of files.
 Manifest TinyManifest(const graph::SourceGraph& graph, const partition::PartitionSet& set);
 
-// Writes the partitions and the manifest; the manifest comes back.
+// Writes the partitions and the manifest. Returns the manifest with the entries of the files.
 Result<Manifest> WritePartitioning(storage::ObjectStore& store, const std::string& prefix,
                                    const partition::PartitionSet& set, Manifest manifest);
-// The same of TinyGraph.
+// Writes the partitioning TinyPartitions(TinyGraph()). Returns its manifest.
 Manifest WriteTinyPartitioning(storage::ObjectStore& store, const std::string& prefix);
 
-// What lies in testdata/tiny: that partitioning, and results under "results/".
+// Writes the content of testdata/tiny: this partitioning, and results below "results/".
 void WriteGoldenFiles(storage::ObjectStore& store);
 
 }  // namespace espalier::format

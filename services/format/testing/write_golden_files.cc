@@ -1,4 +1,4 @@
-// espalier_format_write_golden_files FOLDER: fills the empty folder with what services/format/testdata/tiny holds.
+// espalier_format_write_golden_files FOLDER: writes the content of services/format/testdata/tiny to an empty folder.
 #include <cstdio>
 
 #include "services/format/testing/tiny_graph.h"

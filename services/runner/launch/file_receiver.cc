@@ -52,7 +52,7 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
     if (receiver.was_there_) return receiver;
   }
   const std::string part = receiver.path_ + kPartSuffix;
-  // One writer at a time: a file that has its name is never written into by who began earlier.
+  // The lock allows one writer at a time, so no other transfer can write to the file after it was renamed.
   Result<storage::FileLock> lock =
       storage::FileLock::Acquire(part, storage::LockMode::kExclusive, Deadline::After(patience));
   if (!lock.ok()) return std::move(lock).status().While("another copy into the same place may be under way");

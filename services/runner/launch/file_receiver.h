@@ -1,5 +1,5 @@
-// A file that comes in blocks, each verified as it comes. What an earlier try has left is verified and kept, and a file
-// that is there already is left as it is.
+// Receives a file in blocks and verifies each block. Valid blocks of an earlier, interrupted transfer are kept. A file
+// that already exists with the same content is not transferred.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,23 @@
 
 namespace espalier::launch {
 
-// Owned by one thread. Destroyed without Commit it leaves FILE.espalier-part, where the next try goes on.
+// Not thread-safe. If destroyed before Commit, it leaves FILE.espalier-part, from which the next transfer continues.
 class FileReceiver {
  public:
   static constexpr std::chrono::seconds kPatience{10};
 
-  // From the message `receive`: `file`, an absolute path; `bytes`; `mode`, its permissions; `blocks`, the XXH3-64 of
-  // each 4 MiB. Reads what is there. DeadlineExceeded: another copy writes the file for longer than `patience`.
+  // Starts a transfer from a message `receive` with the fields `file`, an absolute path; `bytes`; `mode`, the
+  // permissions; and `blocks`, the XXH3-64 hash of each 4 MiB block. Reads and verifies the blocks that exist.
+  // InvalidArgument if the message is invalid. DeadlineExceeded if another transfer to the same file lasts for longer
+  // than `patience`.
   static Result<FileReceiver> Begin(const Message& message, std::chrono::nanoseconds patience = kPatience);
 
-  const std::set<uint64_t>& wanted() const { return wanted_; }  // blocks that are still missing
+  const std::set<uint64_t>& wanted() const { return wanted_; }  // numbers of the missing blocks
   bool was_there() const { return was_there_; }
-  // DataLoss for a block that is not what was announced.
+  // Verifies and writes a missing block. DataLoss if its size or hash differs from the announced one; InvalidArgument
+  // if the block is not missing.
   Status Take(uint64_t block, const std::string& bytes);
-  // Once nothing is wanted: the file appears under its name, on disk.
+  // Syncs the file to disk and renames it to its final name. Call this when wanted() is empty.
   Status Commit();
 
  private:
@@ -37,7 +40,7 @@ class FileReceiver {
   format::FileEntry entry_;
   std::set<uint64_t> wanted_;
   bool was_there_ = false;
-  std::optional<storage::FileLock> part_;  // under its provisional name
+  std::optional<storage::FileLock> part_;  // the locked FILE.espalier-part
 };
 
 }  // namespace espalier::launch

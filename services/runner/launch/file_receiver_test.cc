@@ -42,7 +42,7 @@ TEST_F(FileReceiverTest, AFileAppearsOnceItIsComplete) {
   EXPECT_EQ(Written(), "abc");
 }
 
-// Two launches that copy different contents to one place: each file is the one's or the other's.
+// Two launches copy different contents to the same path: the file has the content of one of them, never a mixture.
 TEST_F(FileReceiverTest, NobodyWritesIntoWhatSomebodyElseHasPublished) {
   Result<FileReceiver> first = FileReceiver::Begin(Announced("abc"));
   ASSERT_TRUE(first.ok()) << first.status().ToString();

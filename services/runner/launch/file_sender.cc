@@ -16,10 +16,11 @@
 namespace espalier::launch {
 namespace {
 
-// A host that reads what it has of a large file, on a slow disk.
+// Time limit for a response: the host verifies the existing blocks of a large file, possibly on a slow disk.
 constexpr std::chrono::minutes kAnswerPatience{30};
 constexpr size_t kMostBlocks = kMostHeadBytes / 32;  // 20 digits and a comma each
 
+// Discards what is written; only the hashes are needed.
 class Nowhere final : public storage::ObjectWriter {
  public:
   Status Write(std::span<const std::byte>) override { return Status(); }
@@ -56,7 +57,7 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
     ASSIGN_OR_RETURN(std::string bytes, ReadBlock(file, block));
     report->bytes_sent += bytes.size();
     RETURN_IF_ERROR(session.Send({{"do", "block"}, {"index", block}}, std::move(bytes), &heartbeat));
-    RETURN_IF_ERROR(session.Look());  // a full disk is told while there is more to send
+    RETURN_IF_ERROR(session.Look());  // reports an error such as a full disk before all blocks are sent
     on_block();
   }
   ASSIGN_OR_RETURN(const Message received,

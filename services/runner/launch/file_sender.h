@@ -1,4 +1,4 @@
-// Files to hosts, block by block; the other end is file_receiver.h.
+// Sends files to hosts in blocks. The counterpart on the host is FileReceiver (file_receiver.h).
 #pragma once
 
 #include <functional>
@@ -11,25 +11,26 @@
 namespace espalier::launch {
 
 struct FileToSend {
-  std::string source;       // path here
-  std::string destination;  // path there
-  format::FileEntry entry;  // size and blocks; its key is not used
+  std::string source;       // path on this machine
+  std::string destination;  // absolute path on the host
+  format::FileEntry entry;  // size and block hashes; the key is not used
 };
 
-// Called often while something takes long; its error ends it.
+// Called repeatedly during a long operation. The operation returns its error.
 using Meanwhile = std::function<Status()>;
 
-// Size and blocks of a file that nobody has described. Reads all of it.
+// Returns the size and block hashes of a file. Reads the whole file and calls `meanwhile` for every MiB.
 Result<format::FileEntry> DescribeFile(const std::string& path, const Meanwhile& meanwhile);
 
-// What a copy came to, for people.
+// Totals of a copy, for messages.
 struct CopyReport {
-  uint64_t files = 0, files_there = 0;  // there: with these contents already
+  uint64_t files = 0, files_there = 0;  // files_there: existed on the host with the same content
   uint64_t bytes = 0, bytes_sent = 0;
 };
 
-// `on_block` is called now and then with what has been done so far. Errors: those of the session, of the heartbeat, of
-// the host (a full disk), DataLoss where the file has changed since it was described, Cancelled.
+// Sends the files and adds to *report. Calls `on_block` after each block and each file, to display the progress.
+// Returns errors of the session, of the heartbeat and of the host (such as a full disk); DataLoss if a file has changed
+// since its entry was computed; Cancelled if a stop is requested.
 Status SendFiles(HostSession& session, const std::vector<FileToSend>& files, const telemetry::StopSignal& stop,
                  Heartbeat& heartbeat, CopyReport* report, const std::function<void()>& on_block);
 

@@ -8,7 +8,7 @@
 namespace espalier::launch {
 namespace {
 
-// What one turn counts for at most.
+// The most that one interval between two calls counts.
 constexpr std::chrono::seconds kLongestTurn{2};
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Several hosts of which none may think that the launcher is gone while it is busy with one of them, and silence as
-// both ends of a connection measure it.
+// Liveness of the connections between the launcher and its hosts. Heartbeat pings all hosts while the launcher is busy
+// with one of them, so that none considers the launcher lost. Silence measures the time without a message, on both
+// ends.
 #pragma once
 
 #include <chrono>
@@ -14,18 +15,19 @@ namespace espalier::launch {
 
 class HostSession;
 
-// Hosts go when they hear nothing for HostFleetOptions::lost, which is at least 10 s for users.
+// Must be shorter than HostFleetOptions::lost, after which hosts consider the launcher lost. --lost-seconds is at least
+// 10.
 constexpr std::chrono::seconds kPingPause{5};
 
-// Owned by one thread. The hosts outlive it.
+// Not thread-safe. The hosts must outlive this object.
 class Heartbeat {
  public:
   explicit Heartbeat(std::vector<HostSession*> hosts, std::chrono::milliseconds pause = kPingPause,
                      std::optional<Deadline> deadline = std::nullopt)
       : hosts_(std::move(hosts)), pause_(pause), deadline_(deadline) {}
 
-  // To be called often while something else is waited for or done. Pings every host once a pause. DeadlineExceeded once
-  // the deadline has passed; the error of a connection that is over, or of a host that failed.
+  // Call this often during any other work. Pings every host at most once per `pause`. DeadlineExceeded after the
+  // deadline; otherwise the error of a connection that has ended or of a host that has reported a failure.
   Status Beat();
 
  private:
@@ -35,13 +37,13 @@ class Heartbeat {
   std::optional<SteadyTime> last_;
 };
 
-// For how long the other end has said nothing, as far as this process was there to hear it: a machine that was
-// suspended, or a process that was busy with something else, has missed nothing.
+// Measures for how long the other end has sent nothing. Each interval between two calls counts for at most 2 s: after a
+// longer one, the machine was suspended or this process was busy, and it could not have read messages.
 class Silence {
  public:
   explicit Silence(Clock& clock = Clock::Real()) : clock_(&clock), looked_(clock.Now()) {}
 
-  // `bytes_received`: from the other end, ever.
+  // Returns the length of the silence so far. `bytes_received` is the total number of bytes from the other end.
   std::chrono::nanoseconds After(uint64_t bytes_received);
 
  private:

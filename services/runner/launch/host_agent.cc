@@ -1,3 +1,7 @@
+// One thread with one loop (Converse): read and execute the launcher's messages, report events of the processes,
+// forward new lines of their logs and the status of trainer 0, then wait for the next input or event. A request that
+// fails is answered with `failed`; only errors of the connection end the loop. When it ends for any reason, all
+// processes are stopped.
 #include "services/runner/launch/host_agent.h"
 
 #include <sys/stat.h>
@@ -37,22 +41,23 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick{100};
 constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kStatusPause{500};
-// The launcher takes what it is told, or it is gone.
+// Time limit for sending a message. If the launcher does not read it, it is considered lost.
 constexpr std::chrono::seconds kTellPatience{60};
-// An earlier launch's processes, whose launcher has just died, end within their graces.
+// Time limit for locking the folder. If the launcher of an earlier launch has just died, the agent of that launch holds
+// the lock until its processes have ended.
 constexpr std::chrono::seconds kFolderPatience{60};
-constexpr std::chrono::minutes kBeforeBegin{10};  // the launcher reads what it is going to copy
+constexpr std::chrono::minutes kBeforeBegin{10};  // silence before `begin`: the launcher may be reading files to copy
 constexpr const char* kRolePrograms[] = {"espalier-partitioner", "espalier-graph-server", "espalier-sampler",
                                          "espalier-trainer", "espalier-trainer-process"};
 constexpr size_t kMostTokenBytes = 4096;
 
-// "" where it cannot be read, or is longer.
+// Returns the content of the file; empty if it cannot be read or is larger than `max_bytes`.
 std::string TextOrNone(const std::string& path, size_t max_bytes) {
   Result<std::string> text = ReadFile(path, max_bytes);
   return text.ok() ? *std::move(text) : std::string();
 }
 
-// Below `folder`, for this user alone.
+// Writes the file `name` below `folder`, readable only by this user. InvalidArgument if `name` leads out of the folder.
 Status WriteBelow(const fs::path& folder, const std::string& name, const std::string& text) {
   const fs::path path = (folder / name).lexically_normal();
   const auto [mismatch, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
@@ -78,7 +83,7 @@ class HostAgent {
   int Run() {
     const Status ended = Converse();
     fleet_.Watch({});
-    // The launcher may be gone: nothing can be told any more.
+    // The launcher may be lost, so nothing is reported any more.
     (void)fleet_.StopAll(grace_);
     if (folder_.has_value()) {
       std::error_code ignored;
@@ -127,7 +132,7 @@ class HostAgent {
                  {"missing", missing}});
   }
 
-  // An error ends the conversation; what cannot be done is told.
+  // Executes a message. A failed request is reported to the launcher; a returned error ends the connection.
   Status Do(const Message& message) {
     const std::string what = message.Text("do");
     Status done;
@@ -166,6 +171,7 @@ class HostAgent {
     return TryToBegin();
   }
 
+  // Retries a pending `begin`.
   Status GoOnBeginning() {
     if (!beginning_.has_value()) return Status();
     const Message asked = *beginning_;
@@ -173,7 +179,8 @@ class HostAgent {
     return done.ok() ? done : Fail(done, asked);
   }
 
-  // Nothing happens while somebody else has the folder: the next turn tries again.
+  // Locks the folder and creates its files. If another agent holds the lock, returns OK; the next turn of the loop
+  // retries until begin_by_.
   Status TryToBegin() {
     const Message message = *beginning_;
     Result<run::RunFolder> folder = run::RunFolder::Open(message.Text("folder"));
@@ -211,7 +218,7 @@ class HostAgent {
       spec.environment[variable] = value.is_string() ? value.get<std::string>() : "";
     }
     spec.folder = message.Text("workingFolder");
-    if (!spec.program.starts_with('/')) {  // a user's
+    if (!spec.program.starts_with('/')) {  // a user's program
       const auto path = spec.environment.find("PATH");
       ASSIGN_OR_RETURN(
           spec.program,
@@ -251,7 +258,7 @@ class HostAgent {
   }
 
   Status Receive(const Message& message) {
-    receiver_.reset();  // what is left of a file that the launcher gave up
+    receiver_.reset();  // discards an unfinished transfer that the launcher gave up
     ASSIGN_OR_RETURN(FileReceiver receiver, FileReceiver::Begin(message));
     receiver_.emplace(std::move(receiver));
     RETURN_IF_ERROR(Send({{"is", "wants"}, {"blocks", receiver_->wanted()}}));
@@ -304,7 +311,7 @@ class HostAgent {
                  {"lastWords", TextOrNone(folder_->TerminationFile(name), telemetry::kMaxTerminationBytes)}});
   }
 
-  // Of trainer 0, where it is here.
+  // Forwards the status of trainer 0 if it runs here, at most every kStatusPause.
   Status TellStatus() {
     const ChildId rank0{run::Role::kTrainer, 0};
     const SteadyTime now = Clock::Real().Now();
@@ -313,7 +320,7 @@ class HostAgent {
     }
     status_told_ = now;
     Result<std::string> status = fleet_.FetchStatus(rank0);
-    if (!status.ok()) return Status();  // not ready yet, or busy: the next time
+    if (!status.ok()) return Status();  // not ready or busy; retried in the next turn
     return Send({{"is", "status"}, {"child", ToString(rank0)}}, *std::move(status));
   }
 
@@ -326,10 +333,10 @@ class HostAgent {
   std::optional<FileReceiver> receiver_;
   std::chrono::milliseconds grace_{0};
   std::chrono::milliseconds patience_{kBeforeBegin};
-  std::optional<Message> beginning_;  // while the folder is waited for
+  std::optional<Message> beginning_;  // a pending `begin`, while the folder is locked by another agent
   Deadline begin_by_ = Deadline::After(milliseconds(0));
   SteadyTime status_told_;
-  run::LocalFleet fleet_;  // last: its processes are gone first
+  run::LocalFleet fleet_;  // declared last, so that its processes are killed first
 };
 
 }  // namespace

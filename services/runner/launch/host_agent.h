@@ -1,9 +1,9 @@
-// `espalier host`: the end of a launch on one of its hosts. `espalier launch` starts it through ssh; it starts the
-// host's processes, as `espalier run` does on one machine, and tells what becomes of them.
+// `espalier host`: the agent of a launch on one host. `espalier launch` starts it over ssh. It starts the host's
+// processes when the launcher requests it, and reports their state, logs and exit codes (message.h).
 //
-// Guarantees: when it ends, however it ends, none of its processes is left. It ends, stopping them in order, when its
-// standard input is closed (the launcher or its connection is gone), when the launcher has not been heard for the time
-// it gave, or when it is asked to (SIGTERM). It never outlives its processes' stop by more than the grace it was given.
+// Guarantees: when the agent ends for any reason, none of its processes is left. It stops them in order and ends if its
+// standard input is closed (the launcher has died or the connection is broken), if the launcher has sent nothing for
+// the time that `begin` set (lostSeconds), or on SIGTERM.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 namespace espalier::launch {
 
 struct HostAgentOptions {
-  std::string version;
-  std::string program_folder;  // of the role binaries
-  int input = 0;               // from the launcher
-  int output = 1;              // to the launcher
+  std::string version;         // sent to the launcher, which refuses another version than its own
+  std::string program_folder;  // folder of the role binaries
+  int input = 0;               // descriptor of messages from the launcher
+  int output = 1;              // descriptor of messages to the launcher
 };
 
-// Until the conversation is over. The exit code.
+// Blocks until the connection has ended and all processes are stopped. Returns the exit code.
 int RunHostAgent(const HostAgentOptions& options);
 
 }  // namespace espalier::launch

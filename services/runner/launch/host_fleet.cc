@@ -1,3 +1,9 @@
+// Requests to hosts are messages, and their effects arrive later as events: Pump reads the messages of all sessions and
+// collects the events for Poll. Each start of a child gets a new number (`life`), which all messages about it carry, so
+// late messages about an earlier process of the child are ignored.
+//
+// A lost host is not replaced. The first error of a session becomes FleetEvents::broken, which ends the run. The end of
+// children on a lost host is not awaited, because the host stops them on its own (host_agent.h).
 #include "services/runner/launch/host_fleet.h"
 
 #include <signal.h>
@@ -27,9 +33,9 @@ using run::ChildId;
 using run::Role;
 using std::chrono::milliseconds;
 
-// Longer than a host waits for an earlier launch to end there.
+// Longer than a host waits for the end of an earlier launch (kFolderPatience in host_agent.cc).
 constexpr std::chrono::seconds kBeginPatience{90};
-constexpr std::chrono::minutes kLookPatience{10};  // a host that reads a large file on a slow disk
+constexpr std::chrono::minutes kLookPatience{10};  // for a host that reads a large file from a slow disk
 constexpr std::chrono::seconds kLeavePatience{30};
 constexpr size_t kMostLineBytes = 16 << 10;
 constexpr size_t kMostManifestBytes = 1 << 30;
@@ -60,7 +66,7 @@ HostFleet::HostFleet(std::vector<std::unique_ptr<HostSession>> sessions, HostFle
 
 HostFleet::~HostFleet() {
   const Deadline deadline = Deadline::After(options_.stop_grace + kLeavePatience);
-  // Whoever is lost has had its time.
+  // Does not wait for hosts that are lost.
   for (const auto& session : sessions_)
     session->Close(session->is_over() ? Deadline::After(milliseconds(0)) : deadline);
 }
@@ -163,7 +169,7 @@ int HostFleet::PartitionersOn(size_t host) const {
 run::Site HostFleet::GetSite(ChildId child) const {
   if (IsHere(child)) {
     run::Site here = local_.GetSite(child);
-    if (!IsHere({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is alone here
+    if (!IsHere({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is the only one
     return here;
   }
   const size_t host = FindHost(child);
@@ -204,7 +210,7 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
   ASSIGN_OR_RETURN(const std::string folder, storage::ToLocalPath(uri));
   Heartbeat heartbeat = MakeHeartbeat(deadline);
   if (options_.copy_partitions) {
-    // Even to hosts that have a manifest there: it may be an earlier copy's, of other partitions.
+    // Hosts that have a manifest are not skipped: it may be from an earlier copy with other partitions.
     ASSIGN_OR_RETURN(partitions_uri_, CopyPartitions(folder, job_.training.server_replicas_per_partition,
                                                      {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
     return Status();
@@ -250,7 +256,7 @@ run::FleetEvents HostFleet::Poll() {
   return events;
 }
 
-// Whoever is gone stays gone: the first error is what happened.
+// Reads the messages of all sessions, and pings the hosts if a ping is due. Returns the first error.
 Status HostFleet::Pump() {
   const bool is_due = Clock::Real().Now() > pinged_ + PingPause();
   if (is_due) pinged_ = Clock::Real().Now();
@@ -273,12 +279,12 @@ Status HostFleet::Listen(size_t host) {
     const Status taken = Take(host, message);
     if (first.ok()) first = taken;
   }
-  // Its sshd may answer for a host whose own process does not.
+  // The connection may be alive although the agent hangs, because sshd answers ssh's keepalives.
   if (silences_[host].After(session.bytes_received()) < options_.lost) return first;
   return session.GiveUp(DeadlineExceeded("it has not answered for " + std::to_string(options_.lost.count()) + " s"));
 }
 
-// A start that was refused leaves no child.
+// Handles a message `failed`. If it is about a start, the child is removed, because it was never started.
 Status HostFleet::TakeFailure(size_t host, const Message& message) {
   const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
@@ -293,7 +299,7 @@ Status HostFleet::Take(size_t host, const Message& message) {
   if (is == "failed") return TakeFailure(host, message);
   const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
-  if (found == members_.end() || FindHost(*child) != host) return Status();  // of nobody here
+  if (found == members_.end() || FindHost(*child) != host) return Status();  // not a child of this host
   Member& member = found->second;
   if (is == "log") return TakeLog(host, *child, message.body);
   if (is == "status" && *child == ChildId{Role::kTrainer, 0}) rank0_status_ = message.body;
@@ -355,7 +361,7 @@ void HostFleet::Signal(ChildId child, int signal_number) {
   if (IsHere(child)) return local_.Signal(child, signal_number);
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.exit.has_value()) return;
-  // A host that is gone is told of by Poll.
+  // Poll reports a lost host.
   (void)sessions_[FindHost(child)]->Send(
       {{"do", "signal"}, {"child", ToString(child)}, {"life", found->second.life}, {"signal", signal_number}});
 }
@@ -382,7 +388,7 @@ std::vector<ChildId> HostFleet::Running() {
   if (events_.broken.ok()) events_.broken = pumped;
   std::vector<ChildId> running = local_.Running();
   for (const auto& [child, member] : members_) {
-    // Those of a host that is gone end by themselves, out of reach.
+    // A lost host ends its processes itself.
     if (!member.exit.has_value() && !sessions_[FindHost(child)]->is_over()) running.push_back(child);
   }
   return running;

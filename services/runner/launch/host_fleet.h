@@ -1,8 +1,13 @@
-// The processes of a run on hosts reached by ssh. Partitioner 0 runs on this machine, whose paths the document names,
-// and partitioner r on host r mod H, or here where it names any path for them. Partition p is served by host p mod H,
-// its replica k by host p + k mod H, each with all its processes, which share the mapped files. Trainer r and sampler i
-// run on hosts r and i mod H: a trainer's own partitions (docs/sampling.md) are on its host wherever there are as many
-// partitions and trainers as hosts, or a multiple of both.
+// The fleet of `espalier launch`: processes on H hosts that are reached by ssh.
+//
+//   process                      host
+//   partitioner 0                this machine
+//   partitioner r > 0            r mod H; this machine if the graph, the assignment or the partitions are local paths
+//   server of partition p        p mod H; replica k: (p + k) mod H. All processes of a replica share the mapped files.
+//   sampler i, trainer r         i mod H, r mod H
+//
+// If the numbers of partitions and trainers are equal to H, or are multiples of it, the partitions whose seeds a
+// trainer prefers (docs/sampling.md) are on its own host.
 #pragma once
 
 #include <algorithm>
@@ -26,26 +31,28 @@ namespace espalier::launch {
 enum class LogLines { kWarnings, kAll };
 
 struct HostFleetOptions {
-  std::string workspace;          // folder on each host; the run's files of host h lie in WORKSPACE/hosts/h
-  std::chrono::seconds lost{60};  // a host ends its processes when it has not heard from here for so long
+  std::string workspace;          // folder on each host; the run's files of host h are in WORKSPACE/hosts/h
+  std::chrono::seconds lost{60};  // a host or the launcher is considered lost after this time without a message
   std::chrono::milliseconds stop_grace{15000};
-  std::map<std::string, std::string> environment;  // of every process on a host
+  std::map<std::string, std::string> environment;  // additional variables of every process on a host
   unsigned server_threads = 0;                     // of each graph server; 0: its share of the host's processors
-  LogLines log_lines = LogLines::kWarnings;        // that are shown; all are kept
-  bool copy_partitions = false;                    // to each host, those that it serves
+  LogLines log_lines = LogLines::kWarnings;        // which log lines to display; the log files contain all
+  bool copy_partitions = false;                    // copy to each host the partitions that it serves
 };
 
-// Owned by one thread.
+// Not thread-safe.
 class HostFleet final : public run::Fleet {
  public:
-  // All outlive this but the sessions and options.
+  // `folder`, `job` and `progress` must outlive this object. `this_machine` is the site of processes on this machine.
   HostFleet(std::vector<std::unique_ptr<HostSession>> sessions, HostFleetOptions options, run::Site this_machine,
             const run::RunFolder& folder, const run::RunJob& job, terminal::Progress& progress);
-  // Hosts are left: each ends what still runs there.
+  // Closes the sessions: each host ends the processes that still run there. Blocks until they have ended, at most for
+  // the grace period plus 30 s.
   ~HostFleet() override;
 
-  // Makes the hosts' folders, with the document and, where `tls` is not null, the certificates of their roles.
-  // FailedPrecondition where trainer 0's host cannot see the folder that outputs go to.
+  // Creates the run's folder on each host, with the document and, unless `tls` is null, the certificates of the roles
+  // that run there. FailedPrecondition if the host of trainer 0 cannot access the output folder; NotFound if a host
+  // lacks a role binary.
   Status Begin(const run::TlsFiles* tls);
 
   run::Site GetSite(run::ChildId child) const override;
@@ -65,18 +72,18 @@ class HostFleet final : public run::Fleet {
     int64_t life = 0;
     SteadyTime started;
     bool is_ready = false;
-    pid_t pid = 0;  // on its host
+    pid_t pid = 0;  // on its host; 0: not ready yet
     std::optional<process::ExitState> exit;
   };
 
-  // On this machine, not on a host.
+  // Returns whether the child runs on this machine instead of a host.
   bool IsHere(run::ChildId child) const;
   int PartitionersOn(size_t host) const;
   size_t FindHost(run::ChildId child) const;
   std::string HostFolder(size_t host) const { return options_.workspace + "/hosts/" + std::to_string(host); }
   std::vector<run::Role> RolesOn(size_t host) const;
   uint32_t ServersOn(size_t host) const { return ServersOn(host, run::NumberServers(job_.training).count()); }
-  uint32_t ServersOn(size_t host, uint32_t below) const;  // of those whose number is below that
+  uint32_t ServersOn(size_t host, uint32_t below) const;  // counts only servers with a number < below
   Status BeginOn(size_t host, const run::TlsFiles* tls, const std::string& token);
   std::vector<HostSession*> Hosts() const;
   std::chrono::milliseconds PingPause() const {
@@ -93,8 +100,8 @@ class HostFleet final : public run::Fleet {
   void ShowLine(size_t host, run::ChildId child, const std::string& line);
 
   std::vector<std::unique_ptr<HostSession>> sessions_;
-  std::vector<Silence> silences_;           // of each session
-  std::vector<uint16_t> rendezvous_ports_;  // of each host, free when it began
+  std::vector<Silence> silences_;           // one per session
+  std::vector<uint16_t> rendezvous_ports_;  // a port of each host that was free at Begin
   const HostFleetOptions options_;
   const run::RunFolder& folder_;
   const run::RunJob& job_;
@@ -102,9 +109,9 @@ class HostFleet final : public run::Fleet {
   const telemetry::StopSignal& stop_;
   std::string partitions_uri_;
   std::map<run::ChildId, Member> members_;
-  std::map<run::ChildId, std::string> lines_begun_;  // of logs
+  std::map<run::ChildId, std::string> lines_begun_;  // incomplete last line of each log
   std::string rank0_status_;
-  run::FleetEvents events_;  // that Poll returns next
+  run::FleetEvents events_;  // returned by the next Poll
   SteadyTime pinged_;
   int64_t lives_ = 0;
   run::LocalFleet local_;

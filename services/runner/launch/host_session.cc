@@ -1,3 +1,6 @@
+// ssh is a child process with three pipes: messages through its standard input and output, and errors of ssh and of the
+// host through its standard error, of which the last bytes are kept. When the output ends, Over waits briefly for ssh's
+// exit code, because the code and standard error explain the failure better than the broken pipe.
 #include "services/runner/launch/host_session.h"
 
 #include <fcntl.h>
@@ -16,15 +19,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kMostSaidBytes = 4096;
-// Of standard error at once: a host that floods it does not keep us from everything else.
+// Limits one ReadErrors, so that a host that writes to standard error without end does not block the caller.
 constexpr int kMostReads = 16;
-// Answers that nobody has asked for yet: there are hardly any.
+// Limits the messages kept for a later Await. A correct host sends hardly any before they are requested.
 constexpr size_t kMostKept = 4;
-// Of a message, between two beats; it goes into the pipe within the patience, even over a slow line.
+// Bytes of a message that are sent between two beats. Even a slow connection transfers them within kSendPatience.
 constexpr size_t kPieceBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kSendPatience{60};
 constexpr std::chrono::seconds kLongestWait{1};
-// From the end of ssh's output to its own end, which says why.
+// Time limit for ssh to exit after its output has ended. Its exit code says why.
 constexpr std::chrono::seconds kEndPatience{5};
 
 }  // namespace
@@ -162,7 +165,7 @@ void HostSession::ReadErrors() {
   }
 }
 
-// Why: what ssh says at its end says more than the pipe.
+// Ends the connection and returns the reason: that of ssh if it exited, otherwise `status`.
 Status HostSession::Over(const Status& status) {
   if (over_.has_value()) return *over_;
   input_.Close();

@@ -1,4 +1,4 @@
-// One host of a launch: an ssh connection with `espalier host` at its other end (host_agent.h).
+// The launcher's connection to one host: an ssh process that runs `espalier host` there (host_agent.h).
 #pragma once
 
 #include <deque>
@@ -20,47 +20,51 @@ namespace espalier::launch {
 struct SessionOptions {
   SshOptions ssh;
   std::string program;  // path of `espalier` on the host
-  std::string version;  // of this one: the host's must be the same
+  std::string version;  // of this program; the host's must be equal
 };
 
-// Owned by one thread, which must outlive it.
+// Not thread-safe: used by one thread, which must outlive it (see ChildProcess). After the first error of the
+// connection, all calls return this error; Receive and Await first return the messages that arrived before it.
 class HostSession {
  public:
-  // Starts ssh; waits for nothing.
+  // Resolves the host's address and starts ssh. Does not wait for the connection. NotFound if the name is unknown.
   static Result<std::unique_ptr<HostSession>> Open(const Host& host, const SessionOptions& options);
-  // The connection is closed: what runs on the host is stopped there.
+  // Closes the connection without waiting. The host then stops its processes.
   ~HostSession();
 
-  // Until the host's process has said what it is. Errors of SshFailure; FailedPrecondition: another version.
+  // Blocks until the agent on the host has sent `hello`. Returns errors of SshFailure and Await; FailedPrecondition if
+  // the agent is of another version.
   Status AwaitHello(const telemetry::StopSignal& stop, Deadline deadline, Heartbeat& heartbeat);
 
   const Host& host() const { return host_; }
   const std::string& address() const { return address_; }  // numeric
-  // After AwaitHello.
+  // Set by AwaitHello.
   int processors() const { return processors_; }
   const std::string& program_folder() const { return program_folder_; }
-  const std::vector<std::string>& missing() const { return missing_; }  // role binaries
+  const std::vector<std::string>& missing() const { return missing_; }  // role binaries that the host lacks
 
-  // Errors say that the connection is over, and why; those of the heartbeat, which beats while the pipe is full, leave
-  // it so.
+  // Sends a message. Blocks while the pipe is full; `heartbeat`, unless null, beats between pieces of 64 KiB. Errors of
+  // the pipe end the connection. After an error of the heartbeat, the message is incomplete.
   Status Send(nlohmann::json head, std::string body = {}, Heartbeat* heartbeat = nullptr);
-  // What came, without waiting.
+  // Returns the messages that have arrived; does not block.
   Result<std::vector<Message>> Receive();
-  // The message that says what it `is`, while nothing else is under way on the host. Its own failure is an error.
-  // Cancelled where a stop is requested; the heartbeat's errors.
+  // Blocks until a message of type `is` arrives and returns it. Call this only while no process runs on the host and no
+  // other request is pending. A message `failed` of the host becomes an error. Cancelled if a stop is requested;
+  // DeadlineExceeded, which ends the connection; errors of the heartbeat.
   Result<Message> Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
                         Heartbeat& heartbeat);
-  // Takes what has come for a later Await, without waiting. The host's failure is an error.
+  // Keeps the messages that have arrived for a later Await; does not block. A message `failed` becomes an error.
   Status Look();
-  // Closes a connection that is of no use any more; the reason is what its calls say from now on.
+  // Closes the connection because of `reason`, which all later calls return.
   Status GiveUp(const Status& reason) { return Over(reason); }
-  // For poll().
+  // Returns the descriptors for poll().
   std::vector<int> descriptors() const { return {output_.get(), error_.get()}; }
   bool is_over() const { return over_.has_value(); }
-  // Has said hello, and is not in the middle of a Send.
+  // Returns whether the host has sent `hello` and no Send is in progress, so that a ping can be sent.
   bool is_listening() const { return has_said_hello_ && !is_sending_; }
   uint64_t bytes_received() const { return pipe_->bytes_received(); }
-  // The host ends its processes and goes; whoever does not by the deadline is left to the end of its connection.
+  // Closes the host's input, upon which the host stops its processes and ends. Blocks until ssh has ended or the
+  // deadline passes.
   void Close(Deadline deadline);
 
  private:
@@ -76,15 +80,15 @@ class HostSession {
   std::string program_folder_;
   std::vector<std::string> missing_;
   Descriptor input_, output_, error_;  // this process's ends
-  std::string said_;                   // the last of standard error
+  std::string said_;                   // the last 4096 bytes of standard error
   bool has_said_hello_ = false, is_sending_ = false;
-  std::deque<Message> kept_;  // by Look
-  std::optional<Status> over_;
+  std::deque<Message> kept_;    // messages that Look has kept
+  std::optional<Status> over_;  // why the connection has ended
   std::optional<MessagePipe> pipe_;
   std::optional<process::ChildProcess> ssh_;
 };
 
-// What the host's message `failed` says.
+// Returns the error in a message `failed`, with the host's name.
 Status ParseFailure(const HostSession& session, const Message& message);
 
 }  // namespace espalier::launch

@@ -19,7 +19,8 @@ constexpr size_t kMostFileBytes = 1 << 20;
 constexpr size_t kMostHosts = 1024;
 constexpr size_t kMostNameBytes = 255;
 
-// What no name or address has could be an option or a command to ssh and to the shell behind it.
+// Returns whether the text contains only characters of host names and addresses. Others could be interpreted as options
+// by ssh or as commands by the shell.
 bool IsName(const std::string& text) {
   constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:%-";
   return !text.empty() && text.size() <= kMostNameBytes && text.front() != '-' &&
@@ -31,7 +32,7 @@ std::string WithoutBrackets(const std::string& text) {
   return bracketed ? text.substr(1, text.size() - 2) : text;
 }
 
-// The error of one line; empty where there is none.
+// Parses a line into *host. Returns the error, or an empty string.
 std::string ParseLine(const std::string& line, Host* host) {
   std::istringstream words(line);
   std::string port, more;

@@ -1,9 +1,9 @@
-// The file that names the machines of a job: one a line, DGL's ip_config format.
+// Parses the file with the machines of a job, one per line, in DGL's ip_config format.
 //
-//   # comments and blank lines are left out
+//   # comments and blank lines are ignored
 //   10.0.0.1 30050
-//   10.0.0.2            the port is 30050 where none is given
-//   fd00::3 0           0: a free one
+//   10.0.0.2            # no port: 30050
+//   fd00::3 0           # 0: any free port
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@
 
 namespace espalier::launch {
 
-constexpr uint16_t kDefaultServerPort = 30050;  // DGL's
+constexpr uint16_t kDefaultServerPort = 30050;  // DGL's default
 
 struct Host {
-  std::string name;                    // as ssh gets it: an address, a name, or a Host of the user's ssh_config
-  uint16_t port = kDefaultServerPort;  // of the host's first graph server; the others take the next ones. 0: free ones
+  std::string name;                    // passed to ssh: an address, a host name, or a Host of the user's ssh_config
+  uint16_t port = kDefaultServerPort;  // of the host's first graph server; others use the next ports. 0: any free ports
   friend bool operator==(const Host&, const Host&) = default;
 };
 
-// All errors at once, one a line: "hosts.txt:3: port '99999': expected 0 to 65535". `file_name` is for them.
+// Parses the text. InvalidArgument lists the errors, one per line: "hosts.txt:3: port '99999': expected 0 to 65535".
+// `file_name` is only used in errors.
 Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::string& text);
 Result<std::vector<Host>> ReadHostsFile(const std::string& path);
 
-// The numeric address that `name` stands for on this machine. NotFound where nobody knows the name.
+// Resolves `name` on this machine and returns the first numeric address. NotFound if it cannot be resolved.
 Result<std::string> NumericAddress(const std::string& name);
 
 }  // namespace espalier::launch

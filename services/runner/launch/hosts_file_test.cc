@@ -49,7 +49,7 @@ TEST(HostsFileTest, SaysWhatIsWrongInWhichLine) {
   EXPECT_THAT(ErrorOf("10.0.0.1 -1\n"), HasSubstr("port '-1'"));
 }
 
-// What begins with '-' would be an option to ssh, and ';' a command to a shell.
+// ssh would interpret a leading '-' as an option, and a shell would interpret ';' as a separator of commands.
 TEST(HostsFileTest, RefusesWhatIsNoName) {
   EXPECT_THAT(ErrorOf("-oProxyCommand=x\n"), HasSubstr("neither an address nor a host name"));
   EXPECT_THAT(ErrorOf("a;reboot\n"), HasSubstr("neither an address nor a host name"));

@@ -1,3 +1,6 @@
+// Launch connects to the hosts, copies folders and the script to them, and then calls run::Run with a HostFleet. The
+// document is parsed first, so that an invalid one contacts no host. All sessions are opened before the first `hello`
+// is awaited, so the connections are established in parallel.
 #include "services/runner/launch/launch.h"
 
 #include <sys/resource.h>
@@ -29,14 +32,15 @@ run::RunOutcome Failed(const Status& status) {
   return outcome;
 }
 
-// What is wrong before anything runs is wrong with what the user said, unless somebody else is not there.
+// Returns the outcome of an error before the run has started. Errors of the input are the user's then (64 instead of
+// 65).
 run::RunOutcome Refused(const Status& status) {
   run::RunOutcome outcome = Failed(status);
   if (outcome.code == ExitCode::kBadInput) outcome.code = ExitCode::kBadDocument;
   return outcome;
 }
 
-// Somebody else's loopback address is not this machine's.
+// Returns InvalidArgument if one of several hosts has a loopback address, at which the others cannot reach it.
 Status CheckReachable(const Sessions& sessions) {
   for (const auto& session : sessions) {
     if (sessions.size() == 1 || !rpc::IsLoopback(session->address())) continue;
@@ -52,7 +56,8 @@ std::vector<HostSession*> PointersTo(const Sessions& sessions) {
   return pointers;
 }
 
-// For this process and those that it starts; where the hard limit is lower, a pipe cannot be made and says so.
+// Raises the limit of open files, as far as the hard limit allows, for this process and its children. If that is not
+// enough, creating a pipe fails later with an error.
 void AllowDescriptors(size_t hosts) {
   const rlim_t wanted = kDescriptorsOfItsOwn + kDescriptorsPerHost * hosts;
   rlimit limit{};
@@ -69,7 +74,7 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   AllowDescriptors(hosts.size());
   Sessions sessions;
   for (const Host& host : hosts) {
-    // Looking up a name may take long.
+    // Resolving a name may take long.
     if (stop.requested()) return Cancelled("stopped while looking up " + host.name);
     if (deadline.HasPassed()) return DeadlineExceeded("the time for connecting was over before " + host.name);
     ASSIGN_OR_RETURN(std::unique_ptr<HostSession> session, HostSession::Open(host, options.session));
@@ -81,7 +86,7 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   return sessions;
 }
 
-// A new folder on this machine, removed at the end of the scope.
+// A temporary folder on this machine, removed by the destructor.
 class FolderToCopy {
  public:
   static Result<FolderToCopy> Make() {
@@ -103,19 +108,21 @@ class FolderToCopy {
   std::string path_;
 };
 
-// Reads the document's script here and copies it to the hosts' workspaces. Returns its folder there.
+// Reads the document's script on this machine and copies it to the hosts' workspaces. Returns its folder, relative to
+// the workspace.
 Result<std::string> CopyScript(const job::DistTraining& job, const EnvironmentMap& environment, const CopyTarget& to) {
   const job::Script& script = *job.program->script;
   ASSIGN_OR_RETURN(const script::ScriptFile file, run::ReadRunScript(script, job.s3, environment));
   to.progress.Note("script " + script.uri + ": SHA-256 " + file.sha256);
   ASSIGN_OR_RETURN(const FolderToCopy scratch, FolderToCopy::Make());
-  // A name of its own for each content, so that a job never runs what another job has left.
+  // The name depends on the content, so that a job never runs the script of another job.
   std::string name = "script-" + file.sha256.substr(0, 16);
   RETURN_IF_ERROR(script::PutScript(file, script.uri, script.entrypoint, scratch.path() + "/" + name));
   RETURN_IF_ERROR(CopyFolder(scratch.path() + "/" + name, to));
   return name;
 }
 
+// Adds the setting that overrides a count of the document with `per_host` times `hosts`; nothing if `per_host` is 0.
 void SetCount(const char* field, uint32_t per_host, size_t hosts, std::vector<std::string>* settings) {
   if (per_host > 0) settings->push_back(std::string(field) + "=" + std::to_string(per_host * hosts));
 }
@@ -130,7 +137,7 @@ run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
   SetCount("graph.partitions.count", options.servers_per_host, hosts->size(), &options.run.settings);
   SetCount("samplers.replicas", options.samplers_per_host, hosts->size(), &options.run.settings);
   SetCount("trainers.replicas", options.trainers_per_host, hosts->size(), &options.run.settings);
-  // A document that is wrong is no reason to call anybody.
+  // An invalid document must not contact any host.
   const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on,
                                        options.run.roles.spec_training());
   if (!parsed.ok()) return Refused(parsed.status());

@@ -1,10 +1,11 @@
-// `espalier launch`: a whole job on the machines of a hosts file, over ssh; `espalier copy`: what they need, onto them.
+// `espalier launch`: runs a job on the machines of a hosts file over ssh. `espalier copy`: copies partitions and
+// folders to them.
 //
 //   launcher ── ssh ── espalier host (host_agent.h) ── graph server, sampler, trainer
 //
 // A launch is a run (run/run.h: folder, recovery, results, exit codes) whose processes are on hosts (host_fleet.h).
-// Guarantees beyond a run's: where the launcher or its connection dies, each host ends its processes by itself,
-// trainers by way of a checkpoint; a host that is lost ends the launch, which --resume takes up.
+// Guarantees beyond those of a run: if the launcher dies or a connection breaks, each host ends its processes on its
+// own, and trainers save a checkpoint. If a host is lost, the launch ends, and --resume continues it.
 #pragma once
 
 #include <string>
@@ -19,27 +20,29 @@ namespace espalier::launch {
 struct ConnectOptions {
   std::string hosts_file;
   SessionOptions session;
-  std::chrono::seconds patience{60};  // from the first ssh to the last host's word
+  std::chrono::seconds patience{60};  // time limit for connecting to all hosts
 };
 
 struct LaunchOptions {
   ConnectOptions connect;
   run::RunOptions run;
-  HostFleetOptions fleet;            // workspace empty: the output folder's path
-  std::vector<std::string> folders;  // of the user, to be copied to each host
-  // For each host; 0: as the document says. They set servers (graph.partitions.count), samplers and trainers.replicas.
+  HostFleetOptions fleet;            // with an empty workspace, it is the output folder's path
+  std::vector<std::string> folders;  // folders of the user to copy to each host
+  // Numbers per host; 0: as in the document. They override graph.partitions.count, samplers.replicas and
+  // trainers.replicas.
   uint32_t servers_per_host = 0, samplers_per_host = 0, trainers_per_host = 0;
 };
+// Runs the job on the hosts. Blocks until the run has ended.
 run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress);
 
 struct CopyOptions {
   ConnectOptions connect;
   std::string workspace;   // absolute, on each host
-  std::string partitions;  // folder with manifest.json here; empty: none
-  uint32_t replicas = 1;   // spec.servers.replicasPerPartition of the jobs that use them
+  std::string partitions;  // local folder with manifest.json; empty: copy no partitions
+  uint32_t replicas = 1;   // spec.servers.replicasPerPartition of the jobs that will use the partitions
   std::vector<std::string> folders;
 };
-// The code and what to print, as of a run.
+// Copies the partitions and folders to the hosts. The outcome has no result_json.
 run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress);
 
 }  // namespace espalier::launch

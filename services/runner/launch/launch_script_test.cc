@@ -1,4 +1,4 @@
-// A launch whose document names a script, with a fake ssh to a fake host and fake role binaries.
+// Tests launches whose document names a script, with a fake ssh, a fake host and fake role binaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ class LaunchScriptTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // Of 2 trainers; `script` is the value of the document's field.
+  // Launches a job with 2 trainers. `script` is the value of spec.trainers.program.script.
   run::RunOutcome LaunchWith(const std::string& script) const {
     LaunchOptions options;
     options.connect.hosts_file = root_ / "hosts";

@@ -1,5 +1,5 @@
-// Launches with a script in the place of ssh, which runs the host's command on this machine, and with fake role
-// binaries. The real ssh between real hosts: tests/scenarios/launch.py.
+// Tests launches with fake role binaries and a script instead of ssh, which runs the host's command on this machine.
+// tests/scenarios/launch.py uses the real ssh between real hosts.
 #include "services/runner/launch/launch.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ std::string ReadText(const fs::path& path) {
 
 void WriteText(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-// A host, 127.0.0.1, with a job of 2 partitions, 2 trainers and 1 sampler.
+// One host, 127.0.0.1, and a job with 2 partitions, 2 trainers and 1 sampler.
 class LaunchTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -98,13 +98,13 @@ class LaunchTest : public testing::Test {
   std::string ArgumentsOf(const std::string& child) const {
     return ReadText(root_ / "out/hosts/0/run" / (child + ".args"));
   }
-  // Every process of the host that ever got ready ends within that time.
+  // Expects that every process of the host that was ready ends within `patience`.
   void ExpectProcessesEnd(std::chrono::milliseconds patience) const {
     for (const char* child : {"server-0", "server-1", "sampler-0", "trainer-0", "trainer-1"}) {
       const auto ready = telemetry::ReadReadyFile(root_ / "out/hosts/0/run" / (std::string(child) + ".json"));
       ASSERT_TRUE(ready.ok()) << ready.status().ToString();
       const auto process = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(ready->pid), 0));
-      if (process < 0) continue;  // nobody waits for it any more
+      if (process < 0) continue;  // has ended and was reaped
       pollfd ended{process, POLLIN, 0};
       EXPECT_EQ(poll(&ended, 1, static_cast<int>(patience.count())), 1) << child << " goes on";
       close(process);
@@ -222,7 +222,7 @@ TEST_F(LaunchTest, ReplicasAreOnHostsOfTheirOwn) {
       EXPECT_NE(HostOfServer(partition, 0, hosts), HostOfServer(partition, 1, hosts));
     }
   }
-  EXPECT_EQ(HostOfServer(0, 2, 2), 0u);  // there is no third one
+  EXPECT_EQ(HostOfServer(0, 2, 2), 0u);  // there is no third host
   LaunchOptions options = Options();
   options.run.settings.push_back("servers.replicasPerPartition=2");
   ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
@@ -247,7 +247,7 @@ TEST_F(LaunchTest, AProgramRunsInTheHostsWorkspace) {
   LaunchOptions options = Options();
   options.fleet.workspace = root_ / "work";
   options.fleet.environment = {{"FLAVOUR", "sweet and sour"}};
-  options.run.ready_deadline = std::chrono::seconds(30);  // of which a program needs none
+  options.run.ready_deadline = std::chrono::seconds(30);  // does not apply to programs
   options.run.roles.program = {"mine/train", "two words"};
   const run::RunOutcome outcome = Quietly(options);
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
@@ -267,12 +267,12 @@ TEST_F(LaunchTest, AProgramThatAHostDoesNotHaveIsNamed) {
 }
 
 TEST_F(LaunchTest, AHostWhoseProcessDiesEndsTheLaunch) {
-  Let("trainer-1 signal-run 9");  // its parent, on the host
+  Let("trainer-1 signal-run 9");  // kills its parent, the agent on the host
   Let("trainer-0 hang 0");
   const run::RunOutcome outcome = Quietly();
   EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
   EXPECT_THAT(outcome.error, HasSubstr("the connection to 127.0.0.1 ended"));
-  ExpectProcessesEnd(std::chrono::minutes(1));  // the kernel's doing, which nobody waits for
+  ExpectProcessesEnd(std::chrono::minutes(1));  // the kernel kills them asynchronously
 }
 
 TEST_F(LaunchTest, AHostThatIsAskedToStopEndsItsProcessesInOrder) {
@@ -288,7 +288,7 @@ TEST_F(LaunchTest, AHostThatIsAskedToStopEndsItsProcessesInOrder) {
                     "trainer-1\ntrainer-0\nsampler-0\nserver-1\nserver-0\n"));
 }
 
-// As ssh's keepalive does not see it: the connection is there.
+// ssh's keepalives do not detect this, because the connection is alive.
 TEST_F(LaunchTest, AHostWhoseProcessIsStoppedEndsTheLaunch) {
   Let("trainer-1 signal-run 19");
   Let("trainer-0 hang 0");
@@ -316,7 +316,7 @@ TEST_F(LaunchTest, APortThatIsTakenIsToldAndNobodyIsWaitedFor) {
   EXPECT_THAT(text, testing::Not(HasSubstr("did not end when asked to")));
 }
 
-// Until somebody has opened and closed the file.
+// Blocks until another process has opened and closed the file.
 void AwaitClosing(int watch) {
   pollfd polled{watch, POLLIN, 0};
   ASSERT_EQ(poll(&polled, 1, 60'000), 1);
@@ -328,7 +328,7 @@ TEST_F(LaunchTest, AnEarlierLaunchThatStillEndsOnTheHostIsWaitedFor) {
   const int watch = inotify_init1(IN_CLOEXEC);
   ASSERT_GE(inotify_add_watch(watch, (root_ / "out/hosts/0/.lock").c_str(), IN_CLOSE), 0);
   std::thread ending([&] {
-    AwaitClosing(watch);  // the host has tried
+    AwaitClosing(watch);  // the host has tried to lock the folder
     const run::RunFolder ended = *std::move(earlier);
   });
   const run::RunOutcome outcome = Quietly();
@@ -337,7 +337,7 @@ TEST_F(LaunchTest, AnEarlierLaunchThatStillEndsOnTheHostIsWaitedFor) {
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
 }
 
-// One that is waited for, and one that would go if it heard nothing meanwhile.
+// The launcher waits for one host, and another host would end if it received no message meanwhile.
 TEST_F(LaunchTest, HostsHearThatSomebodyIsThereWhileAnotherIsWaitedFor) {
   const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
   const Deadline patience = Deadline::After(std::chrono::seconds(60));
@@ -408,7 +408,7 @@ TEST_F(LaunchTest, WhatIsWrongWithAHostIsSaidBeforeAnythingRuns) {
 
 TEST_F(LaunchTest, SshsReasonIsHeardWhereAChildsEndIsIgnored) {
   LetSshBe("echo 'me@h: Permission denied (publickey).' >&2; exit 255\n");
-  signal(SIGCHLD, SIG_IGN);  // as it comes from a parent that does so
+  signal(SIGCHLD, SIG_IGN);  // may be inherited from a parent process
   const run::RunOutcome outcome = Quietly();
   signal(SIGCHLD, SIG_DFL);
   EXPECT_EQ(outcome.code, ExitCode::kBadCredentials);
@@ -463,7 +463,7 @@ TEST_F(LaunchTest, CopiesAFolderAndLeavesWhatIsThere) {
   EXPECT_EQ(ReadText(root_ / "work/code/large").size(), (4u << 20) + 5);
 
   const auto written = fs::last_write_time(root_ / "work/code/large");
-  WriteText(root_ / "code/deep/a.txt", "omega");  // of the same size
+  WriteText(root_ / "code/deep/a.txt", "omega");  // the same size as before
   ASSERT_EQ(CopyQuietly(root_ / "code/").code, ExitCode::kDone);
   EXPECT_EQ(ReadText(root_ / "work/code/deep/a.txt"), "omega");
   EXPECT_EQ(fs::last_write_time(root_ / "work/code/large"), written);

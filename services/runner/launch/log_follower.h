@@ -1,4 +1,4 @@
-// New bytes of files that others append to.
+// Reads what other processes append to a log file.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,15 @@
 
 namespace espalier::launch {
 
-// One file, from where it ends when this is made. Owned by one thread.
+// Follows one file, from its end at construction on. The file may not exist yet. Not thread-safe.
 class LogFollower {
  public:
   explicit LogFollower(std::string path);
 
-  // What has been appended since the last call, at most 256 KiB.
+  // Returns what was appended since the last call, at most 256 KiB; the next call continues there.
   std::string Read();
-  // For the last time: where much is left, its end, behind a line that says what was left out.
+  // For the last call: if more than 256 KiB remain, returns only the last 256 KiB, after a line that says how much is
+  // omitted.
   std::string ReadEnd();
 
  private:

@@ -1,3 +1,6 @@
+// Encoding and transport of messages (message.h). The decoder keeps undecoded bytes in one buffer and removes decoded
+// ones only when it needs more input, so bytes are not moved for every message. The lengths of a message are checked
+// against limits as soon as they are known, so a broken peer cannot exhaust the memory.
 #include "services/runner/launch/message.h"
 
 #include <fcntl.h>
@@ -13,7 +16,7 @@ namespace {
 
 constexpr size_t kLengthsBytes = 8;
 constexpr size_t kMostBeforeGreeting = size_t{64} << 10;
-// Of one Receive: whoever floods us does not keep us from everybody else.
+// Limits one Receive, so that a peer that sends without end does not block the caller.
 constexpr size_t kMostAtOnce = size_t{4} << 20;
 
 void AppendLength(size_t length, std::string* bytes) {
@@ -69,7 +72,7 @@ Result<std::optional<Message>> MessageDecoder::Next() {
     return InvalidArgument("the other end announces a message larger than any is");
   }
   if (left.size() < kLengthsBytes || left.size() - kLengthsBytes < head_bytes + body_bytes) {
-    buffer_.erase(0, begin_);  // now, so that no byte is moved often
+    buffer_.erase(0, begin_);  // only here, so that bytes are not moved for every message
     begin_ = 0;
     return std::optional<Message>();
   }

@@ -1,29 +1,32 @@
-// What `espalier launch` and its process on a host say to each other, through ssh's standard input and output.
+// The protocol between `espalier launch` and its agent on a host (host_agent.h), over the standard input and output of
+// ssh.
 //
 // clang-format off
-//   greeting, once, host to launcher: "espalier host 1\n"; whatever the host's shell printed before is skipped
-//   message: head bytes (u32), body bytes (u32), both little-endian; the head, a JSON object; the body
+//   greeting, once, host to launcher: "espalier host 1\n"; output of the host's shell before it is skipped
+//   message: size of the head (u32) and of the body (u32), little-endian; the head, a JSON object; the body, bytes
 //
 // launcher to host, by "do":
-//   begin    folder, output, token, address, graceSeconds, lostSeconds, files {name: text}: makes the folder, and these in
-//            it; the address is the host's own
-//   start    child, life, program, arguments, environment, hasReadyFile, listen: answered by ready, ended or failed
-//   signal   child, life, signal
-//   sees     path, bytes, sha256: whether that file is there with these contents
-//   receive  file, bytes, mode, blocks [xxh3]: a file to come (file_receiver.h); answered by wants, at last by received
-//   block    index; the body: bytes of that file
-//   ping     so that each knows that the other is there; answered by pong
+//   begin    folder, output, token, address, graceSeconds, lostSeconds, files {name: text}: create the folder with
+//            these files; address is that of the host itself; response: begun
+//   start    child, life, program, arguments, environment, workingFolder, hasReadyFile, listen: start process
+//            number `life` of the child; response: failed, or later ready and ended
+//   signal   child, life, signal: send a signal to the process
+//   sees     path, bytes, sha256: check whether the file exists with this content; response: seen
+//   receive  file, bytes, mode, blocks [xxh3]: start the transfer of a file (file_receiver.h); response: wants, and
+//            after the last block received
+//   block    index; body: the bytes of that block
+//   ping     keeps the connection alive; response: pong
 // host to launcher, by "is":
-//   hello    version, processors, missing [program]
-//   begun    seesOutput: whether output/run/token holds the token; rendezvousPort: a free port of the host's address
-//   ready    child, life, address, admin, rendezvous, pid
-//   ended    child, life, code, signal, lastWords
-//   log      child; the body: what the child wrote to its log
-//   status   child; the body: what its admin port says
+//   hello    version, processors, folder, missing [program]: role binaries that are missing in the folder
+//   begun    seesOutput: whether output/run/token contains the token; rendezvousPort: a free port of the host's address
+//   ready    child, life, address, admin, rendezvous, pid: the process has written its ready file
+//   ended    child, life, code, signal, lastWords: exit state and termination message of the process
+//   log      child; body: new output in the child's log
+//   status   child; body: the JSON that its admin port serves at /status
 //   seen     there
 //   wants    blocks [index]
-//   received wasThere
-//   failed   code, message; child, life of a start: what nothing started again will mend
+//   received wasThere: whether the file existed with this content
+//   failed   code, message; child, life of a start: the request failed, and no retry will help
 //   pong
 // clang-format on
 #pragma once
@@ -47,39 +50,43 @@ struct Message {
   nlohmann::json head;
   std::string body = {};
 
-  // The field, or a default where it is missing or of another type.
+  // Return the field of the head, or "", 0 or false if it is missing or has another type.
   std::string Text(const char* field) const;
   int64_t Number(const char* field) const;
   bool Flag(const char* field) const;
 };
 
+// Returns the bytes of the message.
 std::string Encode(const Message& message);
 
-// What the other end says, on one line of a terminal: without control characters.
+// Returns text of the other end as one line for a terminal: control characters become spaces.
 std::string OneLine(std::string text);
 
-// Puts messages together from pieces. Owned by one thread.
+// Decodes messages from a stream of bytes. Not thread-safe.
 class MessageDecoder {
  public:
   void Feed(std::string_view bytes) { buffer_ += bytes; }
-  // nullopt: more bytes are needed. InvalidArgument: they are no messages, and nothing that follows makes sense.
+  // Returns the next message, or nullopt if more bytes are needed. After InvalidArgument (the bytes are not a message)
+  // the stream cannot be decoded further.
   Result<std::optional<Message>> Next();
 
  private:
   std::string buffer_;
-  size_t begin_ = 0;  // of what has not been taken
+  size_t begin_ = 0;  // offset of the first byte that is not decoded
 };
 
-// Both ends of a conversation over two descriptors, which it does not own and makes non-blocking. One thread.
+// Sends and receives messages over two descriptors, which it makes non-blocking and does not own. Not thread-safe.
 class MessagePipe {
  public:
   enum class Greeting { kExpected, kNone };
+  // With kExpected, skips all input up to and including the greeting.
   MessagePipe(int input, int output, Greeting greeting);
 
-  // Until the bytes are in the pipe, or Unavailable.
+  // Block until all bytes are written to the descriptor. Unavailable if the other end is closed or the deadline passes.
   Status Send(const Message& message, Deadline deadline);
   Status SendBytes(std::string_view bytes, Deadline deadline);
-  // Reads what there is, without waiting. Unavailable once the other end is closed and all messages are taken.
+  // Returns the messages that have arrived; does not block. Unavailable once the other end is closed and all messages
+  // have been returned. InvalidArgument if the input is invalid.
   Result<std::vector<Message>> Receive();
   uint64_t bytes_received() const { return bytes_received_; }
 

@@ -14,7 +14,7 @@ using testing::SizeIs;
 
 Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 
-// Both ends of one direction.
+// A pipe for one direction of a connection.
 struct OneWay {
   OneWay() { ESPALIER_CHECK(pipe(ends) == 0) << "no pipe"; }
   ~OneWay() {
@@ -101,7 +101,7 @@ TEST(MessagePipeTest, SaysSoOnceTheOtherEndIsGone) {
   MessagePipe pipe(in.ends[0], out.ends[1], MessagePipe::Greeting::kNone);
   WriteRaw(in.ends[1], Encode({{{"is", "log"}}}));
   in.EndWriting();
-  EXPECT_THAT(*pipe.Receive(), SizeIs(1));  // what came before the end counts
+  EXPECT_THAT(*pipe.Receive(), SizeIs(1));  // the message before the end is returned
   EXPECT_EQ(pipe.Receive().status().code(), StatusCode::kUnavailable);
 }
 

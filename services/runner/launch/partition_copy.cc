@@ -1,3 +1,5 @@
+// Builds the list of files for each host (Plan), then sends the plans one host after the other (Carry). The manifest is
+// the last file of a plan, so a host gets it only after all partitions that it serves.
 #include "services/runner/launch/partition_copy.h"
 
 #include <algorithm>
@@ -15,12 +17,13 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostFiles = 100'000;
 
-// The same files to some hosts, or others to each.
+// The files to copy to one host.
 struct Plan {
   HostSession* session;
   std::vector<FileToSend> files;
 };
 
+// Sends the files of all plans, one host after the other, and shows the progress. `what` names them in messages.
 Status Carry(const std::string& what, const std::vector<Plan>& plans, const CopyTarget& to) {
   const Timer timer;
   uint64_t total = 0;

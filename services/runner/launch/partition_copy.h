@@ -1,4 +1,4 @@
-// What each host of a job without shared storage gets: the partitions that it serves and the user's folders.
+// Copies to each host of a job without shared storage the partitions that it serves and the user's folders.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace espalier::launch {
 
-// Where a copy goes.
+// The destination of a copy, with the objects that it needs.
 struct CopyTarget {
   std::vector<HostSession*> hosts;
   std::string workspace;  // absolute, on each host
   const telemetry::StopSignal& stop;
-  Heartbeat& heartbeat;  // of these hosts
+  Heartbeat& heartbeat;  // pings these hosts
   terminal::Progress& progress;
 };
 
-// The host of `hosts` that serves a partition, or a replica of it: replicas are on hosts of their own where there are
-// as many.
+// Returns the index of the host that runs a replica of a partition's server. Replicas of one partition are on different
+// hosts if there are enough hosts.
 inline size_t HostOfServer(uint32_t partition, uint32_t replica, size_t hosts) {
   return (size_t{partition} + replica) % hosts;
 }
 
-// Copies the partitioning in `folder` (with manifest.json) to WORKSPACE/partitions/KEY on each host: the partitions
-// that it serves where each has `replicas` servers, more than 0, and the manifest last.
-// That path. Errors name what is wrong with the partitioning, or the host; Cancelled; the heartbeat's.
+// Copies the partitioning in `folder` (with manifest.json) to WORKSPACE/partitions/KEY. Each host gets the partitions
+// that it serves if each partition has `replicas` > 0 replicas, and the manifest last. Returns the path on the hosts.
+// Returns errors of the partitioning, of the hosts and of the heartbeat, and Cancelled if a stop is requested.
 Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas, const CopyTarget& to);
 
-// Copies every file below `folder` to WORKSPACE/NAME on each host, NAME being the folder's own. Links to files are
-// copied as files, those to folders are refused: nobody knows where they lead on the host. So are names that are not
-// UTF-8. Errors likewise.
+// Copies every file below `folder` to WORKSPACE/NAME on each host, where NAME is the name of the folder. Symbolic links
+// to files are copied as files. InvalidArgument for a link to a folder, a file name that is not UTF-8, or more than
+// 100000 files; otherwise errors as of CopyPartitions.
 Status CopyFolder(const std::string& folder, const CopyTarget& to);
 
 }  // namespace espalier::launch

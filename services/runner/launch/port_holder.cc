@@ -1,3 +1,6 @@
+// /proc/net/tcp and tcp6 list listening sockets with their inode and uid, but without a process. The process is the one
+// with a descriptor in /proc/PID/fd that links to "socket:[inode]". These links are readable only for processes of this
+// user, or for all as root.
 #include "services/runner/launch/port_holder.h"
 
 #include <arpa/inet.h>
@@ -22,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kListening = "0A";  // TCP_LISTEN, as /proc/net/tcp writes it
 constexpr size_t kMostCommandBytes = 200;
-constexpr size_t kMostCommandLineBytes = 8 << 20;  // the kernel takes 6 MiB of arguments at most
+constexpr size_t kMostCommandLineBytes = 8 << 20;  // the kernel limits arguments to 6 MiB
 
 using Address = std::vector<unsigned char>;  // 4 or 16 bytes, network order
 
@@ -33,7 +36,7 @@ Address Parse(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ? bytes : Address();
 }
 
-// The kernel prints each 32-bit word of an address as the number it is on this machine.
+// Parses an address in /proc/net/tcp: the kernel prints each 32-bit word of it as a number in host byte order.
 Address FromHex(const std::string& hex) {
   Address bytes(hex.size() / 2);
   for (size_t word = 0; word + 8 <= hex.size(); word += 8) {
@@ -43,11 +46,11 @@ Address FromHex(const std::string& hex) {
   return bytes;
 }
 
-// Whether a socket bound to `bound` is in the way of one at `wanted`.
+// Returns whether a socket bound to `bound` prevents another one from binding `wanted`.
 bool Takes(const Address& bound, const Address& wanted) {
   if (std::all_of(bound.begin(), bound.end(), [](unsigned char c) { return c == 0; })) return true;
   if (bound == wanted) return true;
-  // ::ffff:a.b.c.d
+  // IPv4-mapped address, ::ffff:a.b.c.d
   return bound.size() == 16 && wanted.size() == 4 && bound[10] == 0xff && bound[11] == 0xff &&
          std::equal(wanted.begin(), wanted.end(), bound.begin() + 12);
 }
@@ -59,7 +62,7 @@ struct Listener {
 std::optional<Listener> FindListener(const char* table, const Address& wanted, uint16_t port) {
   std::ifstream file(table);
   std::string line;
-  std::getline(file, line);  // the heading
+  std::getline(file, line);  // skips the heading
   while (std::getline(file, line)) {
     std::istringstream words(line);
     std::string number, local, remote, state, queues, timer, retransmits, uid, timeout, inode;

@@ -1,4 +1,4 @@
-// By whom a TCP port of this machine is taken: for the message about it.
+// Finds the process that listens on a TCP port of this machine, for error messages.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace espalier::launch {
 
-// "process 4711 (python3 serve.py)", or "a process of uid 1001" where it is not ours to look at; nullopt where nobody
-// listens on `host` (a numeric address) or on all addresses. As /proc says: Linux, this network namespace.
+// Returns "process 4711 (python3 serve.py)", or "a process of uid 1001" if this user may not inspect the process.
+// Returns nullopt if no socket listens on `port` of `host`, a numeric address, or of all addresses. Reads /proc: Linux
+// only, and only this network namespace.
 std::optional<std::string> PortHolder(const std::string& host, uint16_t port);
 
 }  // namespace espalier::launch

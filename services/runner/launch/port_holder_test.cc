@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A socket of this process, at a port that the kernel picked.
+// A listening socket of this process on a free port.
 class Listening {
  public:
   explicit Listening(const std::string& host) {

@@ -10,11 +10,12 @@
 namespace espalier::launch {
 namespace {
 
-// ssh(1): "255 if an error occurred". The shell's codes for a program that is not there, or is none (POSIX 2.8.2).
+// ssh(1): "255 if an error occurred". 127 and 126 are the shell's codes for a program that does not exist or cannot be
+// executed (POSIX 2.8.2).
 constexpr int kSshFailed = 255;
 constexpr int kNoSuchProgram = 127;
 constexpr int kNotExecutable = 126;
-// What an Espalier that has no `espalier host` says to it.
+// Exit code of an Espalier version without the subcommand `host`.
 constexpr int kUnknownCommand = static_cast<int>(ExitCode::kBadDocument);
 
 bool Says(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
@@ -32,8 +33,9 @@ std::string ProgramPath(const std::string& program, const EnvironmentMap& enviro
 
 std::vector<std::string> SshArguments(const SshOptions& options, const std::string& host,
                                       const std::vector<std::string>& command) {
-  // What the user sets comes first: for ssh the first value of a setting counts. Nobody is asked for a password; a
-  // network that swallows packets is noticed within a minute; no terminal, no forwarding of anything.
+  // The user's settings come first, because ssh takes the first value of a setting. BatchMode: no prompt for a
+  // password. ServerAlive: a network that drops packets is noticed within a minute. No terminal, and no forwarding of
+  // any kind.
   std::vector<std::string> arguments;
   for (const std::string& setting : options.settings) arguments.insert(arguments.end(), {"-o", setting});
   for (const std::string& setting :

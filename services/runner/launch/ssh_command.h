@@ -1,5 +1,5 @@
-// The ssh client's command line as a value, and what its failures mean. Everything that is not said here is as the
-// user's ssh_config says: keys, host keys, jumps, aliases.
+// Builds the command line of the ssh client and interprets its failures. The user's ssh_config applies to everything
+// that is not set here: keys, host keys, jump hosts, aliases.
 #pragma once
 
 #include <chrono>
@@ -13,24 +13,27 @@
 namespace espalier::launch {
 
 struct SshOptions {
-  std::string program = "ssh";        // a path (ProgramPath)
-  std::string user;                   // empty: as ssh_config says
-  uint16_t port = 0;                  // 0: likewise
-  std::string identity_file;          // empty: likewise
+  std::string program = "ssh";        // path of the client (ProgramPath)
+  std::string user;                   // empty: as in ssh_config
+  uint16_t port = 0;                  // 0: as in ssh_config
+  std::string identity_file;          // empty: as in ssh_config
   std::vector<std::string> settings;  // "Name=value", as for ssh -o
   std::chrono::seconds connect_timeout{10};
 };
 
-// The path of `program`, found along PATH unless it is one already; as it is where there is none such.
+// Returns the path of the executable `program` in the PATH of `environment`. Returns `program` unchanged if it contains
+// a slash or is not found.
 std::string ProgramPath(const std::string& program, const EnvironmentMap& environment);
 
-// Without the program's own name. `command` reaches the host's shell as exactly these words.
+// Returns the arguments of ssh, without its own name. The words of `command` are quoted, so that the host's shell
+// passes them on unchanged.
 std::vector<std::string> SshArguments(const SshOptions& options, const std::string& host,
                                       const std::vector<std::string>& command);
 
-// Why a connection ended. `said`: the last of what ssh and the program on the host wrote to standard error. `program`:
-// what was to run there. PermissionDenied: a key or a host key was refused; NotFound: no such program;
-// FailedPrecondition: one of another version; Unavailable.
+// Returns why a connection ended. `program` is the program that ssh was to run on the host; `said` is the end of what
+// ssh and that program wrote to standard error. PermissionDenied: a key or a host key was rejected. NotFound: the
+// program does not exist or cannot be executed. FailedPrecondition: the program is of another version. Otherwise
+// Unavailable.
 Status SshFailure(const std::string& host, const std::string& program, const process::ExitState& exit,
                   const std::string& said);
 

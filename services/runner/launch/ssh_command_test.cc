@@ -27,7 +27,7 @@ TEST(SshCommandTest, NobodyIsAskedAndHostKeysAreTheUsersBusiness) {
   EXPECT_THAT(arguments, Not(Contains(HasSubstr("StrictHostKeyChecking"))));
 }
 
-// ssh takes the first value of a setting.
+// ssh uses the first value of a setting.
 TEST(SshCommandTest, TheUsersSettingsComeFirst) {
   const auto arguments = SshArguments({.settings = {"ConnectTimeout=1"}}, "h", {"x"});
   const auto own = std::find(arguments.begin(), arguments.end(), "ConnectTimeout=10");

@@ -1,3 +1,4 @@
+// Reads the status of a process from its admin port.
 #pragma once
 
 #include <string>
@@ -6,7 +7,8 @@
 
 namespace espalier::run {
 
-// What the process with that admin address ("127.0.0.1:41234") answers to GET /status: at most 1 MiB, within 500 ms.
+// Returns the response of the process at the admin address ("127.0.0.1:41234") to GET /status. Reads at most 1 MiB and
+// blocks for at most 500 ms.
 Result<std::string> StatusAt(const std::string& admin_address);
 
 }  // namespace espalier::run

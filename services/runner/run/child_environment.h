@@ -1,4 +1,4 @@
-// The environment of a child: what the document says about stores, where it leaves its last words, and failpoints.
+// Environment variables of a run's children for stores and failpoints.
 #pragma once
 
 #include <string>
@@ -9,11 +9,13 @@
 
 namespace espalier::run {
 
-// AWS_ENDPOINT_URL_S3 and AWS_REGION where spec.storage.s3 names them; credentials stay where they are.
+// Returns AWS_ENDPOINT_URL_S3 and AWS_REGION, each if spec.storage.s3 sets it. Credentials are not included; children
+// inherit them.
 EnvironmentMap StoreEnvironment(const job::S3Storage& s3);
 
-// What a child's ESPALIER_FAILPOINTS is to be: ESPALIER_FAILPOINTS_TRAINER_1 or else ESPALIER_FAILPOINTS_TRAINER of
-// `own`. Empty for every life but the first: whoever is started again does not crash again.
+// Returns the value of ESPALIER_FAILPOINTS for a child. For trainer 1 it is ESPALIER_FAILPOINTS_TRAINER_1 of `own`, or
+// if that is not set, ESPALIER_FAILPOINTS_TRAINER. Returns an empty string for restarts, so that a failpoint triggers
+// only in the child's first process.
 std::string FailpointsFor(ChildId child, const EnvironmentMap& own, bool first_life);
 
 }  // namespace espalier::run

@@ -1,3 +1,6 @@
+// Command lines of the roles. Files and addresses are those of the child's site. A child inherits this process's
+// environment, in which the user may have set flags for other Espalier processes (ESPALIER_...). Such variables are set
+// to an empty value, which counts as not set.
 #include "services/runner/run/commands.h"
 
 #include "services/base/check.h"
@@ -17,7 +20,7 @@ std::string Joined(const std::vector<std::string>& texts) {
 }
 
 process::ChildSpec MakeCommand(const Site& site, const std::string& program, const std::string& name) {
-  // Idle OpenMP threads that spin take the processor from the other processes of the same machine.
+  // OMP_WAIT_POLICY: idle OpenMP threads that spin would take processor time from other processes of the machine.
   return {.name = name,
           .program = site.program_folder + "/" + program,
           .arguments = {},
@@ -42,7 +45,7 @@ void AllowPlaintext(const Site& site, process::ChildSpec* spec) {
   if (site.plaintext_to_others) spec->arguments.push_back("--insecure-listen-any");
 }
 
-// The math library reads its thread count when it is loaded.
+// Sets the number of threads as environment variables, because the math library reads it when it is loaded.
 void SetMathThreads(const job::DistTraining& job, process::ChildSpec* spec) {
   const std::string threads = std::to_string(job.trainer_threads);
   spec->environment["OMP_NUM_THREADS"] = threads;
@@ -55,7 +58,7 @@ process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& optio
                                       const PartitionerPeers& peers) {
   const std::string name = ToString(ChildId{Role::kPartitioner, peers.rank});
   process::ChildSpec spec = MakeCommand(site, "espalier-partitioner", name);
-  // `run` has looked at what the job starts from, which a resumed one does not read again.
+  // --skip-start-files: Run has already checked the files that the job starts from.
   spec.arguments = {
       "--job",        site.paths.JobFile(),       "--output", partitions_uri,      "--admin-listen", kAnyPort,
       "--ready-file", site.paths.ReadyFile(name), "--json",   "--skip-start-files"};
@@ -66,7 +69,7 @@ process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& optio
     Append(&spec.arguments,
            {"--rank", std::to_string(peers.rank), "--world-size", std::to_string(peers.size), "--group", peers.group});
   }
-  // Whoever called may be one of a group of its own.
+  // The caller itself may be a partitioner of another group.
   for (const char* variable :
        {"ESPALIER_PARTITIONER_RANK", "ESPALIER_PARTITIONER_WORLD_SIZE", "ESPALIER_PARTITIONER_GROUP"}) {
     spec.environment[variable] = "";
@@ -89,7 +92,7 @@ process::ChildSpec ServerCommand(const Site& site, const job::DistTraining& job,
   for (const job::ServerPlugin& plugin : job.server_plugins) {
     Append(&spec.arguments, {"--plugin", plugin.name + "=" + PluginPath(plugin.path, site.working_folder)});
   }
-  // Whoever called may have had some for servers of their own.
+  // Not inherited from the caller's environment.
   spec.environment["ESPALIER_PLUGINS"] = "";
   AllowPlaintext(site, &spec);
   return spec;
@@ -135,7 +138,7 @@ process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, 
   }
   if (options.audit) Append(&spec.arguments, {"--audit", site.paths.AuditFile(name)});
   SetMathThreads(job, &spec);
-  // Whoever called may have had one for programs of their own.
+  // Not inherited from the caller's environment.
   spec.environment["ESPALIER_PARTITIONS"] = "";
   return spec;
 }
@@ -149,7 +152,7 @@ process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, 
   spec.folder = site.working_folder;
   const Result<rpc::HostPort> meeting = rpc::ParseHostPort(peers.rendezvous);
   ESPALIER_CHECK(meeting.ok()) << meeting.status().message();
-  // What is empty counts as not set, whatever the environment of whoever called says.
+  // An empty value counts as not set and hides a variable of the caller's environment.
   spec.environment.merge(
       std::map<std::string, std::string>{{"ESPALIER_JOB", site.paths.JobFile()},
                                          {"ESPALIER_SERVERS", Joined(peers.servers)},
@@ -165,7 +168,7 @@ process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, 
                                          {"ESPALIER_INSECURE_LISTEN_ANY", site.plaintext_to_others ? "true" : ""},
                                          {"ESPALIER_OUTPUT", job.output_uri},
                                          {"ESPALIER_RESUME", life.goes_on ? "auto" : "never"},
-                                         // What torch.distributed.init_process_group reads.
+                                         // Read by torch.distributed.init_process_group.
                                          {"RANK", std::to_string(rank)},
                                          {"WORLD_SIZE", std::to_string(job.trainer_replicas)},
                                          {"LOCAL_RANK", std::to_string(site.local_rank)},

@@ -1,4 +1,4 @@
-// Which program with which flags: each child's command line as a value.
+// Builds the command line and environment of each child.
 #pragma once
 
 #include <string>
@@ -12,61 +12,62 @@
 
 namespace espalier::run {
 
-// What `espalier run` was asked for beyond the document.
+// Options of the command line that concern the roles' processes.
 struct RoleOptions {
-  std::string program_folder;   // of the role binaries on this machine
+  std::string program_folder;   // folder of the role binaries on this machine
   std::string access = "auto";  // mapped, rpc or auto
   bool audit = false;
-  // Of the user's, with its arguments, in place of trainers; empty: what the document says (spec.trainers.program), and
-  // where that says nothing trainers.
+  // The user's program with its arguments, which runs instead of the trainers. Empty on the command line: the program
+  // of the document (spec.trainers.program) if it names one, otherwise trainers.
   std::vector<std::string> program = {};
-  bool program_is_documents = false;  // the command did not name it
-  std::string script_folder = {};     // of the document's script, on the ranks' machines; empty: the run puts it there
+  bool program_is_documents = false;  // `program` was taken from the document
+  std::string script_folder = {};     // folder of the document's script on the ranks' machines; empty: the run folder's
 
   bool has_program() const { return !program.empty(); }
-  // A program brings its own training.
+  // spec.training is optional with a program, which defines its own training.
   job::SpecTraining spec_training() const {
     return has_program() ? job::SpecTraining::kOptional : job::SpecTraining::kUnlessProgram;
   }
 };
 
-// What differs between the lives of one child.
+// What differs between the processes that are started for one child.
 struct Life {
   uint64_t incarnation = 1;
-  std::string address;  // where its clients look for it since an earlier life; empty: any port
+  std::string address;  // address of the child's earlier process, which clients know; empty: none, any port will do
 };
 
-// Several partitioners find each other in the store, by the name of their group.
+// The group of a partitioner. Partitioners find each other in the store by the name of the group.
 struct PartitionerPeers {
   uint32_t rank = 0;
   uint32_t size = 1;
-  std::string group = {};  // of no group before; where there are several
-  int threads = 0;         // 0: as many as the machine has processors
+  std::string group = {};  // unique name; empty if size is 1
+  int threads = 0;         // 0: the number of the machine's processors
 };
 process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
                                       const PartitionerPeers& peers);
-// Of server `server` by number (server_numbering.h).
+// Returns the command of server number `server` (server_numbering.h).
 process::ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
 process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t index, const std::vector<std::string>& servers, const Life& life);
 
 struct TrainerPeers {
-  std::vector<std::string> servers;  // by partition
+  std::vector<std::string> servers;  // by partition (AddressesByPartition)
   std::vector<std::string> samplers;
-  // host:port where ranks meet: rank 0 of trainers publishes it; programs get it as MASTER_ADDR and MASTER_PORT.
+  // host:port of the rendezvous of the ranks. Trainer 0 publishes it; programs get it as MASTER_ADDR and MASTER_PORT.
   std::string rendezvous;
 };
-// It goes on from the newest checkpoint below the job's prefix, where there is one.
+// The trainer resumes from the newest checkpoint below the job's output.uri, if there is one.
 process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t rank, const TrainerPeers& peers, uint64_t incarnation);
 
-// What a user's program is told besides its peers.
+// What a user's program gets besides the addresses of its peers.
 struct ProgramLife {
   uint64_t incarnation = 1;
   std::string partition_key;
-  bool goes_on = false;  // from what an earlier incarnation, or an earlier run, has saved
+  bool goes_on = false;  // whether to resume from what an earlier incarnation or an earlier run saved
 };
-// A rank of the user's program, told everything by environment variables (docs/programs.md).
+// Returns the command of one rank of the user's program, which gets its configuration as environment variables
+// (docs/programs.md).
 process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t rank, const TrainerPeers& peers, const ProgramLife& life);
 

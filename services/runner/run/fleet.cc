@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// From SIGKILL to the news that the process is gone.
+// Time limit for a process to end after SIGKILL.
 constexpr milliseconds kKillPatience{30000};
 
 }  // namespace

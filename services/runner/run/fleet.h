@@ -1,6 +1,6 @@
-// The processes of one run, wherever they are: started, watched together and ended in order. Decides nothing
-// (recovery_plan.h does). Those of `espalier run` are this machine's (local_fleet.h), those of `espalier launch` on
-// hosts (launch/host_fleet.h).
+// Interface to the processes of one run: starts, watches and ends them. The decisions are made by the recovery plan
+// (recovery_plan.h). LocalFleet (local_fleet.h) has all processes on this machine, for `espalier run`; HostFleet
+// (launch/host_fleet.h) has them on the hosts of `espalier launch`.
 #pragma once
 
 #include <chrono>
@@ -17,58 +17,65 @@
 
 namespace espalier::run {
 
-// Something that happened to a child.
+// A child wrote its ready file.
 struct ChildReady {
   ChildId child;
   telemetry::ReadyFile ready;
 };
+// A child ended.
 struct ChildEnded {
   ChildId child;
   process::ExitState exit;
 };
 struct FleetEvents {
-  std::vector<ChildReady> ready;  // happened before `ended`: a child may be in both
+  std::vector<ChildReady> ready;  // happened before the events in `ended`; a child may be in both
   std::vector<ChildEnded> ended;
-  Status broken;  // an error: no child that is started again will mend it (a machine is gone, a port is taken)
+  Status broken;  // an error that no restart of a child resolves: a machine is lost, a port is in use
 };
 
-// Owned by one thread. Once destroyed, no child runs.
+// Not thread-safe. The destructor ends all children.
 class Fleet {
  public:
   virtual ~Fleet() = default;
 
+  // Returns the machine of the child, with the paths and addresses that its command line needs.
   virtual Site GetSite(ChildId child) const = 0;
-  // Makes the partitioning at `uri`, as this machine names it, readable where the servers are. May take long; Cancelled
-  // where a stop is requested meanwhile, DeadlineExceeded once the run's deadline has passed.
+  // Makes the partitioning at `uri` readable on the machines of the graph servers; a path in `uri` is one of this
+  // machine. Blocks for as long as a copy takes. Cancelled if a stop is requested; DeadlineExceeded after the run's
+  // deadline.
   virtual Status BringPartitions(const std::string& uri, std::optional<Deadline> deadline) = 0;
 
-  // In place of an earlier process of the same child, which has ended. The ready file of the earlier one is removed.
-  // Paths in `spec` are those of the child's site; its log, last words and output end up in this machine's folder too.
+  // Starts the child. An earlier process of the same child must have ended; its ready file at `ready_path` is removed.
+  // An empty `ready_path` means that the child writes no ready file and counts as ready at once. Paths in `spec` are
+  // those of the child's site. The child's log and termination message are also copied to this machine's folder.
   virtual Status Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) = 0;
 
-  // What happened since the last call.
+  // Returns the events since the last call. Does not block.
   virtual FleetEvents Poll() = 0;
-  // Sleeps until something may have happened, a stop is requested, or `longest` has passed.
+  // Blocks until an event may have occurred, a stop is requested, or `longest` has passed.
   virtual void WaitForEvent(std::chrono::milliseconds longest) = 0;
-  // Nothing happens once it has ended. A stopped process is woken to see it.
+  // Sends a signal to the child's process group, after SIGCONT so that a stopped process receives it. No effect after
+  // the child has ended.
   virtual void Signal(ChildId child, int signal_number) = 0;
 
-  // For how long a child has been awaited, at most; nullopt when all that run are ready. Partitioners never are.
+  // A running child that is not ready yet.
   struct Awaited {
     ChildId child;
     SteadyTime since;
-    Status ready_error;  // what is wrong with its ready file, where there is one
+    Status ready_error;  // why its ready file cannot be read; OK if it does not exist yet
   };
+  // Returns the child that has been waited for the longest; nullopt if all running children are ready. Children without
+  // a ready path are never returned.
   virtual std::optional<Awaited> LongestAwaited() const = 0;
-  virtual std::map<ChildId, pid_t> Pids() const = 0;  // of those that run
-  virtual std::vector<ChildId> Running() = 0;         // looks anew
-  // Of one that was started; nullopt while it runs.
+  virtual std::map<ChildId, pid_t> Pids() const = 0;  // of the running children
+  virtual std::vector<ChildId> Running() = 0;         // polls the processes; does not consume events
+  // Returns how the child's last process ended; nullopt while it runs, or if it was never started.
   virtual std::optional<process::ExitState> ExitState(ChildId child) = 0;
-  // What the child's admin port answers to /status, as JSON. Best effort, within half a second.
+  // Returns the JSON that the child's admin port serves at /status. Best effort: fails after half a second.
   virtual Result<std::string> FetchStatus(ChildId child) = 0;
 
-  // Role after role: SIGTERM, `grace` for all of them to end, SIGKILL. Afterwards no child runs, or its machine cannot
-  // be reached any more. The names of those that had to be killed.
+  // Ends all children, role by role (see Role): SIGTERM to all of a role, then SIGKILL to those that still run after
+  // `grace`. Returns the names of those that were killed. After the call no child runs, except on unreachable machines.
   std::vector<std::string> StopAll(std::chrono::milliseconds grace);
 
  private:

@@ -16,7 +16,7 @@ constexpr const char* kNothingButSettings =
 
 bool IsObjectStorage(const std::string& uri) { return uri.starts_with("s3://"); }
 
-// "file:" URIs and bare paths as absolute paths; others stay.
+// Replaces a "file:" URI or a path by an absolute path. Other URIs are unchanged.
 void MakeAbsolute(Json* object, const char* key) {
   const auto field = object->find(key);
   if (field == object->end()) return;
@@ -50,7 +50,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   Json& spec = document.at("spec");
   Json& graph = spec.at("graph");
   MakeAbsolute(&graph.at("source"), "uri");
-  // Outputs and checkpoints go where the document says if that is a bucket, else to the folder.
+  // Outputs and checkpoints go to the document's location if that is a bucket, otherwise to the folder.
   std::string prefix = parsed.training.output_uri;
   while (prefix.ends_with('/')) prefix.pop_back();
   RunJob result;
@@ -76,7 +76,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   } catch (const Json::exception&) {
     return InvalidArgument("the output folder, or a path in the document, is not UTF-8: " + folder.path());
   }
-  // The children parse the same text; what they cannot read is found here.
+  // Parsed as the children will parse it, so that errors are found here.
   Result<job::ParsedJob> placed =
       job::ParseJob(folder.JobFile(), result.json, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
   if (!placed.ok()) return std::move(placed).status();

@@ -1,4 +1,5 @@
-// The document as the processes of a run read it: every path absolute, every place that `run` decides filled in.
+// Reads the user's document and converts it to job.json, the document that the processes of a run read: all paths are
+// absolute, and the locations that `run` decides are filled in.
 #pragma once
 
 #include <string>
@@ -11,19 +12,21 @@ namespace espalier::run {
 
 struct RunJob {
   job::DistTraining training;
-  std::string json;
+  std::string json;                  // content of job.json
   std::vector<std::string> ignored;  // fields that `run` does not use
-  job::DocumentPlaces places;        // of the user's document, of which json was made
+  job::DocumentPlaces places;        // lines and columns of the fields in the user's document
 };
 
-// Reads the document and applies "path=value" settings. Errors are those of the document (exit code 64). An empty path:
-// the settings are the whole spec, of a job with the name "program".
+// Reads the document and applies the settings, each "path=value". All errors are errors of the document (exit code 64).
+// With an empty path, the settings are the whole spec, and the job's name is "program".
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
                                    job::RunsOn runs_on = job::RunsOn::kLaptop,
                                    job::SpecTraining training = job::SpecTraining::kRequired);
 
-// Relative paths start at the working directory. Outputs and checkpoints go to the document's bucket where it names
-// one (then output_uri is that), else to the folder; partitions beside them unless the document says otherwise.
+// Fills in all locations. Relative paths are relative to the working directory. Outputs and checkpoints go to the
+// bucket that the document names (then it is output_uri), otherwise to the folder. Partitions go to partitions/ below
+// the same location unless the document names another. InvalidArgument if the document needs a cluster or a path is not
+// UTF-8.
 Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder);
 
 }  // namespace espalier::run

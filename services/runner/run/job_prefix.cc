@@ -1,3 +1,6 @@
+// An incarnation number must never be used twice below a prefix. FindEarlierRun therefore takes the maximum over all
+// traces: the outputs' manifest, checkpoints and results/<incarnation>/. ForgetEarlierRun deletes the outputs' manifest
+// first, then the checkpoints (each of which removes its own manifest first), then the results.
 #include "services/runner/run/job_prefix.h"
 
 #include <algorithm>
@@ -16,8 +19,8 @@ constexpr const char* kCheckpoints = "checkpoints";
 constexpr const char* kResult = "result.json";
 constexpr std::string_view kResults = "results/";
 
-// The outputs that are committed; of incarnation 0 where none are. A manifest.json that is not ours is an error: it is
-// not ours to replace either.
+// Returns the manifest of the committed outputs; incarnation 0 if there are none. FailedPrecondition if manifest.json
+// describes something else, which the run must not replace.
 Result<format::OutputsManifest> Committed(const storage::StoreLocation& prefix) {
   const Result<std::string> text = prefix.store->Get(storage::JoinKey(prefix.prefix, kManifest));
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return format::OutputsManifest{};
@@ -63,7 +66,7 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
     earlier.newest_incarnation = std::max(earlier.newest_incarnation, checkpoint.id.incarnation);
   }
-  // A run that went on from a committed one's checkpoint, and was interrupted, has committed nothing yet.
+  // A newer checkpoint is from a run that resumed after the commit and was interrupted before it committed itself.
   const format::CheckpointListing* newest = earlier.NewestCheckpoint();
   earlier.outputs_committed = committed > 0 && (newest == nullptr || committed >= newest->id.incarnation);
   const std::string results = storage::JoinKey(prefix.prefix, kResults);
@@ -71,7 +74,7 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   for (const storage::ObjectInfo& object : objects) {
     const std::string_view below = std::string_view(object.key).substr(results.size() - kResults.size());
     const std::optional<uint64_t> incarnation = format::IncarnationOfResult(below);
-    if (!incarnation.has_value()) continue;  // somebody else's
+    if (!incarnation.has_value()) continue;  // not of a run
     earlier.result_keys.push_back(object.key);
     earlier.newest_incarnation = std::max(earlier.newest_incarnation, *incarnation);
   }

@@ -1,5 +1,5 @@
-// What lies below a job's prefix (its output.uri) from runs before, in a folder or in a bucket: checkpoints, results
-// and the outputs' manifest.
+// Finds and removes what earlier runs left below a job's output.uri, in a folder or a bucket: checkpoints, results and
+// the manifest of the outputs.
 #pragma once
 
 #include <string>
@@ -11,30 +11,33 @@
 namespace espalier::run {
 
 struct EarlierRun {
-  uint64_t newest_incarnation = 0;                     // that wrote anything there; 0: none
-  std::vector<format::CheckpointListing> checkpoints;  // whatever their state, oldest first
-  // By the incarnation of the newest checkpoint or a later one: nothing is left to go on with.
+  uint64_t newest_incarnation = 0;                     // the newest one that wrote anything; 0: none
+  std::vector<format::CheckpointListing> checkpoints;  // of any state, oldest first
+  // Whether the incarnation of the newest checkpoint or a later one has committed outputs. Then there is nothing to
+  // resume.
   bool outputs_committed = false;
-  std::string job_name;                  // of the committed outputs, as their result says it; empty without
-  std::vector<std::string> result_keys;  // of incarnations; other objects there are somebody else's
+  std::string job_name;                  // from the result of the committed outputs; empty if there is none
+  std::vector<std::string> result_keys;  // objects below results/<incarnation>/; others are not a run's
 
-  // The newest complete one; null without.
+  // Returns the newest complete checkpoint, owned by this object; null if there is none.
   const format::CheckpointListing* NewestCheckpoint() const;
-  size_t num_complete() const;
+  size_t num_complete() const;  // number of complete checkpoints
 };
 
-// FailedPrecondition where manifest.json is not one of a run's outputs.
+// Looks for an earlier run below `prefix`. FailedPrecondition if manifest.json is not the manifest of a run's outputs.
 Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix);
-// Deletes all that was found. Killed on the way, it leaves no checkpoint and no manifest whose files are gone.
+// Deletes everything that FindEarlierRun found. The order of deletions ensures that an interrupted call leaves no
+// manifest and no checkpoint that refers to deleted files.
 Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier);
 
-// "epoch 12, step 3", where a run would go on; "the beginning" without a checkpoint.
+// Returns the position from which a run would resume: "epoch 12, step 3", or "the beginning" without a checkpoint.
 std::string PositionText(const EarlierRun& earlier);
-// Of a place that a document names to go on from: a checkpoint, or a folder whose newest complete one it is. NotFound
-// where there is none.
+// Returns the position of the checkpoint that a document names (checkpoint.resumeFrom): a checkpoint itself, or a
+// folder, of which the newest complete checkpoint is taken. NotFound if there is none.
 Result<std::string> DescribePosition(const storage::StoreLocation& named);
-// The same of what lies there now, for people: an error is said in words.
+// Returns the position of the newest checkpoint below `prefix` now, for messages. An error becomes part of the text.
 std::string NewestPositionText(const storage::StoreLocation& prefix);
+// Returns "the newest checkpoint (<error>)", for a position that could not be read.
 std::string UnknownPositionText(const Status& why);
 
 }  // namespace espalier::run

@@ -1,3 +1,6 @@
+// Children are watched by polling: Poll looks at every child's exit state and ready file. WaitForEvent blocks in poll()
+// on a descriptor per child, which reports the end of a process at once; a new ready file wakes nothing, so the caller
+// keeps `longest` short while it waits for one.
 #include "services/runner/run/local_fleet.h"
 
 #include <poll.h>
@@ -45,7 +48,7 @@ FleetEvents LocalFleet::Poll() {
   FleetEvents events;
   for (auto& [child, member] : members_) {
     if (member.end_reported) continue;
-    // The end first, the ready file after it: what a child wrote before it ended is seen.
+    // The exit state is read before the ready file, so that a file that the child wrote before it ended is not missed.
     const std::optional<process::ExitState> exit = member.process.Poll();
     PollReady(child, member, &events);
     if (!exit.has_value()) continue;

@@ -1,19 +1,19 @@
-// The processes of a run on this machine.
+// A fleet whose processes all run on this machine.
 #pragma once
 
 #include "services/runner/run/fleet.h"
 
 namespace espalier::run {
 
-// Owned by one thread.
+// Not thread-safe.
 class LocalFleet final : public Fleet {
  public:
-  // `stop` outlives this. `site` is that of every child.
+  // `stop` must outlive this object. `site` is the site of every child.
   LocalFleet(const telemetry::StopSignal& stop, Site site) : stop_(stop), site_(std::move(site)) {}
-  // What still runs is killed.
+  // Kills the children that still run.
   ~LocalFleet() override = default;
 
-  // WaitForEvent returns when one of these can be read, too.
+  // Sets additional descriptors: WaitForEvent also returns when one of them is readable.
   void Watch(std::vector<int> descriptors) { watched_ = std::move(descriptors); }
 
   Site GetSite(ChildId child) const override {
@@ -43,7 +43,7 @@ class LocalFleet final : public Fleet {
     bool is_ready = false;
     bool end_reported = false;
     Status ready_error;
-    std::string admin_address;  // once it is ready
+    std::string admin_address;  // empty until the child is ready
   };
 
   void PollReady(ChildId child, Member& member, FleetEvents* events);
@@ -54,7 +54,7 @@ class LocalFleet final : public Fleet {
   std::map<ChildId, Member> members_;
 };
 
-// The threads of each of `num_servers` graph servers that share `processors`.
+// Returns the number of threads of each of `num_servers` graph servers that share `processors` processors, at least 2.
 unsigned ServerThreads(unsigned processors, uint32_t num_servers);
 
 }  // namespace espalier::run

@@ -13,11 +13,11 @@
 namespace espalier::run {
 namespace {
 
-// Linux gives outgoing connections ports from 32768 on (net.ipv4.ip_local_port_range).
+// Linux assigns ports from 32768 on to outgoing connections (net.ipv4.ip_local_port_range).
 constexpr uint16_t kLowestPort = 20000, kHighestPort = 32767;
 constexpr int kTries = 100;
 
-// A socket address of either family; its length, 0 where `host` is no address.
+// Sets *storage to the IPv4 or IPv6 socket address and returns its length; 0 if `host` is not a numeric address.
 socklen_t SocketAddress(const std::string& host, uint16_t port, sockaddr_storage* storage) {
   auto* v4 = reinterpret_cast<sockaddr_in*>(storage);
   auto* v6 = reinterpret_cast<sockaddr_in6*>(storage);
@@ -39,7 +39,7 @@ bool IsTaken(const std::string& host, uint16_t port) {
   const socklen_t bytes = SocketAddress(host, port, &storage);
   const Descriptor socket(bytes == 0 ? -1 : ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return false;
-  // As servers do: sockets in TIME_WAIT do not make a port taken.
+  // Set as servers do, so that sockets in TIME_WAIT do not count.
   const int yes = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   const bool is_bound = bind(socket.get(), reinterpret_cast<const sockaddr*>(&storage), bytes) == 0;
@@ -47,7 +47,7 @@ bool IsTaken(const std::string& host, uint16_t port) {
 }
 
 Result<uint16_t> FindFreePort(const std::string& host) {
-  std::random_device device;  // runs that begin at the same time look in different places
+  std::random_device device;  // random, so that runs that start at the same time choose different ports
   std::uniform_int_distribution<uint16_t> any(kLowestPort, kHighestPort);
   for (int i = 0; i < kTries; ++i) {
     const uint16_t port = any(device);

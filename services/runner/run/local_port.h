@@ -1,4 +1,4 @@
-// TCP ports of this machine, tried by binding a socket.
+// Checks and finds free TCP ports of this machine by binding sockets.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace espalier::run {
 
-// Whether somebody else's socket keeps a server from `host` (a numeric address) and `port`. False where binding fails
-// for another reason, which a server will tell.
+// Returns whether another socket prevents a server from listening on `port` of `host`, a numeric address. Returns false
+// if binding fails for another reason, which the server itself will report.
 bool IsTaken(const std::string& host, uint16_t port);
 
-// Returns a port that no socket of `host` has, below those that the kernel gives to outgoing connections: it stays free
-// until a process that is started now listens on it, unless that process's neighbors take it first. Unavailable: none
-// of many that were tried is free.
+// Returns a random free port of `host`, below the range that the kernel assigns to outgoing connections. The port is
+// not reserved: another process may bind it before the caller's process does. Unavailable if 100 random ports are all
+// in use.
 Result<uint16_t> FindFreePort(const std::string& host);
 
 }  // namespace espalier::run

@@ -21,7 +21,7 @@ TEST(IsTakenTest, SaysWhatBindWouldSay) {
   close(socket->descriptor);
 }
 
-// /proc does not say for which family a socket on all addresses is.
+// /proc does not show whether an IPv6 socket on all addresses also accepts IPv4.
 TEST(IsTakenTest, ASocketOfTheOtherFamilyAloneIsInNobodysWay) {
   const int only_v6 = socket(AF_INET6, SOCK_STREAM, 0);
   const int yes = 1;

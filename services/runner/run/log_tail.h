@@ -1,4 +1,4 @@
-// The end of a log file: what a child said last.
+// Reads the last lines of a child's log file.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace espalier::run {
 
-// At most `count` lines from the file's last 64 KiB, oldest first; empty where it cannot be read. JSON log lines
-// come back readable ("ERROR message key=value"); control characters are replaced, and a line of more than 400 bytes
-// loses its middle.
+// Returns at most `count` lines from the last 64 KiB of the file, oldest first; empty if it cannot be read. Each line
+// is formatted by ReadableLine and shortened in the middle to 400 bytes.
 std::vector<std::string> LastLines(const std::string& path, size_t count);
 
-// One line of a log as people read it.
+// Returns a line of a log as text for a terminal: a JSON record becomes "ERROR message key=value", and control
+// characters become '?'.
 std::string ReadableLine(const std::string& line);
 
 }  // namespace espalier::run

@@ -29,7 +29,8 @@ void PartitionerGroup::NoteEnd(uint32_t rank, bool ok) {
   } else {
     has_failed_ = true;
   }
-  // Where one has ended well the partitioning is there, at a place that may be of this name (reuse: Never).
+  // If a partitioner has succeeded, the partitioning exists, and its location may depend on the name (reuse: Never), so
+  // the name must not change.
   if (!has_failed_ || !running_.empty() || !done_.empty()) return;
   ++try_;
   has_failed_ = false;

@@ -1,8 +1,8 @@
-// The partitioners of a run as one group: under which name they find each other in the store.
+// Chooses the group name by which the partitioners of a run find each other in the store.
 //
-// A process that ends while others run is started again under the same name, and goes on behind what it has done. Where
-// all have ended without success, a reason may stand in the store, which ends a group for good
-// (partitioning/process_group.h): those that are started again make another group.
+// A partitioner that fails while others run is restarted with the same name and continues after the work that it has
+// done. If all partitioners have ended and none succeeded, the store may contain an error that ends the group for good
+// (partitioner/group/process_group.h); then they are restarted with a new name.
 #pragma once
 
 #include <set>
@@ -12,25 +12,27 @@
 
 namespace espalier::run {
 
-// Owned by one thread.
+// Not thread-safe.
 class PartitionerGroup {
  public:
-  // Of `size` processes, at least 1. Names are of no other run, so that what an earlier one left is not taken up.
+  // Creates a group of `size` >= 1 partitioners. The name is unique to this run, so that files of earlier runs in the
+  // store are not used.
   explicit PartitionerGroup(uint32_t size);
 
   void NoteStart(uint32_t rank);
   void NoteEnd(uint32_t rank, bool ok);
 
-  // For a process that is started now; threads are its share of the machine's where there are several.
+  // Returns the group of a process that is started now. With several partitioners, `threads` is the process's share of
+  // this machine's processors.
   PartitionerPeers PeersFor(uint32_t rank) const;
-  // Every one has ended well.
+  // Returns whether all partitioners have succeeded.
   bool all_done() const { return done_.size() == size_; }
 
  private:
   const uint32_t size_;
   const std::string name_;
   int64_t try_ = 1;
-  bool has_failed_ = false;  // one of this try
+  bool has_failed_ = false;  // whether a partitioner of this try has failed
   std::set<uint32_t> running_, done_;
 };
 

@@ -61,7 +61,7 @@ TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
   EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
 }
 
-// Whoever starts a run may be one of a group itself.
+// The process that starts a run may itself be a partitioner of a group.
 TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
   const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
   for (const PartitionerPeers& peers : {PartitionerPeers{}, PartitionerPeers{.rank = 1, .size = 3, .group = "g"}}) {
@@ -69,7 +69,7 @@ TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
     for (const char* variable :
          {"ESPALIER_PARTITIONER_RANK", "ESPALIER_PARTITIONER_WORLD_SIZE", "ESPALIER_PARTITIONER_GROUP"}) {
       ASSERT_TRUE(spec.environment.contains(variable)) << variable;
-      EXPECT_EQ(spec.environment.at(variable), "") << variable;  // which counts as not set
+      EXPECT_EQ(spec.environment.at(variable), "") << variable;  // an empty value counts as not set
     }
     const auto flag = std::find(spec.arguments.begin(), spec.arguments.end(), "--group");
     EXPECT_EQ(flag != spec.arguments.end(), peers.size > 1);

@@ -7,7 +7,7 @@
 namespace espalier::run {
 namespace {
 
-constexpr double kLeastFraction = 0.02;  // from which on the rest of a phase is guessed
+constexpr double kLeastFraction = 0.02;  // the remaining time is extrapolated from this fraction on
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What a run shows while it partitions: a partitioner's /status as text.
+// Converts a partitioner's /status to the text that a run shows while it partitions.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,13 @@
 namespace espalier::run {
 
 struct PartitioningView {
-  double fraction = -1;                     // of the phase under way; negative: not known
-  std::optional<double> remaining_seconds;  // of that phase, as it went so far
+  double fraction = -1;                     // completed fraction of the current phase; negative: unknown
+  std::optional<double> remaining_seconds;  // of that phase, extrapolated from its elapsed time
   std::string text;                         // "cutting 12 s  read 1.2 GB  written 300 MB"
 };
 
-// nullopt for what is no status of a partitioner, and between two phases. Unknown fields are left alone.
+// Returns nullopt if `json` is not the status of a partitioner, or between two phases. Ignores unknown fields. Accepts
+// untrusted input.
 std::optional<PartitioningView> ParsePartitioningStatus(const std::string& json);
 
 }  // namespace espalier::run

@@ -1,4 +1,4 @@
-// Which file a job's plugin is on the machine of a graph server.
+// Resolves and checks the paths of a job's server plugins.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace espalier::run {
 
-// Absolute: a relative path starts at `folder` (empty: the working directory), as that of a user's program does.
+// Returns the absolute path of a plugin. A relative path is relative to `folder`; empty: the working directory.
 std::string PluginPath(const std::string& path, const std::string& folder);
 
-// Before anything is started: each is a file of this machine. NotFound, PermissionDenied and InvalidArgument name the
-// plugin. What is in the files, servers say.
+// Checks that each plugin is a readable regular file of this machine. NotFound, PermissionDenied and InvalidArgument
+// name the plugin. Does not check the content of the files, which the graph servers load.
 Status CheckPluginFiles(const std::vector<job::ServerPlugin>& plugins, const std::string& folder);
 
 }  // namespace espalier::run

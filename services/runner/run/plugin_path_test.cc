@@ -40,7 +40,7 @@ TEST(PluginPathTest, WhatIsNotThereIsNamed) {
 
 TEST(ServerCommandTest, NamesEachPluginWhereItIsAtTheServersSite) {
   Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
-  site.working_folder = "/srv/job";  // a host's workspace
+  site.working_folder = "/srv/job";  // the workspace of a host
   job::DistTraining job;
   EXPECT_THAT(ServerCommand(site, job, 1, {}).arguments, Not(Contains("--plugin")));
   job.server_plugins = {{"degrees", "build/degrees.so"}, {"other", "/opt/other.so"}};
@@ -48,7 +48,7 @@ TEST(ServerCommandTest, NamesEachPluginWhereItIsAtTheServersSite) {
   std::string line;
   for (const std::string& argument : spec.arguments) line += argument + "\n";
   EXPECT_THAT(line, HasSubstr("--plugin\ndegrees=/srv/job/build/degrees.so\n--plugin\nother=/opt/other.so\n"));
-  // Whoever called may have had some for servers of their own.
+  // Not inherited from the caller's environment.
   EXPECT_EQ(spec.environment.at("ESPALIER_PLUGINS"), "");
 }
 

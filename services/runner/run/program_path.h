@@ -1,4 +1,4 @@
-// Which file a user means by the name of a program.
+// Finds the executable of a user's program.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace espalier::run {
 
-// The absolute path of `program`: with a slash in it, seen from `folder` (empty: the working directory); without one,
-// the first of that name in the folders of `search_path`, which is a PATH. NotFound: there is none; PermissionDenied:
-// it cannot be executed.
+// Returns the absolute path of `program`. A name with a slash is relative to `folder` (empty: the working directory). A
+// name without a slash is searched in the folders of `search_path`, a list in the format of PATH. NotFound if there is
+// no such file, PermissionDenied if it is not executable, InvalidArgument if it is a folder.
 Result<std::string> FindProgram(const std::string& program, const std::string& folder, const std::string& search_path);
 
 }  // namespace espalier::run

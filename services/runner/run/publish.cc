@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// DIR/<key> to DIR/<name>. A file that a call before this one moved is left where it is.
+// Moves DIR/<key> to DIR/<name>. Does nothing if an earlier call has already moved it.
 Status Move(const fs::path& folder, const std::string& key, const std::string& name) {
   std::error_code error;
   fs::create_directories((folder / name).parent_path(), error);
@@ -22,7 +22,7 @@ Status Move(const fs::path& folder, const std::string& key, const std::string& n
   return error ? FromErrno(error.value(), "moving " + (folder / key).string() + " to " + name) : Status();
 }
 
-// What is left of all incarnations. Whatever else somebody keeps there stays.
+// Removes the results of all incarnations. Other files below results/ are kept.
 Status RemoveResults(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> old;
@@ -35,7 +35,7 @@ Status RemoveResults(const fs::path& folder) {
   }
   if (error == std::errc::no_such_file_or_directory) return Status();
   if (error) return FromErrno(error.value(), "removing " + (folder / "results").string());
-  fs::remove(folder / "results", error);  // only where it is empty
+  fs::remove(folder / "results", error);  // fails if it is not empty
   return Status();
 }
 

@@ -1,4 +1,4 @@
-// What a run that went well does with its outputs (format/outputs_manifest.h), which rank 0 has committed.
+// Publishes the outputs of a successful run, which rank 0 has committed (format/outputs_manifest.h).
 #pragma once
 
 #include "services/runner/run/run_folder.h"
@@ -6,10 +6,10 @@
 
 namespace espalier::run {
 
-// Outputs in the run's own folder are moved from results/<incarnation>/ to the folder itself (DIR/model,
-// DIR/embeddings, DIR/metrics.jsonl, ...), manifest.json names them there, and results/ goes. Outputs elsewhere stay as
-// they are, and DIR/result.json is made from their manifest. Internal where nothing has been committed. Killed on the
-// way and called again, it finishes what it began.
+// Moves outputs in the run's own folder from results/<incarnation>/ to the folder itself (DIR/model, DIR/embeddings,
+// DIR/metrics.jsonl, ...), updates manifest.json, and removes the results of all incarnations. Outputs in another
+// location stay there, and DIR/result.json is written from their manifest. Internal if nothing was committed.
+// Idempotent: a call after an interrupted one completes it.
 Status PublishOutputs(const RunFolder& folder, const storage::StoreLocation& output);
 
 }  // namespace espalier::run

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// Two files of incarnation 3 and its manifest, as rank 0 leaves them.
+// Writes two files of incarnation 3 and the manifest, as rank 0 does.
 void CommitTwoFiles(storage::ObjectStore& store, const std::string& prefix) {
   format::OutputsManifest manifest;
   manifest.incarnation = 3;
@@ -35,7 +35,7 @@ class PublishTest : public testing::Test {
  protected:
   PublishTest() : folder_(*RunFolder::Open(root_.path() + "/run")), output_(*storage::OpenStore(folder_.path())) {}
 
-  // Everything that the manifest names is in the folder itself.
+  // Expects that all files of the manifest are in the folder itself.
   void ExpectPublished() {
     const auto manifest = format::ReadOutputsManifest(*output_.store, output_.prefix);
     ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();

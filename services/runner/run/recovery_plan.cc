@@ -1,3 +1,10 @@
+// Next() derives the actions from the states of all children, in a fixed order: give up on bad input, succeed, give up
+// on stores, restart services, start absent roles in their order, advance the trainer group. It can be called at any
+// time and any number of times; wake_at_ is the earliest time at which a timer changes its result.
+//
+// A failed trainer group passes through: failure (group_failed_at_) -> after `consequences`, SIGTERM to those that
+// still run (group_asked_at_) -> after `trainer_grace`, SIGKILL -> all have ended: DecideGroup names the cause and
+// either schedules the next group (group_due_) or sets hopeless_since_, after which nothing is started any more.
 #include "services/runner/run/recovery_plan.h"
 
 #include <signal.h>
@@ -11,11 +18,12 @@ namespace {
 using std::chrono::milliseconds;
 
 bool IsBadInput(const process::ExitState& exit) { return exit.signal == 0 && (exit.code == 64 || exit.code == 65); }
-// A store, or a peer: who ended cannot always tell which.
+// Whether a store or a peer was unavailable. The process that ended cannot always tell which of the two.
 bool MissedSomething(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 74; }
 bool WasAskedToStop(const process::ExitState& exit) { return exit.signal == 0 && exit.code == 75; }
 
-// The larger, the likelier it is the cause: crashes before complaints about peers that went away.
+// Returns how likely the exit state is the cause of a failure rather than its consequence: a crash is more likely than
+// an error because of a lost peer.
 int Weight(const process::ExitState& exit) {
   if (exit.signal != 0) return 5;
   switch (exit.code) {
@@ -24,7 +32,7 @@ int Weight(const process::ExitState& exit) {
     case 77: return 3;
     case 74:
     case 75: return 1;
-    case 0: return 2;  // a server that ended although it was not asked to
+    case 0: return 2;  // a server that exited without being asked to
     default: return 4;
   }
 }
@@ -101,9 +109,9 @@ bool RecoveryPlan::IsDone(Role role) const {
   });
 }
 
-// Rank 0 commits the outputs last of all, then ends.
+// Committing the outputs is the last step of rank 0 before it exits with 0.
 bool RecoveryPlan::OutputsAreCommitted() const {
-  if (options_.trainer_kind == TrainerKind::kProgram) return false;  // one rank's end says nothing of the others' work
+  if (options_.trainer_kind == TrainerKind::kProgram) return false;  // the others may still run
   const Child& first = children_.at({Role::kTrainer, 0});
   return first.life == Life::kEnded && first.exit.ok() && first.was_ready;
 }
@@ -117,8 +125,8 @@ bool RecoveryPlan::HasFailed(ChildId id, const Child& child) const {
     case Role::kTrainer: break;
   }
   if (child.exit.ok()) return !child.was_ready;
-  if (OutputsAreCommitted() && child.asked_to_end) return false;  // a straggler, however it went
-  // Whoever is killed on the way out takes nothing back.
+  if (OutputsAreCommitted() && child.asked_to_end) return false;  // a straggler that was ended
+  // The outputs are complete, so a trainer that is killed or stopped during its shutdown has not failed.
   const ExitCode code = child.exit.Class();
   return !(OutputsAreCommitted() && (code == ExitCode::kUnavailable || code == ExitCode::kAskedToStop));
 }
@@ -170,6 +178,7 @@ void RecoveryPlan::ReplaceServices(SteadyTime now) {
   }
 }
 
+// Schedules the restart of a failed service, or gives up if it has died too often.
 void RecoveryPlan::RecoverService(ChildId id, Child& child) {
   bool counted = !WasAskedToStop(child.exit);
   milliseconds delay = DelayAfter(child.deaths_in_a_row + (counted ? 1 : 0));
@@ -187,8 +196,9 @@ void RecoveryPlan::RecoverService(ChildId id, Child& child) {
   actions_.push_back(action::Recovering{{id, child.exit}, counted, child.deaths_in_a_row, options_.backoff_limit});
 }
 
-// What it answers is answered by another meanwhile, and nothing that can be written is lost with it. Nobody has begun
-// before it has served once.
+// Returns whether the run can continue without this server: it is a further replica, so it holds no mutable tensors,
+// and another server of the partition is ready. The server must have been ready once, because the start of the samplers
+// and trainers waits for all servers.
 bool RecoveryPlan::IsSpare(ChildId id) const {
   if (id.role != Role::kServer || options_.partitions == 0 || id.index < options_.partitions) return false;
   if (!children_.at(id).was_ready) return false;
@@ -199,6 +209,7 @@ bool RecoveryPlan::IsSpare(ChildId id) const {
   });
 }
 
+// Advances the trainer group: starts it, ends it after a failure, or ends stragglers.
 void RecoveryPlan::LeadTrainers(SteadyTime now) {
   for (const auto& [id, child] : children_) {
     if (id.role != Role::kTrainer || !HasFailed(id, child)) continue;
@@ -212,7 +223,7 @@ void RecoveryPlan::LeadTrainers(SteadyTime now) {
     if (MayStartAgain(now)) BeginGroup(now);
     return;
   }
-  // Rank 0 first: it knows where the others meet.
+  // Rank 0 starts first, because it publishes the rendezvous address.
   if (first.was_ready) StartAbsent(Role::kTrainer);
   if (OutputsAreCommitted()) EndStragglers(now);
 }
@@ -227,7 +238,8 @@ void RecoveryPlan::BeginGroup(SteadyTime now) {
   StartOne({Role::kTrainer, 0});
 }
 
-// One of the group has failed: the others find out within milliseconds and end by themselves, or are made to.
+// A trainer of the group has failed. The others usually notice within milliseconds and end by themselves; those that do
+// not are signaled.
 void RecoveryPlan::EndGroup(SteadyTime now) {
   if (RunningTrainers().empty()) return DecideGroup(now);
   if (!group_asked_at_.has_value()) {
@@ -241,6 +253,7 @@ void RecoveryPlan::EndGroup(SteadyTime now) {
   SignalTrainers(SIGKILL);
 }
 
+// Kills trainers that still run `trainer_grace` after rank 0 has committed the outputs.
 void RecoveryPlan::EndStragglers(SteadyTime now) {
   if (group_killed_) return;
   const SteadyTime end = children_.at({Role::kTrainer, 0}).ended_at + options_.trainer_grace;
@@ -256,7 +269,7 @@ void RecoveryPlan::SignalTrainers(int signal_number) {
   }
 }
 
-// The group is gone.
+// All trainers of a failed group have ended: schedules the next group or gives up.
 void RecoveryPlan::DecideGroup(SteadyTime now) {
   if (hopeless_since_.has_value()) return;
   Failure cause;
@@ -289,19 +302,21 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
   actions_.push_back(action::Recovering{cause, counted, attempts_.counted, options_.backoff_limit});
 }
 
-// The group ended with 75 then: once more, and soon after its start as before? Then nobody from outside need have
-// asked for it, and it would go on for ever.
+// Called when a program's group ended with 75. Returns whether this group and the one before both ended soon after
+// their start. Then the stop probably did not come from outside, and without counting it the restarts would never end.
 bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
-  if (options_.trainer_kind == TrainerKind::kEspalier) return false;  // they end with it only when they are asked to
+  if (options_.trainer_kind == TrainerKind::kEspalier) return false;  // trainers exit with 75 only after a signal
   const bool was_soon = std::exchange(stopped_soon_, ended_at - group_began_at_ < options_.healthy);
   return was_soon && stopped_soon_;
 }
 
+// Requires a probe of the stores before the next restart if the failure may be due to a store.
 void RecoveryPlan::DoubtStores(const Failure& failure) {
   if (MissedSomething(failure.exit) && !store_doubt_.has_value()) store_doubt_ = failure;
 }
 
-// Not while the stores are in doubt; asks for a look at them where one is due.
+// Returns whether processes may be restarted now: not before a required probe has succeeded. Requests a probe if one is
+// due.
 bool RecoveryPlan::MayStartAgain(SteadyTime now) {
   if (!store_doubt_.has_value()) return true;
   const SteadyTime look_at = next_look_at_.value_or(now);
@@ -309,7 +324,7 @@ bool RecoveryPlan::MayStartAgain(SteadyTime now) {
     WakeBy(look_at);
     return false;
   }
-  next_look_at_ = now + options_.between_looks;  // one look serves all who wait
+  next_look_at_ = now + options_.between_looks;  // one probe for all pending restarts
   actions_.push_back(action::LookAtStores{});
   return false;
 }
@@ -324,7 +339,7 @@ bool RecoveryPlan::GiveUpOnStores() {
 bool RecoveryPlan::GiveUpOnBadInput() {
   for (const auto& [id, child] : children_) {
     if (!HasFailed(id, child) || !IsBadInput(child.exit)) continue;
-    // On its way out a program finds things gone, as its peers' tensors; whatever else is wrong it will find again.
+    // A program that is being ended may fail because its peers' tensors are gone. A real input error will occur again.
     if (child.asked_to_end && options_.trainer_kind == TrainerKind::kProgram) continue;
     over_ = true;
     actions_.push_back(action::GiveUp{{id, child.exit}});
@@ -341,6 +356,7 @@ void RecoveryPlan::GiveUpWhenSettled(SteadyTime now) {
   actions_.push_back(action::GiveUp{Cause()});
 }
 
+// Returns the failure with the largest weight among all children.
 Failure RecoveryPlan::Cause() const {
   Failure cause;
   int heaviest = -1;

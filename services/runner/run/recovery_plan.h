@@ -1,18 +1,20 @@
-// What to do next in a run, as a pure function of what has happened: who is started when, who is started again, and
-// when to give up. No clock, no process, no file: whoever carries the actions out (supervisor.h) reports back.
+// Decides what a run does next: which processes to start and restart, and when to give up. The plan is a deterministic
+// state machine: it reads no clock and no file and starts no process. RunInProgress (run_in_progress.h) executes its
+// actions and reports events to it.
 //
-//   partitioners -> servers -> samplers -> trainer 0 -> other trainers -> all trainers ended with 0
+//   partitioners -> servers -> samplers -> trainer 0 -> other trainers -> all trainers exited with 0
 //
-// A user's program in the place of trainers (TrainerKind) starts on all ranks at once. An end with 75 is a stop from
-// outside and not counted; but a program may mean "try later" by it (EX_TEMPFAIL), so that of such ends in a row, each
-// soon after its start, the first alone is free.
-//
-// Servers and samplers are replaced one by one, at the same address: trainers wait for them. A replica of a partition's
-// first server that has served once is tried again for ever, while another server of the partition serves. Partitioners
-// are replaced one by one, too, and their peers wait; one that has ended with 0 is done. Trainers are one group: when
-// one dies, all end and a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody end the
-// run, because the same input gives the same answer. After a 74 the job's stores are looked at first: while one is out
-// of reach nobody is started again, who would only fail once more; and where it stays so, the run ends.
+// - Partitioners, servers and samplers are restarted one by one, servers and samplers at the same address; their peers
+//   wait for them. A partitioner that exited with 0 is done. A server that is a further replica of its partition, and
+//   was ready once, is restarted without limit while another server of the partition is ready.
+// - Trainers are one group. When a trainer dies, all trainers are ended, and a new incarnation of the group starts from
+//   the newest checkpoint. A user's program instead of trainers (TrainerKind) starts on all ranks at once.
+// - Exit codes 64 and 65 of any process end the run, because the same input would lead to the same error.
+// - Exit code 75 is a stop from outside and not counted as a failure. A program may also exit with it to be retried
+//   later (EX_TEMPFAIL). Therefore, if groups of a program repeatedly end with 75 soon after their start, all such ends
+//   but the first are counted.
+// - After exit code 74, the job's stores are probed before anything is restarted. While a store is unreachable, nothing
+//   is restarted; if it stays unreachable, the run ends.
 #pragma once
 
 #include <chrono>
@@ -28,40 +30,42 @@
 
 namespace espalier::run {
 
-// What the trainers of a run are.
+// The kind of process that runs on the ranks.
 enum class TrainerKind {
-  kEspalier,  // rank 0 says where the others meet, commits the outputs, and ends last of all
-  kProgram,   // a user's: all start at once, nobody says that he is ready, and all must end with 0
+  kEspalier,  // rank 0 publishes the rendezvous address, and as the last step it commits the outputs
+  kProgram,   // a user's program: all ranks start at once, none writes a ready file, and all must exit with 0
 };
 
 struct PlanOptions {
   uint32_t partitioners = 1, servers = 1, samplers = 0, trainers = 1;
-  // Servers whose numbers differ by a multiple of it serve the same partition; 0: each serves another.
+  // Servers whose numbers are equal modulo `partitions` serve the same partition; 0: every server has its own.
   uint32_t partitions = 0;
   TrainerKind trainer_kind = TrainerKind::kEspalier;
   uint64_t first_incarnation = 1;
-  // Counted failures of the trainers that are recovered from, in all; and deaths in a row of each other process.
+  // The run gives up when the trainers have more counted failures than this in total, or when another process dies more
+  // often than this in a row.
   int64_t backoff_limit = 3;
-  // One process's end makes others fail within milliseconds. This long failures are collected, so that the cause and
-  // not its first consequence is named.
+  // The end of one process makes others fail within milliseconds. Failures are collected for this time before the cause
+  // is chosen among them.
   std::chrono::milliseconds consequences{400};
-  std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL when the group ends because of one
-  std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a process is started again; doubles
-  // A server that served so long has its failures forgiven; a program that ran so long did not end with 75 "soon".
+  std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL, when one trainer has failed
+  std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a restart; doubles each time
+  // A process that was ready for this long starts with zero deaths in a row. A program that ran for this long did not
+  // end with 75 "soon after its start".
   std::chrono::milliseconds healthy{600000};
-  std::chrono::milliseconds store_patience{6000};  // with stores out of reach, from the first look that found them so
-  std::chrono::milliseconds between_looks{1000};
+  std::chrono::milliseconds store_patience{6000};  // from the first failed probe to giving up
+  std::chrono::milliseconds between_looks{1000};   // between two probes of the stores
 };
 
-// Written ahead of each incarnation (run_state.h).
+// Counters that are persisted before each incarnation starts (run_state.h).
 struct Attempts {
   uint64_t incarnation = 0;
-  int64_t total = 0;    // groups of trainers started by this run
-  int64_t counted = 0;  // failures among them that count against the limit
+  int64_t total = 0;    // trainer groups that this run has started
+  int64_t counted = 0;  // failures of trainer groups that count against the backoff limit
   friend bool operator==(const Attempts&, const Attempts&) = default;
 };
 
-// The likeliest cause of a failure.
+// The most likely cause of a failure: the process and how it ended.
 struct Failure {
   ChildId child;
   process::ExitState exit;
@@ -72,7 +76,7 @@ struct Start {
   ChildId child;
   friend bool operator==(const Start&, const Start&) = default;
 };
-// Before the Starts of its trainers: to be on disk before they exist.
+// Precedes the Start actions of the incarnation's trainers. The attempts must be on disk before a trainer starts.
 struct BeginIncarnation {
   Attempts attempts;
   friend bool operator==(const BeginIncarnation&, const BeginIncarnation&) = default;
@@ -82,20 +86,20 @@ struct Signal {
   int signal_number = 0;
   friend bool operator==(const Signal&, const Signal&) = default;
 };
-// For people: `child` ended and will be started again, with its whole group where it is a trainer.
+// Informs the user that a process ended and will be restarted; a trainer is restarted with its whole group.
 struct Recovering {
   Failure failure;
   bool counted = true;
-  int64_t attempt = 0;  // of `limit`
+  int64_t attempt = 0;  // number of counted failures so far
   int64_t limit = 0;
 };
-// Are the job's stores within reach? OnStores tells, before the next Next().
+// Probe the job's stores. The caller must report the result with OnStores before it calls Next() again.
 struct LookAtStores {};
 struct Succeed {};
 struct GiveUp {
   Failure failure;
 };
-// Stores stay out of reach of whoever would have to be started again after this failure.
+// The run gives up because a store stays unreachable. `failure` is the one after which a restart was pending.
 struct GiveUpOnStores {
   Failure failure;
 };
@@ -103,22 +107,23 @@ struct GiveUpOnStores {
 using Action = std::variant<action::Start, action::BeginIncarnation, action::Signal, action::Recovering,
                             action::LookAtStores, action::Succeed, action::GiveUp, action::GiveUpOnStores>;
 
-// Owned by one thread. Report what happened, then carry out Next() in order.
+// Not thread-safe. The caller reports events, then executes the actions of Next() in order.
 class RecoveryPlan {
  public:
   explicit RecoveryPlan(const PlanOptions& options);
 
-  void OnReady(ChildId child, SteadyTime now);  // it serves; for partitioners, never
+  void OnReady(ChildId child, SteadyTime now);  // the child wrote its ready file; not called for partitioners
   void OnEnded(ChildId child, process::ExitState exit, SteadyTime now);
   enum class Stores { kWithinReach, kOutOfReach };
-  void OnStores(Stores stores, SteadyTime now);  // the answer to LookAtStores
+  void OnStores(Stores stores, SteadyTime now);  // the result of LookAtStores
 
-  // Each action is returned once; a Start counts as done. Nothing after Succeed, GiveUp or GiveUpOnStores.
+  // Returns the actions to execute now. Each action is returned once, and a Start is assumed to be executed. Returns
+  // nothing after Succeed, GiveUp or GiveUpOnStores.
   std::vector<Action> Next(SteadyTime now);
-  // When Next may have something to do although nothing happens until then.
+  // Returns the time at which the caller must call Next again even without an event; nullopt: only after an event.
   std::optional<SteadyTime> WakeAt() const { return wake_at_; }
 
-  // Those that were started, are not ready yet, and run: whose readiness is awaited.
+  // Returns the running children that are not ready yet, without partitioners.
   std::vector<ChildId> Awaited() const;
   const Attempts& attempts() const { return attempts_; }
 
@@ -126,15 +131,15 @@ class RecoveryPlan {
   enum class Life { kAbsent, kStarting, kReady, kEnded };
   struct Child {
     Life life = Life::kAbsent;
-    bool was_ready = false;  // since the beginning; its address is known
+    bool was_ready = false;  // in any of its lives; its address is known
     process::ExitState exit;
     SteadyTime ready_at, ended_at;
     int64_t deaths_in_a_row = 0;
-    std::optional<SteadyTime> due;  // ended: when it is started again
-    bool asked_to_end = false;      // by this plan
+    std::optional<SteadyTime> due;  // when an ended child is restarted
+    bool asked_to_end = false;      // this plan has signaled it
   };
 
-  bool IsDone(Role role) const;  // whoever comes next may start
+  bool IsDone(Role role) const;  // returns whether the next role may start
   bool HasFailed(ChildId id, const Child& child) const;
   bool OutputsAreCommitted() const;
   bool TrainersSucceeded() const;
@@ -166,14 +171,15 @@ class RecoveryPlan {
   std::map<ChildId, Child> children_;
   Attempts attempts_;
   SteadyTime group_began_at_;
-  bool stopped_soon_ = false;                                   // the program's latest group, with 75
-  std::optional<SteadyTime> group_failed_at_, group_asked_at_;  // while the group ends
-  std::optional<SteadyTime> group_due_;                         // between two groups
+  bool stopped_soon_ = false;                                   // the program's previous group ended with 75 soon
+  std::optional<SteadyTime> group_failed_at_, group_asked_at_;  // set while the group is ending
+  std::optional<SteadyTime> group_due_;                         // when the next group starts
   bool group_killed_ = false;
-  std::optional<Failure> store_doubt_;  // the failure that may be the stores'; nullopt once they were within reach
+  // The failure that a store may have caused; nullopt once a probe has reached all stores.
+  std::optional<Failure> store_doubt_;
   std::optional<SteadyTime> stores_away_since_, next_look_at_;
   bool stores_given_up_ = false;
-  std::optional<SteadyTime> hopeless_since_;  // a limit is reached: give up once the cause is known
+  std::optional<SteadyTime> hopeless_since_;  // when a limit was exceeded; the plan gives up `consequences` later
   bool over_ = false;
   std::vector<Action> actions_;
   std::optional<SteadyTime> wake_at_;

@@ -1,4 +1,4 @@
-// A plan with a user's program in the place of trainers.
+// Tests the recovery plan of a run with a user's program instead of trainers.
 #include "services/runner/run/testing/planned_run.h"
 
 namespace espalier::run {

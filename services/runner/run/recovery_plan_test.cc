@@ -89,7 +89,7 @@ TEST_F(RecoveryPlanTest, AReplicaIsTriedAgainForEverWhileAnotherServes) {
     EXPECT_THAT(NextWhenDue(), ElementsAre("start server-1"));
     Ready(kServer1);
   }
-  // Nobody else serves now: it is as hopeless as if it were alone.
+  // No other server of the partition is ready now, so the backoff limit applies.
   End(kServer0, Code(70));
   EXPECT_THAT(Next(), ElementsAre("recover server-0 1/3"));
   End(kServer1, kCrashed);
@@ -108,7 +108,7 @@ TEST_F(RecoveryPlanTest, TheFirstServerOfAPartitionIsNeededWhoeverElseServes) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
 }
 
-// Everybody waits for its first readiness, for ever if it were tried again for ever.
+// The run waits until every server has been ready once. Without a limit on restarts it would wait forever.
 TEST_F(RecoveryPlanTest, AReplicaThatHasNeverServedIsNeededToBegin) {
   PlanOptions options = Options();
   options.partitions = 1;
@@ -150,7 +150,7 @@ TEST_F(RecoveryPlanTest, ServersAndSamplersHaveLimitsOfTheirOwn) {
 TEST_F(RecoveryPlanTest, ADeadTrainerTakesItsGroupToANewIncarnation) {
   StartAll();
   End(kTrainer1, kKilled);
-  EXPECT_THAT(Next(), IsEmpty());  // trainer-0 finds out by itself
+  EXPECT_THAT(Next(), IsEmpty());  // trainer-0 has time to notice and to end by itself
   now_ += milliseconds(70);
   End(kTrainer0, Code(74));
   EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
@@ -301,7 +301,7 @@ TEST_F(RecoveryPlanTest, ServersMayDieWhileTrainersAreRestarted) {
   End(kServer0, kKilled);
   EXPECT_THAT(Next(), ElementsAre("recover server-0 1/3", "recover trainer-0 1/3"));
   now_ = *plan_->WakeAt();
-  // Trainers need only the address, which stays.
+  // Trainers need only the server's address, which does not change.
   EXPECT_THAT(Next(), ElementsAre("start server-0", "incarnation 8 (total 2, counted 1)", "start trainer-0"));
   EXPECT_THAT(plan_->Awaited(), ElementsAre(kTrainer0, kServer0));
 }
@@ -320,7 +320,7 @@ TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
   StartAll();
   FailOnTheStore();
   for (int look = 0; look < 3; ++look) {
-    now_ += milliseconds(400);  // a look takes its time
+    now_ += milliseconds(400);  // duration of a probe
     StoresAre(kOutOfReach);
     EXPECT_THAT(Next(), IsEmpty());
     EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
@@ -329,7 +329,7 @@ TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
   EXPECT_THAT(Next(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
   Ready(kTrainer0);
   Next();
-  // What was is forgotten: the next time there is all the patience again.
+  // A successful probe resets the time: the next outage has the full store_patience again.
   FailOnTheStore();
   StoresAre(kOutOfReach);
   EXPECT_THAT(NextAfter(milliseconds(5000)), ElementsAre("look at stores"));

@@ -1,3 +1,5 @@
+// Both kinds of result are completed by AddFacts: fields that describe the job are added only if they are missing, and
+// fields that describe the run replace those in the file. The order of existing fields is kept (ordered_json).
 #include "services/runner/run/result_file.h"
 
 #include <algorithm>
@@ -14,12 +16,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostResultBytes = 64 << 20;
 
-// The trainer's word stands.
+// Adds a field unless the trainer has written it itself.
 void AddIfAbsent(Json* result, const char* key, Json value) {
   if (!result->contains(key)) (*result)[key] = std::move(value);
 }
 
-// Each once. A program may have a field of this name that means something else: then it stays.
+// Adds the warnings that are not in the list yet. If a program uses the field "warnings" for something that is not a
+// list, it is left unchanged.
 void AddWarnings(const std::vector<std::string>& warnings, Json* result) {
   if (warnings.empty()) return;
   Json& list = (*result)["warnings"];
@@ -32,11 +35,13 @@ void AddWarnings(const std::vector<std::string>& warnings, Json* result) {
 
 std::string Shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-// JSON is UTF-8; arguments are any bytes.
+// Replaces invalid UTF-8, because arguments may be any bytes and JSON must be UTF-8.
 std::string AsUtf8(const std::string& word) {
   return Json::parse(Json(word).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
 }
 
+// Adds the facts to `result`, writes the file and returns its content. Facts about the run replace fields of the same
+// name.
 Result<std::string> AddFacts(const RunFolder& folder, const RunJob& job, const RunFacts& facts, Json result) {
   AddIfAbsent(&result, "job", job.training.name);
   AddIfAbsent(&result, "graph", job.training.graph.source.uri);
@@ -78,7 +83,7 @@ Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& 
   Json result = Json::object();
   if (const Result<std::string> text = ReadFile(folder.ResultFile(), kMostResultBytes);
       text.status().code() != StatusCode::kNotFound) {
-    // What cannot be read is kept like what is no object.
+    // A file that cannot be read is renamed like one that is not an object.
     result = text.ok() ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
     if (!result.is_object()) {
       const std::string kept = folder.ResultFile() + "." + std::to_string(facts.incarnation);

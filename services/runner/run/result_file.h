@@ -1,4 +1,4 @@
-// DIR/result.json: what the trainer wrote, and what only the run knows.
+// Completes DIR/result.json: the result of the trainer or program plus facts about the run.
 #pragma once
 
 #include <optional>
@@ -14,30 +14,30 @@ struct RunFacts {
   std::string partition_uri;
   std::string access;
   std::vector<std::string> warnings;          // of the partitioning
-  std::optional<std::string> samples_digest;  // with --audit
+  std::optional<std::string> samples_digest;  // set with --audit
   uint64_t num_expansions = 0;
-  uint64_t incarnation = 0;      // that made the outputs
+  uint64_t incarnation = 0;      // the one that wrote the outputs
   int64_t trainer_restarts = 0;  // of the whole group
-  int64_t service_restarts = 0;  // of the partitioner, servers and samplers
+  int64_t service_restarts = 0;  // of partitioners, servers and samplers
   double total_seconds = 0;
 };
 
-// Adds the facts to the trainer's result (fields that it wrote itself stay) and replaces the file. NotFound where
-// the trainer left none. The document that was written.
+// Adds the facts to the trainer's result and replaces the file; returns the new content. Fields about the job that the
+// trainer wrote itself are kept. Internal if the trainer left no result or one that is not a JSON object.
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts);
 
 struct ProgramResult {
-  std::string json;  // the document that was written
-  std::string note;  // for people; empty: nothing to say
+  std::string json;  // the new content of the file
+  std::string note;  // message for the user; empty if there is none
 };
 
-// The same where the trainers were a user's program: what it has left itself as result.json, if anything, stands.
-// Where that is no JSON object, it is kept as result.json.INCARNATION, which the note says: a run whose ranks have all
-// ended well does not fail for it.
+// The same for a user's program. Fields of a result.json that the program wrote are kept. A result.json that is not a
+// JSON object is renamed to result.json.INCARNATION, and the note says so, because a run whose ranks have all succeeded
+// must not fail because of it.
 Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
                                          const std::vector<std::string>& program);
 
-// The lines a run ends with: the task's metrics and where the outputs lie.
+// Returns the lines that a successful run prints: the metrics of the task and the paths of the outputs.
 std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder,
                                       const std::string& output_uri);
 

@@ -1,4 +1,4 @@
-// Who is who among the processes of a run.
+// Roles and names of the processes of a run.
 #pragma once
 
 #include <compare>
@@ -8,20 +8,21 @@
 
 namespace espalier::run {
 
-// In the order in which they are stopped: whoever asks before whoever answers.
+// Declared in the order in which the processes are stopped: clients before the servers that they call.
 enum class Role { kPartitioner, kTrainer, kSampler, kServer };
 const char* ToString(Role role);  // "partitioner", "trainer", "sampler", "server"
 
-// Children of a role are numbered from 0: trainer 1 and partitioner 1 have rank 1, server_numbering.h says what a
-// server serves.
+// Identifies a process of a run. Children of a role are numbered from 0. The index of a trainer or partitioner is its
+// rank; that of a server determines its partition (server_numbering.h).
 struct ChildId {
   Role role = Role::kPartitioner;
   uint32_t index = 0;
   friend auto operator<=>(const ChildId&, const ChildId&) = default;
 };
-// "server-1"; "partitioner" of rank 0, which is most often the only one, then "partitioner-1".
+// Returns the child's name, such as "server-1". Partitioner 0, which is usually the only one, is "partitioner", the
+// next one "partitioner-1".
 std::string ToString(ChildId child);
-// The other way round; nullopt for what is nobody's name.
+// Returns the child with this name; nullopt if the name is not that of a child.
 std::optional<ChildId> ChildOfName(const std::string& name);
 
 }  // namespace espalier::run

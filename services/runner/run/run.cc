@@ -1,3 +1,10 @@
+// The stages of a run around its main loop (RunInProgress):
+//
+//   ReadRequest -> lock the folder -> PlaceJob -> DecideBeginning -> make_fleet -> RemoveEarlierRun -> RunPlaced
+//
+// Everything that the user may have to correct (exit code 64) is checked first, so that a refused run leaves an earlier
+// one untouched. RemoveEarlierRun is the first stage that removes results. RunPlaced runs the loop, stops all children
+// in any case, and then publishes the outputs or removes a result that is not valid.
 #include "services/runner/run/run.h"
 
 #include <unistd.h>
@@ -36,15 +43,15 @@ RunOutcome Failed(ExitCode code, std::string message) {
 }
 RunOutcome Failed(const Status& status) { return Failed(ToExitCode(status.code()), status.message()); }
 
-// For what is only told to people, and for looks: a store that is out of reach must not hold up the run, nor its end.
+// Time limit of requests for messages and probes: an unreachable store must not delay the run or its end.
 constexpr std::chrono::seconds kShortPatience{2};
 
 struct JobStores {
-  storage::StoreLocation prefix;
+  storage::StoreLocation prefix;            // the job's output.uri
   storage::StoreLocation prefix_for_words;  // the same, with kShortPatience
-  StoreProbe probe;                         // likewise
-  storage::StoreOpener open_for_words;      // likewise
-  std::chrono::seconds patience;            // of the processes
+  StoreProbe probe;                         // with kShortPatience
+  storage::StoreOpener open_for_words;      // with kShortPatience
+  std::chrono::seconds patience;            // time limit of the processes' requests
 };
 
 Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
@@ -60,13 +67,14 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
                    patience};
 }
 
-// What the user asked for and no run can give.
+// Checks that the options are compatible with the document.
 Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
   if (!options.roles.audit) return Status();
   if (options.roles.has_program()) {
     return InvalidArgument("--audit records what Espalier's trainers draw: leave it out with a program");
   }
-  // A node's draws are those of the hop that meets it first, which another trainer's seeds may make another.
+  // With expand Once, a node is sampled only in the first hop that reaches it, and this hop depends on a trainer's
+  // seeds.
   if (job.training.sampling.draw.expand == sampler::Expand::kOnce && job.trainer_replicas > 1) {
     return InvalidArgument(
         "--audit compares what trainers draw for one node, which with spec.training.sampling.expand "
@@ -75,11 +83,11 @@ Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
   return Status();
 }
 
-// How this run begins, given what an earlier one left.
+// How this run begins, depending on what an earlier run left.
 struct Beginning {
   uint64_t incarnation = 1;
   std::string reason;
-  EarlierRun replaced;  // what goes for it
+  EarlierRun replaced;  // the earlier run to remove
 };
 
 std::string CheckpointsText(const EarlierRun& earlier) {
@@ -87,8 +95,9 @@ std::string CheckpointsText(const EarlierRun& earlier) {
   return std::to_string(count) + " checkpoint" + (count == 1 ? "" : "s") + ", the newest at " + PositionText(earlier);
 }
 
-// Where trainers go on that find no checkpoint of the run's own; empty where the document names nothing, and all
-// begins. What is wrong with the place they say.
+// Returns the position from which trainers start if the run has no checkpoint of its own: that of
+// checkpoint.resumeFrom. Returns an empty string if the document does not set it or the job only infers. If the
+// checkpoint cannot be read, the text contains only its URI; the trainers report the error.
 std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) {
   const std::string& from = job.training.checkpoint.resume_from;
   const job::Training& training = job.training.training;
@@ -99,14 +108,15 @@ std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) 
   return (position.ok() ? *position + " of " : "") + from + " (checkpoint.resumeFrom)";
 }
 
-// An interrupted run is neither taken up nor thrown away by accident: both must be asked for. Nor are the results of
-// another job replaced; those of the same one are, as a command that is repeated expects.
+// Decides whether the run resumes or replaces an earlier one. FailedPrecondition if there is an interrupted run and the
+// user has chosen neither --resume nor --restart, or if the results are those of another job. Results of the same job
+// are replaced, so that the same command can be repeated.
 Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, const RunFolder& folder,
                                   const JobStores& stores, terminal::Progress& progress) {
   const storage::StoreLocation& prefix = stores.prefix;
   ASSIGN_OR_RETURN(const RunState state, ReadRunState(folder.StateFile()));
   Beginning beginning;
-  if (options.roles.has_program()) {  // what it has saved, and where, is its own business
+  if (options.roles.has_program()) {  // a program manages its own checkpoints
     beginning.incarnation = state.attempts.incarnation + 1;
     beginning.reason = options.resume ? "resumed" : "started";
     return beginning;
@@ -134,7 +144,8 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   return beginning;
 }
 
-// A slow store may take longer to remove things than hosts wait for a word.
+// Executes `work` on another thread and polls the fleet meanwhile: work on a slow store may take longer than hosts wait
+// for a message. Returns the error of the work, otherwise that of the fleet.
 Status WhileWatching(Fleet& fleet, const std::function<Status()>& work) {
   std::future<Status> done = std::async(std::launch::async, work);
   Status broken;
@@ -146,8 +157,8 @@ Status WhileWatching(Fleet& fleet, const std::function<Status()>& work) {
   return broken;
 }
 
-// Once nothing stands in this run's way any more, and before anything of it is there. What a program has saved is not
-// the run's to remove.
+// Removes the files of the earlier run. Called after all checks have passed and before job.json is written. Does not
+// remove what a user's program has saved.
 Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunFolder& folder, const JobStores& stores,
                         const EarlierRun& earlier, Fleet& fleet, terminal::Progress& progress) {
   const bool keep_logs = options.keep_logs || options.resume;
@@ -166,7 +177,8 @@ Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunF
   return Status();
 }
 
-// Rank 0 may have committed its outputs before somebody else failed: only a run that went well has a result.
+// Removes the result of a failed run: rank 0 may have committed outputs before another process failed, and only a
+// successful run has a result.
 void RemoveResult(const RunContext& context) {
   std::error_code ignored;
   const RunFolder& folder = context.folder;
@@ -174,7 +186,7 @@ void RemoveResult(const RunContext& context) {
   std::filesystem::remove(folder.ResultFile(), ignored);
 }
 
-// For whoever stopped the run.
+// Returns the end of the message after a stop: the saved position and the command that resumes the run.
 std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& prefix) {
   const bool has_program = options.roles.has_program();
   const Result<EarlierRun> saved = has_program ? EarlierRun() : FindEarlierRun(prefix);
@@ -196,6 +208,8 @@ std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& p
   return "\nsaved up to " + position + "; go on with: " + command + " --resume";
 }
 
+// Merges the audits of all trainers into `facts`. Returns a Stop if the trainers' samples differ or an audit is
+// invalid.
 std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool resumed) {
   if (!context.options.roles.audit) return std::nullopt;
   if (resumed || facts->trainer_restarts > 0) {
@@ -207,14 +221,14 @@ std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool 
     files.push_back(context.folder.AuditFile(ToString(ChildId{Role::kTrainer, rank})));
   }
   const Result<sampler::AuditSummary> merged = sampler::MergeAudits(files);
-  // Trainers that drew differently break what every run promises.
+  // All trainers must sample the same neighbors for the same node; a difference is a bug.
   if (!merged.ok()) return Stop{ExitCode::kBug, "merging the audit: " + merged.status().message()};
   facts->samples_digest = merged->samples_digest;
   facts->num_expansions = merged->num_expansions;
   return std::nullopt;
 }
 
-// What the trainers, or the user's program, have left, in its place and completed.
+// Publishes the outputs and completes result.json. Returns its content.
 Result<std::string> TakeResults(const RunContext& context, const RunFacts& facts) {
   const RoleOptions& roles = context.options.roles;
   if (roles.has_program()) {
@@ -233,7 +247,8 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   for (const std::string& name : run.StopChildren()) {
     context.progress.Note(name + " did not end when asked to, and was killed");
   }
-  // Trainers that were asked to stop after their last step finish what is left, if that is quick: then all is done.
+  // Trainers that are asked to stop after their last step still complete the outputs if that is quick. Then the run has
+  // succeeded.
   if (stop.has_value() && stop->code == ExitCode::kAskedToStop && run.TrainersEndedWell()) stop.reset();
   if (stop.has_value()) {
     RemoveResult(context);
@@ -249,10 +264,10 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   }
   const Result<std::string> result = TakeResults(context, facts);
   if (!result.ok()) {
-    if (!context.options.roles.has_program()) RemoveResult(context);  // hours of somebody's work have gone well
+    if (!context.options.roles.has_program()) RemoveResult(context);  // a program's own result is kept
     return Failed(result.status());
   }
-  // A short run ends before anybody has asked for its status.
+  // A short run may end before its status was read, so its warnings are shown now.
   if (!context.options.roles.has_program()) run.ShowWarnings(*result);
   if (const Status written = run.WriteSucceeded(); !written.ok()) return Failed(written);
   RunOutcome outcome;
@@ -261,7 +276,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   return outcome;
 }
 
-// The document as it is written, and the options with the program that it names where the command names none.
+// The user's document, and the options with the document's program filled in if the command line names none.
 struct Request {
   RunOptions options;
   job::ParsedJob document;
@@ -274,7 +289,7 @@ struct Request {
   }
 };
 
-// Errors are the user's (exit code 64).
+// Reads and checks the document. All errors are the user's (exit code 64).
 Result<Request> ReadRequest(const RunOptions& given) {
   RunOptions options = given;
   ASSIGN_OR_RETURN(job::ParsedJob document,
@@ -321,7 +336,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ToExitCode(code), beginning.status().message());
   }
-  // A run that is resumed has read them, and goes on with its own checkpoints.
+  // A resumed run has its own checkpoints and does not read the files that the job started from again.
   if (!options.resume && !options.roles.has_program()) {
     const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
                                                  .credentials = true};
@@ -353,7 +368,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
                    *beginning);
 }
 
-// Installations without libtorch, as of the Python package, have no trainer.
+// Returns NotFound if there is no trainer. Installations without libtorch, such as the Python package, have none.
 Status CheckTrainer(const std::string& program_folder) {
   const std::string trainer = program_folder + "/espalier-trainer";
   if (access(trainer.c_str(), X_OK) == 0) return Status();
@@ -377,7 +392,7 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
   } else if (const Status trainer = CheckTrainer(options.roles.program_folder); !trainer.ok()) {
     return Failed(ExitCode::kBadDocument, trainer.message());
   }
-  // Before an earlier run is removed.
+  // Checked before an earlier run is removed.
   const Status plugins = CheckPluginFiles(request->document.training.server_plugins, "");
   if (!plugins.ok()) return Failed(ExitCode::kBadDocument, plugins.message());
   return RunRequest(*request, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {

@@ -1,14 +1,15 @@
-// `espalier run`: a whole job as processes of this machine.
+// `espalier run`: runs a job as processes of this machine.
 //
 // Flow: job.json -> partitioner -> graph servers -> samplers -> trainer 0 -> other trainers -> result.json.
-// Each child says that it is ready, and where, in a file. A child that dies is replaced (recovery_plan.h,
-// docs/recovery.md), until a limit is reached.
-// With RoleOptions::program, or one that the document names, a user's program is in the trainers' place
-// (docs/programs.md), and of outputs nothing is expected. Guarantees: when Run returns, or this process is killed in
-// any way, no child runs (where it is killed with SIGKILL, what a user's program has started in turn may:
-// docs/programs.md); two runs in different folders do not meet (every port is picked by the kernel); two runs in one
-// folder are refused; an interrupted run goes on only where `resume` asks for it, and its checkpoints are removed only
-// where `restart` asks for it.
+// Each child writes a file with its addresses when it is ready. A child that dies is restarted up to a limit
+// (recovery_plan.h, docs/recovery.md). With RoleOptions::program, or a program in the document, the user's program runs
+// instead of the trainers (docs/programs.md), and no outputs are expected.
+//
+// Guarantees:
+// - When Run returns, or this process is killed in any way, no child runs. Exception: if this process is killed by
+//   SIGKILL, processes that a user's program has started may survive (docs/programs.md).
+// - Runs in different folders do not interfere: they listen on free ports. A second run in the same folder is refused.
+// - An interrupted run is resumed only with `resume`, and its checkpoints are removed only with `restart`.
 #pragma once
 
 #include <chrono>
@@ -29,30 +30,30 @@
 namespace espalier::run {
 
 struct RunOptions {
-  std::string command = "espalier run";  // as the user typed it, up to -f
+  std::string command = "espalier run";  // the command before -f, for the message on how to resume
   job::RunsOn runs_on = job::RunsOn::kLaptop;
-  std::string job_file;               // empty: `settings` say all, of a user's program
+  std::string job_file;               // empty: `settings` are the whole document (of a user's program)
   std::vector<std::string> settings;  // "path=value"
   std::string output_folder;
-  bool keep_logs = false;  // of an earlier run in the same folder
-  bool resume = false;     // go on from the newest checkpoint of the job's prefix, if there is one
-  bool restart = false;    // begin anew, even where that removes checkpoints of a run that did not end
-  bool tls = false;        // with certificates of its own, even where the document does not say Managed
+  bool keep_logs = false;  // keep the logs of an earlier run in the same folder
+  bool resume = false;     // resume from the newest checkpoint below the job's output.uri, if there is one
+  bool restart = false;    // start from the beginning, even if that removes checkpoints of an unfinished run
+  bool tls = false;        // use TLS with certificates made for this run, whatever spec.tls.mode is
   RoleOptions roles;
-  EnvironmentMap environment;                                          // this process's: stores, failpoints
-  std::chrono::milliseconds ready_deadline{std::chrono::minutes(10)};  // of each process
+  EnvironmentMap environment;                                          // of this process: store settings, failpoints
+  std::chrono::milliseconds ready_deadline{std::chrono::minutes(10)};  // for each process
   std::chrono::milliseconds stop_grace{std::chrono::seconds(15)};      // from SIGTERM to SIGKILL
 };
 
-// What is printed and returned.
+// The result of a run, which the command prints.
 struct RunOutcome {
   ExitCode code = ExitCode::kDone;
-  std::string error;                 // several lines; empty when done
-  std::string result_json;           // when done
-  std::vector<std::string> summary;  // when done
+  std::string error;                 // one or more lines; empty if code is kDone
+  std::string result_json;           // set if code is kDone; empty for Copy (launch/launch.h)
+  std::vector<std::string> summary;  // lines to print; set if code is kDone
 };
 
-// What a run needs to know to make its fleet. All of it outlives the fleet.
+// What a FleetMaker gets to create the fleet of a run. All referenced objects outlive the fleet.
 struct FleetPlan {
   const RunFolder& folder;
   const RunJob& job;
@@ -60,9 +61,10 @@ struct FleetPlan {
 };
 using FleetMaker = std::function<Result<std::unique_ptr<Fleet>>(const FleetPlan&)>;
 
-// With processes of this machine.
+// Runs the job with processes of this machine. Blocks until the run has ended.
 RunOutcome Run(const RunOptions& options, terminal::Progress& progress);
-// With those of the fleet that `make_fleet` makes, once the document, the folder and the prefix are found good.
+// Runs the job with the processes of a fleet. `make_fleet` is called after the document, the output folder and the
+// contents of output.uri have been checked.
 RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const FleetMaker& make_fleet);
 
 }  // namespace espalier::run

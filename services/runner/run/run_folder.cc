@@ -27,12 +27,12 @@ Status Remove(const fs::path& path) {
   return error ? FromErrno(error.value(), "removing the earlier run's " + path.string()) : Status();
 }
 
-// What the next run in the folder removes or replaces; logs besides. The outputs' manifest first: what it names must
-// not outlive it.
+// What the next run in the folder removes or replaces, besides the logs. The outputs' manifest comes first, so that it
+// never refers to files that have been removed.
 constexpr const char* kLeftovers[] = {"manifest.json", "result.json", "metrics.jsonl", "model", "embeddings",
                                       "predictions",   "logits",      "tensorboard",   "audit"};
 
-// A folder that no run has used must have nothing that a run would replace.
+// Checks that a folder that no run has used contains nothing that a run would replace.
 Status CheckFree(const fs::path& folder) {
   std::error_code ignored;
   std::vector<std::string> names(std::begin(kLeftovers), std::end(kLeftovers));
@@ -66,7 +66,7 @@ Result<RunFolder> RunFolder::Open(const std::string& path) {
     if (errno != EWOULDBLOCK) return FromErrno(errno, "locking " + lock_path);
     return Aborted("another run is using " + result.path() + ": choose another --output, or wait for it");
   }
-  // The lock alone makes it no run's: people empty folders of what they see.
+  // The lock file alone does not prove that a run used the folder: users who empty a folder often leave hidden files.
   const bool is_of_a_run = fs::exists(folder / "run", ignored) || fs::exists(folder / "job.json", ignored);
   if (had_lock && !is_of_a_run) RETURN_IF_ERROR(CheckFree(folder));
   return result;

@@ -1,4 +1,4 @@
-// The folder of one run: locked, and rid of what an earlier run left.
+// Locks the output folder of a run and removes files that an earlier run left in it.
 #pragma once
 
 #include <string>
@@ -10,22 +10,23 @@
 
 namespace espalier::run {
 
-// Holds the folder's lock: a second run in the same folder is refused while this lives, whichever process it is in.
-// The kernel drops the lock when the process ends, however it ends.
+// Holds the folder's lock (flock on .lock). While this object exists, a second run in the same folder is refused, in
+// this and in other processes. The kernel releases the lock when the process ends.
 class RunFolder : public RunPaths {
  public:
-  // Makes the folder and locks it. Aborted while another run has it; FailedPrecondition for one with files in it that
-  // no run has made.
+  // Creates the folder if it is missing and locks it. Aborted if another run holds the lock. FailedPrecondition if no
+  // run has used the folder and it contains files with names that a run would replace.
   static Result<RunFolder> Open(const std::string& path);
 
-  // What an earlier run left that could be taken for this one's. Its state and its checkpoints stay.
+  // The following functions remove files of an earlier run that could be mistaken for files of this one. None removes
+  // the state file or checkpoints.
 
-  // The files below run/: readiness, keys. The folder itself is made.
+  // Removes the files below run/, such as ready files and keys, and creates run/ if it is missing.
   Status RemoveRunFiles() const;
-  // Results, audit, and the logs unless `keep_logs`.
+  // Removes results, outputs and audits, and unless `keep_logs` the logs.
   Status RemoveResults(bool keep_logs) const;
-  // The same before a user's program, which saves in this folder what and where it likes: only what runs make of
-  // themselves goes (result.json, and the logs unless `keep_logs`).
+  // The same for a run of a user's program: removes only result.json, and unless `keep_logs` the logs. A program may
+  // save files under any other name in this folder.
   Status RemoveResultOfProgram(bool keep_logs) const;
 
  private:

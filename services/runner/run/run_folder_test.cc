@@ -22,7 +22,7 @@ class RunFolderTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  // A file of each name that runs or programs have.
+  // Creates the folder with a file of each name that runs or programs use.
   RunFolder Used() const {
     Result<RunFolder> folder = RunFolder::Open(root_);
     EXPECT_TRUE(folder.ok()) << folder.status().ToString();
@@ -47,7 +47,7 @@ class RunFolderTest : public testing::Test {
     return names;
   }
 
-  // Names that Espalier's trainers give to what they leave, and a program may give to what it saves.
+  // Names of the outputs of Espalier's trainers. A program may use them for its own files.
   const std::vector<std::string> kOfOutputs = {"manifest.json",      "metrics.jsonl", "model/weights.bin",
                                                "embeddings/0.npy",   "predictions/0", "logits/0",
                                                "tensorboard/events", "audit/mine",    "checkpoints/1"};

@@ -1,3 +1,6 @@
+// The main loop: poll the fleet, report the events to the recovery plan, execute the plan's actions (one Do overload
+// per action), show the progress, and sleep until the next event or the plan's next deadline. A function that returns a
+// Stop ends the loop. The loop ends children only where an action says so; StopChildren ends all of them afterwards.
 #include "services/runner/run/run_in_progress.h"
 
 #include <unistd.h>
@@ -24,10 +27,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReadyTick{10};
+constexpr milliseconds kReadyTick{10};  // longest sleep while a child is awaited
 constexpr milliseconds kRunningTick{200};
-constexpr size_t kLastLines = 15;
-constexpr size_t kLinesBesidesReason = 5;
+constexpr size_t kLastLines = 15;          // lines of the log in a failure without a termination message
+constexpr size_t kLinesBesidesReason = 5;  // and in a failure with one
 constexpr size_t kMostAnswerBytes = 64 << 20;
 
 std::string Pluralize(uint32_t count, const std::string& noun) {
@@ -58,14 +61,14 @@ std::string HowItEnded(const process::ExitState& exit) {
   return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
 }
 
-// What somebody else wrote, for a terminal. It may have several lines.
+// Returns the text of another process without control characters that could affect the terminal. Keeps line breaks.
 std::string WithoutControls(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }, '?');
   return text;
 }
 
-// The "warnings" of what a process has answered; none where there is no such list.
+// Returns the strings in the field "warnings" of a process's response; empty if there is no such list.
 std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
   std::vector<std::string> warnings;
   if (!answer.is_object() || !answer.contains("warnings")) return warnings;
@@ -75,7 +78,8 @@ std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
   return warnings;
 }
 
-// A program that is missing is the user's choice where it is theirs, else an installation of ours that is incomplete.
+// Returns the Stop for a child that could not be started. A missing program is the user's error (64) if it is the
+// user's program; a missing role binary is a broken installation (70).
 Stop StopBecause(const Status& status, bool has_program) {
   const ExitCode code = ToExitCode(status.code());
   if (code != ExitCode::kBadInput) return Stop{code, status.message()};
@@ -92,7 +96,7 @@ RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnati
   if (active.count() > 0) deadline_ = Deadline::After(active);
   state_.attempts.incarnation = first_incarnation;
   state_.reason = std::move(reason);
-  // RunRequest has shown these before anything was started; the trainers report them too.
+  // RunRequest has already shown these; the trainers report them again.
   for (const std::string& warning : job::JobWarnings(context.job.training)) shown_warnings_.insert(warning);
 }
 
@@ -120,7 +124,7 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
     TakeReady(event);
     plan_.OnReady(event.child, now);
   }
-  if (!events.ready.empty()) NotePids();  // those on other machines are known from now on
+  if (!events.ready.empty()) NotePids();  // processes on other machines report their pid with the ready file
   for (const ChildEnded& event : events.ended) {
     plan_.OnEnded(event.child, event.exit, now);
     if (event.child.role != Role::kPartitioner) continue;
@@ -130,7 +134,8 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
     if (auto failed = BringPartitions()) return failed;
   }
   if (events.broken.ok()) return std::nullopt;
-  // Hosts report a start that failed moments after it was asked for: whose it was is known, but for a close race.
+  // The error does not name the child. Hosts report a failed start a moment after the request, so the child's role is
+  // that of the latest start, unless another role was started in between.
   return StopBecause(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
 }
 
@@ -171,7 +176,8 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   const std::string ready_file = site.paths.ReadyFile(name);
   if (start.child.role == Role::kPartitioner) {
     partitioners_.NoteStart(start.child.index);
-    // Of an earlier life here. The fleet removes those that it waits for, and this is for people alone.
+    // Removes the file of an earlier process. The fleet does so only for children whose readiness it waits for; a
+    // partitioner's file only serves ShowPartitioning.
     (void)unlink(ready_file.c_str());
   }
   process::ChildSpec spec = MakeCommand(start.child, site);
@@ -246,30 +252,30 @@ std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
 
 std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
   const process::ExitState& exit = give_up.failure.exit;
-  // Nothing but the document is to be mended: how a process came to say so is of no use.
+  // The partitioner found an error in the document. Its message is sufficient; the log would not help the user.
   const std::string reason = FindReason(give_up.failure.child);
   const bool is_of_document = give_up.failure.child.role == Role::kPartitioner && !exit.ok() &&
                               exit.Class() == ExitCode::kBadDocument && !reason.empty();
   if (is_of_document) return Stop{ExitCode::kBadDocument, reason};
-  // A child that ends with 0 before its time is a bug of ours.
+  // A child that exits with 0 too early is a bug.
   return Stop{exit.ok() ? ExitCode::kBug : exit.Class(), FailureText(give_up.failure)};
 }
 
-// The store first: the process that is named may have been one that lost its peer to the store.
+// The message names the store first: the failed process may only have lost a peer that failed because of the store.
 std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
   return Stop{ExitCode::kUnavailable,
               "the store stays out of reach, so that nobody is started again (--resume goes on once it is back): " +
                   stores_.message() + "\n" + FailureText(give_up.failure)};
 }
 
-// A child's last words; empty where it has left none.
+// Returns the child's termination message, with positions in the user's document; empty if it left none.
 std::string RunInProgress::FindReason(ChildId child) const {
   const std::string said = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(ToString(child)));
   const std::string job_file = context_.fleet.GetSite(child).paths.JobFile();
   return WithoutControls(SaidOfUsersDocument(said, job_file, context_.job.places));
 }
 
-// The last words are the reason; the log tells how it came to that.
+// Returns the description of a failure: the termination message, followed by the last lines of the log.
 std::string RunInProgress::FailureText(const Failure& failure) const {
   const std::string name = ToString(failure.child);
   const std::string log = context_.folder.LogFile(name);
@@ -304,7 +310,7 @@ std::optional<Stop> RunInProgress::CheckDeadlines() const {
   return Stop{ExitCode::kUnavailable, "the deadline passed while waiting for " + ToString(awaited->child) + why};
 }
 
-// One JSON object on the partitioner's standard output.
+// Reads the JSON object that partitioner 0 printed to standard output: the location and key of the partitions.
 std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   const std::string path = context_.folder.OutputFile("partitioner");
   const Result<std::string> text = ReadFile(path, kMostAnswerBytes);
@@ -370,7 +376,7 @@ void RunInProgress::BeginPhase(ChildId child) {
     case Role::kSampler: shown = "starting " + Pluralize(job.sampler_replicas, "sampler"); break;
     case Role::kTrainer: phase = shown = TrainersPhase(); break;
   }
-  // Whoever is started again begins no phase.
+  // A restarted service does not begin a new phase.
   const bool is_replaced = starts_.contains(child) && child.role != Role::kTrainer;
   if (is_replaced || shown == phase_) return;
   phase_ = shown;
@@ -378,7 +384,7 @@ void RunInProgress::BeginPhase(ChildId child) {
   context_.progress.Begin(shown);
 }
 
-// Best effort: a status that cannot be had is no reason for anything.
+// Updates the progress display at most every kRunningTick. Best effort: errors of reading a status are ignored.
 void RunInProgress::Show() {
   if (last_shown_.has_value() && Clock::Real().Now() < *last_shown_ + kRunningTick) return;
   last_shown_ = Clock::Real().Now();
@@ -393,7 +399,7 @@ void RunInProgress::Show() {
   if (status->phase == "training") {
     context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
   } else {
-    context_.progress.Update(status->fraction, status->text);  // with the phase's own remaining time
+    context_.progress.Update(status->fraction, status->text);  // extrapolates the remaining time of the phase
   }
 }
 
@@ -403,7 +409,7 @@ void RunInProgress::ShowWarnings(const std::string& json) {
   }
 }
 
-// Of the first partitioner, which runs on this machine wherever the others do.
+// Shows the status of partitioner 0, which always runs on this machine.
 void RunInProgress::ShowPartitioning() {
   const auto ready = telemetry::ReadReadyFile(context_.folder.ReadyFile(ToString({Role::kPartitioner, 0})));
   if (!ready.ok()) return;
@@ -413,7 +419,8 @@ void RunInProgress::ShowPartitioning() {
   if (view.has_value()) context_.progress.Update(view->fraction, view->text, view->remaining_seconds);
 }
 
-// For people and tests; the run does not depend on it.
+// Writes the running processes to the state file, for users and tests. Errors are ignored; the run does not depend on
+// it.
 void RunInProgress::NotePids() {
   state_.processes = context_.fleet.Pids();
   (void)WriteRunState(context_.folder.StateFile(), state_);

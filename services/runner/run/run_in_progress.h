@@ -1,5 +1,5 @@
-// One run, from the partitioner's start to the trainers' end: carries out what the plan says (recovery_plan.h) and
-// tells it, and whoever looks on, what happened.
+// The main loop of a run, from the start of the partitioners to the end of the trainers. Executes the actions of the
+// recovery plan (recovery_plan.h), reports events to it, and displays the progress.
 #pragma once
 
 #include <map>
@@ -24,44 +24,48 @@
 
 namespace espalier::run {
 
-// Why a run ended early.
+// Exit code and message of a run that ended early.
 struct Stop {
   ExitCode code;
   std::string message;
 };
 
-// All of it outlives the run.
+// What a run works with. All referenced objects must outlive the RunInProgress.
 struct RunContext {
   const RunOptions& options;
   const RunFolder& folder;
   const RunJob& job;
-  const storage::StoreLocation& prefix;            // of the job
-  const storage::StoreLocation& prefix_for_words;  // the same; a store out of reach says so within seconds
-  const StoreProbe& stores;                        // likewise
-  std::chrono::seconds store_patience;             // of the job's processes
+  const storage::StoreLocation& prefix;            // the job's output.uri
+  const storage::StoreLocation& prefix_for_words;  // the same, with requests that time out within seconds
+  const StoreProbe& stores;                        // also with short timeouts
+  std::chrono::seconds store_patience;             // how long the job's processes retry requests to stores
   terminal::Progress& progress;
   const TlsFiles* tls;  // null: plaintext
   Fleet& fleet;
 };
 
-// Owned by one thread.
+// Not thread-safe.
 class RunInProgress {
  public:
-  // `first_incarnation` is newer than any of this folder before; `reason` says why it begins.
+  // `first_incarnation` is greater than every earlier incarnation of the folder. `reason` says why the incarnation
+  // begins (RunState::reason).
   RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason);
 
-  // nullopt: every trainer ended well.
+  // Blocks until the run ends. Returns nullopt if every trainer succeeded, otherwise the reason. Leaves children
+  // running.
   std::optional<Stop> Run();
-  // Ends every child. The names of those that had to be killed.
+  // Ends all children. Returns the names of those that had to be killed because they did not end within the grace
+  // period.
   std::vector<std::string> StopChildren();
 
-  // After StopChildren: whether every trainer was started, and ended with 0.
+  // Call after StopChildren. Returns whether every trainer was started and exited with 0.
   bool TrainersEndedWell();
 
   const RunFacts& facts() const { return facts_; }
-  // Shows the warnings of a result, or of a process's status, that have not been shown before. `json` is untrusted.
+  // Shows the warnings in `json`, a result or a process's status, that have not been shown before. Accepts untrusted
+  // input.
   void ShowWarnings(const std::string& json);
-  // To be written once the outputs are committed and in their place.
+  // Records in the state file that the run succeeded. Call this after the outputs are committed and published.
   Status WriteSucceeded();
 
  private:
@@ -93,18 +97,18 @@ class RunInProgress {
   std::chrono::milliseconds TimeToSleep() const;
 
   const RunContext context_;
-  std::optional<Deadline> deadline_;  // of the whole run
+  std::optional<Deadline> deadline_;  // of the whole run (activeDeadlineSeconds)
   RecoveryPlan plan_;
   PartitionerGroup partitioners_;
   RunState state_;
   RunFacts facts_;
-  std::vector<std::string> servers_;  // addresses by number
+  std::vector<std::string> servers_;  // addresses by server number
   TrainerPeers peers_;
-  std::map<ChildId, std::string> addresses_;  // that a child had when it was ready first
-  std::map<ChildId, int> starts_;
+  std::map<ChildId, std::string> addresses_;  // of servers and samplers that were ready; restarts reuse them
+  std::map<ChildId, int> starts_;             // number of times that each child was started
   std::optional<Role> latest_start_;
   bool rank0_is_ready_ = false;
-  Status stores_;  // as the last look found them
+  Status stores_;  // result of the last probe
   std::string phase_;
   Timer phase_timer_;
   std::optional<SteadyTime> last_shown_;

@@ -1,4 +1,4 @@
-// What a run says to whoever looks on, with fake role binaries.
+// Tests the messages of a run, with fake role binaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What lies where in the folder of a run, on whichever machine the folder is.
+// Paths of the files in a run's folder. The folder may be on another machine.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ class RunPaths {
   std::string JobFile() const { return path_ + "/job.json"; }
   std::string ResultFile() const { return path_ + "/result.json"; }
   std::string LogFile(const std::string& child) const { return path_ + "/logs/" + child + ".log"; }
-  // Standard output of a child that answers there.
+  // Standard output of a child that prints its result.
   std::string OutputFile(const std::string& child) const { return path_ + "/run/" + child + ".out"; }
   std::string ReadyFile(const std::string& child) const { return path_ + "/run/" + child + ".json"; }
   std::string StateFile() const { return path_ + "/run/state.json"; }
-  // A child's last words.
+  // The termination message of a child (telemetry/termination.h).
   std::string TerminationFile(const std::string& child) const { return path_ + "/run/" + child + ".termination.json"; }
-  std::string ScriptFolder() const { return path_ + "/run/script"; }  // of the user's program
+  std::string ScriptFolder() const { return path_ + "/run/script"; }  // for the script of the user's program
   std::string TlsFolder() const { return path_ + "/run/tls"; }
   std::string AuditFile(const std::string& child) const { return path_ + "/audit/" + child + ".bin"; }
 

@@ -1,4 +1,4 @@
-// Runs of a user's program, a shell script here, beside fake role binaries.
+// Tests runs of a user's program, here a shell script, with fake role binaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -22,10 +22,10 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// The program is `program.sh` of the folder.
+// The program is program.sh in the test's folder.
 class RunProgramTest : public FakeRolesTest {
  protected:
-  // `$SELF` is rank and incarnation: "0.1".
+  // `script` is the body of the program. `$SELF` is set to rank and incarnation: "0.1".
   RunOptions OptionsFor(const std::string& script) const {
     std::ofstream(root_ / "program.sh") << "#!/bin/sh\nSELF=$ESPALIER_RANK.$ESPALIER_INCARNATION\n" << script << "\n";
     fs::permissions(root_ / "program.sh", fs::perms::owner_all);

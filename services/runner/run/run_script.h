@@ -1,4 +1,4 @@
-// The script that a document's program runs (spec.trainers.program.script), outside clusters.
+// Reads the script of a document's program (spec.trainers.program.script) for runs outside clusters.
 #pragma once
 
 #include "services/base/environment.h"
@@ -7,11 +7,11 @@
 
 namespace espalier::run {
 
-// InvalidArgument for a script in a ConfigMap, which only clusters have; the message says what to do instead.
+// Returns InvalidArgument for a script in a ConfigMap, which exists only in clusters. The message names an alternative.
 Status CheckScriptPlace(const job::Program& program);
 
-// Reads the script, by the stores that the document and the environment set up, and compares it with the document's
-// digest. Errors are those of script::ReadScript and script::CheckScriptDigest.
+// Reads the script from the store that the document and the environment configure, and verifies the document's digest.
+// Errors are those of storage::ParseStoreSettings, script::ReadScript and script::CheckScriptDigest.
 Result<script::ScriptFile> ReadRunScript(const job::Script& script, const job::S3Storage& s3,
                                          const EnvironmentMap& environment);
 

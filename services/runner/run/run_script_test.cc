@@ -1,4 +1,4 @@
-// Runs of a document's script, beside fake role binaries.
+// Tests runs of a document's script, with fake role binaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr char kScriptText[] = "echo \"$0:$1\" > $ESPALIER_OUTPUT/told.$ESPALIER
 
 class RunScriptTest : public FakeRolesTest {
  protected:
-  // `script` is the value of the document's field.
+  // `script` is the value of spec.trainers.program.script.
   RunOptions OptionsWith(const std::string& script) const {
     RunOptions options = Options();
     options.environment = {{"PATH", "/usr/bin:/bin"}};
@@ -36,7 +36,7 @@ class RunScriptTest : public FakeRolesTest {
     return (root_ / name).string();
   }
   std::string Told() const { return ReadText(root_ / "out/told.1"); }
-  // What the program is told of a script that lies in the run's folder.
+  // Returns what the program writes to out/told.1 for a script in the run's folder.
   std::string ToldOf(const std::string& path) const { return (root_ / "out/run/script" / path).string() + ":--rate\n"; }
 };
 

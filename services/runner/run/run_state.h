@@ -1,5 +1,6 @@
-// DIR/run/state.json: what a run must know after it was killed itself, and which processes it has, for people and
-// tests. Written before an incarnation's trainers exist (write-ahead), so that no incarnation is used twice.
+// DIR/run/state.json: the persistent state of a run. A later run in the same folder reads it; the list of processes is
+// for users and tests. It is written before the trainers of an incarnation start (write-ahead), so that no incarnation
+// is used twice.
 #pragma once
 
 #include <sys/types.h>
@@ -16,16 +17,18 @@ struct RunState {
   Attempts attempts;
   std::string reason;      // why the newest incarnation began: "started", "resumed", "trainer-1 was killed (signal 9)"
   bool succeeded = false;  // the outputs are committed
-  std::map<ChildId, pid_t> processes;  // that run now
+  std::map<ChildId, pid_t> processes;  // running processes
 
   friend bool operator==(const RunState&, const RunState&) = default;
 };
 
+// Returns the state as a JSON document:
 // {"incarnation": 2, "attempts": {"total": 2, "counted": 1}, "reason": "...", "succeeded": false,
 //  "processes": {"server-0": 4711, ...}}
 std::string RunStateJson(const RunState& state);
 Status WriteRunState(const std::string& path, const RunState& state);
-// Without the processes, which are gone. A default one where there is no file; InvalidArgument for one that is none.
+// Reads the incarnation and `succeeded`. Returns a default state if the file does not exist, and InvalidArgument if it
+// is invalid.
 Result<RunState> ReadRunState(const std::string& path);
 
 }  // namespace espalier::run

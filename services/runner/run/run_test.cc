@@ -28,7 +28,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// With 1 sampler.
+// The job of FakeRolesTest with 1 sampler.
 class RunTest : public FakeRolesTest {
  protected:
   RunOptions Options() const {
@@ -39,7 +39,7 @@ class RunTest : public FakeRolesTest {
   RunOutcome RunQuietly() const { return FakeRolesTest::RunQuietly(Options()); }
   using FakeRolesTest::RunQuietly;
 
-  // Every child that ever got ready is gone.
+  // Expects that no child that was ready still runs.
   void ExpectNoChildRuns() const {
     for (const char* child : {"server-0", "server-1", "server-2", "server-3", "sampler-0", "trainer-0", "trainer-1"}) {
       const auto ready = telemetry::ReadReadyFile(root_ / "out" / "run" / (std::string(child) + ".json"));
@@ -153,7 +153,7 @@ TEST_F(RunTest, AChildsExitCodeBecomesTheRuns) {
 }
 
 TEST_F(RunTest, NamesTheCauseRatherThanItsConsequences) {
-  Let("trainer-0 exit 74");  // as a trainer does whose server is gone
+  Let("trainer-0 exit 74");  // like a trainer that has lost a server
   Let("trainer-1 exit 74");
   Let("sampler-0 exit 3");
 
@@ -182,7 +182,7 @@ TEST_F(RunTest, AServerThatEndsWithoutBeingAskedIsAFailure) {
 TEST_F(RunTest, AChildThatNeverGetsReadyMeetsTheDeadline) {
   Let("server-1 never-ready 0");
   RunOptions options = Options();
-  options.ready_deadline = std::chrono::seconds(5);  // that of the others too, who must not miss it
+  options.ready_deadline = std::chrono::seconds(5);  // the other children must be ready within it too
   const RunOutcome outcome = RunQuietly(options);
   EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
   EXPECT_THAT(outcome.error, HasSubstr("the deadline passed while waiting for server-1"));
@@ -210,7 +210,7 @@ TEST_F(RunTest, WhoIgnoresTheStopIsKilledAfterTheGrace) {
 
 TEST_F(RunTest, NothingSurvivesAKilledRun) {
   Let("trainer-0 signal-run 9");
-  // Orphans come to this process, which can then wait for them.
+  // Makes this process the parent of orphans, so that it can wait for them.
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   const pid_t run = fork();
   if (run == 0) {
@@ -220,7 +220,7 @@ TEST_F(RunTest, NothingSurvivesAKilledRun) {
   int state = 0;
   ASSERT_EQ(waitpid(run, &state, 0), run);
   EXPECT_TRUE(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL);
-  while (waitpid(-1, &state, 0) > 0) {  // hangs if a child lives on
+  while (waitpid(-1, &state, 0) > 0) {  // hangs if a child still runs
     EXPECT_TRUE(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL);
   }
   prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -377,7 +377,7 @@ TEST_F(RunTest, FailpointsAreForTheFirstLifeOfWhomTheyName) {
                          {"ESPALIER_FAILPOINTS_TRAINER_1", "b=crash"}};
   ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
   EXPECT_THAT(ArgumentsOf("server-0"), HasSubstr("ESPALIER_FAILPOINTS=a=crash\n"));
-  EXPECT_THAT(ArgumentsOf("server-1"), HasSubstr("ESPALIER_FAILPOINTS=\n"));  // its second life
+  EXPECT_THAT(ArgumentsOf("server-1"), HasSubstr("ESPALIER_FAILPOINTS=\n"));  // of its second process
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("ESPALIER_FAILPOINTS=\n"));
   EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("ESPALIER_FAILPOINTS=b=crash\n"));
 }

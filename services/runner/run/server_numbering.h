@@ -1,7 +1,7 @@
-// A run's graph servers by number: replica by replica, process by process within one, and partition by partition
-// within that. With 2 partitions, servers 0 and 1 serve partitions 0 and 1 and hold what can be written. Where a
-// replica has 2 processes, servers 2 and 3 are the second ones, of the same machines as 0 and 1, and servers 4 and 5
-// begin the next replica.
+// Numbering of a run's graph servers: ordered by replica, then by process within the replica, then by partition. With 2
+// partitions, servers 0 and 1 serve partitions 0 and 1 and hold the mutable tensors. If a replica has 2 processes,
+// servers 2 and 3 are the second processes, on the machines of 0 and 1, and servers 4 and 5 are the first of the next
+// replica.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace espalier::run {
 
 struct ServerNumbering {
   uint32_t partitions = 1;
-  uint32_t replicas = 1;   // of each partition, on machines of their own where there are as many
-  uint32_t processes = 1;  // of each replica, on one machine
+  uint32_t replicas = 1;   // of each partition, on different machines if there are enough
+  uint32_t processes = 1;  // of each replica, all on one machine
 
   uint32_t count() const { return partitions * replicas * processes; }
   uint32_t PartitionFor(uint32_t server) const { return server % partitions; }
@@ -31,8 +31,8 @@ inline ServerNumbering NumberServers(const job::DistTraining& job) {
           .processes = job.server_containers_per_pod};
 }
 
-// By partition, as clients are told: `addresses` of all servers by number, those of a partition joined, the smallest
-// number first. Empty where there are none.
+// Returns the addresses as clients expect them: one element per partition, with the addresses of its servers joined in
+// ascending order of their numbers. `addresses` are those of all servers by number; if it is empty, so is the result.
 inline std::vector<std::string> AddressesByPartition(const ServerNumbering& servers,
                                                      const std::vector<std::string>& addresses) {
   std::vector<std::string> joined;

@@ -1,11 +1,12 @@
-// Text as one word of a POSIX shell's command line.
+// Quotes text for a POSIX shell.
 #pragma once
 
 #include <string>
 
 namespace espalier::run {
 
-// Unchanged where no shell reads anything into it, else in single quotes.
+// Returns `text` as one word of a shell command: unchanged if it contains no special characters, otherwise in single
+// quotes.
 std::string ShellWord(const std::string& text);
 
 }  // namespace espalier::run

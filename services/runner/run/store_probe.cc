@@ -16,7 +16,7 @@ StoreProbe::StoreProbe(const job::DistTraining& job, const storage::StoreOpener&
 
 Status StoreProbe::Look() const {
   for (const auto& [store, prefix] : stores_) {
-    // Any key will do: that there is no such object is an answer.
+    // Any key will do, because NotFound is also a response.
     Status status = store->Head(storage::JoinKey(prefix, "manifest.json")).status();
     const bool is_away = status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
     if (is_away) return status;

@@ -1,4 +1,4 @@
-// Whether a job's object stores can be reached at all, asked before processes are started again that need them.
+// Checks whether the job's object stores are reachable, before processes that need them are restarted.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace espalier::run {
 
-// Owned by one thread.
+// Not thread-safe.
 class StoreProbe {
  public:
-  // Those that the document's graph, partitions and outputs name, opened by `open`: with little patience, because Look
-  // waits for it. A URI that cannot be opened is left to the process that needs it.
+  // Opens the stores of the graph, the partitions and the outputs of the document. Look blocks for as long as `open`'s
+  // stores retry, so their timeout should be short. A URI that cannot be opened is skipped: the process that needs it
+  // reports the error.
   StoreProbe(const job::DistTraining& job, const storage::StoreOpener& open);
 
-  // One small request to each. The error of the first that is out of reach (Unavailable, DeadlineExceeded; it names the
-  // URI); ok where they answer, whatever they say: what a refusal means is for the processes to tell.
+  // Sends one small request to each store. Returns the error of the first store that is unreachable (Unavailable or
+  // DeadlineExceeded). Any other response, including an error, counts as reachable.
   Status Look() const;
 
  private:

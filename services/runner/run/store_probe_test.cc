@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-// A store of which only Head is asked, with an answer that a test says.
+// A store whose Head returns what the test has set. Other functions are not used.
 class AnsweringStore final : public storage::ObjectStore {
  public:
   explicit AnsweringStore(Status answer) : answer_(std::move(answer)) {}

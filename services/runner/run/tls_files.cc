@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Longer than a run on one machine is expected to take: nobody renews these.
+// Longer than a run is expected to take: the certificates are not renewed.
 constexpr std::chrono::hours kValidity{24 * 90};
 constexpr size_t kMostPemBytes = 1 << 20;
 
@@ -34,7 +34,7 @@ Status MakePrivateFolder(const std::string& path) {
   return error ? FromErrno(error.value(), "making " + path) : Status();
 }
 
-// Nobody else can open it at any moment.
+// Creates the file with mode 0600 from the start, so that no other user can ever open it.
 Status WritePrivate(const std::string& path, const std::string& text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.is_open()) return FromErrno(errno, "making " + path);

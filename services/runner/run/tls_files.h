@@ -1,5 +1,6 @@
-// The certificates of one run: a throw-away authority, whose key stays in this process's memory until the
-// certificates are made, and one certificate for each role, in files that only this user can read.
+// The certificates of one run: a temporary certificate authority and one certificate for each role, in files that only
+// this user can read. The authority's private key is never written to disk and is discarded once the certificates
+// exist.
 #pragma once
 
 #include <map>
@@ -12,20 +13,21 @@
 
 namespace espalier::run {
 
-// Owned by one thread.
+// Not thread-safe.
 class TlsFiles {
  public:
-  // Makes `folder` (ca.crt, <role>/tls.crt, <role>/tls.key), in place of what an earlier run left there.
+  // Creates `folder` with ca.crt, <role>/tls.crt and <role>/tls.key. Removes the folder of an earlier run first.
   static Result<std::unique_ptr<TlsFiles>> Make(const std::string& folder);
   // Removes the folder.
   ~TlsFiles();
   TlsFiles(const TlsFiles&) = delete;
   TlsFiles& operator=(const TlsFiles&) = delete;
 
-  // The --tls flags of a child as environment variables, for files that lie as in `folder` on its machine. Nothing for
-  // partitioners, which talk to nobody.
+  // Returns the --tls flags of a child as environment variables. `folder` is where these files are on the child's
+  // machine. Empty for partitioners, which have no connections to other processes.
   EnvironmentMap MakeEnvironment(Role role, const std::string& folder) const;
-  // The files that processes of `role` need, by their path below the folder. Secret: they hold a private key.
+  // Returns the content of the files that processes of `role` need, by their path relative to the folder. Secret,
+  // because one of them is a private key.
   Result<std::map<std::string, std::string>> ReadFiles(Role role) const;
 
  private:
@@ -36,7 +38,8 @@ class TlsFiles {
   const std::string job_;  // "namespace/uid", with a random uid
 };
 
-// The same variables, empty, for every child of a plaintext run: whoever called may have had them for something else.
+// Returns the same variables with empty values, for every child of a plaintext run, which must not inherit them from
+// this process's environment.
 EnvironmentMap EnvironmentWithoutTls();
 
 }  // namespace espalier::run

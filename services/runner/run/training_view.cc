@@ -11,7 +11,7 @@
 namespace espalier::run {
 namespace {
 
-// A trainer's names of its phases, and how the console shows them.
+// The phases as a trainer names them, and as the console shows them.
 constexpr std::pair<const char*, const char*> kPhases[] = {
     {"Training", "training"}, {"Evaluating", "evaluating"}, {"Embedding", "embedding"}, {"Writing", "writing"}};
 

@@ -1,4 +1,4 @@
-// What a run shows while it trains: rank 0's /status as text.
+// Converts rank 0's /status to the text that a run shows while it trains.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@ namespace espalier::run {
 
 struct TrainingStatus {
   std::string phase = "training";           // or "evaluating", "embedding", "writing"
-  double fraction = -1;                     // of the phase; negative: not known
-  std::optional<double> remaining_seconds;  // until the last step, as the trainer estimates it; only while training
-  int64_t epoch = -1;                       // the latest that began
+  double fraction = -1;                     // completed fraction of the phase; negative: unknown
+  std::optional<double> remaining_seconds;  // the trainer's estimate until the last step; only while training
+  int64_t epoch = -1;                       // the latest epoch that has begun
   std::string text;                         // "epoch 12 of 50  loss 0.51  Accuracy 0.78  45.1 k seeds/s"
 };
 
-// nullopt for what is no status of a trainer. Unknown fields are left alone.
+// Returns nullopt if `json` is not the status of a trainer. Ignores unknown fields. Accepts untrusted input.
 std::optional<TrainingStatus> ParseTrainingStatus(const std::string& json);
 
 }  // namespace espalier::run

@@ -21,13 +21,14 @@ bool TakeNumber(std::string_view* rest) {
   return true;
 }
 
-// "INVALID_ARGUMENT: ", which says no more of a document than its place does.
+// Skips a status code such as "INVALID_ARGUMENT: ", which adds nothing to an error with a position.
 void PassStatusCode(std::string_view* rest) {
   const size_t end = rest->find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
   if (end == 0 || end == std::string_view::npos || !rest->substr(end).starts_with(": ")) return;
   rest->remove_prefix(end + 2);
 }
 
+// Returns the line with the position of the user's document.
 std::string LineOfUsers(std::string_view line, const std::string& job_file, const job::DocumentPlaces& places) {
   std::string_view rest = line;
   PassStatusCode(&rest);

@@ -1,5 +1,5 @@
-// The processes of a run read job.json, which the run has made of the user's document: what they say of a place in it
-// is of use to the user as a place in the document.
+// Translates positions in error messages from job.json to the user's document. The processes of a run read job.json,
+// which is generated from the user's document, so their messages refer to lines that the user has not written.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace espalier::run {
 
-// Lines that begin with a place in `job_file` ("<job_file>:12:5: spec.a.b: ..."), with the place of the same field in
-// the user's document instead ("job.yaml:3:9: spec.a.b: ..."). Other lines stay.
+// Returns `text` with translated positions: in each line that begins with a position in `job_file`
+// ("<job_file>:12:5: spec.a.b: ..."), it is replaced by that of the same field in the user's document
+// ("job.yaml:3:9: spec.a.b: ..."). Other lines are unchanged.
 std::string SaidOfUsersDocument(const std::string& text, const std::string& job_file,
                                 const job::DocumentPlaces& places);
 

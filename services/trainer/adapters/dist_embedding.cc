@@ -1,3 +1,6 @@
+// A read copies the rows into a new leaf of autograd, which is remembered in reads_ together with its row ids. Step
+// concatenates the gradients that backward() has stored at the leaves and passes them with the ids to EmbeddingTable,
+// which combines several gradients of one row.
 #include "services/trainer/adapters/dist_embedding.h"
 
 #include <string>
@@ -13,7 +16,7 @@ std::vector<GlobalRowId> ToRowIds(std::span<const GlobalId> ids) {
   return rows;
 }
 
-// f32 [rows, width], a copy.
+// Returns a copy of the rows as f32 [rows, width].
 torch::Tensor ToFloats(const Tensor& rows) {
   const torch::ScalarType type = rows.dtype() == DType::kF16    ? torch::kHalf
                                  : rows.dtype() == DType::kBF16 ? torch::kBFloat16
@@ -22,13 +25,14 @@ torch::Tensor ToFloats(const Tensor& rows) {
   return view.to(torch::kFloat, /*non_blocking=*/false, /*copy=*/true);
 }
 
-// The bytes of a contiguous f32 matrix, which live as long as this.
+// Returns a tensor that shares the memory of a contiguous f32 matrix and keeps it alive.
 Tensor SharedFloats(const torch::Tensor& matrix) {
   const auto owner = std::make_shared<torch::Tensor>(matrix);
   return Tensor::Wrap(DType::kF32, matrix.sizes().vec(), owner->data_ptr<float>(), owner);
 }
 
-// F32 [rows of all, width]. Some of torch's functions, embedding with sparse = true for one, leave sparse gradients.
+// Returns the concatenated gradients, F32 [rows of all, width]. Some functions of torch, such as embedding with
+// sparse = true, create sparse gradients, which are converted to dense ones.
 Result<Tensor> Joined(const std::vector<torch::Tensor>& gradients, int64_t width) {
   if (gradients.empty()) return Tensor::Zeros(DType::kF32, {0, width});
   try {
@@ -37,7 +41,7 @@ Result<Tensor> Joined(const std::vector<torch::Tensor>& gradients, int64_t width
       dense.push_back(gradient.layout() == torch::kStrided ? gradient : gradient.to_dense());
     }
     return SharedFloats(torch::cat(dense).contiguous());
-  } catch (const std::exception& error) {  // torch, out of memory for one
+  } catch (const std::exception& error) {  // of torch, e.g. out of memory
     return Internal(std::string("joining gradients: ") + error.what());
   }
 }
@@ -59,7 +63,7 @@ Status DistEmbedding::CheckRowsAre(sampler::RowsOf of) const {
 }
 
 Result<torch::Tensor> DistEmbedding::ReadRows(std::vector<GlobalRowId> rows) {
-  // Autograd cannot bring a gradient to what nobody holds but this.
+  // Forgets leaves without a gradient that only reads_ refers to: autograd cannot give them a gradient any more.
   std::erase_if(reads_, [](const Read& read) { return read.leaf.use_count() == 1 && !read.leaf.grad().defined(); });
   ASSIGN_OR_RETURN(const Tensor read, table_->ReadRows(rows));
   torch::Tensor values = ToFloats(read);
@@ -105,7 +109,7 @@ Status DistEmbedding::Step(double learning_rate) {
   std::vector<torch::Tensor> gradients;
   for (const Read& read : reads_) {
     const torch::Tensor gradient = read.leaf.grad();
-    if (!gradient.defined() || read.rows.empty()) continue;  // nothing depends on it
+    if (!gradient.defined() || read.rows.empty()) continue;  // the loss does not depend on these rows
     rows.insert(rows.end(), read.rows.begin(), read.rows.end());
     gradients.push_back(gradient.detach());
   }

@@ -1,15 +1,16 @@
-// Learnable rows of nodes, of edges or of anything in a program of one's own, with autograd: DGL's DistEmbedding and
+// Learnable rows of nodes, edges or anything else for user programs, with torch's autograd: DGL's DistEmbedding with
 // its sparse optimizer.
 //
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group,
 //                                                          {.rows = sampler::RowSpace::Nodes(author),
 //                                                           .size = 64, .name = "author"}));
 //   ASSIGN_OR_RETURN(const torch::Tensor rows, (*emb)(blocks.nodes[author.value]));  // a leaf of autograd
-//   loss(rows).backward();                                                           // anything that torch can
+//   loss(rows).backward();                                                           // any computation in torch
 //   RETURN_IF_ERROR(emb->Step(/*learning_rate=*/0.01));
 //
-// Autograd leaves the gradients of what was read at the leaves; Step sends them. Everything else is
-// client::EmbeddingTable (client/embedding/embedding_table.h): where rows lie, what a step is, and the guarantees.
+// A read returns a leaf of autograd, where backward() stores the gradients of the rows; Step sends them. For the rest
+// this uses client::EmbeddingTable: client/embedding/embedding_table.h says where rows are stored, what a step is, and
+// what is guaranteed.
 #pragma once
 
 #include <torch/torch.h>
@@ -25,7 +26,7 @@ namespace espalier::adapters {
 
 using DistEmbeddingOptions = client::EmbeddingTableOptions;
 
-// Owned by one thread: of each rank's, which calls Create, Step and Drop in the same order as the others.
+// Owned by one thread. Every rank has one and calls Create, Step and Drop in the same order as the others.
 class DistEmbedding {
  public:
   // As EmbeddingTable::Create.
@@ -36,33 +37,33 @@ class DistEmbedding {
   DistEmbedding(const DistEmbedding&) = delete;
   DistEmbedding& operator=(const DistEmbedding&) = delete;
 
-  // f32 [rows, size] as the steps so far have left them, on the CPU; repetitions are allowed. A leaf of autograd, whose
-  // gradient the next Step sends; as often in a step as one likes. Under torch::NoGradGuard it is no leaf, and Step
-  // does not look at it. InvalidArgument: a row that does not exist, or nodes where the rows do not stand for nodes,
-  // and edges where they do not for edges; of which type the ids are nobody can tell. Unavailable: a graph server that
-  // held rows has ended, and with it this incarnation of the program (exit code 74).
+  // Returns the rows at the current version: f32 [rows.size(), size()] on the CPU; ids may repeat. The tensor is a leaf
+  // of autograd whose gradient the next Step sends; a step may have any number of reads. Under torch::NoGradGuard it
+  // does not require a gradient, and Step ignores it. InvalidArgument: a row does not exist, or node or edge ids are
+  // given for rows that do not stand for nodes or edges; whether ids are of the right type cannot be checked.
+  // Unavailable: a graph server that held rows has ended; the program must be restarted (exit code 74).
   Result<torch::Tensor> operator()(std::span<const GlobalRowId> rows);
   Result<torch::Tensor> operator()(std::span<const GlobalNodeId> nodes);
   Result<torch::Tensor> operator()(std::span<const GlobalEdgeId> edges);
-  // The same; ids: i64 [rows], global ids.
+  // Returns the rows of `ids`, which are global ids: i64 [rows].
   Result<torch::Tensor> operator()(const torch::Tensor& ids);
 
-  // Ends a step: sends the gradients of what was read since the last one, dense or sparse, or that there are none, and
-  // forgets them. The same rate on every rank.
+  // Ends a step: sends the gradients of the rows read since the last step, dense or sparse, possibly none, and forgets
+  // these reads. `learning_rate` must be the same on every rank.
   Status Step(double learning_rate);
-  // Of a batch that is given up: the gradients of what was read since the last step are not sent. (What was read, has
-  // no gradient, and is held neither by the program nor by a graph of autograd is forgotten by the next read without
-  // this: a loop that only looks at rows, and forgets its NoGradGuard, keeps what it has read last.)
+  // Discards the reads since the last step: their gradients are not sent. Call it when a batch is abandoned. (A read
+  // without a gradient that neither the program nor an autograd graph refers to is also discarded by the next read. A
+  // loop that only reads rows, but without NoGradGuard, therefore keeps only the last one.)
   void Forget() { reads_.clear(); }
-  // Reads whose gradients the next Step would look for.
+  // Returns the number of reads in which the next Step looks for gradients.
   size_t num_awaited() const { return reads_.size(); }
-  // Until everything sent is acknowledged.
+  // Blocks until everything that was sent is acknowledged.
   Status AwaitSteps() { return table_->AwaitSteps(); }
-  // Waits for all ranks, then gives the rows' memory back. Nobody reads them any more.
+  // Waits for all ranks, then frees the rows on the servers. No rank may read them afterwards.
   Status Drop() { return table_->Drop(); }
 
   int64_t size() const { return table_->size(); }
-  uint64_t version() const { return table_->version(); }  // steps so far
+  uint64_t version() const { return table_->version(); }  // number of steps so far
   // As EmbeddingTable::Now.
   sampler::EmbeddingAt Now() const { return table_->Now(); }
 
@@ -77,7 +78,7 @@ class DistEmbedding {
   Result<torch::Tensor> ReadRows(std::vector<GlobalRowId> rows);
 
   const std::unique_ptr<client::EmbeddingTable> table_;
-  std::vector<Read> reads_;  // since the last step, with autograd
+  std::vector<Read> reads_;  // of leaves, since the last step
 };
 
 }  // namespace espalier::adapters

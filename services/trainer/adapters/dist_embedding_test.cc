@@ -1,4 +1,4 @@
-// Learnable rows in a program, behind servers: steps are torch's.
+// Learnable rows on servers, read and trained by a program: steps compared with SGD by torch on the whole table.
 #include "services/trainer/adapters/dist_embedding.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ torch::Tensor Rows(DistEmbedding& embedding, const torch::Tensor& ids) {
   return *std::move(rows);
 }
 
-// i64 [40] of few nodes, many of them twice.
+// Returns i64 [40] ids of at most 30 nodes, so that many ids repeat.
 torch::Tensor DrawIds(uint64_t step, uint64_t stream) {
   PhiloxStream random(step, stream);
   torch::Tensor ids = torch::empty({40}, torch::kInt64);
@@ -55,7 +55,7 @@ torch::Tensor ComputeLoss(const torch::Tensor& heads, const torch::Tensor& tails
   return (heads * tails).sum() + heads.pow(2).sum();
 }
 
-// Of a graph that outlives what is made of it.
+// Returns the graph's store without ownership; the graph must outlive it.
 std::shared_ptr<sampler::EmbeddingStore> GetStore(sampler::PartitionedGraph& graph) {
   return {std::shared_ptr<void>(), &graph.embeddings()};
 }
@@ -67,7 +67,7 @@ std::unique_ptr<DistEmbedding> Make(sampler::PartitionedGraph& graph, collective
   return *std::move(embedding);
 }
 
-// Six steps of SGD on the whole table, by torch; the third has no gradient.
+// Returns the table after six steps of SGD by torch, of which the third has no gradient.
 torch::Tensor DenseSteps(const torch::Tensor& initial) {
   torch::Tensor table = initial.clone().requires_grad_();
   for (uint64_t step = 0; step < 6; ++step) {
@@ -110,7 +110,7 @@ TEST(DistEmbeddingTest, StepsAreTorchsOnTheWholeTable) {
   }
 }
 
-// Of one read the gradient is sparse, of the other dense.
+// One read has a sparse gradient, the other a dense one.
 TEST(DistEmbeddingTest, TakesSparseGradients) {
   namespace F = torch::nn::functional;
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
@@ -124,7 +124,7 @@ TEST(DistEmbeddingTest, TakesSparseGradients) {
   }
   const torch::Tensor nodes = torch::tensor({8, 3, 700}, torch::kInt64), other = torch::tensor({3}, torch::kInt64);
   const torch::Tensor rows = Rows(*embedding, nodes), another = Rows(*embedding, other);
-  const torch::Tensor picked = torch::tensor({1, 1, 2}, torch::kInt64);  // of those rows: 0 has no gradient
+  const torch::Tensor picked = torch::tensor({1, 1, 2}, torch::kInt64);  // indices into `rows`; row 0 has no gradient
   (F::embedding(picked, rows, F::EmbeddingFuncOptions().sparse(true)).sum() + another.sum()).backward();
   ASSERT_TRUE(rows.grad().is_sparse());
   const Status stepped = embedding->Step(kRate);
@@ -137,7 +137,8 @@ TEST(DistEmbeddingTest, TakesSparseGradients) {
   EXPECT_TRUE(torch::allclose(Rows(*embedding, AllIds(*graph)), expected, 1e-5, 1e-6));
 }
 
-// Two ranks with a half of each step's loss: the second reads nothing in every other step, and the first sends its all.
+// In every other step, two ranks have half of the loss each; in the other steps the first rank has all of it and the
+// second rank reads nothing.
 TEST(DistEmbeddingTest, RanksAddUp) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
@@ -175,7 +176,7 @@ TEST(DistEmbeddingTest, RanksAddUp) {
   EXPECT_TRUE(torch::allclose(learned, DenseSteps(initial), 1e-4, 1e-5));
 }
 
-// DGL's "forward without step() leaks".
+// In DGL, reads without a step accumulate; here they must not.
 TEST(DistEmbeddingTest, ReadsThatNobodyHoldsAreForgotten) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
@@ -191,7 +192,7 @@ TEST(DistEmbeddingTest, ReadsThatNobodyHoldsAreForgotten) {
     EXPECT_TRUE(Rows(*embedding, ids).sum().requires_grad());
     EXPECT_LE(embedding->num_awaited(), 1u);
   }
-  // What still may get a gradient, or has one, stays: the program holds neither of these rows itself.
+  // Reads that may still get a gradient or have one are kept, although the program does not refer to their rows.
   const torch::Tensor first_loss = Rows(*embedding, ids).sum();
   Rows(*embedding, ids).sum().backward();
   Rows(*embedding, ids);
@@ -228,7 +229,7 @@ TEST(DistEmbeddingTest, ABatchThatIsGivenUpChangesNothing) {
   EXPECT_TRUE(torch::equal(Rows(*embedding, torch::tensor({4, 0, 4}, torch::kInt64)), before));
 }
 
-// As DGL's sparse optimisers: a row that was read twice has two gradients.
+// A row that was read twice has two gradients, as in DGL's sparse optimizers.
 TEST(DistEmbeddingTest, TheMeanIsOverAllTimesThatARowWasRead) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
@@ -242,11 +243,11 @@ TEST(DistEmbeddingTest, TheMeanIsOverAllTimesThatARowWasRead) {
   (first.sum() + 4 * second.sum()).backward();
   ASSERT_TRUE(embedding->Step(kRate).ok());
   const torch::NoGradGuard no_grad;
-  expected -= kRate * torch::tensor({{2.0f}, {1.0f}, {2.0f}});  // (1 + 1 + 4) / 3, and 1
+  expected -= kRate * torch::tensor({{2.0f}, {1.0f}, {2.0f}});  // (1 + 1 + 4) / 3 = 2, and 1
   EXPECT_TRUE(torch::allclose(Rows(*embedding, twice), expected, 1e-5, 1e-6));
 }
 
-// Rows of edges and own rows, which are not those of nodes.
+// Rows of edges, and own rows that stand for neither nodes nor edges.
 TEST(DistEmbeddingTest, RowsAreOfNodesOfEdgesOrOfAnything) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 3);
   const auto graph = Ask(served);
@@ -295,7 +296,7 @@ TEST(DistEmbeddingTest, HalfRowsAreTheRoundedOnes) {
   EXPECT_TRUE(torch::equal(Rows(*half, ids), Rows(*whole, ids).to(torch::kBFloat16).to(torch::kFloat)));
 }
 
-// A server refuses what the other makes.
+// One server creates the rows, the other rejects them.
 TEST(DistEmbeddingTest, RowsThatNotAllServersHaveMadeAreDropped) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);

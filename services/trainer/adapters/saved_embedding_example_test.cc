@@ -1,5 +1,5 @@
-// The example of docs/saved-tensors.md with learnable rows, as it stands there (docs/tests/examples_test.py compares),
-// and run.
+// Runs the example of docs/saved-tensors.md with learnable rows. docs/tests/examples_test.py compares the lines between
+// the [example] marks with the page.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -43,7 +43,8 @@ Result<std::unique_ptr<DistEmbedding>> LearnAuthors(
 constexpr NodeTypeId kAuthor(0);
 constexpr int kStepsOfAnEpoch = 3;
 
-// Epochs to the `epochs`th by so many ranks over as many servers; how many epochs a rank has run.
+// Trains up to a total of `epochs` epochs with `num_ranks` ranks and as many servers; returns the number of epochs that
+// each rank has run.
 size_t LearnWith(uint32_t num_ranks, size_t epochs, const std::string& folder) {
   const client::testing::ServedGraph served(client::testing::SmallTypedGraph(), num_ranks);
   auto session = Connect({.addresses = served.addresses()});

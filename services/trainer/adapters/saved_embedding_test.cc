@@ -1,4 +1,5 @@
-// Learnable rows that were saved go on over another number of partitions and of ranks as if nothing had happened.
+// Training of saved learnable rows resumes with another number of partitions or ranks as if it had not been
+// interrupted.
 #include "services/client/saved_embeddings.h"
 
 #include <gmock/gmock.h>
@@ -29,13 +30,13 @@ using ::testing::HasSubstr;
 
 constexpr double kRateOfSteps = 0.05;
 
-// A graph over servers, with what each row stands for, whatever the partitioning.
+// A partitioned graph on servers, with an order of rows that does not depend on the partitioning.
 struct Cut {
   explicit Cut(uint32_t num_partitions)
       : served(client::testing::SmallTypedGraph(), num_partitions),
         graph(client::testing::OpenServed(served.addresses())) {}
 
-  // i64 [rows]: global ids, in the order of original ids.
+  // Returns the global ids in the order of original ids, i64 [rows].
   torch::Tensor IdsInOrder(const RowSpace& rows) const {
     std::map<uint64_t, int64_t> by_original;
     if (rows.of == sampler::RowsOf::kOwn) {
@@ -60,7 +61,7 @@ std::unique_ptr<DistEmbedding> MakeOrLoad(const Cut& cut, collective::Collective
   return *std::move(embedding);
 }
 
-// Steps [first, last) of this rank: the loss is a function of original ids, and ranks have equal parts of it.
+// Takes the steps [first, last) of this rank. The loss depends only on original ids; all ranks have equal shares of it.
 void TakeSteps(const Cut& cut, DistEmbedding& embedding, collective::Collective& group, const RowSpace& rows,
                uint64_t first, uint64_t last) {
   const torch::Tensor ids = cut.IdsInOrder(rows);
@@ -126,7 +127,7 @@ TEST_P(SavedEmbeddingTest, GoesOnOverAnotherPartitioningWithTheSameBits) {
       client::SaveTensors(*three.graph, {{RowSpace::Own(), "visits"}}, uri,
                           {.notes = {{"epoch", "3"}}, .embeddings = {before->Now()}, .bytes_per_file = 4000});
   ASSERT_TRUE(saved.ok()) << saved.ToString();
-  TakeSteps(three, *before, group, options.rows, 3, 5);  // what comes after it is not in it
+  TakeSteps(three, *before, group, options.rows, 3, 5);  // after the save, so not part of it
 
   const auto kept = SavedEmbedding::Open(*one.graph, uri, {options.rows, "emb"});
   ASSERT_TRUE(kept.ok()) << kept.status().ToString();
@@ -150,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, SavedEmbeddingTest,
                                            KindOfRows{RowSpace::Edges(EdgeTypeId(0)), SparseOptimizerType::kAdagrad},
                                            KindOfRows{RowSpace::Own(50), SparseOptimizerType::kSgd}));
 
-// Two ranks stop in the middle, and one alone, then three, go on.
+// Two ranks stop; then one rank, and later three ranks, resume.
 TEST(SavedEmbeddingRanksTest, AnotherNumberOfRanksGoesOn) {
   const DistEmbeddingOptions options = RowsOfFive(RowSpace::Nodes(NodeTypeId(1)), SparseOptimizerType::kAdagrad);
   const Cut undisturbed_cut(2);
@@ -161,7 +162,8 @@ TEST(SavedEmbeddingRanksTest, AnotherNumberOfRanksGoesOn) {
 
   const storage::TemporaryFolder folder;
   torch::Tensor learned;
-  // Steps up to `last`, from what was saved after `first` of them on; rank 0 alone reads and saves.
+  // Resumes from the rows saved after step `first` (0: new rows), trains up to step `last` and saves. Only rank 0 opens
+  // saved rows and saves.
   const auto run = [&](uint32_t num_ranks, uint64_t first, uint64_t last) {
     const Cut cut(num_ranks + 1);
     auto groups = collective::MakeInProcessGroup(num_ranks);
@@ -224,7 +226,7 @@ TEST(SavedEmbeddingErrorTest, SaysWhatDoesNotFitAndLeavesNothing) {
     return DistEmbedding::Create(cut.graph->embeddings(), group, wanted, kept->get()).status();
   };
   DistEmbeddingOptions other = options;
-  other.optimizer.type = SparseOptimizerType::kAdamW;  // as wide a state
+  other.optimizer.type = SparseOptimizerType::kAdamW;  // its state has the same width
   EXPECT_EQ(refusal(other).code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(refusal(other).message(), AllOf(HasSubstr("by Adam;"), HasSubstr("by AdamW")));
   other = options;

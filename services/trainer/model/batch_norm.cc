@@ -1,3 +1,7 @@
+// Normalize is one autograd function: its forward and its backward pass each need two sums per column over the rows of
+// all ranks. ColumnSums adds up this rank's rows in double, by chunks of a fixed size in ascending order, and
+// SumOverRanks gathers the sums of all ranks and adds them in rank order. So results depend neither on the number of
+// threads nor on the order in which ranks arrive. A rank without rows takes part with zeros.
 #include "services/trainer/model/batch_norm.h"
 
 #include <cmath>
@@ -17,7 +21,7 @@ using torch::autograd::variable_list;
 constexpr double kVarianceEpsilon = 1e-5;
 constexpr double kMomentum = 0.1;
 
-// The trainers that share statistics; autograd keeps it until the backward pass.
+// The trainers that share statistics. Autograd keeps it until the backward pass.
 struct RankGroup : torch::CustomClassHolder {
   RankGroup(collective::Collective* c, Deadline d) : collective(c), deadline(d) {}
   collective::Collective* collective;  // outlives this; null: one trainer
@@ -38,7 +42,8 @@ void SumOverRanks(const RankGroup& group, std::vector<double>& values) {
   }
 }
 
-// Column sums of two per-element figures, added in chunk order: sums[0 .. F) of the first, [F .. 2 F) of the second.
+// Returns the column sums of two values per element, added in chunk order: [0 .. F) of the first, [F .. 2 F) of the
+// second. figures(index, column) returns both values.
 template <class Figures>
 std::vector<double> ColumnSums(int64_t num_rows, int64_t width, const Figures& figures) {
   const auto stride = static_cast<size_t>(2 * width);
@@ -58,7 +63,7 @@ std::vector<double> ColumnSums(int64_t num_rows, int64_t width, const Figures& f
   return total;
 }
 
-// What normalising a batch takes, by column.
+// Statistics by column with which a batch is normalized.
 struct BatchStatistics {
   torch::Tensor mean;               // f32 [F]
   torch::Tensor inverse_deviation;  // f32 [F]
@@ -112,7 +117,7 @@ class Normalize : public Function<Normalize> {
     return y;
   }
 
-  // With h = (x - mean) / deviation and n rows of all ranks:
+  // With h = (x - mean) / deviation and n the number of rows of all ranks:
   // dx = weight / deviation * (dy - sum(dy) / n - h * sum(dy h) / n)
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
@@ -127,7 +132,7 @@ class Normalize : public Function<Normalize> {
     std::vector<double> sums = ColumnSums(gradient.size(0), width, [&](int64_t at, int64_t j) {
       return std::pair(double{dy[at]}, double{dy[at]} * double{h(at, j)});
     });
-    // This trainer's share of the parameters' gradients: the training loop adds up those of all trainers.
+    // The parameters' gradients are this trainer's share: the training loop adds up the shares of all trainers.
     const torch::Tensor of_both = torch::from_blob(sums.data(), {2, width}, torch::kFloat64).to(torch::kFloat32);
     SumOverRanks(group, sums);
 

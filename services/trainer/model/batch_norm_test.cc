@@ -1,3 +1,4 @@
+// Batch normalization compared with torch's on one rank, and three ranks compared with one rank that has all rows.
 #include "services/trainer/model/batch_norm.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ struct Pass {
   torch::Tensor y, x_gradient, weight_gradient, bias_gradient, running_mean, running_variance;
 };
 
-// One forward and backward pass over some rows of a batch.
+// Returns the results of a forward and a backward pass over some rows of a batch.
 Pass PassOver(const torch::Tensor& rows, const torch::Tensor& weights, collective::Collective* collective) {
   BatchNorm norm(rows.size(1));
   SetAffine(norm, rows.size(1));
@@ -61,7 +62,7 @@ TEST(BatchNormTest, AloneIsTorchsBatchNorm) {
   EXPECT_TRUE(torch::allclose(ours.running_variance, torchs->running_var));
 }
 
-// Shares of a batch: 350 rows, none, 250.
+// The ranks have 350, 0 and 250 rows of the batch.
 TEST(BatchNormTest, ThreeTrainersAreOneTrainerWithTheJoinedBatch) {
   const torch::Tensor rows = RandomMatrix(1, 600, 5) * 2 - 3, weights = RandomMatrix(2, 600, 5);
   const std::vector<int64_t> shares = {350, 0, 250};

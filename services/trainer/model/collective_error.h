@@ -1,5 +1,5 @@
-// A failed collective inside a forward or backward pass: synchronised batch normalisation talks to the other
-// ranks in the middle of torch's autograd, which knows no Status. The training loop catches it.
+// Exception for a failed collective inside a forward or backward pass: synchronized batch normalization communicates
+// with the other ranks inside torch's autograd, which cannot return a Status. The training loop catches it.
 #pragma once
 
 #include <stdexcept>

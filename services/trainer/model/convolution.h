@@ -1,4 +1,4 @@
-// One layer's message passing, without bias, normalisation and activation (hidden_epilogue adds those).
+// Interface of one layer's message passing, without bias, normalization and activation (see hidden_epilogue.h).
 #pragma once
 
 #include <torch/torch.h>
@@ -10,25 +10,25 @@
 
 namespace espalier::trainer {
 
-// The rows a layer writes: those of several node types one after another in one matrix, so that everything that
-// works row by row (dense products, bias, normalisation, activation) is done once.
+// The rows that a layer writes. The rows of several node types are concatenated in one matrix, so that row-wise
+// operations (dense products, bias, normalization, activation) run once.
 struct WrittenRows {
   std::vector<NodeTypeId> types;  // ascending
-  std::vector<int64_t> counts;    // rows of each
-  std::vector<int64_t> first;     // by NodeTypeId: where a type's rows begin; -1: not written
+  std::vector<int64_t> counts;    // number of rows of each of `types`
+  std::vector<int64_t> first;     // by NodeTypeId: the index of the type's first row; -1: not written
   int64_t total = 0;
 };
 
 class Convolution : public torch::nn::Module {
  public:
-  // inputs: f32 [rows read, F] by NodeTypeId, all of them defined. -> f32 [written.total, H], contiguous
+  // Returns f32 [written.total, H], contiguous. inputs: f32 [rows read, F] by NodeTypeId, all defined.
   virtual torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written,
                                 const LayerRun& run) = 0;
 };
 
 inline kernels::Segments ToSegments(const sampler::Block& block) { return {block.indptr, block.indices}; }
 
-// The first rows of each written type, one after another: what the destinations themselves bring along.
+// Returns the inputs of the destinations themselves: the first rows of each written type, concatenated.
 torch::Tensor SelfRows(const TypedRows& inputs, const WrittenRows& written);
 
 }  // namespace espalier::trainer

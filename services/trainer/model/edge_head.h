@@ -1,5 +1,6 @@
-// From the embeddings of an edge's ends to its outputs: a perceptron of one hidden layer over both side by side,
-// W2 relu(W1 [s, d] + b1) + b2. So an edge and its reverse may have different labels.
+// Computes the outputs of an edge from the embeddings s and d of its source and destination: a perceptron with one
+// hidden layer over their concatenation, W2 relu(W1 [s, d] + b1) + b2. An edge and its reverse may have different
+// outputs.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,13 +10,13 @@
 namespace espalier::trainer {
 
 // Thread-compatible. Parameters "hidden.weight" f32 [D, 2 D], "hidden.bias" [D], "output.weight" [C, D] and
-// "output.bias" [C]; first values by (seed, "edge_head...").
+// "output.bias" [C]; initial values by (seed, "edge_head...").
 class EdgeHead : public torch::nn::Module {
  public:
-  // Embeddings of `width` numbers, `num_outputs` classes or values; both at least 1 (checked).
+  // `width` is the size D of an embedding, `num_outputs` the number C of classes or values; both at least 1 (checked).
   EdgeHead(int64_t width, int64_t num_outputs, uint64_t seed);
 
-  // Row by row: f32 [n, D], [n, D] -> [n, C].
+  // Returns the outputs of one edge per row: f32 [n, D], [n, D] -> [n, C].
   torch::Tensor Outputs(const torch::Tensor& sources, const torch::Tensor& destinations);
 
  private:

@@ -15,11 +15,11 @@ bool RowsAreEmbeddings(const ModelOptions& options, NodeTypeId type) {
          options.input_widths[type.value] == options.num_outputs;
 }
 
-// "input", which has a type's name where several types have maps.
+// Returns "input", with the type's name and id if there are several seed types.
 std::string NameOfInput(const ModelOptions& options, NodeTypeId type) {
   if (ListSeedTypes(options).size() == 1) return "input";
   std::string name = options.schema.NodeTypeName(type);
-  std::replace(name.begin(), name.end(), '.', '_');  // dots separate modules
+  std::replace(name.begin(), name.end(), '.', '_');  // dots separate the names of nested modules
   return "input_" + name + "_" + std::to_string(type.value);
 }
 

@@ -1,5 +1,5 @@
-// No message passing: a node's embedding is its input. What knowledge graphs are embedded with (DGL-KE, LibKGE), and
-// what GraphStorm calls the encoder "mlp".
+// A model without message passing: a node's embedding is its input. It is used for embeddings of knowledge graphs
+// (DGL-KE, LibKGE); GraphStorm calls it the encoder "mlp".
 #pragma once
 
 #include "services/trainer/model/linear.h"
@@ -7,13 +7,13 @@
 
 namespace espalier::trainer {
 
-// One layer that reads and writes the same rows, those of the seed types, over a mini-batch whose hop draws no
-// neighbours. Inputs that are as wide as the outputs are the embeddings themselves where
-// ModelOptions::rows_are_embeddings says so; others go through one linear map with a bias, "input" (where there are
-// several seed types, "input_<node type>_<its number>"). Dropout of elements in training.
+// One layer that reads and writes the rows of the seed nodes; its mini-batches have no edges. The inputs of a type are
+// the embeddings themselves if ModelOptions::rows_are_embeddings is set for the type and they are as wide as the
+// outputs. Otherwise they pass through a linear map with a bias, "input" (with several seed types
+// "input_<node type>_<type id>"). In training, elements of the outputs are dropped.
 class EmbeddingModel final : public Model {
  public:
-  // Checked: the seed types have inputs; one layer without relations.
+  // `options` must have passed the checks of MakeEmbeddingModel.
   explicit EmbeddingModel(const ModelOptions& options);
 
   int num_layers() const override { return 1; }
@@ -23,10 +23,11 @@ class EmbeddingModel final : public Model {
  private:
   const ModelOptions options_;
   const std::vector<NodeTypeId> seed_types_;
-  std::vector<Linear> inputs_;  // by NodeTypeId; null: the rows are the embeddings, or are not asked for
+  std::vector<Linear> inputs_;  // by NodeTypeId; null: the rows are the embeddings, or the type is not a seed type
 };
 
-// The model of ModelType::kEmbedding. InvalidArgument where the graph or the inputs do not fit it.
+// Creates the model of ModelType::kEmbedding. InvalidArgument: there is not exactly one layer without relations, or a
+// seed type has no inputs.
 Result<std::shared_ptr<Model>> MakeEmbeddingModel(const ModelOptions& options);
 
 }  // namespace espalier::trainer

@@ -13,8 +13,8 @@ AttentionEdges MakeAttentionEdges(const RelationRows& rows) {
   return AttentionEdges(rows.segments, rows.source.size(0), self_edges);
 }
 
-// DGL keeps it as [1, H, C] and calls xavier_normal_, which takes a tensor of three dimensions for a convolution's
-// kernel: fan-in H C, fan-out C.
+// Returns an attention vector for each head, f32 [H, C]. DGL stores it as [1, H, C] and calls xavier_normal_, which
+// treats a tensor of three dimensions as the kernel of a convolution: fan-in H C, fan-out C.
 torch::Tensor AttentionParameter(const GatOptions& options, const std::string& name) {
   torch::Tensor attention = torch::empty({options.shape.heads, options.shape.columns});
   const auto fans = static_cast<double>(options.shape.width() + options.shape.columns);
@@ -26,12 +26,13 @@ Linear Projection(const GatOptions& options, Bias bias, const std::string& name)
   return Linear(options.inputs, options.shape.width(), bias, kReluGain, options.seed, name, WeightInit::kXavierNormal);
 }
 
-// values f32 [N, H * C], attention f32 [H, C] -> f32 [N, H]: each head's dot product.
+// Returns the dot product of each head: values f32 [N, H * C], attention f32 [H, C] -> f32 [N, H].
 torch::Tensor HeadDots(const torch::Tensor& values, const torch::Tensor& attention) {
   return (values.view({values.size(0), attention.size(0), attention.size(1)}) * attention).sum(2);
 }
 
-// What both have in common after the scores.
+// Returns the outputs for the given scores, in the same way for GAT and GATv2: softmax, dropout, weighted sum,
+// combination of the heads.
 torch::Tensor Attend(const GatOptions& options, const AttentionEdges& edges, const RelationRows& rows,
                      const torch::Tensor& scores, const torch::Tensor& values) {
   const torch::Tensor weights = DropEdges(edges, EdgeSoftmax(edges, scores), rows.dropout);

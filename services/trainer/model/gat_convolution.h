@@ -3,10 +3,10 @@
 //   GAT (Velickovic et al. 2018)      e_uv[h] = LeakyReLU(a_src[h] . W[h] x_u + a_dst[h] . W[h] x_v)
 //   GATv2 (Brody, Alon, Yahav 2022)   e_uv[h] = a[h] . LeakyReLU(W_src[h] x_u + W_dst[h] x_v); W = W_src
 //
-// as DGL's GATConv and GATv2Conv compute it; as there, W_src and W_dst of GATv2 have biases. Hidden layers put the
-// heads side by side, the last layer takes their mean. In training, elements of a_uv[h] are dropped after the softmax.
-// On a sampled neighborhood the softmax is over the drawn edges. First values are distributed as DGL's: Xavier's normal
-// with the gain of ReLU for all weights, zeros for biases.
+// These are the formulas of DGL's GATConv and GATv2Conv; as in DGL, W_src and W_dst of GATv2 have biases. Hidden layers
+// concatenate the heads, the last layer averages them. In training, elements of a_uv[h] are dropped after the softmax.
+// In a sampled neighborhood the softmax is over the sampled edges. Initial values have the same distributions as in
+// DGL: Xavier normal with the gain of ReLU for all weights, zeros for biases.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ enum class HeadsCombined { kSideBySide, kMean };
 
 struct GatOptions {
   int64_t inputs = 0;
-  kernels::HeadShape shape;  // columns: of what each head writes
+  kernels::HeadShape shape;  // columns: width of each head's output
   HeadsCombined combined = HeadsCombined::kSideBySide;
   double negative_slope = 0.2;
   double attention_dropout = 0;
@@ -28,7 +28,7 @@ struct GatOptions {
 
 class GatConvolution final : public RelationConvolution {
  public:
-  // `name`: of this module in its model, for the random stream.
+  // `name` is the name of the module in its model; it keys the initial values.
   GatConvolution(const GatOptions& options, const std::string& name);
   torch::Tensor Forward(const RelationRows& rows) override;
   double edge_dropout() const override { return options_.attention_dropout; }

@@ -9,7 +9,7 @@
 namespace espalier::trainer {
 namespace {
 
-// SegmentScales' arrays, by row.
+// The arrays of SegmentScales.
 struct GcnScales {
   std::vector<float> source, self, result;
 };
@@ -22,7 +22,7 @@ GcnScales ComputeScales(const RelationRows& rows) {
     const auto drawn = static_cast<float>(rows.segments.indptr[d + 1] - rows.segments.indptr[d]);
     const float drawn_of_all = drawn > 0 ? drawn / rows.in_degrees[d] : 1.0f;
     scales.result.push_back(1.0f / (drawn_of_all * std::sqrt(std::max(1.0f, rows.in_degrees[d] + loop))));
-    // A node is always among its own neighbours: its share is not scaled up.
+    // The self-loop is always present, not sampled, so this factor cancels the one in `result`.
     if (rows.with_self_loops) scales.self.push_back(scales.source[d] * drawn_of_all);
   }
   return scales;
@@ -38,7 +38,7 @@ torch::Tensor GcnConvolution::Forward(const RelationRows& rows) {
   const auto aggregate = [&](const torch::Tensor& x) {
     return ScaledSegmentSum(rows.segments, x, {scales.source, scales.self, scales.result});
   };
-  // Whichever way fewer numbers travel along edges.
+  // Aggregates before or after the linear map, whichever moves fewer values along edges.
   const bool narrows = linear_->weight().size(0) < linear_->weight().size(1);
   return narrows ? aggregate(linear_->forward(rows.source)) : linear_->forward(aggregate(rows.source));
 }

@@ -1,12 +1,12 @@
-// GCN (Kipf, Welling 2017), as DGL's GraphConv(norm='both') computes it, with the degrees of the whole graph:
+// GCN (Kipf, Welling 2017) as in DGL's GraphConv(norm='both'), but with the degrees of the whole graph:
 //
 //   y_v = sum over u in N(v): c_uv W x_u,   c_uv = (d_in(v) / k(v)) / sqrt(d_out(u) d_in(v))
 //
-// d_out and d_in count the relation's edges of the whole graph (with self loops: one more each, and u = v has
-// c_vv = 1 / sqrt((d_out(v) + 1) (d_in(v) + 1))), k(v) the drawn ones. Where all are drawn, k(v) = d_in(v) and this is
-// the paper's sum. For uniform draws its expectation is the paper's sum too, so that a model trained on samples and
-// applied to full neighbourhoods is one model. (DGL takes the degrees of the sampled block instead: then the same
-// node's sum grows with the square root of the fan-out.)
+// d_out and d_in count the relation's edges in the whole graph, k(v) the sampled in-edges of v. With self-loops, both
+// degrees under the root are one larger, and u = v has c_vv = 1 / sqrt((d_out(v) + 1) (d_in(v) + 1)). If all in-edges
+// are sampled, k(v) = d_in(v) and this is the paper's sum. Under uniform sampling, the expectation is the paper's sum
+// too, so that a model trained on samples can be applied to full neighborhoods. (DGL uses the degrees in the sampled
+// block; there a node's sum grows with the square root of the fan-out.)
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace espalier::trainer {
 
 class GcnConvolution final : public RelationConvolution {
  public:
-  // `name`: of this module in its model, for the random stream.
+  // `name` is the name of the module in its model; it keys the initial values.
   GcnConvolution(int64_t inputs, int64_t outputs, uint64_t seed, const std::string& name);
 
   torch::Tensor Forward(const RelationRows& rows) override;

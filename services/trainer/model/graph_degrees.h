@@ -1,4 +1,4 @@
-// How many edges the nodes of a mini-batch have in the whole graph, whatever was drawn: what GCN normalises with.
+// Degrees of a mini-batch's nodes in the whole graph, independent of the sampled edges. GCN normalizes with them.
 #pragma once
 
 #include <set>
@@ -14,21 +14,21 @@
 
 namespace espalier::trainer {
 
-// By EdgeTypeId; empty for relations that nobody asked for, and where a mini-batch has no nodes.
+// By EdgeTypeId; empty for relations that no layer samples and where the mini-batch has no nodes.
 struct GraphDegrees {
   std::vector<std::vector<float>> out;  // of the rows of the source type
-  std::vector<std::vector<float>> in;   // of the rows of the destination type, at least of those that are written
+  std::vector<std::vector<float>> in;   // of the rows of the destination type, at least of the written ones
 };
 
-// Thread-safe. Out-degrees are a node column of every partition, in-degrees are asked of the partitions' owners.
+// Thread-safe. Out-degrees are a node column of every partition; in-degrees are requested from the owners of the nodes.
 class DegreeSource {
  public:
-  // Both outlive this. relations: those that each layer draws, by layer.
+  // `neighbors` and `rows` must outlive this. relations: the relations that each layer samples, by layer.
   DegreeSource(sampler::NeighborSource& neighbors, sampler::RowSource& rows,
                const std::vector<std::vector<EdgeTypeId>>& relations);
 
-  // nodes: by NodeTypeId; the layer writes the first num_written[type] of each. NotFound where partitions have no
-  // out-degrees.
+  // Returns the degrees of `nodes`, by NodeTypeId, under all relations. In-degrees cover the rows that the layer
+  // writes, the first num_written[type] of each type. NotFound: the partitions have no out-degrees.
   Result<GraphDegrees> Of(const std::vector<std::vector<GlobalNodeId>>& nodes, std::span<const uint32_t> num_written,
                           Deadline deadline) const;
 

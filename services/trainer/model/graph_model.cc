@@ -1,3 +1,7 @@
+// Layer computes one layer: RowsRead projects the features (layer 0) and checks all shapes, the convolution writes the
+// sums of all written node types into one matrix, the epilogue or the output bias applies to all its rows at once, and
+// the matrix is split by type. WrittenBy includes every type that some trainer may write, even with zero rows: so all
+// trainers run the same operations, which the collectives of batch normalization require.
 #include "services/trainer/model/graph_model.h"
 
 #include "services/base/check.h"
@@ -14,7 +18,8 @@ bool NeedsProjection(const ModelOptions& options) {
   return options.schema.num_node_types() > 1 || options.input_widths.front() == 0;
 }
 
-// The papers of these models drop elements of what the first layer reads too, and those of attention use ELU.
+// The papers of GCN, GAT and GATv2 also apply dropout to the input of the first layer, and the papers on attention use
+// ELU.
 bool DropsInputs(job::ModelType type) { return type != job::ModelType::kGraphSage && type != job::ModelType::kRgcn; }
 Nonlinearity NonlinearityFor(job::ModelType type) {
   return job::IsAttention(type) ? Nonlinearity::kElu : Nonlinearity::kRelu;
@@ -58,7 +63,7 @@ std::shared_ptr<Convolution> GraphModel::MakeConvolution(int layer) const {
           o.relations[static_cast<size_t>(layer)], layer, InputWidth(layer), OutputWidth(layer), o.schema, o.seed,
           LayerName(layer), [&](const std::string& name) { return MakeRelationConvolution(layer, name); });
     case job::ModelType::kEmbedding:
-    case job::ModelType::kTorchScript: break;  // models of their own
+    case job::ModelType::kTorchScript: break;  // not models of this class
   }
   ESPALIER_CHECK(false) << "no such model type";
   return nullptr;

@@ -1,4 +1,5 @@
-// The stack: input projection (typed graphs), then convolutions, each hidden one with its epilogue.
+// A stack of layers: an input projection (if there are several node types or no features), then convolutions, each but
+// the last followed by an epilogue.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@ namespace espalier::trainer {
 
 class GraphModel final : public Model {
  public:
-  // `options` have been checked (MakeModel).
+  // `options` must have passed the checks of MakeModel.
   explicit GraphModel(const ModelOptions& options);
 
   int num_layers() const override { return options_.num_layers; }
@@ -30,12 +31,12 @@ class GraphModel final : public Model {
   std::shared_ptr<RelationConvolution> MakeRelationConvolution(int layer, const std::string& name) const;
 
   const ModelOptions options_;
-  // written_[layer][type]: some trainer may write rows of the type. Depends on the job alone, so that all trainers
-  // run the same operations (and collectives) whatever their mini-batches hold.
+  // written_[layer][type]: whether some trainer may write rows of the type. Depends only on the job, so that all
+  // trainers run the same operations and collectives whatever their mini-batches contain.
   std::vector<std::vector<bool>> written_;
   InputProjection projection_{nullptr};
   std::vector<std::shared_ptr<Convolution>> convolutions_;
-  std::vector<HiddenEpilogue> epilogues_;  // of all layers but the last
+  std::vector<HiddenEpilogue> epilogues_;  // of all layers except the last
   torch::Tensor output_bias_;              // f32 [C]
 };
 

@@ -1,4 +1,4 @@
-// What follows a hidden layer's sum: bias, normalisation, ReLU or ELU, dropout.
+// The operations after the sum of a hidden layer: bias, normalization, ReLU or ELU, dropout.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,21 +11,21 @@
 
 namespace espalier::trainer {
 
-// The dropout of a layer's rows, where rows of the given node types lie one after another.
+// Returns the dropout of a layer's output rows, which are those of `types`, concatenated. Empty if not in training.
 DropoutPlan MakeDropout(double probability, int layer, const std::vector<NodeTypeId>& types,
                         const std::vector<int64_t>& num_rows, const LayerRun& run);
 
-// The dropout of a model's input rows of one type.
+// Returns the dropout of a model's input rows of one type. Empty if not in training.
 DropoutPlan MakeInputDropout(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run);
 
 enum class Nonlinearity { kRelu, kElu };
 
-// Owns the layer's bias and normalisation parameters.
+// Owns the layer's bias and normalization parameters.
 class HiddenEpilogueImpl : public torch::nn::Module {
  public:
   HiddenEpilogueImpl(job::LayerNormalization normalization, Nonlinearity nonlinearity, int64_t width);
 
-  // x: a layer's sum without bias, f32 [N, F]; it may be overwritten.
+  // Returns f32 [N, F]. x: the sum of a layer without bias, f32 [N, F]; it may be overwritten.
   torch::Tensor forward(const torch::Tensor& x, const DropoutPlan& dropout, const LayerRun& run);
 
  private:

@@ -1,4 +1,5 @@
-// First values of parameters, by kernels/first_values.h.
+// Initial values of parameters, a function of seed and name (kernels/first_values.h). All tensors are contiguous f32
+// (checked).
 #pragma once
 
 #include <torch/torch.h>
@@ -8,7 +9,7 @@
 namespace espalier::trainer {
 
 // Fills with uniform numbers in (-bound, bound), bound = gain * sqrt(6 / (fan_in + fan_out)) (Glorot, Bengio 2010).
-// Matrices are [fan_out, fan_in], as torch's Linear keeps them.
+// Matrices are [fan_out, fan_in], as in torch's Linear.
 void FillXavierUniform(torch::Tensor matrix, double gain, uint64_t seed, const std::string& name);
 // Fills with normal numbers of mean 0 and standard deviation gain * sqrt(2 / (fan_in + fan_out)), as torch's
 // xavier_normal_.

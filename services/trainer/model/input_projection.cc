@@ -15,7 +15,7 @@ InputProjectionImpl::InputProjectionImpl(const graph::GraphSchema& schema, std::
   for (size_t type = 0; type < input_widths_.size(); ++type) {
     if (!read[type]) continue;
     std::string key = schema.node_types()[type];
-    std::replace(key.begin(), key.end(), '.', '_');  // dots separate modules
+    std::replace(key.begin(), key.end(), '.', '_');  // dots separate the names of nested modules
     key += "_" + std::to_string(type);
     if (input_widths_[type] > 0) {
       linear_[type] =

@@ -1,4 +1,5 @@
-// Typed graphs: every node type's features to one width. A type without features gets one learned row.
+// Projects the features of every node type to one width. A type without features gets one learned row, which all of its
+// nodes share.
 #pragma once
 
 #include <torch/torch.h>
@@ -12,18 +13,20 @@ namespace espalier::trainer {
 
 class InputProjectionImpl : public torch::nn::Module {
  public:
-  // input_widths by NodeTypeId, 0: no features; `read`: the types that the first layer reads.
+  // input_widths: by NodeTypeId; 0: no features. read: by NodeTypeId, whether the first layer reads the type; only such
+  // types get parameters.
   InputProjectionImpl(const graph::GraphSchema& schema, std::vector<int64_t> input_widths,
                       const std::vector<bool>& read, int64_t width, uint64_t seed);
 
-  // f32 [rows read, input width] -> f32 [rows read, width], by NodeTypeId
+  // Returns the projected rows by NodeTypeId: f32 [rows read, input width] -> f32 [rows read, width]; undefined for
+  // types that are not read. num_inputs: rows read by NodeTypeId.
   TypedRows forward(const TypedRows& features, const std::vector<uint32_t>& num_inputs);
 
  private:
   const std::vector<int64_t> input_widths_;
   const int64_t width_;
-  std::vector<Linear> linear_;               // by NodeTypeId; null where there are no features
-  std::vector<torch::Tensor> learned_rows_;  // by NodeTypeId; f32 [1, width], or undefined
+  std::vector<Linear> linear_;               // by NodeTypeId; null without features
+  std::vector<torch::Tensor> learned_rows_;  // by NodeTypeId; f32 [1, width]; undefined with features
 };
 TORCH_MODULE(InputProjection);
 

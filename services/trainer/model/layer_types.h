@@ -1,4 +1,4 @@
-// The node types whose rows each layer writes for the seeds' outputs. A function of the job alone.
+// The node types whose rows each layer must write for the outputs of the seeds. Depends only on the job.
 #pragma once
 
 #include <span>
@@ -10,14 +10,15 @@ namespace espalier::trainer {
 
 struct LayerTypes {
   std::vector<std::vector<bool>> written;  // [layer][NodeTypeId]
-  std::vector<bool> read_first;            // [NodeTypeId]: what the first layer reads
+  std::vector<bool> read_first;            // [NodeTypeId]: whether the first layer reads the type
 };
 
-// relations: those that each layer draws, by layer.
+// Returns the types of all layers. relations: the relations that each layer samples, by layer.
 LayerTypes TypesOfLayers(const graph::GraphSchema& schema, const std::vector<std::vector<EdgeTypeId>>& relations,
                          std::span<const NodeTypeId> seed_types);
 
-// Types read by a layer that writes `written`: the written rows themselves and their in-neighbours.
+// Returns the types read by a layer that writes the types `written`, both by NodeTypeId: the written types themselves
+// and the types of their in-neighbors.
 std::vector<bool> TypesReadFor(const graph::GraphSchema& schema, const std::vector<EdgeTypeId>& relations,
                                const std::vector<bool>& written);
 

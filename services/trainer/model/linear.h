@@ -1,4 +1,5 @@
-// x W^T + b with our own first values. Torch's Linear draws from torch's generator, which results must not touch.
+// Linear map x W^T + b with initial values by name (initialization.h). Torch's Linear draws its initial values from
+// torch's generator, on which results must not depend.
 #pragma once
 
 #include <torch/torch.h>
@@ -8,13 +9,13 @@
 namespace espalier::trainer {
 
 enum class Bias { kNone, kZeros };
-// First values of the weight: torch's xavier_uniform_ or xavier_normal_.
+// Distribution of the weight's initial values: that of torch's xavier_uniform_ or xavier_normal_.
 enum class WeightInit { kXavierUniform, kXavierNormal };
 
-// Parameters "weight" f32 [out, in] and "bias" f32 [out], zeros.
+// Parameters "weight" f32 [out, in] and "bias" f32 [out], which starts with zeros.
 class LinearImpl : public torch::nn::Module {
  public:
-  // `name`: of this module in its model, for the random stream.
+  // `name` is the name of the module in its model; it keys the initial values.
   LinearImpl(int64_t inputs, int64_t outputs, Bias bias, double gain, uint64_t seed, const std::string& name,
              WeightInit init = WeightInit::kXavierUniform);
 

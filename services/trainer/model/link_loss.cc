@@ -10,7 +10,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Scores of all negatives: [pairs, K].
+// Returns the scores of all negatives: f32 [pairs, K].
 torch::Tensor ScoresOfNegatives(const LinkScorer& scorer, const torch::Tensor& embeddings, const torch::Tensor& queries,
                                 const sampler::LinkSeeds& links) {
   const int64_t num_pairs = queries.size(0), count = links.negatives_per_pair, width = queries.size(1);
@@ -22,10 +22,10 @@ torch::Tensor ScoresOfNegatives(const LinkScorer& scorer, const torch::Tensor& e
     const torch::Tensor own = scorer.Query(RowsAt(embeddings, links.negative_sources), relations);
     return scorer.Score(own, RowsAt(embeddings, negatives)).view({num_pairs, count});
   }
-  if (links.set_ends.size() == links.sources.size()) {  // nobody shares
+  if (links.set_ends.size() == links.sources.size()) {  // each pair has its own set
     return scorer.Score(queries.unsqueeze(1), RowsAt(embeddings, negatives).view({num_pairs, count, width}));
   }
-  // A set's nodes are read once for all of its pairs, and most scorers make one matrix product of it.
+  // The nodes of a set are gathered once for all of its pairs; for most scorers, ScoreAll is one matrix product.
   std::vector<torch::Tensor> scores;
   int64_t first = 0;
   for (size_t set = 0; set < links.set_ends.size(); ++set) {
@@ -45,7 +45,7 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
   const auto num_pairs = static_cast<int64_t>(links.sources.size());
   const int64_t count = links.negatives_per_pair;
   const double pairs = static_cast<double>(std::max<int64_t>(global_num_pairs, 1));
-  // The backward pass must run all the same: batch normalisation's talks to other ranks.
+  // The backward pass must run nevertheless: in it, batch normalization communicates with the other ranks.
   if (num_pairs == 0) return embeddings.sum() * 0.0 / pairs;
   const size_t num_sets = links.set_ends.size(), k = links.negatives_per_pair;
   ESPALIER_CHECK(num_sets > 0 && links.set_ends.back() == links.sources.size() &&

@@ -1,5 +1,6 @@
-// The loss of link prediction as this trainer's share of the global batch's: sums over its own pairs, divided by what
-// all trainers have, so that gradients of all trainers add up to those of one.
+// The loss of link prediction as this trainer's share of the loss of the global batch: the sum over its own pairs,
+// divided by a count over all trainers. The gradients of all trainers then add up to the gradient of one trainer with
+// the whole batch.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,10 +10,12 @@
 
 namespace espalier::trainer {
 
-// embeddings: f32 [seeds, D], row i of seed i. f32 scalar:
-//   kBinaryCrossEntropy  -(log sigmoid(s+) + sum over negatives w log sigmoid(-s-)), over global_num_pairs * (1 + K)
-//   kCrossEntropy        -log(exp(s+) / (exp(s+) + sum over negatives w exp(s-))), over global_num_pairs
-// where w is LinkSeeds::negative_weights. Zero, with a gradient of zeros, for an empty share.
+// Returns an f32 scalar, the sum of a term over all pairs, divided by a count:
+//   kBinaryCrossEntropy  -(log sigmoid(s+) + sum over negatives w log sigmoid(-s-)); global_num_pairs * (1 + K)
+//   kCrossEntropy        -log(exp(s+) / (exp(s+) + sum over negatives w exp(s-))); global_num_pairs
+// where s+ and s- are the scores of a pair and of its negatives, w is LinkSeeds::negative_weights and K is
+// LinkSeeds::negatives_per_pair. Zero, with a gradient of zeros, for an empty share. embeddings: f32 [seeds, D], row i
+// is that of seed i.
 torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch::Tensor& embeddings,
                        const sampler::LinkSeeds& links, int64_t global_num_pairs);
 

@@ -14,13 +14,14 @@ namespace {
 
 constexpr double kMargin = 12;
 constexpr double kPi = 3.14159265358979323846;
-// Lengths have no slope at zero; this keeps gradients finite where source and destination meet.
+// The square root has no finite gradient at zero. This constant keeps gradients finite if query and destination are
+// equal.
 constexpr double kLeastSquare = 1e-12;
 
 }  // namespace
 
 torch::Tensor RowsAt(const torch::Tensor& x, std::span<const uint32_t> rows) {
-  // Sums over segments of one row each.
+  // A sum over segments of one row each, whose backward pass is deterministic.
   std::vector<uint32_t> indptr(rows.size() + 1);
   std::iota(indptr.begin(), indptr.end(), 0u);
   return SegmentSum({indptr, rows}, x);
@@ -42,7 +43,7 @@ torch::Tensor LinkScorer::Query(const torch::Tensor& sources, std::span<const ui
   ESPALIER_CHECK(static_cast<int64_t>(relations.size()) == sources.size(0))
       << relations.size() << " relations of " << sources.size(0) << " rows";
   if (scorer_ == job::Scorer::kDot) return sources;
-  // The only relation is broadcast.
+  // A single relation is broadcast to all rows.
   const torch::Tensor relation = num_relations_ == 1 ? relation_[0] : RowsAt(relation_, relations);
   if (scorer_ == job::Scorer::kDistMult) return sources * relation;
   if (scorer_ == job::Scorer::kTransE) return sources + relation;

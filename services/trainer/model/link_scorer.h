@@ -1,5 +1,5 @@
-// How likely an edge is, by the embeddings of its ends. s, d: rows of source and destination [D]; r: learned for the
-// edge type, the edge's relation. The greater score is the likelier edge.
+// Scores how likely an edge is from the embeddings of its ends. s and d are the rows of source and destination [D]; r
+// is a learned row of the edge's relation. A larger score means a more likely edge.
 //
 //   Dot       sum s_i d_i
 //   DistMult  sum s_i r_i d_i                                       (Yang et al., ICLR 2015)
@@ -19,31 +19,31 @@
 
 namespace espalier::trainer {
 
-// Rows `rows` of x, f32 [N, F] -> [rows, F]. Its backward pass adds gradients up in a fixed order, where torch's
-// scatters.
+// Returns the given rows of x: f32 [N, F] -> [rows.size(), F]. The backward pass adds up gradients in a fixed order,
+// without scattered writes.
 torch::Tensor RowsAt(const torch::Tensor& x, std::span<const uint32_t> rows);
 
-// Thread-compatible. One parameter, "relation" (none for Dot): f32 [relations, D], RotatE: [relations, D / 2] angles in
-// (-pi, pi); first values by (seed, "scorer.relation").
+// Thread-compatible. One parameter, "relation" (none for Dot): f32 [relations, D]; for RotatE [relations, D / 2],
+// angles that start in (-pi, pi). Initial values by (seed, "scorer.relation").
 class LinkScorer : public torch::nn::Module {
  public:
-  // ComplEx and RotatE need an even width; there is at least one relation (checked).
+  // ComplEx and RotatE need an even width; num_relations must be at least 1 (both checked).
   LinkScorer(job::Scorer scorer, int64_t num_relations, int64_t width, uint64_t seed);
 
-  // What sources ask for, f32 [n, D] -> [n, D]: relations[i] is that of row i. A score is a function of this and of the
-  // destination.
+  // Returns the sources combined with their relations, f32 [n, D] -> [n, D]; relations[i] is the relation of row i. A
+  // score is a function of this row and of the destination.
   torch::Tensor Query(const torch::Tensor& sources, std::span<const uint32_t> relations) const;
-  // Row by row, which broadcast as torch's do: f32 [..., D], [..., D] -> [...].
+  // Returns the score of each pair of rows; dimensions broadcast as in torch: f32 [..., D], [..., D] -> [...].
   torch::Tensor Score(const torch::Tensor& queries, const torch::Tensor& destinations) const;
-  // Each with each: f32 [n, D], [m, D] -> [n, m]. Without gradients TransE and RotatE need no more than
-  // kMostDifferences floats beside the result.
+  // Returns the scores of all combinations: f32 [n, D], [m, D] -> [n, m]. TransE and RotatE compute at most
+  // kMostDifferences differences at a time (or one query's), which bounds the memory unless gradients are recorded.
   torch::Tensor ScoreAll(const torch::Tensor& queries, const torch::Tensor& destinations) const;
 
  private:
   static constexpr int64_t kMostDifferences = int64_t{1} << 24;
 
   bool is_distance() const { return scorer_ == job::Scorer::kTransE || scorer_ == job::Scorer::kRotatE; }
-  // [..., D] -> [...]
+  // Returns the L1 norm (TransE) or the sum of complex absolute values (RotatE): [..., D] -> [...].
   torch::Tensor Length(const torch::Tensor& differences) const;
 
   const job::Scorer scorer_;

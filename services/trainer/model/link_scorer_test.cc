@@ -1,4 +1,4 @@
-// Scores by their formulas in complex and real arithmetic of double precision; gradients by finite differences.
+// Scores and losses compared with their formulas in double precision, gradients compared with finite differences.
 #include "services/trainer/model/link_scorer.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr int64_t kWidth = 6;
 constexpr job::Scorer kScorers[] = {job::Scorer::kDot, job::Scorer::kDistMult, job::Scorer::kComplEx,
                                     job::Scorer::kTransE, job::Scorer::kRotatE};
 
-// The formulas of link_scorer.h, one pair at a time.
+// Returns the score of one pair by the formulas of link_scorer.h.
 double ScoreByHand(job::Scorer scorer, const float* s, const float* r, const float* d) {
   using Complex = std::complex<double>;
   constexpr int64_t kHalf = kWidth / 2;
@@ -82,7 +82,7 @@ TEST(LinkScorerTest, FirstValuesDependOnTheSeedAlone) {
   EXPECT_FALSE(torch::equal(one.named_parameters()["relation"], other.named_parameters()["relation"]));
 }
 
-// 3 pairs of 5 seeds and 2 relations with 2 negatives each; one negative is none.
+// Returns 3 pairs among 5 seeds and 2 relations, with 2 negatives each; one negative is masked.
 sampler::LinkSeeds ThreePairs() {
   return {.negatives_per_pair = 2,
           .sources = {0, 1, 4},
@@ -93,14 +93,14 @@ sampler::LinkSeeds ThreePairs() {
           .negative_weights = {1, 1, 0, 1, 1, 1}};
 }
 
-// The same with sources of negatives that are drawn as well.
+// Returns the same pairs with drawn sources of the negatives.
 sampler::LinkSeeds WithDrawnSources() {
   sampler::LinkSeeds links = ThreePairs();
   links.negative_sources = {2, 0, 1, 4, 3, 3};
   return links;
 }
 
-// The first two pairs share their negatives.
+// Returns the same pairs, where the first two share their negatives.
 sampler::LinkSeeds WithSharedNegatives() {
   sampler::LinkSeeds links = ThreePairs();
   links.set_ends = {2, 3};
@@ -108,7 +108,7 @@ sampler::LinkSeeds WithSharedNegatives() {
   return links;
 }
 
-// Each pair with negatives of its own.
+// Returns `shared` with a separate copy of the negatives for each pair.
 sampler::LinkSeeds Spread(const sampler::LinkSeeds& shared) {
   sampler::LinkSeeds links = shared;
   links.set_ends.clear();
@@ -144,7 +144,7 @@ TEST(LinkLossTest, IsTheSumByHand) {
       }
       cross += std::log(sum) - positive;
     }
-    // 8 pairs in the global batch: the other trainers' are not here.
+    // The global batch has 8 pairs; 5 of them belong to other trainers.
     EXPECT_NEAR(LinkLoss(job::LinkLoss::kBinaryCrossEntropy, scorer, embeddings, links, 8).item<double>(),
                 binary / (8 * 3), 1e-5);
     EXPECT_NEAR(LinkLoss(job::LinkLoss::kCrossEntropy, scorer, embeddings, links, 8).item<double>(), cross / 8, 1e-5);
@@ -171,7 +171,7 @@ TEST(LinkLossTest, GradientsAreThoseOfFiniteDifferences) {
           loss == job::LinkLoss::kCrossEntropy ? WithSharedNegatives() : WithDrawnSources();
       const auto scalar = [&] { return LinkLoss(loss, scorer, embeddings, links, 3); };
       const std::string name = "scorer " + std::to_string(static_cast<int>(kind));
-      // Absolute values have corners: a short step keeps away from them.
+      // Absolute values are not differentiable at 0; a short step avoids these points.
       ExpectGradientOfFiniteDifferences(name + ", embeddings", embeddings, scalar, 1e-4, 3e-2);
       for (auto& parameter : scorer.named_parameters()) {
         ExpectGradientOfFiniteDifferences(name + ", relation", parameter.value(), scalar, 1e-4, 3e-2);

@@ -7,7 +7,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Row i of a type is first + i while it is written, and rest + i afterwards.
+// Where the rows of a node type are in the merged matrix: a written row i at first + i, any other row i at rest + i.
 struct TypePlace {
   int64_t num_written = 0;
   int64_t first = 0;

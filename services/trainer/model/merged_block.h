@@ -1,4 +1,4 @@
-// All relations of a layer as one block over all node types: for models that do not tell relations apart.
+// All relations of a layer as one block over all node types, for models that do not distinguish relations.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,8 +9,8 @@
 
 namespace espalier::trainer {
 
-// Rows written come first, as in any block: x holds the written rows of every type (WrittenRows' order), then what
-// else each type reads. A destination's edges are those of its relations, in the relations' order.
+// As in any block, the written rows come first: x holds the written rows of every type in the order of WrittenRows,
+// then the other rows that each type reads. The edges of a destination are ordered by relation.
 struct MergedBlock {
   torch::Tensor x;  // f32 [rows read of all types, F]
   std::vector<uint32_t> indptr;

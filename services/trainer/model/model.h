@@ -1,5 +1,5 @@
-// A model as a stack of layers over blocks. The same code runs a sampled mini-batch and layer-wise full-graph
-// inference: both call Layer.
+// A model as a stack of layers over blocks. Sampled mini-batches and layer-wise full-graph inference run the same code:
+// both call Layer.
 #pragma once
 
 #include <torch/torch.h>
@@ -19,34 +19,35 @@ namespace espalier::trainer {
 // Rows of every node type by NodeTypeId: f32 [N_type, F]; undefined where a type has no rows.
 using TypedRows = std::vector<torch::Tensor>;
 
-// What a layer needs to know besides its inputs. Everything random is keyed by original ids, so that a node's
-// mask does not depend on which trainer or position computes it.
+// The context in which a layer runs. Everything random is keyed by original ids, so that a node's mask does not depend
+// on the trainer or the row that computes it.
 struct LayerRun {
   bool training = false;
   uint64_t seed = 0;
   uint32_t epoch = 0;
   uint32_t step = 0;
-  // i64 [rows read] by NodeTypeId: original ids of the layer's input rows, those of its output rows first. Needed when
+  // i64 [rows read] by NodeTypeId: original ids of the layer's input rows, those of its output rows first. Required in
   // training.
   const std::vector<torch::Tensor>* original_ids = nullptr;
-  // Of the layer's rows, for models that need them (Model::needs_degrees).
+  // Of the layer's rows; required if Model::needs_degrees().
   const GraphDegrees* degrees = nullptr;
-  // For synchronised batch normalisation; null: statistics of this batch alone. Errors surface as CollectiveError.
+  // For synchronized batch normalization; null: statistics of this batch alone. Errors are thrown as CollectiveError.
   collective::Collective* collective = nullptr;
   Deadline deadline = Deadline::After(std::chrono::seconds(660));
 };
 
-// Thread-compatible. Parameters are initialised from (seed, parameter name) by our own Philox
-// (RandomPurpose::kInitialization), never by torch's generator.
+// Thread-compatible. Parameters are initialized from (seed, parameter name) with Philox
+// (RandomPurpose::kInitialization), never with torch's generator.
 class Model : public torch::nn::Module {
  public:
   virtual int num_layers() const = 0;
-  // Width of what layer `layer` writes.
+  // Returns the width of the rows that layer `layer` writes.
   virtual int64_t OutputWidth(int layer) const = 0;
-  // Layers must be given the nodes' degrees in the whole graph.
+  // Whether layers need the nodes' degrees in the whole graph (LayerRun::degrees).
   virtual bool needs_degrees() const { return false; }
-  // Rows read -> rows written. Layer 0 reads the raw features; the last layer writes logits (no activation).
-  // Hidden layers apply normalisation, activation and dropout to what they write.
+  // Returns the rows that layer `layer` writes; `inputs` are the rows that it reads. Layer 0 reads the raw features;
+  // the last layer writes logits (no activation). Hidden layers apply normalization, activation and dropout to their
+  // outputs.
   virtual TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
                           const LayerRun& run) = 0;
 };
@@ -59,23 +60,24 @@ struct ModelOptions {
   graph::GraphSchema schema;
   std::vector<int64_t> input_widths;  // by NodeTypeId; 0: the type has no features
   int64_t num_outputs = 0;            // classes, or regression targets
-  // Relations each layer samples, ascending EdgeTypeId; the blocks of a BatchLayer come in this order.
+  // The relations that each layer samples, in ascending order; the blocks of a BatchLayer have this order.
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer
   NodeTypeId seed_type;
-  // All types whose outputs are wanted, ascending: of edges between nodes of several types; empty: seed_type alone.
+  // All node types whose outputs are needed, ascending: several for edges between nodes of different types. Empty:
+  // seed_type alone.
   std::vector<NodeTypeId> seed_types = {};
   uint64_t seed = 0;
-  std::shared_ptr<const ModuleFile> module;  // of ModelType::kTorchScript, whose outputs num_outputs need not say
+  std::shared_ptr<const ModuleFile> module;  // for ModelType::kTorchScript, which ignores num_outputs
   bool trains = true;                        // false: the model is only applied
-  // ModelType::kEmbedding, by NodeTypeId: the type's inputs are learnable rows alone. Empty: no type's.
+  // For ModelType::kEmbedding, by NodeTypeId: whether the type's only inputs are learnable rows. Empty: false for all.
   std::vector<bool> rows_are_embeddings = {};
 };
 
-// ModelOptions::seed_types, or seed_type.
+// Returns ModelOptions::seed_types, or seed_type if they are empty.
 std::vector<NodeTypeId> ListSeedTypes(const ModelOptions& options);
 
-// A model of ours, or the user's. InvalidArgument where the options do not fit together, or where the user's module is
-// not what script_model.h asks for.
+// Creates a built-in model, or the model of a user's module. InvalidArgument: the options are inconsistent, or the
+// module does not have the interface of script_model.h.
 Result<std::shared_ptr<Model>> MakeModel(const ModelOptions& options);
 
 }  // namespace espalier::trainer

@@ -1,5 +1,5 @@
-// What a user's module does wrong inside a forward pass, which knows no Status: the training loop and inference catch
-// it. (What torch itself throws while our own models compute is a fault of ours, unless memory ran out: torch_error.h.)
+// Exception for an error of a user's module inside a forward pass, which cannot return a Status. The training loop and
+// inference catch it. (An exception of torch in a built-in model is a bug, unless memory ran out: torch_error.h.)
 #pragma once
 
 #include <stdexcept>

@@ -1,3 +1,7 @@
+// The tensors of a model file fit only a model of the same structure. The file's metadata records the properties that
+// determine the structure (kProperties). LoadModelFile compares them with those of the run before it loads any tensor,
+// so that an error names a field of the document. The rows of the scorer's relation parameter are identified by their
+// order alone, so the metadata also lists their relations, which CheckScorerRelations compares.
 #include "services/trainer/model/model_file.h"
 
 #include <algorithm>
@@ -14,14 +18,14 @@ namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{16} << 30;
 
-// What a model's tensors depend on: the name in its metadata and the field of the document that says it.
+// A property on which a model's tensors depend: its name in the metadata, and the field of the document that sets it.
 struct Property {
   const char* name;
   const char* field;
 };
 constexpr const char* kScorer = "scorer";
-constexpr const char* kEdgeType = "edgeType";                // as the document says it
-constexpr const char* kScorerRelations = "scorerRelations";  // of each row of scorer.relation; older files lack it
+constexpr const char* kEdgeType = "edgeType";                // as written in the document
+constexpr const char* kScorerRelations = "scorerRelations";  // for each row of scorer.relation; older files lack it
 constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"aggregator", "spec.training.model.aggregator"},
                                     {"hiddenSize", "spec.training.model.hiddenSize"},
@@ -46,15 +50,15 @@ bool NamesRelations(const std::map<std::string, std::string>& metadata) {
   return !FindValue(metadata, kScorerRelations).empty();
 }
 
-// The first of the names, which goes from them; empty after the last.
+// Removes the first name from the comma-separated list and returns it; returns an empty string after the last.
 std::string_view TakeName(std::string_view* names) {
   const std::string_view name = names->substr(0, names->find(','));
   names->remove_prefix(std::min(names->size(), name.size() + 1));
   return name;
 }
 
-// Rows of scorer.relation are told apart by their order alone. (The only one of a graph, for which both documents have
-// the same name or none, may be called something else there.)
+// Compares the relations of the rows of scorer.relation, which only their order identifies. (If there is just one
+// relation and both documents give the same edge type or none, its name may differ.)
 Status CheckScorerRelations(const ModelFile& file, const std::map<std::string, std::string>& expected) {
   const std::string ours = FindValue(expected, kScorerRelations);
   const std::string theirs = FindValue(file.content.metadata, kScorerRelations);
@@ -78,7 +82,7 @@ Status CheckProperties(const ModelFile& file, const std::map<std::string, std::s
   const bool names_relations = NamesRelations(expected) && NamesRelations(file.content.metadata);
   for (const Property& property : kProperties) {
     const auto of_job = expected.find(property.name);
-    if (of_job == expected.end()) continue;  // no property of this type of model
+    if (of_job == expected.end()) continue;  // models of this type do not have the property
     const auto of_file = file.content.metadata.find(property.name);
     if (of_file == file.content.metadata.end()) {
       if (std::string_view(property.name) == kScorer) {
@@ -120,7 +124,7 @@ Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
 
 namespace {
 
-// The number that the metadata has under the name; 0 where there is none of at least 1.
+// Returns the number with this name in the metadata; 0 if there is no such number or it is below 1.
 int64_t NumberIn(const ModelFile& file, const char* name) {
   const auto found = file.content.metadata.find(name);
   int64_t outputs = 0;

@@ -1,4 +1,4 @@
-// A model file as a starting point: spec.training.model.uri.
+// Reads a model file, from which a run initializes its model: spec.training.model.uri.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@
 namespace espalier::trainer {
 
 struct ModelFile {
-  std::string where;  // for messages
+  std::string where;  // the file's location, for messages
   format::Safetensors content;
 };
 
-// `file.prefix` is the file's key (storage::LocateFile). InvalidArgument where it is not a model file of ours ("format"
-// in its metadata).
+// Reads the file; `file.prefix` is its key (storage::LocateFile). InvalidArgument: it is larger than 16 GiB or not a
+// model file of Espalier ("format" in its metadata).
 Result<ModelFile> ReadModelFile(const storage::StoreLocation& file);
 
-// How many outputs the model has, from its metadata.
+// Returns the number of the model's outputs from the metadata. InvalidArgument: the metadata does not have it.
 Result<int64_t> ReadNumOutputs(const ModelFile& file);
 
-// How many outputs its head for edges has; InvalidArgument where the model was made for another task.
+// Returns the number of outputs of the model's edge head. InvalidArgument: the model was made for another task.
 Result<int64_t> ReadNumEdgeOutputs(const ModelFile& file);
 
-// Copies the file's parameters and buffers into the model. InvalidArgument names the field of the document that does
-// not fit the file's metadata (`expected`: ModelMetadata of the run), or the tensor that does not fit the model.
+// Copies the file's parameters and buffers into the model. `expected` is the ModelMetadata of the run. InvalidArgument
+// names the field of the document that does not match the file's metadata, or the tensor that does not match the model.
 Status LoadModelFile(const ModelFile& file, const std::map<std::string, std::string>& expected, Model& model);
 
 }  // namespace espalier::trainer

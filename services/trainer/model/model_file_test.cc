@@ -1,3 +1,4 @@
+// Model files are loaded into matching models; others are rejected with the field of the document that does not match.
 #include "services/trainer/model/model_file.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +37,7 @@ std::shared_ptr<Model> NewModel(uint64_t seed) {
   return *MakeModel(options);
 }
 
-// A store with a model file that Outputs has written.
+// A store with a model file written by Outputs.
 class ModelFileTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -83,7 +84,7 @@ TEST_F(ModelFileTest, NamesTheFieldThatDoesNotFit) {
   EXPECT_THAT(refused([](RunFacts* f) { f->num_outputs = 4; }), HasSubstr("was made with '3'"));
 }
 
-// DistMult's and TransE's parameters have the same names and shapes.
+// The parameters of DistMult and TransE have the same names and shapes, so only the metadata distinguishes them.
 TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
   const auto facts_of = [](job::Scorer scorer) {
     RunFacts facts = ModelFacts();
@@ -107,7 +108,7 @@ TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
               HasSubstr("was made for a task on nodes: it has no scorer of links"));
 }
 
-// What each row of scorer.relation is about, however the documents name the edge types.
+// The relations of the rows of scorer.relation must match, however the documents name the edge types.
 TEST_F(ModelFileTest, NamesARelationThatDoesNotFit) {
   const auto facts_of = [](const std::string& edge_type, const std::vector<std::string>& relations) {
     RunFacts facts = ModelFacts();

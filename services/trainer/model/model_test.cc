@@ -1,3 +1,5 @@
+// The models with small graphs: mini-batches compared with full-graph inference, gradients compared with finite
+// differences, dropout, initial values, and state; also settings of arithmetic, and conversion of tensors.
 #include "services/trainer/model/model.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +50,7 @@ ModelOptions TypedOptions(job::ModelType type, int64_t num_bases = 0) {
   return options;
 }
 
-// Of some of a homogeneous graph's nodes.
+// Returns the degrees of the given nodes of a homogeneous graph.
 GraphDegrees CountDegrees(const sampler::Block& graph, const std::vector<int64_t>& nodes) {
   std::vector<float> out(graph.indptr.size() - 1, 0);
   for (const uint32_t source : graph.indices) ++out[source];
@@ -71,7 +73,7 @@ struct Batch {
   std::vector<int64_t> nodes;  // by row
 };
 
-// All in-edges over two hops, nodes numbered by first occurrence.
+// Returns the mini-batch with all in-edges over two hops; nodes are numbered by first occurrence.
 Batch FullNeighborhood(const sampler::Block& graph, const std::vector<int64_t>& seeds) {
   Batch batch{std::vector<sampler::BatchLayer>(2), seeds};
   for (size_t layer = 2; layer-- > 0;) {
@@ -101,14 +103,14 @@ torch::Tensor Forward(Model& model, const std::vector<sampler::BatchLayer>& laye
   return rows[seed_type.value];
 }
 
-// One layer's edges of the two-type graph, [rows read] = [6, 8], [rows written] = [3, 5].
+// Returns a layer of the graph with two types that reads 6 and 8 rows and writes 3 and 5.
 sampler::BatchLayer TypedLayer(uint64_t seed) {
   sampler::BatchLayer layer{
       {RandomBlock(seed, 5, 6, 3), RandomBlock(seed + 1, 5, 8, 4), RandomBlock(seed + 2, 3, 8, 3)}, {6, 8}, {3, 5}};
   for (uint16_t r = 0; r < 3; ++r) layer.blocks[r].edge_type = EdgeTypeId(r);
   return layer;
 }
-// The second layer writes papers only.
+// Returns two layers, of which the second writes only papers.
 std::vector<sampler::BatchLayer> TypedLayers() {
   sampler::BatchLayer last{
       {RandomBlock(31, 2, 3, 3), RandomBlock(32, 2, 5, 4), RandomBlock(33, 0, 5, 3)}, {3, 5}, {0, 2}};
@@ -162,7 +164,7 @@ TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
     const auto model = *MakeModel(options);
     const bool training = options.model.normalization == job::LayerNormalization::kBatch;
     for (const auto& [parameter, values] : GetParameters(*model)) {
-      // ReLU's and the maximum's corners call for a short step; f32 for a tolerance.
+      // ReLU and the maximum are not differentiable everywhere, which requires a short step; f32 requires a tolerance.
       ExpectGradientOfFiniteDifferences(
           name + " " + parameter, values,
           [&, &model = model] {
@@ -183,7 +185,7 @@ TEST(ModelTest, TypedGradientsAreThoseOfFiniteDifferences) {
     const auto layers = TypedLayers();
     for (const auto& [parameter, values] : GetParameters(*model)) {
       if (parameter.find("written_by") != std::string::npos && parameter.find("layer1") == 0)
-        continue;  // writes no paper
+        continue;  // no seed depends on it
       ExpectGradientOfFiniteDifferences(
           parameter, values,
           [&, &model = model] {
@@ -224,7 +226,7 @@ TEST(ModelTest, RgcnIsTheSumOfItsRelations) {
 }
 
 TEST(ModelTest, SageOnATypedGraphIsSageOnTheUntypedOne) {
-  // The same five papers and edges as one type with one relation, and as one type with the edges in two relations.
+  // The same papers and edges, once with all edges in one relation and once with the edges in two relations.
   ModelOptions two = HomogeneousOptions(), one = HomogeneousOptions();
   two.schema = *graph::GraphSchema::Make({"paper"}, {{"paper", "cites", "paper"}, {"paper", "likes", "paper"}});
   two.relations = {{EdgeTypeId(0), EdgeTypeId(1)}, {EdgeTypeId(0), EdgeTypeId(1)}};
@@ -307,7 +309,7 @@ TEST(ModelTest, FirstValuesAreAFunctionOfSeedAndName) {
   EXPECT_EQ(ParametersDigest(*model), digest_with_threads);
   EXPECT_NE(ParametersDigest(*model), ParametersDigest(**MakeModel(other_seed)));
 
-  const torch::Tensor weight = GetParameters(*model)[2].second;  // layer0.fc_neigh.weight or the like
+  const torch::Tensor weight = GetParameters(*model)[2].second;  // a weight of layer 0
   const double bound = std::sqrt(2.0) * std::sqrt(6.0 / static_cast<double>(weight.size(0) + weight.size(1)));
   EXPECT_LE(weight.abs().max().item<double>(), bound);
   EXPECT_GT(weight.abs().max().item<double>(), bound * 0.8);
@@ -332,7 +334,7 @@ TEST(ModelTest, StateGoesFromOneModelToAnother) {
   EXPECT_EQ(ParametersDigest(*to), ParametersDigest(*from));
 }
 
-// Writes into a string.
+// A writer that appends to a string.
 class StringWriter final : public storage::ObjectWriter {
  public:
   Status Write(std::span<const std::byte> bytes) override {
@@ -389,7 +391,7 @@ TEST(MathSetupTest, SetsAndReportsWhatResultsDependOn) {
   EXPECT_FALSE(settings->torch_version.empty());
   EXPECT_THAT(settings->cpu_capability, testing::AnyOf("AVX2", "AVX512"));
   EXPECT_THAT(settings->blas, testing::StartsWith("oneMKL 20"));
-  // OFF where an earlier test has multiplied matrices; scenario.train_cora sees what a trainer's process reports.
+  // OFF if an earlier test has multiplied matrices. scenario.train_cora checks the value in a trainer's process.
   EXPECT_THAT(settings->blas_kernel, testing::AnyOf("AVX512,STRICT", "AVX2,STRICT", "AUTO", "OFF"));
   ASSERT_TRUE(SetUpMath(threads_before).ok());
 

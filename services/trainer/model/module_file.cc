@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMostModuleBytes = uint64_t{4} << 30;
 
-// A file may be replaced while trainers start.
+// Checks that all ranks have read the same bytes: the file may be replaced while trainers start.
 Status CheckThatAllReadTheSame(const ModuleFile& module, collective::Collective& collective, Deadline deadline) {
   const std::string& own = module.sha256;
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,

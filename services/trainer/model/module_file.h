@@ -1,4 +1,4 @@
-// A user's model as a file: spec.training.model.uri of the type TorchScript.
+// Reads the file of a user's model: spec.training.model.uri with the model type TorchScript.
 #pragma once
 
 #include <chrono>
@@ -12,17 +12,18 @@
 namespace espalier::trainer {
 
 struct ModuleFile {
-  std::string where;    // for messages
-  std::string archive;  // what torch.jit.save writes
+  std::string where;    // the file's location, for messages
+  std::string archive;  // written by torch.jit.save
   std::string sha256;   // of the archive: 64 hexadecimal digits
 };
 
-// file.prefix is the file's own key (storage::LocateFile). InvalidArgument where it is larger than 4 GiB. The archive
-// is not looked into.
+// Reads the file; `file.prefix` is its key (storage::LocateFile). InvalidArgument: it is larger than 4 GiB. The archive
+// is not parsed.
 Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file);
 
-// The job's module; null for models of ours. Every rank reads it, then waits for the others for `timeout`; all or none
-// go on: InvalidArgument on every rank where they did not read the same bytes.
+// Returns the job's module; null for built-in models. Every rank must call it: each reads the file, then waits up to
+// `timeout` in each of two collectives. If reading fails on a rank, all ranks return an error; if ranks read different
+// bytes, all return InvalidArgument.
 Result<std::shared_ptr<const ModuleFile>> ModuleToRun(const job::Training& training, const storage::StoreLocation& file,
                                                       collective::Collective& collective,
                                                       std::chrono::nanoseconds timeout);

@@ -24,7 +24,7 @@ storage::StoreLocation StoreWith(const std::string& archive) {
   return {store, "model.pt"};
 }
 
-// What each rank gets; each sees the file as it was when it read it.
+// Returns the status of each rank; rank i reads files[i].
 std::vector<Status> ReadByRanks(const std::vector<storage::StoreLocation>& files) {
   job::Training training;
   training.model.type = job::ModelType::kTorchScript;

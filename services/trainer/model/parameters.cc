@@ -1,3 +1,6 @@
+// States are lists sorted by name, so that LoadState compares two states in one pass and the digest does not depend on
+// the order of registration. LoadState checks all tensors before it copies the first. FromTorch and ToTorch do not copy
+// contiguous tensors: the result holds a reference to the tensor that owns the memory.
 #include "services/trainer/model/parameters.h"
 
 #include <algorithm>
@@ -77,7 +80,7 @@ std::string ParametersDigest(const Model& model) {
   Sha256 digest;
   for (const auto& [name, tensor] : GetState(model)) {
     const Tensor bytes = FromTorch(tensor);
-    // Lengths are part of the text, so that no two states run together.
+    // The length of each name is part of the text, so that different states never have the same text.
     digest.Update(std::to_string(name.size()) + ":" + name + " " + bytes.ToString() + "\n");
     digest.Update(bytes.byte_span());
   }

@@ -1,4 +1,4 @@
-// A model's parameters and buffers by name: to files, from files, and as one digest.
+// A model's parameters and buffers by name: conversion to and from tensors of files, and a digest.
 #pragma once
 
 #include <map>
@@ -12,25 +12,27 @@
 
 namespace espalier::trainer {
 
-// Trainable parameters, sorted by name.
+// Returns the trainable parameters, sorted by name.
 NamedTensors GetParameters(const Model& model);
-// Running statistics and the like, sorted by name.
+// Returns the buffers (running statistics and the like), sorted by name.
 NamedTensors GetBuffers(const Model& model);
-// Parameters and buffers (running statistics), sorted by name: what a model file holds.
+// Returns parameters and buffers, sorted by name: the content of a model file.
 NamedTensors GetState(const Model& model);
 
-// Copies values in, by name. InvalidArgument where a name, dtype or shape does not fit; then nothing has changed.
+// Copies the values of `state` into the model by name. InvalidArgument: a name, dtype or shape does not match; the
+// model is then unchanged.
 Status LoadState(Model& model, const NamedTensors& state);
 
-// SHA-256 over (name, dtype, shape, bytes) of GetState(model), in order: 64 hexadecimal digits.
+// Returns the SHA-256 over (name, dtype, shape, bytes) of GetState(model), in order: 64 hexadecimal digits.
 std::string ParametersDigest(const Model& model);
 
-// The same bytes as the other library's tensor. The dtype must have a counterpart (checked): all but U16, U32, U64.
-Tensor FromTorch(const torch::Tensor& tensor);  // a copy where not contiguous, else shares memory
-torch::Tensor ToTorch(const Tensor& tensor);    // shares memory, read-only by convention
+// Convert between torch's tensors and Espalier's. The dtype must have a counterpart (checked), as all of Espalier's
+// dtypes except U16, U32 and U64 have.
+Tensor FromTorch(const torch::Tensor& tensor);  // shares memory; copies if the tensor is not contiguous
+torch::Tensor ToTorch(const Tensor& tensor);    // shares memory, which must not be written to
 
-// Between a model and a model file's tensors (format/safetensors.h). InvalidArgument names a tensor whose dtype
-// torch does not have.
+// Convert between the state of a model and the tensors of a model file (format/safetensors.h). InvalidArgument names a
+// tensor whose dtype has no counterpart in torch.
 std::map<std::string, Tensor> ToTensors(const NamedTensors& state);
 Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors);
 

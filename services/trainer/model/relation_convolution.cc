@@ -1,3 +1,6 @@
+// With self-loops there is one part, which computes all destinations. Otherwise the sum begins with the matrix of the
+// destinations' own rows. Each relation then computes only the destinations that have in-edges under it
+// (FindOccupiedRows), and AddToRows adds the result to their rows of the sum.
 #include "services/trainer/model/relation_convolution.h"
 
 #include "services/base/check.h"
@@ -9,7 +12,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Whole-graph degrees of the rows at hand: of a mini-batch without nodes there are none.
+// Returns the whole-graph degrees of the first `num_rows` rows. A mini-batch without nodes has none.
 std::span<const float> SelectDegrees(const std::vector<std::vector<float>>& by_relation, EdgeTypeId relation,
                                      int64_t num_rows) {
   if (num_rows == 0) return {};
@@ -50,7 +53,7 @@ torch::Tensor RelationalConvolution::Forward(const sampler::BatchLayer& edges, c
   torch::Tensor sum = self_->forward(SelfRows(inputs, written));
   for (size_t r = 0; r < relations_.size(); ++r) {
     const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
-    // No row of that type is written here or on any other trainer: the relation takes no part.
+    // If first_row is negative, no trainer writes rows of that type, and the relation is skipped.
     if (first_row >= 0) sum = OfRelation(r, edges.blocks[r], inputs, first_row, sum, run);
   }
   return sum;

@@ -1,4 +1,4 @@
-// GCN, GAT and GATv2 against their papers' formulas on dense matrices.
+// GCN, GAT and GATv2 compared with the formulas of their papers on dense matrices.
 #include "services/trainer/model/relation_convolution.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::map<std::string, torch::Tensor> GetWeights(const Model& model) {
   return weights;
 }
 
-// They begin as zeros, which would hide one that is left out.
+// Fills the biases with random values: initially they are zeros, and a missing bias would not be noticed.
 void FillBiases(std::map<std::string, torch::Tensor>* weights) {
   const torch::NoGradGuard no_gradient;
   uint64_t seed = 100;
@@ -44,7 +44,7 @@ void FillBiases(std::map<std::string, torch::Tensor>* weights) {
   }
 }
 
-// adjacency[v, u]: how many edges lead from u to v.
+// Returns the adjacency matrix: the number of edges from u to v at [v, u].
 torch::Tensor ToDense(const sampler::Block& block, uint32_t num_sources) {
   const auto num_rows = static_cast<int64_t>(block.indptr.size()) - 1;
   torch::Tensor dense = torch::zeros({num_rows, int64_t{num_sources}});
@@ -65,7 +65,7 @@ GraphDegrees CountDegrees(const torch::Tensor& adjacency) {
   return {{ToFloats(adjacency.sum(0))}, {ToFloats(adjacency.sum(1))}};
 }
 
-// Softmax over the entries that exist, with as many terms as there are parallel edges.
+// Returns the softmax over existing edges, with a term for each parallel edge.
 torch::Tensor MaskedSoftmax(const torch::Tensor& scores, const torch::Tensor& adjacency) {
   const torch::Tensor terms = torch::exp(scores) * adjacency;
   return terms / terms.sum(1, true).clamp_min(1e-30);
@@ -85,7 +85,7 @@ TEST(GcnTest, IsTheSymmetricallyNormalisedSumOfThePaper) {
   EXPECT_TRUE(torch::allclose(got, torch::mm(torch::mm(normalised, features), weight.t()), 1e-5, 1e-6));
 }
 
-// Node 0 hears 1 .. 4; two of them are drawn.
+// Node 0 has the in-neighbors 1 .. 4, of which two are sampled.
 TEST(GcnTest, TheMeanOverAllDrawsIsTheSumOverAllNeighbors) {
   const torch::Tensor features = RandomMatrix(2, 5, kFeatures);
   const GraphDegrees degrees{{{3, 1, 7, 2, 5}}, {{4, 0, 0, 0, 0}}};
@@ -109,8 +109,9 @@ Distribution MeasureDistribution(const torch::Tensor& values) {
   return {values.mean().item<double>(), values.std().item<double>(), values.abs().max().item<double>()};
 }
 
-// DGL 2.1 on the same shapes (GATConv(500, 16, 8), GATv2Conv(500, 16, 8)) gives deviations of 0.0798 for fc, 0.1667 for
-// attn_l and attn_r: xavier_normal_ with the gain of ReLU, and [1, 8, 16] taken for a convolution's kernel.
+// DGL 2.1 on the same shapes (GATConv(500, 16, 8), GATv2Conv(500, 16, 8)) has standard deviations of 0.0798 for fc and
+// 0.1667 for attn_l and attn_r: xavier_normal_ with the gain of ReLU, which treats [1, 8, 16] as the kernel of a
+// convolution.
 TEST(GatTest, BeginsWithTheValuesOfDgl) {
   for (const auto type : {job::ModelType::kGat, job::ModelType::kGatv2}) {
     ModelOptions options = OneLayer(type);
@@ -128,7 +129,7 @@ TEST(GatTest, BeginsWithTheValuesOfDgl) {
       ++weights;
       const bool is_attention = name.find("attn") != std::string::npos;
       const double deviation = is_attention ? 0.1667 : 0.0798;
-      EXPECT_NEAR(spread.deviation, deviation, deviation * (is_attention ? 0.2 : 0.02)) << name;  // of 128 and of 64000
+      EXPECT_NEAR(spread.deviation, deviation, deviation * (is_attention ? 0.2 : 0.02)) << name;  // 128 or 64000 values
       EXPECT_NEAR(spread.mean, 0, deviation * (is_attention ? 0.3 : 0.02)) << name;
       if (is_attention) continue;
       EXPECT_GT(spread.largest, 3.5 * deviation) << name << ": not uniform";

@@ -1,4 +1,4 @@
-// What convolutions with weights of their own for each relation have in common.
+// Helpers for convolutions with separate weights for each relation.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@
 
 namespace espalier::trainer {
 
-// The destinations that have edges under one relation, and their segments: in a graph of many relations most
-// destinations have none under most of them.
+// The destinations that have in-edges under one relation, and their segments. In a graph with many relations, most
+// destinations have none under most relations.
 struct OccupiedRows {
-  std::vector<uint32_t> rows;    // ascending, in the matrix of all written rows
+  std::vector<uint32_t> rows;    // ascending row numbers in the matrix of all written rows
   std::vector<uint32_t> indptr;  // [rows + 1]
 };
-// first_row: where the rows of the relation's destination type begin in that matrix.
+// Returns the occupied rows of a block; first_row: the first row of the relation's destination type in that matrix.
 OccupiedRows FindOccupiedRows(const sampler::Block& block, int64_t first_row);
 
-// "relation_author:writes:paper_0": unique, and without the dots that separate module names.
+// Returns a module name for a relation, e.g. "relation_author:writes:paper_0". It is unique and has no dots, which
+// separate the names of nested modules.
 std::string RelationModuleName(const graph::GraphSchema& schema, EdgeTypeId relation);
 
 }  // namespace espalier::trainer

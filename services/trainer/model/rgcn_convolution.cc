@@ -45,7 +45,7 @@ torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const T
   for (size_t r = 0; r < relations_.size(); ++r) {
     const sampler::Block& block = edges.blocks[r];
     const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
-    // No row of that type is written here or on any other trainer: the relation takes no part.
+    // If first_row is negative, no trainer writes rows of that type, and the relation is skipped.
     if (first_row < 0) continue;
     const OccupiedRows occupied = FindOccupiedRows(block, first_row);
     const torch::Tensor means =

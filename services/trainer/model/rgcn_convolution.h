@@ -1,5 +1,5 @@
 // R-GCN (Schlichtkrull et al. 2018): h_v = W_self x_v + sum over relations r of W_r mean(x_u, u in N_r(v)). With
-// num_bases > 0, W_r = sum over b of a_rb V_b: relations share the bases.
+// num_bases > 0, W_r = sum over b of a_rb V_b: all relations share the bases V_b.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace espalier::trainer {
 
 class RgcnConvolution final : public Convolution {
  public:
-  // `relations`: those that the layer samples, in the order of a BatchLayer's blocks.
+  // relations: the relations that the layer samples, in the order of a BatchLayer's blocks.
   RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_bases, int64_t inputs, int64_t outputs,
                   graph::GraphSchema schema, uint64_t seed, const std::string& name);
 
@@ -20,7 +20,7 @@ class RgcnConvolution final : public Convolution {
                         const LayerRun& run) override;
 
  private:
-  // f32 [relations, in, out]
+  // Returns f32 [relations, in, out]; undefined without bases.
   torch::Tensor RelationWeights() const;
 
   const std::vector<EdgeTypeId> relations_;

@@ -1,9 +1,9 @@
-// GraphSAGE (Hamilton, Ying, Leskovec 2017) as DGL's SAGEConv computes it. With N(v) the drawn in-neighbours:
+// GraphSAGE (Hamilton, Ying, Leskovec 2017) as in DGL's SAGEConv. With N(v) the sampled in-neighbors:
 //   Mean  W_self x_v + W_neigh mean(x_u, u in N(v))
 //   GCN   W_neigh (sum(x_u) + x_v) / (|N(v)| + 1)
 //   Pool  W_self x_v + W_neigh max(relu(W_pool x_u + b_pool))
-// Types do not matter to it: all relations' edges are one neighbourhood, all node types share the weights. (R-GCN
-// is the model that tells them apart.)
+// It ignores types: the edges of all relations form one neighborhood, and all node types share the weights. (R-GCN
+// distinguishes relations.)
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ class SageConvolution final : public Convolution {
   const job::Aggregator aggregator_;
   const graph::GraphSchema schema_;
   Linear pool_{nullptr};  // Pool only
-  Linear self_{nullptr};  // not for GCN
+  Linear self_{nullptr};  // null for GCN
   Linear neighbor_{nullptr};
 };
 

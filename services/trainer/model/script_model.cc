@@ -1,3 +1,8 @@
+// ScriptModel registers the tensors of the user's module as its own parameters and buffers, under the same names and
+// without copies. Optimizer, checkpoints and model files then treat them like those of a built-in model; therefore they
+// must be dense, contiguous and disjoint. Call runs one layer with torch's generator seeded and the graph optimizer
+// disabled, which makes runs repeatable, and checks the result. Buffers that `forward` has replaced are copied back
+// (KeepBuffers), and after each training step rank 0 broadcasts its buffers (ShareBuffers).
 #include "services/trainer/model/script_model.h"
 
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -23,7 +28,7 @@
 namespace espalier::trainer {
 namespace {
 
-// (Inside of a Model, "Module" alone is torch::nn::Module.)
+// Inside a Model, "Module" alone would be torch::nn::Module.
 using ScriptModule = torch::jit::Module;
 
 constexpr const char* kSignature =
@@ -65,7 +70,7 @@ bool IsKept(torch::ScalarType type) {
     case torch::kBFloat16:
     case torch::kFloat32:
     case torch::kFloat64: return true;
-    default: return false;  // torch's enumeration grows with its versions
+    default: return false;  // complex and quantized types, and those of newer versions of torch
   }
 }
 
@@ -84,8 +89,9 @@ c10::IValue ToIValue(const graph::GraphSchema& schema, const sampler::BatchLayer
   return blocks;
 }
 
-// Without torch's own stack. Of a module that fails the interpreter says why in the last line, behind the module's
-// traceback: here that line comes first too, because what shows a long message may cut its end or its middle.
+// Returns the error's message without torch's own stack. If a module fails, the message states the reason in the last
+// line, after the module's traceback. This function puts that line first as well, because programs that show long
+// messages may truncate them.
 std::string ToText(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   std::string text = of_torch == nullptr ? error.what() : of_torch->what_without_backtrace();
@@ -95,16 +101,16 @@ std::string ToText(const std::exception& error) {
   return text.substr(end_of_trace + 1) + "\n" + text;
 }
 
-// The archive may be large, and is read once.
+// Returns the options without the archive, which may be large and is needed only once.
 ModelOptions WithoutArchive(ModelOptions options) {
   options.module = nullptr;
   return options;
 }
 
-// Memory of tensors: first byte, and the byte behind the last.
+// Memory ranges of tensors: the first byte, and the byte after the last.
 using ByteRanges = std::map<const std::byte*, const std::byte*, std::less<>>;
 
-// false, and nothing inserted, where the tensor shares bytes with one that was inserted.
+// Inserts the tensor's memory and returns true, or returns false if it overlaps memory inserted before.
 bool InsertApart(const torch::Tensor& tensor, ByteRanges* ranges) {
   if (tensor.numel() == 0) return true;
   const auto* first = static_cast<const std::byte*>(tensor.data_ptr());
@@ -116,11 +122,11 @@ bool InsertApart(const torch::Tensor& tensor, ByteRanges* ranges) {
   return true;
 }
 
-// "a.b.c" is the attribute c of the submodule a.b.
+// A buffer of the module: "a.b.c" is the attribute c of the submodule a.b.
 struct Buffer {
   ScriptModule owner;
   std::string attribute, name;
-  torch::Tensor values;  // the model's, and the module's
+  torch::Tensor values;  // shared by the model and the module
 };
 
 Buffer BufferAt(ScriptModule owner, const std::string& name, const torch::Tensor& values) {
@@ -137,7 +143,7 @@ class ScriptModel final : public Model {
   ScriptModel(const ModelOptions& options, ScriptModule module)
       : options_(WithoutArchive(options)), module_(std::move(module)), where_(options.module->where) {}
 
-  // Makes the module's tensors this model's own, under their names.
+  // Registers the module's tensors as parameters and buffers of this model, under the same names.
   Status Adopt() {
     ByteRanges seen;
     for (const auto& item : module_.named_parameters()) {
@@ -169,7 +175,7 @@ class ScriptModel final : public Model {
 
   Result<std::string> Archive() const {
     try {
-      ScriptModule module = module_;  // a handle
+      ScriptModule module = module_;  // a reference to the same module
       module.eval();
       std::ostringstream archive(std::ios::binary);
       module.save(archive);
@@ -212,7 +218,7 @@ class ScriptModel final : public Model {
     return std::all_of(edges.num_outputs.begin(), edges.num_outputs.end(), [](uint32_t rows) { return rows == 0; });
   }
 
-  // A share without seeds: modules need not be written for it.
+  // Returns the outputs of a share without seeds, for which the module is not called.
   TypedRows NoRows(int layer, const LayerRun& run) const {
     TypedRows rows(options_.schema.num_node_types());
     for (torch::Tensor& of_type : rows) of_type = torch::zeros({0, OutputWidth(layer)}).set_requires_grad(run.training);
@@ -232,14 +238,14 @@ class ScriptModel final : public Model {
     const uint32_t rank = run.collective == nullptr ? 0 : run.collective->rank().value;
     const uint64_t seed = RandomKey(run.seed, RandomPurpose::kUserModel, run.epoch, run.step, layer, rank);
     c10::impl::GenericDict written(c10::StringType::get(), c10::TensorType::get());
-    // Torch's generator is the process's: ranks that are threads of one process take turns.
+    // Torch's generator is global, so ranks that are threads of one process must take turns.
     static std::mutex generator;
     const std::lock_guard lock(generator);
     try {
       torch::manual_seed(seed);
       module_.train(run.training);
-      // The optimising executor rewrites a module after it has watched it run: the first steps after a restart would
-      // round otherwise than the same steps of a run that went on.
+      // The optimizing executor rewrites a module after it has profiled some runs. The first steps after a restart
+      // would then be rounded differently from the same steps of an uninterrupted run.
       const torch::jit::GraphOptimizerEnabledGuard as_written(false);
       written = module_.forward({int64_t{layer}, x, ToIValue(schema, edges), num_rows}).toGenericDict();
       KeepBuffers(layer);
@@ -264,7 +270,7 @@ class ScriptModel final : public Model {
     return outputs;
   }
 
-  // What forward put in a buffer's place, into the tensor that checkpoints and other ranks know.
+  // Copies a tensor with which `forward` has replaced a buffer into the registered tensor, and restores the latter.
   void KeepBuffers(int layer) {
     const torch::NoGradGuard no_gradient;
     for (Buffer& buffer : buffers_) {
@@ -317,7 +323,7 @@ class ScriptModel final : public Model {
   ScriptModule module_;
   const std::string where_;
   std::vector<Buffer> buffers_;
-  std::vector<int64_t> widths_;  // by layer; while the module is probed, of the layers before
+  std::vector<int64_t> widths_;  // by layer; while the module is probed, only of the layers before
 };
 
 Result<ScriptModule> LoadModule(const ModuleFile& file) {
@@ -336,7 +342,7 @@ Result<std::shared_ptr<ScriptModel>> MakeModel(const ScriptModule& module, const
     auto model = std::make_shared<ScriptModel>(options, module);
     RETURN_IF_ERROR(model->Adopt());
     return model;
-  } catch (const std::exception& error) {  // names that a module of torch's own may not have
+  } catch (const std::exception& error) {  // e.g. a name that torch::nn::Module does not allow
     return InvalidArgument("cannot be taken over: " + ToText(error));
   }
 }

@@ -1,26 +1,26 @@
-// The user's own model: a TorchScript module that computes one layer at a time, so that the same module trains on
-// sampled mini-batches and is applied to whole graphs layer by layer.
+// A user's model: a TorchScript module that computes one layer at a time, so that the same module trains on sampled
+// mini-batches and runs full-graph inference layer by layer.
 //
 //   def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]],
 //               num_rows: Dict[str, int]) -> Dict[str, Tensor]
 //
-//     layer     0 is the first, farthest from the seeds; there are as many as sampling.layers has entries
-//     x         by node type: f32 [rows read, F]. Layer 0 reads the features and the learnable rows behind them
-//               (F = 0 where a type has neither), the others what the layer before wrote. The rows that are written
-//               come first.
-//     blocks    by "source:relation:destination", of the relations that the layer draws: (indptr i64 [S + 1], indices
-//               i64 [E]): the in-edges of destination row s are indices[indptr[s] : indptr[s + 1]], rows of the source
-//               type's x
-//     num_rows  by node type: how many rows the layer must write of it
-//     result    by node type: f32 [num_rows, W] for every type with num_rows > 0; W is one number for each layer. The
-//               last layer writes the task's outputs: logits, or values.
+//     layer     0 is the first layer, farthest from the seeds; sampling.layers has one entry for each layer
+//     x         by node type: f32 [rows read, F]. Layer 0 reads the features followed by the learnable rows (F = 0 for
+//               a type with neither); other layers read the output of the layer before. The rows that the layer
+//               writes come first.
+//     blocks    by "source:relation:destination", for each relation that the layer samples: (indptr i64 [S + 1],
+//               indices i64 [E]). The in-edges of destination row s are indices[indptr[s] : indptr[s + 1]], which are
+//               row numbers in the x of the source type.
+//     num_rows  by node type: the number of rows that the layer must write
+//     result    by node type: f32 [num_rows, W] for every type with num_rows > 0; W is the same for all types of a
+//               layer. The last layer writes the task's outputs: logits or values.
 //
-// All that is learnt or remembered must be in its parameters (f32) and buffers: these go into checkpoints and model
-// files. Parameters that require no gradient stay as they are. A buffer that forward replaces by a tensor of its dtype
-// and shape is as one that it wrote into. After a training step all buffers are rank 0's on every rank. Its training
-// mode is set as PyTorch's train() and eval() do, and torch's generator is seeded before each call from (seed, epoch,
-// step, layer, rank), so a run can be repeated; masks drawn from it do depend on the number of trainers. The module is
-// code that runs in the trainer's process with its rights: whoever names it trusts it.
+// All state that is learned or remembered must be in parameters (f32) and buffers, which are part of checkpoints and
+// model files. Parameters that do not require a gradient are not trained. `forward` may write into a buffer or replace
+// it by a tensor of the same dtype and shape. After a training step, the buffers of all ranks equal those of rank 0.
+// PyTorch's train() and eval() set the training mode. Before each call, torch's generator is seeded from (seed, epoch,
+// step, layer, rank), so that a run can be repeated; masks drawn from it depend on the number of trainers. The module
+// is code that runs in the trainer's process with the trainer's rights: use trusted modules only.
 #pragma once
 
 #include <memory>
@@ -32,13 +32,13 @@
 
 namespace espalier::trainer {
 
-// options.module must be set. InvalidArgument names what was expected where the archive cannot be read, forward has
-// another signature, or a small graph with the job's types shows that it does not write what it should, or (where it
-// trains) that it learns nothing. A module that does not give the same numbers twice on that graph is let through with
-// a warning in the log.
+// Creates the model from options.module, which must be set. Runs the module on a small graph with the job's types
+// (script_probe.h). InvalidArgument, with the expected value: the archive cannot be read, `forward` has another
+// signature, or on that graph the module fails, writes invalid rows or (if it is to be trained) has nothing to learn. A
+// module whose results are not repeatable on that graph is accepted with a warning in the log.
 Result<std::shared_ptr<Model>> MakeScriptModel(const ModelOptions& options);
 
-// The module with the model's current parameters, as torch.jit.save writes it; nullopt for models of ours.
+// Returns the module with the model's current parameters in the format of torch.jit.save; nullopt for built-in models.
 Result<std::optional<std::string>> ArchiveOfScriptModel(const Model& model);
 
 }  // namespace espalier::trainer

@@ -1,3 +1,4 @@
+// Users' TorchScript modules as models: results and gradients of valid modules, and the messages for invalid ones.
 #include "services/trainer/model/script_model.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +51,7 @@ std::string GetModelError(const std::string& forward) {
   return model.status().message();
 }
 
-// The same rows by GraphSAGE's own code: W_self and W_neigh side by side are the module's matrix.
+// Compares the module with the built-in GraphSAGE, whose W_self and W_neigh, concatenated, are the module's matrix.
 TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
   ModelOptions sage;
   sage.model = {.type = job::ModelType::kGraphSage, .hidden_size = 5, .dropout = 0};
@@ -141,7 +142,7 @@ TEST(ScriptModelTest, NamesTheRemedyForFilesOfTorchSave) {
     options.module = std::make_shared<const ModuleFile>(ModuleFile{"mem://x", bytes, ""});
     return MakeModel(options).status().message();
   };
-  // Written by this libtorch as torch.save writes a tensor.
+  // A tensor in the format of torch.save, written by libtorch.
   const std::vector<char> pickled = torch::pickle_save(c10::IValue(torch::zeros({2})));
   const std::string torch_save(pickled.begin(), pickled.end());
   EXPECT_THAT(message(torch_save),
@@ -164,7 +165,8 @@ TEST(ScriptModelTest, WhatIsOnlyAppliedNeedNotLearn) {
   EXPECT_THAT(MakeModel(options).status().message(), AllOf(HasSubstr("Sparse"), HasSubstr("expected float [8, W]")));
 }
 
-// institution:employs:author is 1, author:writes:paper 0. The last layer reads no institutions and writes papers alone.
+// Relations: author:writes:paper is 0, institution:employs:author is 1. The last layer reads no institutions and writes
+// only papers.
 constexpr const char* kTypedForward = R"(
 def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]],
             num_rows: Dict[str, int]) -> Dict[str, Tensor]:
@@ -241,7 +243,7 @@ TEST(ScriptModelTest, ABufferThatForwardReplacesIsKept) {
               HasSubstr("layer 0, gives buffer 'calls' another dtype or shape"));
 }
 
-// forward() of services/examples/own_model.py, without the indentation of its class.
+// Returns the source of forward() in services/examples/own_model.py, without the indentation of its class.
 std::string ForwardOfTheExample() {
   std::ifstream file(std::string(ESPALIER_SOURCE_DIR) + "/services/examples/own_model.py");
   std::string text, line;

@@ -1,3 +1,6 @@
+// ProbeGraph generates edges and features from a fixed Philox key, so that every rank probes with the same data. All
+// types have the same number of nodes, and row i is node i in every layer, so that the output of a layer can be the
+// input of the next for any subset of types.
 #include "services/trainer/model/script_probe.h"
 
 #include <algorithm>
@@ -10,11 +13,11 @@
 namespace espalier::trainer {
 namespace {
 
-constexpr uint64_t kProbeKey = 0x70726F6265;  // any number, the same for everybody
-constexpr uint32_t kInEdges = 4;              // of a node under a relation, unless it has none
+constexpr uint64_t kProbeKey = 0x70726F6265;  // arbitrary, but the same on all ranks
+constexpr uint32_t kInEdges = 4;              // of a node under a relation, unless the node has none
 constexpr uint32_t kNodesPerOneWithoutEdges = 4;
 
-// A graph with `num_nodes` nodes of every type; rows are nodes, in every layer.
+// A graph with `num_nodes` nodes of every type; row i is node i in every layer.
 class ProbeGraph {
  public:
   ProbeGraph(const ModelOptions& options, uint32_t num_nodes)
@@ -22,7 +25,7 @@ class ProbeGraph {
         num_nodes_(num_nodes),
         types_(TypesOfLayers(options.schema, options.relations, ListSeedTypes(options))) {}
 
-  // The edges of a layer that writes the rows of the given types.
+  // Returns the edges of a layer that writes the rows of the given types.
   sampler::BatchLayer EdgesFor(size_t layer, const std::vector<bool>& written) const {
     const std::vector<bool> read = TypesReadFor(options_.schema, options_.relations[layer], written);
     sampler::BatchLayer edges;
@@ -63,7 +66,7 @@ class ProbeGraph {
   const LayerTypes types_;
 };
 
-// A layer that writes fewer types may read fewer.
+// Returns the rows that a layer with these edges reads: one that writes fewer types may read fewer types.
 TypedRows RowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
   TypedRows read(rows.size());
   for (size_t type = 0; type < rows.size(); ++type) {
@@ -86,7 +89,7 @@ Result<int64_t> ComputeWidth(const TypedRows& rows, size_t layer) {
   return width;
 }
 
-// Outputs, then gradients of all parameters where the model trains.
+// Returns the outputs of a pass, followed by the gradients of all parameters if the model trains.
 std::vector<torch::Tensor> NumbersOfAPass(Model& model, const ModelOptions& options, const ProbeGraph& graph) {
   const torch::AutoGradMode gradients(options.trains);
   TypedRows rows = graph.Features();

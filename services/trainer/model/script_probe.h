@@ -1,5 +1,5 @@
-// What a user's module does on a small generated graph with the job's types: whatever is wrong with it is known before
-// anything is sampled.
+// Runs a user's module on a small generated graph with the job's types, to report its errors before anything is
+// sampled.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace espalier::trainer {
 
-// Appends the width of what each layer writes to `widths`, as soon as it is known: the model's OutputWidth of a layer
-// may come from there when the next one is called. Layers are computed for all types at once, as for a mini-batch, and
-// for each type alone, as whole-graph inference does; some rows have no in-edges. InvalidArgument where the module
-// fails or writes something else.
+// Appends the width of each layer's output to `widths` as soon as it is known, so that the model's OutputWidth can read
+// it there before the next layer runs. Each layer runs for all types at once, as for a mini-batch, and for each type
+// alone, as in full-graph inference; some rows have no in-edges. InvalidArgument: the module fails or writes invalid
+// rows.
 Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_t>* widths);
 
-// Whether two passes give the same numbers, bit by bit: outputs and gradients of a training pass, or outputs alone
-// where the model is only applied. The model is left as it was. InvalidArgument where the module fails, for one because
-// torch knows no deterministic form of what it computes.
+// Returns whether two passes have bitwise equal results: outputs and gradients of a training pass, or outputs alone if
+// the model is only applied. Restores parameters and buffers. InvalidArgument: the module fails, for example because
+// torch has no deterministic implementation of an operation.
 Result<bool> IsRepeatable(Model& model, const ModelOptions& options);
 
 }  // namespace espalier::trainer

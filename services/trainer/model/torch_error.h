@@ -1,4 +1,4 @@
-// What torch throws, as a status.
+// Converts torch's exceptions to Status.
 #pragma once
 
 #include <exception>
@@ -7,10 +7,11 @@
 
 namespace espalier::trainer {
 
-// Whether memory ran out, which is nobody's mistake and may go well another time. Torch has no type of its own for it.
+// Returns whether memory ran out, in which case a retry may succeed. Torch has no exception type for this error, so the
+// message is checked as well.
 bool IsOutOfMemory(const std::exception& error);
 
-// ResourceExhausted where memory ran out, else Internal.
+// Returns ResourceExhausted if memory ran out, otherwise Internal.
 Status StatusOfTorch(const std::exception& error);
 
 }  // namespace espalier::trainer

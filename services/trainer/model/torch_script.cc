@@ -1,3 +1,7 @@
+// The exported module is compiled from generated source. ForwardText writes a few lines of TorchScript for the
+// convolution and the epilogue of each layer; kNeighborhoods and kAttention are helper methods that these lines call.
+// CollectParts copies the model's parameters and buffers into a tree of modules with the same names, to which the
+// source refers ("self.layer0.fc_self.weight").
 #include "services/trainer/model/torch_script.h"
 
 #include <torch/script.h>
@@ -16,7 +20,7 @@ namespace {
 
 using torch::jit::Module;
 
-// What all layers share. The max of no rows is 0, which is also the least that relu leaves.
+// Helpers of all layers. The maximum over no rows is 0, which is also the smallest value after relu.
 constexpr const char* kNeighborhoods = R"(
 def rows_of(self, indptr: Tensor) -> Tensor:
     return torch.repeat_interleave(torch.arange(indptr.size(0) - 1), indptr[1:] - indptr[:-1])
@@ -33,7 +37,8 @@ def degree(self, indptr: Tensor) -> Tensor:
     return (indptr[1:] - indptr[:-1]).unsqueeze(1)
 )";
 
-// Of graph attention: the edges of a block with a self loop behind each destination's, and what their scores become.
+// Helpers of graph attention. `attend` applies the softmax over each destination's edges to the scores and returns the
+// weighted sums; `rows` and `sources` are the destination and the source of each edge, self-loops included.
 constexpr const char* kAttention = R"(
 def leaky(self, x: Tensor, slope: float) -> Tensor:
     return torch.relu(x) - slope * torch.relu(-x)
@@ -48,7 +53,8 @@ def attend(self, scores: Tensor, values: Tensor, rows: Tensor, sources: Tensor, 
     return torch.zeros([S, values.size(1)]).index_add(0, rows, messages.flatten(1))
 )";
 
-// As ConvolutionText; the last layer takes the mean of its heads. (A block may have no rows: no -1 in views.)
+// Like ConvolutionText, for graph attention; the last layer averages its heads. (Views do not use -1, which torch
+// cannot infer for a block without rows.)
 std::string AttentionText(const ModelOptions& options, const std::string& layer, bool is_last) {
   const job::Model& model = options.model;
   const std::string part = "self." + layer + ".neighborhood.";
@@ -74,7 +80,7 @@ std::string AttentionText(const ModelOptions& options, const std::string& layer,
   return is_last ? text + "    x = x.view([S" + by_head + ".mean(1)\n" : text;
 }
 
-// Lines of forward() that turn x into the layer's sum, without bias.
+// Returns the lines of forward() that replace x by the layer's sum, without bias.
 std::string ConvolutionText(job::Aggregator aggregator, const std::string& layer) {
   const std::string self_part = "torch.mm(x[:S], self." + layer + ".fc_self.weight.t())";
   const std::string neighbor_weight = "self." + layer + ".fc_neigh.weight.t()";
@@ -97,7 +103,7 @@ std::string ConvolutionText(job::Aggregator aggregator, const std::string& layer
   return "";
 }
 
-// Lines that do what a hidden layer does to its sum.
+// Returns the lines for bias, normalization and activation of a hidden layer.
 std::string EpilogueText(const job::Model& model, const std::string& epilogue) {
   const std::string part = "self." + epilogue;
   std::string text = "    x = x + " + part + ".bias\n";
@@ -130,7 +136,7 @@ std::string ForwardText(const ModelOptions& options) {
   return text + "    return x + self.output_bias\n";
 }
 
-// A tree of modules with the tensors under their dotted names.
+// A tree of modules that holds tensors by their dotted names.
 struct Part {
   std::map<std::string, Part> parts;
   std::map<std::string, torch::Tensor> parameters, buffers;
@@ -155,6 +161,7 @@ struct Part {
   }
 };
 
+// Returns the model's parameters and buffers, copied.
 Part CollectParts(const Model& model) {
   Part root;
   std::string last;

@@ -1,14 +1,14 @@
-// A trained model as TorchScript: for Python and C++ programs that have torch and nothing of ours. The archive's
-// parameters and buffers have the names of the model's own.
+// Exports a trained model as TorchScript, for Python and C++ programs that have torch but not Espalier. The archive's
+// parameters and buffers have the same names as the model's.
 //
 //   forward(x: Tensor, blocks: List[Tuple[Tensor, Tensor]]) -> Tensor
 //     x       f32 [N, F]  features of the nodes that the first layer reads, the columns in the document's order
-//     blocks  for each layer (indptr i64 [S + 1], indices i64 [E]): row s of the layer's output is made of row s of its
-//             input and of rows indices[indptr[s] : indptr[s + 1]], its in-neighbours. A layer's input is the output of
-//             the layer before. One block over a whole graph may serve all layers.
-//     result  f32 [S of the last layer, C]: logits, or values
-// Without dropout, batch normalisation with the running statistics. A user's module is written as it is, with the
-// trained parameters: its forward stays what script_model.h says.
+//     blocks  for each layer (indptr i64 [S + 1], indices i64 [E]): row s of the layer's output is computed from row s
+//             of its input and from the rows indices[indptr[s] : indptr[s + 1]], its in-neighbors. A layer's input is
+//             the output of the layer before. One block over a whole graph can serve all layers.
+//     result  f32 [S of the last layer, C]: logits or values
+// The export is for inference: it has no dropout, and batch normalization uses the running statistics. A user's module
+// is saved with the trained parameters and otherwise unchanged: its `forward` is that of script_model.h.
 #pragma once
 
 #include <string>
@@ -17,11 +17,12 @@
 
 namespace espalier::trainer {
 
-// Unimplemented, with the reason, for models of ours that cannot be said so: R-GCN, GCN (which reads the degrees of the
-// whole graph), and any over several node types or over nodes without features.
+// Returns OK if a built-in model can be exported. Unimplemented, with the reason: models other than GraphSAGE, GAT and
+// GATv2 (GCN reads the degrees of the whole graph), several node types, nodes without features, or attention over
+// several relations.
 Status CheckTorchScript(const ModelOptions& options);
 
-// The archive's bytes. Errors: CheckTorchScript's.
+// Returns the archive's bytes. Errors: those of CheckTorchScript; Internal if torch fails.
 Result<std::string> MakeTorchScript(const Model& model, const ModelOptions& options);
 
 }  // namespace espalier::trainer

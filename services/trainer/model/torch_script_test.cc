@@ -1,3 +1,4 @@
+// Exported modules compute the same outputs as the models.
 #include "services/trainer/model/torch_script.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +32,7 @@ ModelOptions Options(job::Aggregator aggregator, job::LayerNormalization normali
   return options;
 }
 
-// A model whose every number is another than at the start: biases and running statistics too.
+// Returns a model in which all values differ from the initial ones, including biases and running statistics.
 std::shared_ptr<Model> TrainedModel(const ModelOptions& options) {
   std::shared_ptr<Model> model = *MakeModel(options);
   const torch::NoGradGuard no_gradients;
@@ -44,7 +45,7 @@ std::shared_ptr<Model> TrainedModel(const ModelOptions& options) {
   return model;
 }
 
-// Two layers over 8, 5 and 2 rows; some rows have no in-edges.
+// Returns two layers over 8, 5 and 2 rows, of which some have no in-edges.
 std::vector<sampler::BatchLayer> TwoLayers() {
   return {{{RandomBlock(1, 5, 8, 3)}, {8}, {5}}, {{RandomBlock(2, 2, 5, 2)}, {5}, {2}}};
 }

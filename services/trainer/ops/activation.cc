@@ -14,7 +14,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// The plan as the kernels take it; for as long as the plan lives.
+// Returns the plan's ranges for the kernels; valid as long as the plan lives.
 std::vector<kernels::MaskRange> ListMaskRanges(const DropoutPlan& dropout) {
   std::vector<kernels::MaskRange> ranges;
   for (const DropoutRange& range : dropout.ranges) {
@@ -67,7 +67,7 @@ class Activation : public Function<Activation> {
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
-  // Autograd functions take no undefined tensors: no bias is an empty one.
+  // Autograd functions do not accept undefined tensors: an empty tensor stands for no bias.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
 }
 

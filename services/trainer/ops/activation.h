@@ -1,5 +1,5 @@
-// What a hidden layer does to its rows at the end: bias, ReLU and dropout in one pass over the memory. (As separate
-// torch operations they take longer than the layer's matrix products: performance notes in docs.)
+// The end of a hidden layer: bias, ReLU and dropout in one pass over the memory. (As separate torch operations they
+// take longer than the layer's matrix products.)
 #pragma once
 
 #include <torch/torch.h>
@@ -17,18 +17,18 @@ struct DropoutRange {
   torch::Tensor original_ids;  // i64 [end - begin]
 };
 
-// Which elements to drop. An element is dropped with probability round(probability * 65536) / 65536 and the others are
-// scaled by the inverse of what stays; masks depend on (key, original id, column) only.
+// Which elements to drop. An element is dropped with probability p = round(probability * 65536) / 65536; kept elements
+// are scaled by 1 / (1 - p). Masks depend only on (key, original id, column).
 struct DropoutPlan {
   double probability = 0;            // 0: none; < 1
-  std::vector<DropoutRange> ranges;  // cover all rows when probability > 0
+  std::vector<DropoutRange> ranges;  // cover all rows if probability > 0
 };
 
-// dropout(relu(x + bias)), written over x (f32 [N, F]); bias f32 [F] or undefined. NaN stays NaN unless it is dropped.
-// Returns x.
+// Overwrites x with dropout(relu(x + bias)) and returns it. x: f32 [N, F], contiguous; bias: f32 [F] or undefined. NaN
+// stays NaN unless it is dropped.
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout);
 
-// dropout(x) as new rows; x itself where the plan drops nothing. f32 [N, F]
+// Returns dropout(x) as new rows, or x itself if the plan drops nothing. x: f32 [N, F].
 torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout);
 
 }  // namespace espalier::trainer

@@ -1,3 +1,4 @@
+// BiasReluDropout: values, masks and gradients.
 #include "services/trainer/ops/activation.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ TEST(BiasReluDropoutTest, WithoutDropoutIsReluOfTheSum) {
   EXPECT_TRUE(torch::equal(BiasReluDropout(x.clone(), {}, {}), torch::relu(x)));
 }
 
-// A hidden layer that made zeros of them would hide them from the loss and from every metric.
+// If a hidden layer replaced NaN by zeros, neither the loss nor any metric would show it.
 TEST(BiasReluDropoutTest, WhatIsNoNumberStaysNone) {
   torch::Tensor x = RandomMatrix(1, 3, 19), bias = torch::zeros({19});
   x[1][2] = NAN;

@@ -1,3 +1,7 @@
+// Each operation is one autograd function over kernels of kernels/attention.h. Its saved tensors begin with those of
+// the AttentionEdges (kEdgeTensors), followed by its own. The edges contain their transpose, grouped by source, which
+// is computed once if gradients are enabled: gradients of sources are then sums in a fixed order, without scattered
+// writes, and do not depend on the number of threads.
 #include "services/trainer/ops/attention_ops.h"
 
 #include <vector>
@@ -20,7 +24,7 @@ void CheckMatrix(const torch::Tensor& x, int64_t rows, int64_t columns) {
       << "expected an f32 matrix [" << rows << ", " << columns << "]";
 }
 
-// Operations keep the edges first and their own tensors behind them.
+// Saves the tensors of the edges, followed by the operation's own tensors.
 void Save(AutogradContext* context, const AttentionEdges& edges, std::initializer_list<torch::Tensor> own) {
   variable_list saved;
   edges.AppendTo(&saved);
@@ -136,7 +140,7 @@ class WeightedSum : public Function<WeightedSum> {
   }
 };
 
-// What each weight is multiplied with: 0, or the inverse of the chance to stay. f32 [E, H]
+// Returns the factor of each weight, f32 [E, H]: 0, or the inverse of the probability to keep it.
 torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&

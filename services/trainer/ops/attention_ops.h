@@ -8,13 +8,13 @@
 
 namespace espalier::trainer {
 
-// A block's edges, kept for as long as any backward pass needs them: several operations share one copy.
+// The edges of a block. Autograd keeps them as long as a backward pass needs them; several operations share one copy.
 class AttentionEdges {
  public:
-  enum class SelfEdges { kNone, kAppended };  // appended: each destination d hears source row d too, as its last edge
+  enum class SelfEdges { kNone, kAppended };  // kAppended: source row d becomes the last in-edge of each destination d
 
-  // The segments are only read during the call. Sources are rows [0, num_sources). Made under torch::NoGradGuard it
-  // serves forward passes only.
+  // Copies the segments. Sources are rows [0, num_sources). An object created under torch::NoGradGuard supports forward
+  // passes only.
   AttentionEdges(const kernels::Segments& segments, int64_t num_sources, SelfEdges self_edges);
 
   kernels::EdgeView view() const;
@@ -22,19 +22,19 @@ class AttentionEdges {
   int64_t num_edges() const { return indices_.numel(); }
   int64_t num_sources() const { return num_sources_; }
 
-  // The same edges from the tensors that autograd has kept for an operation.
+  // Returns the edges from the tensors that AppendTo has put at the beginning of a list saved by autograd.
   static AttentionEdges Saved(const torch::autograd::variable_list& saved);
   void AppendTo(torch::autograd::variable_list* saved) const;
 
  private:
   AttentionEdges() = default;
-  torch::Tensor indptr_, indices_, by_source_, destinations_, positions_;  // words as i32
+  torch::Tensor indptr_, indices_, by_source_, destinations_, positions_;  // unsigned 32-bit words as i32
   int64_t num_sources_ = 0;
 };
 
-// Which weights a training step drops: an element of edge (s, d) and head h with probability round(p * 65536) / 65536,
-// decided by Philox on (key, original ids of s and d, h); what stays is scaled by the inverse. Parallel edges share
-// their fate.
+// Which weights a training step drops. The weight of edge (s, d) and head h is dropped with probability
+// p = round(probability * 65536) / 65536, decided by Philox on (key, original ids of s and d, h); kept weights are
+// scaled by 1 / (1 - p). Parallel edges are dropped together.
 struct EdgeDropout {
   double probability = 0;         // 0: none; < 1
   uint64_t key = 0;               // RandomKey(seed, kAttentionDropout, epoch, step, layer, relation)
@@ -42,18 +42,19 @@ struct EdgeDropout {
   torch::Tensor destination_ids;  // i64 [at least D]
 };
 
-// [N, H], [D, H] -> [E, H]: LeakyReLU(source + destination).
+// Returns LeakyReLU(source + destination) for each edge: [N, H], [D, H] -> [E, H].
 torch::Tensor AdditiveEdgeScores(const AttentionEdges& edges, const torch::Tensor& source,
                                  const torch::Tensor& destination, double negative_slope);
-// [N, H * C], [D, H * C], attention [H, C] -> [E, H]: attention . LeakyReLU(source + destination), head by head.
+// Returns attention . LeakyReLU(source + destination) for each edge and head: [N, H * C], [D, H * C], attention [H, C]
+// -> [E, H].
 torch::Tensor DynamicEdgeScores(const AttentionEdges& edges, const torch::Tensor& source,
                                 const torch::Tensor& destination, const torch::Tensor& attention,
                                 double negative_slope);
-// [E, H] -> [E, H]: softmax over the edges of each destination.
+// Returns the softmax over the edges of each destination: [E, H] -> [E, H].
 torch::Tensor EdgeSoftmax(const AttentionEdges& edges, const torch::Tensor& scores);
-// [E, H] -> [E, H]
+// Returns the weights after dropout, or `weights` itself if the probability is 0: [E, H] -> [E, H].
 torch::Tensor DropEdges(const AttentionEdges& edges, const torch::Tensor& weights, const EdgeDropout& dropout);
-// [E, H], [N, H * C] -> [D, H * C]
+// Returns the weighted sum of each destination's sources: [E, H], [N, H * C] -> [D, H * C].
 torch::Tensor WeightedSegmentSum(const AttentionEdges& edges, const torch::Tensor& weights,
                                  const torch::Tensor& source);
 

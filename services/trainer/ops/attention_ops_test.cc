@@ -1,3 +1,5 @@
+// Attention operations compared with torch's operations on lists of edges and with finite differences, and dropout of
+// edges.
 #include "services/trainer/ops/attention_ops.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +16,7 @@ using SelfEdges = AttentionEdges::SelfEdges;
 constexpr int64_t kHeads = 3, kColumns = 5;
 constexpr double kSlope = 0.2;
 
-// Source and destination rows of all edges, in order.
+// The source row and the destination row of each edge.
 struct EdgeEnds {
   torch::Tensor sources, destinations;  // i64 [E]
 };
@@ -27,7 +29,7 @@ EdgeEnds ListEnds(const sampler::Block& block) {
   return {torch::tensor(sources, torch::kInt64), torch::tensor(destinations, torch::kInt64)};
 }
 
-// softmax over the edges of each destination, one destination at a time.
+// Returns the softmax over the edges of each destination, computed by torch for one destination at a time.
 torch::Tensor SoftmaxByRow(const sampler::Block& block, const torch::Tensor& scores) {
   std::vector<torch::Tensor> parts = {torch::empty({0, scores.size(1)})};
   for (size_t d = 0; d + 1 < block.indptr.size(); ++d) {
@@ -83,7 +85,7 @@ TEST(AttentionOpsTest, GradientsAreThoseOfFiniteDifferences) {
   torch::Tensor attention = RandomMatrix(3, kHeads, kColumns).requires_grad_();
   torch::Tensor scores = RandomMatrix(4, num_edges, kHeads).requires_grad_();
   const auto dynamic = [&] { return WeightedSum(DynamicEdgeScores(edges, source, destination, attention, kSlope)); };
-  // LeakyReLU's corners call for a short step.
+  // LeakyReLU is not differentiable at 0, which requires a short step.
   for (torch::Tensor& input : std::vector<torch::Tensor>{source, destination, attention}) {
     ExpectGradientOfFiniteDifferences("dynamic scores", input, dynamic, 1e-3);
   }
@@ -107,7 +109,7 @@ TEST(AttentionOpsTest, SelfEdgesComeLastOfEachDestination) {
             (std::vector<uint32_t>{0, 3, 4}));
   EXPECT_EQ(std::vector<uint32_t>(view.segments.indices.begin(), view.segments.indices.end()),
             (std::vector<uint32_t>{1, 2, 0, 1}));
-  // Alone with itself: all the weight.
+  // Destination 1 has only its self-edge, which gets the whole weight.
   EXPECT_EQ(EdgeSoftmax(edges, RandomMatrix(1, 4, 2))[3].sum().item<float>(), 2);
 }
 
@@ -154,7 +156,7 @@ class EdgeDropoutTest : public testing::Test {
  protected:
   static constexpr int64_t kManyHeads = 19;
 
-  // Kept or not, by (original ids of source and destination, head).
+  // Whether a weight is kept, by (original id of the source, original id of the destination, head).
   using Fates = std::map<std::tuple<int64_t, int64_t, int64_t>, bool>;
 
   static Fates RecordFates(const sampler::Block& block, const torch::Tensor& source_ids,
@@ -177,7 +179,7 @@ class EdgeDropoutTest : public testing::Test {
 };
 
 TEST_F(EdgeDropoutTest, BelongsToOriginalIdsAndHeadsNotToRows) {
-  // Two edges 70 -> 50 and 60 -> 50, once as rows 0 and 1 and once the other way round, beside another destination.
+  // The edges 70 -> 50 and 60 -> 50, once from rows 0 and 1, once from rows 1 and 0 and with another destination.
   sampler::Block one, other;
   one.indptr = {0, 2}, one.indices = {0, 1};
   other.indptr = {0, 1, 3}, other.indices = {2, 1, 0};

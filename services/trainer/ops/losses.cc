@@ -43,7 +43,8 @@ Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outp
   return {};
 }
 
-// Sum over the labelled entries of entry_loss(outputs, targets); the others weigh nothing and get no gradient.
+// Returns the sum of entry_loss(outputs, targets) over the labeled entries. Other entries add nothing and get no
+// gradient.
 template <class EntryLoss>
 torch::Tensor SumOverLabelled(const torch::Tensor& outputs, const torch::Tensor& labels, const EntryLoss& entry_loss) {
   const torch::Tensor targets = labels.reshape(outputs.sizes());
@@ -61,7 +62,7 @@ LossKind LossFor(const job::Task& task) {
       return task.multi_label ? LossKind::kBinaryCrossEntropy : LossKind::kCrossEntropy;
     case job::TaskType::kNodeRegression:
     case job::TaskType::kEdgeRegression: return LossKind::kSquaredError;
-    case job::TaskType::kLinkPrediction: break;  // LinkLoss: there are no labels
+    case job::TaskType::kLinkPrediction: break;  // has no labels; see LinkLoss
   }
   ESPALIER_CHECK(false) << "a task without labels";
   return LossKind::kCrossEntropy;
@@ -76,7 +77,7 @@ torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Ten
   ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == labels.size(0)) << "one label row for each output row";
   const double rows = static_cast<double>(std::max<int64_t>(global_num_seeds, 1));
   const double entries = rows * static_cast<double>(outputs.size(1));
-  // Torch's losses refuse an empty batch; its share is nothing, but backward passes must run all the same.
+  // Torch's losses reject an empty batch. Its share is zero, but the backward pass must run nevertheless.
   if (outputs.size(0) == 0) return outputs.sum() / rows;
   switch (kind) {
     case LossKind::kCrossEntropy:

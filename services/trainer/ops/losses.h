@@ -1,5 +1,5 @@
-// Losses as this trainer's share of the global batch's mean: the sum over its own rows divided by the number of
-// rows of all trainers. Gradients of all trainers then add up to the gradient of one trainer with the whole batch.
+// Losses as this trainer's share of the mean over the global batch: the sum over its own rows divided by the number of
+// rows of all trainers. The gradients of all trainers then add up to the gradient of one trainer with the whole batch.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,17 +11,19 @@ namespace espalier::trainer {
 
 enum class LossKind { kCrossEntropy, kBinaryCrossEntropy, kSquaredError };
 
+// Returns the loss of a task with labels, which excludes link prediction (checked).
 LossKind LossFor(const job::Task& task);
 
-// One row per seed: a node, or an edge. Labels by kind (outputs are f32 [S, C]):
-//   kCrossEntropy        i64 [S], a class in [0, C), or -1: not labelled
-//   kBinaryCrossEntropy  f32 [S, C] of 0 and 1; NaN: not labelled
-//   kSquaredError        f32 [S, C] (or [S] where C = 1); NaN: not labelled
-// InvalidArgument where dtype, shape or a value does not fit; names the first bad row.
+// Checks labels, one row per seed (a node or an edge). Labels by kind (outputs are f32 [S, C]):
+//   kCrossEntropy        i64 [S], a class in [0, C), or -1: unlabeled
+//   kBinaryCrossEntropy  f32 [S, C] of 0 and 1; NaN: unlabeled
+//   kSquaredError        f32 [S, C] (or [S] if C = 1); NaN: unlabeled
+// InvalidArgument: the dtype, the shape or a value is wrong; names the first row with a wrong value.
 Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outputs);
 
-// f32 scalar: sum over labelled entries / global_num_seeds (with several columns: / columns as well, so that a
-// fully labelled batch has torch's mean). Zero, with a gradient of zeros, for an empty share.
+// Returns an f32 scalar: the sum over labeled entries divided by global_num_seeds. For labels in columns it is also
+// divided by the number of columns, so that a fully labeled batch has torch's mean. Zero, with a gradient of zeros, for
+// an empty share.
 torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& labels, int64_t global_num_seeds);
 
 }  // namespace espalier::trainer

@@ -6,13 +6,13 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 
-// oneMKL's mkl_cbwr_get, by the name under which libtorch_cpu exports it; a libtorch without oneMKL lacks it.
+// oneMKL's mkl_cbwr_get under the name that libtorch_cpu exports; null if libtorch is built without oneMKL.
 extern "C" int mkl_serv_cbwr_get(int option) __attribute__((weak));
 
 namespace espalier::trainer {
 namespace {
 
-// What stands behind `label` in torch's description of itself, up to `end`; empty where it does not.
+// Returns the text after `label` in torch's description of its configuration, up to `end`; empty without the label.
 std::string FromConfig(const std::string& label, char end) {
   const std::string config = at::show_config();
   const size_t begin = config.find(label);
@@ -32,23 +32,23 @@ std::string BlasName() {
   return version.empty() ? "unknown" : "oneMKL " + version;
 }
 
-// The widest code path that the processor has. A product takes 1.4 to 1.5 times as long with AVX2 on a processor with
-// AVX-512.
+// Returns the widest code path that the processor supports. On a processor with AVX-512, a matrix product takes 1.4 to
+// 1.5 times as long with AVX2.
 const char* FastestCodePath() {
   const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   return has_avx512 ? "AVX512,STRICT" : "AVX2,STRICT";
 }
 
-// The code path that oneMKL has chosen, in the words of MKL_CBWR. It takes AUTO without a message in place of a value
-// that it does not know or that the processor does not support, and of all others on processors that are not Intel's.
+// Returns the code path that oneMKL has chosen, as a value of MKL_CBWR. Without a message, oneMKL replaces a value that
+// it does not know or that the processor does not support by AUTO, and any value on processors of other vendors.
 std::string CodePathInEffect() {
   constexpr int kEverything = ~0, kStrict = 0x10000;  // MKL_CBWR_ALL, MKL_CBWR_STRICT of mkl_types.h
   if (mkl_serv_cbwr_get == nullptr) return "unknown";
   const int value = mkl_serv_cbwr_get(kEverything);
   const std::string strict = (value & kStrict) != 0 ? ",STRICT" : "";
   switch (value & ~kStrict) {
-    case 1: return "OFF";  // of a process that has multiplied matrices before MKL_CBWR was set
+    case 1: return "OFF";  // the process has multiplied matrices before MKL_CBWR was set
     case 2: return "AUTO";
     case 3: return "COMPATIBLE";
     case 10: return "AVX2" + strict;
@@ -62,22 +62,22 @@ std::string CodePathInEffect() {
 
 Result<MathSettings> SetUpMath(int threads) {
   if (threads < 1) return InvalidArgument("trainers.threads must be at least 1, not " + std::to_string(threads));
-  // oneMKL reads it when it is first called, and chooses its code path for good.
+  // oneMKL reads the variable at its first call and keeps the code path from then on.
   const char* code_path = getenv("MKL_CBWR");
   if (code_path == nullptr || *code_path == '\0') setenv("MKL_CBWR", FastestCodePath(), /*overwrite=*/1);
-  // A step's buffers are hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults cost
-  // as much as the arithmetic; from the heap, the next step finds them warm.
+  // A step's buffers take hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults
+  // cost as much as the arithmetic. Memory from the heap stays mapped for the next step.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 
-  at::set_num_threads(threads);  // oneMKL's too
-  // The interop pool is not used; torch refuses the call once anything started it, which is harmless.
+  at::set_num_threads(threads);  // also sets that of oneMKL
+  // The interop pool is not used. Torch rejects the call if the pool has been started, which is harmless.
   try {
     at::set_num_interop_threads(1);
   } catch (const c10::Error&) {
   }
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  // Otherwise torch fills every new tensor with NaN. What we make uninitialized is written before it is read.
+  // Otherwise torch fills every new tensor with NaN. Espalier writes to uninitialized tensors before it reads them.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   at::globalContext().setFlushDenormal(true);
   return MathSettings{.threads = threads,

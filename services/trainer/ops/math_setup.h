@@ -1,5 +1,5 @@
-// Everything about arithmetic that results may depend on: set once at start, reported with results, compared
-// when a run is resumed.
+// Settings of arithmetic on which results may depend. They are set once at startup, reported with results, and compared
+// when a run resumes.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ struct MathSettings {
   std::string torch_version;   // "2.11.0"
   std::string cpu_capability;  // ATen's kernels: "AVX2", "AVX512", "DEFAULT"
   std::string blas;            // "oneMKL 2024.2", or "unknown"
-  std::string blas_kernel;     // oneMKL's code path in effect, in the words of MKL_CBWR: "AVX512,STRICT"
+  std::string blas_kernel;     // oneMKL's code path in effect, as a value of MKL_CBWR: "AVX512,STRICT"
 
   friend bool operator==(const MathSettings&, const MathSettings&) = default;
 };
 
-// Sets thread counts (torch's and oneMKL's), deterministic algorithms, oneMKL's code path (MKL_CBWR, unless it is set:
-// AVX512,STRICT on processors with AVX-512, AVX2,STRICT on others; products differ in their last bits between the two),
-// no denormals' slow path, and an allocator setting that keeps big buffers mapped between steps. Call once, before any
-// tensor is made and while no other thread reads the environment. InvalidArgument for threads < 1.
+// Sets the thread counts of torch and oneMKL, deterministic algorithms, flushing of denormals, an allocator setting
+// that keeps large buffers mapped between steps, and oneMKL's code path. The code path is MKL_CBWR if set, otherwise
+// AVX512,STRICT on processors with AVX-512 and AVX2,STRICT on others; products differ in their last bits between the
+// two. Call once, before any tensor is created and while no other thread reads the environment. InvalidArgument:
+// threads < 1.
 Result<MathSettings> SetUpMath(int threads);
 
 }  // namespace espalier::trainer

@@ -1,3 +1,7 @@
+// Each kind of operation is one autograd function. The backward pass of a sum over in-edges is the same kernel over the
+// transposed block, in which a source adds up the gradients of its destinations: there are no scattered writes, and the
+// order is fixed. The forward pass transposes the block only if a gradient will be needed. SegmentMaximum also saves
+// which edge has won each element.
 #include "services/trainer/ops/segment_ops.h"
 
 #include "services/base/check.h"
@@ -22,7 +26,7 @@ void CheckBlock(const kernels::Segments& block, const torch::Tensor& x) {
 
 enum class Reduction : int64_t { kSum, kMean, kMeanWithSelf, kSelfAndMean };
 
-// What each destination's sum is multiplied with: 1 / in-degree or 1 / (in-degree + 1); undefined for plain sums.
+// Returns the factor of each destination's sum: 1 / in-degree or 1 / (in-degree + 1); undefined for plain sums.
 torch::Tensor ResultScale(const kernels::Segments& block, Reduction reduction) {
   if (reduction == Reduction::kSum) return {};
   torch::Tensor scale = torch::empty({block.num_rows()}, torch::kFloat32);
@@ -124,7 +128,8 @@ class ScaledSum : public Function<ScaledSum> {
                           .out = ToWritableRows(result)});
     if (!wants_gradient) return result;
     kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kOmit);
-    // The same sum on the transposed block: a source's scale is outside of it, and is taken out of the self part.
+    // The backward pass is the same sum over the transposed block, in which the source's scale is the factor of the
+    // whole sum. The scale of the self part is therefore divided by it.
     std::vector<float> self(with_self ? static_cast<size_t>(num_rows) : 0);
     for (size_t d = 0; d < self.size(); ++d) self[d] = scales.result[d] * scales.self[d] / scales.source[d];
     context->save_for_backward({KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)),
@@ -159,7 +164,8 @@ class SegmentMaximum : public Function<SegmentMaximum> {
                                bool wants_gradient) {
     const torch::Tensor x = input.contiguous();
     torch::Tensor result = torch::empty({block.num_rows(), x.size(1)}, x.options().requires_grad(false));
-    // Zeroed: an empty segment leaves its winners alone, and edge 0 is none of its edges.
+    // Zeros, because the kernel does not write the winners of empty segments. Their value does not matter: the backward
+    // pass compares winners with edges, which such segments do not have.
     torch::Tensor winners = torch::zeros({block.num_rows(), x.size(1)}, torch::kInt32);
     kernels::MaxSegments(block, x.size(1), ToConstRows(x), ToWritableRows(result),
                          static_cast<uint32_t*>(winners.data_ptr()));

@@ -1,6 +1,6 @@
-// Message passing over one block, with gradients (kernels: kernels/segments.h). x is f32 [N, F]: the rows that
-// `indices` name; the first D = rows of the block are the destinations themselves. The block is only read during
-// the call: what a backward pass needs is kept by the result.
+// Message passing over one block, with gradients (kernels: kernels/segments.h). x is f32 [N, F], the rows that the
+// block's indices refer to; its first D rows, as many as the block has, are the destinations themselves. The block is
+// read only during the call: autograd keeps copies for the backward pass.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,27 +9,28 @@
 
 namespace espalier::trainer {
 
-// [N, F] -> [D, F]; a destination without in-edges gets zeros.
+// Return the sum, mean or maximum over the in-neighbors of each destination, zeros if there are none: [N, F] -> [D, F].
 torch::Tensor SegmentSum(const kernels::Segments& block, const torch::Tensor& x);
 torch::Tensor SegmentMean(const kernels::Segments& block, const torch::Tensor& x);
 torch::Tensor SegmentMax(const kernels::Segments& block, const torch::Tensor& x);
 
-// [N, F] -> [D, F]: (sum of in-neighbours + self) / (in-degree + 1).
+// Returns (sum of in-neighbors + self) / (in-degree + 1): [N, F] -> [D, F].
 torch::Tensor SegmentMeanWithSelf(const kernels::Segments& block, const torch::Tensor& x);
 
-// [N, F] -> [D, 2 F]: self | mean of in-neighbours. One array, so that one matrix product serves both.
+// Returns self | mean of in-neighbors in one matrix, so that a single matrix product serves both: [N, F] -> [D, 2 F].
 torch::Tensor SelfAndSegmentMean(const kernels::Segments& block, const torch::Tensor& x);
 
-// What ScaledSegmentSum multiplies rows with; each is read during the call.
+// Factors of ScaledSegmentSum; they are read only during the call.
 struct SegmentScales {
   std::span<const float> source;  // [N], above 0
-  std::span<const float> self;    // [D], or empty: a destination's own row takes no part
+  std::span<const float> self;    // [D], or empty: the destination's own row is not added
   std::span<const float> result;  // [D]
 };
-// [N, F] -> [D, F]: result[d] * (self[d] * x[d] + sum over in-neighbours s: source[s] * x[s]).
+// Returns result[d] * (self[d] * x[d] + sum over in-neighbors s: source[s] * x[s]): [N, F] -> [D, F].
 torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tensor& x, const SegmentScales& scales);
 
-// base[rows[k]] += values[k], in place; rows are distinct. [D, F], [K, F] -> [D, F]: base itself.
+// Adds values[k] to base[rows[k]] in place and returns `base`: [D, F], [K, F] -> [D, F]. `base` must be contiguous
+// (checked), `rows` distinct.
 torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows);
 
 }  // namespace espalier::trainer

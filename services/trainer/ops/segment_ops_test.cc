@@ -1,3 +1,4 @@
+// Segment operations compared with torch's indexing and with finite differences; NaN, empty segments and threads.
 #include "services/trainer/ops/segment_ops.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ constexpr NamedOp kOps[] = {{"sum", SegmentSum},
                             {"mean with self", SegmentMeanWithSelf},
                             {"self and mean", SelfAndSegmentMean}};
 
-// The same by torch's index operations, one destination at a time.
+// Returns the result of the operation, computed by torch for one destination at a time.
 torch::Tensor ByIndexing(const std::string& name, const sampler::Block& block, const torch::Tensor& x) {
   std::vector<torch::Tensor> rows;
   for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
@@ -40,7 +41,7 @@ torch::Tensor ByIndexing(const std::string& name, const sampler::Block& block, c
   return torch::stack(rows);
 }
 
-// Example of kernels/segments.h: destination 0 hears 1 and 2, destination 1 nobody.
+// Destination 0 has the in-neighbors 1 and 2, destination 1 has none.
 TEST(SegmentOpsTest, LonelyDestinationsGetZeros) {
   const std::vector<uint32_t> indptr = {0, 2, 2}, indices = {1, 2};
   const torch::Tensor x = torch::tensor({{-4.f}, {1.f}, {-3.f}});
@@ -52,7 +53,7 @@ TEST(SegmentOpsTest, LonelyDestinationsGetZeros) {
   EXPECT_TRUE(torch::equal(SelfAndSegmentMean({indptr, indices}, x), torch::tensor({{-4.f, -1.f}, {1.f, 0.f}})));
 }
 
-// First, in the middle and last of a destination's edges, and not in the next destination.
+// NaN comes from the first, the middle or the last edge of destination 0; destination 1 has only the middle source.
 TEST(SegmentOpsTest, TheMaximumOfWhatIsNoNumberIsNone) {
   const std::vector<uint32_t> indptr = {0, 3, 4}, indices = {0, 1, 2, 1};
   for (int64_t place = 0; place < 3; ++place) {

@@ -1,5 +1,5 @@
-// All gradients of a model in one buffer, so that an all-reduce is one call without copies: every parameter's
-// grad() is a view of it, and backward passes add into it in place.
+// All gradients of a model in one buffer, so that an all-reduce is one call without copies: every parameter's grad() is
+// a view of the buffer, and backward passes add to it in place.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,15 +11,15 @@
 
 namespace espalier::trainer {
 
-// Owned by one thread. Nobody else may replace the parameters' gradients while it lives.
+// Owned by one thread. The grad() tensors of the parameters must not be replaced while this exists.
 class FlatGradients {
  public:
-  // Room for `num_extra` floats of the caller's behind the gradients: they ride on the same all-reduce.
+  // Adds `num_extra` floats for the caller after the gradients, which take part in the same all-reduce.
   FlatGradients(const NamedTensors& parameters, int64_t num_extra);
 
-  // Gradients and extras to zero.
+  // Sets gradients and extras to zero.
   void Clear();
-  std::span<float> values();  // gradients in the parameters' order, then the extras
+  std::span<float> values();  // gradients in the order of the parameters, then the extras
   std::span<float> extra_values();
 
  private:

@@ -1,3 +1,6 @@
+// The formulas are those of torch.optim, with bias correction and epsilon in the same places, but each parameter is
+// updated in one loop over its elements instead of one torch operation per term. State and LoadState share one order of
+// tensors: the step, then the first and the second moment of each parameter.
 #include "services/trainer/optim/optimizers.h"
 
 #include <algorithm>
@@ -8,7 +11,7 @@
 namespace espalier::trainer {
 namespace {
 
-// torch's defaults.
+// The defaults of torch.
 constexpr double kBeta1 = 0.9;
 constexpr double kBeta2 = 0.999;
 constexpr double kEpsilon = 1e-8;

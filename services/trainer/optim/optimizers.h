@@ -1,5 +1,5 @@
-// Adam, AdamW and SGD as torch defines them, one fused pass over each parameter, with a state that checkpoints
-// can name. Each element's update is its own, so results do not depend on threads.
+// Adam, AdamW and SGD as defined by torch, in one fused pass over each parameter, with named state for checkpoints.
+// Each element is updated independently of the others.
 #pragma once
 
 #include <torch/torch.h>
@@ -19,17 +19,18 @@ using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 // Thread-compatible. Weight decay is added to the gradient (Adam, SGD) or shrinks the parameter (AdamW).
 class Optimizer {
  public:
-  // Parameters: f32, contiguous, distinct names. They are shared, not copied.
+  // `parameters` are f32 and contiguous (checked) with distinct names. They are shared, not copied.
   Optimizer(const job::Optimizer& options, NamedTensors parameters);
 
-  // One update with each parameter's gradient; a parameter without one counts as having zeros, so that every
-  // rank does the same whatever its batch reached.
+  // Updates each parameter with its gradient. A missing gradient counts as zero, so that all ranks do the same whatever
+  // their batches contain.
   void Step(double learning_rate);
 
-  // Steps taken and moments by name ("step", "moment1.<parameter>", "moment2.<parameter>", "velocity.<parameter>").
-  // The tensors are copies.
+  // Returns copies of the number of steps and of the moments: "step", "moment1.<parameter>", "moment2.<parameter>",
+  // "velocity.<parameter>".
   NamedTensors State() const;
-  // InvalidArgument where a tensor is missing, unknown or of another shape; then nothing has changed.
+  // Restores a state. InvalidArgument: a tensor is missing, unknown, or of another shape or dtype; the optimizer is
+  // then unchanged.
   Status LoadState(const NamedTensors& state);
 
  private:

@@ -1,3 +1,4 @@
+// Optimizers compared with torch's, their state, the gradient buffer, and schedules of the learning rate.
 #include "services/trainer/optim/optimizers.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ std::vector<torch::Tensor> Values(const NamedTensors& parameters) {
   return values;
 }
 
-// 30 steps of ours and of torch's, with the same gradients and a rate that changes.
+// Takes 30 steps with Espalier's and with torch's optimizer, with the same gradients and a changing rate, and expects
+// equal parameters.
 void ExpectSameSteps(
     const job::Optimizer& options,
     const std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>& make_torchs) {

@@ -1,4 +1,4 @@
-// A graph whose communities are its classes, and a job that learns them.
+// A graph whose communities correspond to its classes, and a job that learns them.
 #pragma once
 
 #include "services/graph/source_graph.h"
@@ -8,7 +8,7 @@ namespace espalier::trainer {
 
 // 600 nodes of one type with 16 features and a random split.
 const graph::SourceGraph& CommunityGraph();
-// GraphSAGE of two layers.
+// Returns a job with GraphSAGE of two layers.
 job::DistTraining CommunityJob();
 
 }  // namespace espalier::trainer

@@ -1,4 +1,4 @@
-// A store of tensors in the middle of whose use something happens.
+// A tensor store that runs a function before one of its writes, to inject a fault.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace espalier::trainer {
 
-// Passes everything on to the graph's own store, which outlives this, and calls `disturb`, unless it is empty, before
-// the n-th write of all ranks, counted from 1.
+// Forwards all calls to `store`, which must outlive this. Calls `disturb`, unless it is empty, before the n-th write of
+// all ranks, counted from 1. Thread-safe if the store and `disturb` are.
 class DisturbedStore final : public sampler::TensorStore {
  public:
   DisturbedStore(sampler::TensorStore& store, int nth_write, std::function<void()> disturb)

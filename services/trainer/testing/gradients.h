@@ -1,4 +1,4 @@
-// Vocabulary of the model tests: seeded matrices and blocks, and gradients by finite differences.
+// Helpers for model tests: seeded matrices and blocks, and checks of gradients by finite differences.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace espalier::trainer {
 
-// f32 [rows, columns], uniform in (-1, 1).
+// Returns f32 [rows, columns], uniform in [-1, 1).
 inline torch::Tensor RandomMatrix(uint64_t seed, int64_t rows, int64_t columns) {
   PhiloxStream random(seed, 1);
   torch::Tensor matrix = torch::empty({rows, columns});
@@ -22,7 +22,7 @@ inline torch::Tensor RandomMatrix(uint64_t seed, int64_t rows, int64_t columns) 
   return matrix;
 }
 
-// In-degrees 0 .. max_degree, sources in [0, num_sources), repetitions allowed.
+// Returns a block with in-degrees of 0 .. max_degree and sources in [0, num_sources), which may repeat.
 inline sampler::Block RandomBlock(uint64_t seed, uint32_t num_destinations, uint32_t num_sources, uint32_t max_degree) {
   PhiloxStream random(seed, 2);
   sampler::Block block;
@@ -38,12 +38,12 @@ inline sampler::Block RandomBlock(uint64_t seed, uint32_t num_destinations, uint
 
 inline kernels::Segments View(const sampler::Block& block) { return {block.indptr, block.indices}; }
 
-// A scalar that weighs every element differently: what a test differentiates.
+// Returns a sum in which every element has another weight, as a scalar for tests to differentiate.
 inline torch::Tensor WeightedSum(const torch::Tensor& values, uint64_t seed = 99) {
   return (values * RandomMatrix(seed, values.size(0), values.size(1))).sum();
 }
 
-// Central differences along random directions against autograd's gradient with respect to `x` (f32).
+// Compares autograd's gradient of `scalar` with respect to `x` (f32) with central differences along random directions.
 inline void ExpectGradientOfFiniteDifferences(const std::string& what, torch::Tensor x,
                                               const std::function<torch::Tensor()>& scalar, double step = 1e-2,
                                               double tolerance = 2e-2) {
@@ -65,7 +65,7 @@ inline void ExpectGradientOfFiniteDifferences(const std::string& what, torch::Te
   }
 }
 
-// torch's threads set for one scope.
+// Sets torch's number of threads for a scope.
 class ThreadCount {
  public:
   explicit ThreadCount(int threads) : before_(at::get_num_threads()) { at::set_num_threads(threads); }

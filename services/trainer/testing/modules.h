@@ -1,4 +1,5 @@
-// A user's TorchScript module, made in C++: GraphSAGE's mean over one node type, as script_model.h asks for it.
+// A user's TorchScript module, built in C++: GraphSAGE with mean aggregation over one node type, with the interface of
+// script_model.h.
 #pragma once
 
 #include <torch/script.h>
@@ -13,8 +14,8 @@
 
 namespace espalier::trainer {
 
-// The source of a module's forward() with these lines behind those that compute `mean`, [S, F] of the in-neighbours of
-// each of the first S of `h`. What it returns is `y`.
+// Returns the source of a forward() that computes `mean`, [S, F], the mean over the in-neighbors of each of the first S
+// rows of `h`, then runs `lines` and returns `y`.
 inline std::string ForwardOfMean(const std::string& lines) {
   return R"(
 def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]],
@@ -37,7 +38,8 @@ inline const std::string kMeanForward = ForwardOfMean(R"(
         y = torch.mm(torch.cat([h[:degree.size(0)], mean], 1), self.weight1)
 )");
 
-// Parameters weight0 f32 [2 * features, hidden] and weight1 f32 [2 * hidden, outputs], and a buffer that nobody uses.
+// Returns a module with the parameters weight0 f32 [2 * features, hidden] and weight1 f32 [2 * hidden, outputs], and a
+// buffer "calls" f32 [1], which kMeanForward does not use.
 inline torch::jit::Module MeanModule(int64_t features, int64_t hidden, int64_t outputs,
                                      const std::string& forward = kMeanForward) {
   torch::jit::Module module("Mean");

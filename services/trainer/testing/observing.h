@@ -1,4 +1,4 @@
-// An observer of functions, for tests that look at a few events.
+// A training observer made of functions, for tests that need a few events.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace espalier::trainer {
 
-// Calls those that are set.
+// Calls the functions that are set.
 struct Observing final : TrainingObserver {
   std::function<void(const RunPosition&)> on_resumed, on_step;
   std::function<void(const EpochReport&)> on_epoch;

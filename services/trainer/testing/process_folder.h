@@ -1,4 +1,4 @@
-// Where tests leave files that several of them may read.
+// A folder for files that several tests of a process read.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace espalier::trainer {
 
-// Other processes run other tests at the same time. Removed when this one exits.
+// Returns a folder of this process only, since other processes run tests at the same time. Removed at exit.
 inline const std::string& FolderOfThisProcess() {
   static const storage::TemporaryFolder folder;
   return folder.path();

@@ -1,4 +1,4 @@
-// Ranks of a run as threads of this process.
+// Runs the ranks of a run as threads of this process.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace espalier::trainer {
 
-// What run_rank(Collective&) returns, by rank. Who has ended leaves the group: nobody waits for him.
+// Returns the results of run_rank(Collective&) by rank. A rank that has returned leaves the group, so that no other
+// rank waits for it.
 template <class RunRank>
 std::vector<Result<TrainOutcome>> RunAsThreads(uint32_t num_ranks, const RunRank& run_rank) {
   auto ranks = collective::MakeInProcessGroup(num_ranks);

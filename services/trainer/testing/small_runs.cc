@@ -23,7 +23,7 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
   std::atomic<bool> stop = false;
   uint64_t steps = 0;
   TrainOptions options;
-  options.inference_chunk_nodes = options.scoring_chunk = 16;  // few, so that there are several chunks
+  options.inference_chunk_nodes = options.scoring_chunk = 16;  // small, so that there are several chunks
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
   options.incarnation = run.incarnation;
   options.partition_key = "cut-in-" + std::to_string(run.partitions);

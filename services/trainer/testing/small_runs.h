@@ -1,4 +1,4 @@
-// Whole runs on graphs of a test's own, with threads as trainers and all partitions in this process.
+// Complete runs on a test's graph, with threads as trainers and all partitions in this process.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace espalier::trainer {
 
-// What TrainingObserver::OnPhase was called with.
+// The arguments of a call of TrainingObserver::OnPhase.
 struct PhaseReport {
   RunPhase phase = RunPhase::kTraining;
   std::optional<double> fraction;
@@ -25,24 +25,24 @@ struct SmallRun {
   uint32_t partitions = 1;
   uint32_t trainers = 1;
   std::string output = {};                                // a URI; empty: nothing is written
-  std::shared_ptr<storage::ObjectStore> store = nullptr;  // of checkpoints; null: there are none
+  std::shared_ptr<storage::ObjectStore> store = nullptr;  // for checkpoints; null: none are written
   uint64_t incarnation = 1;
   uint64_t stop_after = UINT64_MAX;  // steps
-  // Of the servers' plugins; null: there are none.
+  // Row initializers of server plugins; null: none.
   std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;
   std::vector<PhaseReport>* phases = nullptr;  // of rank 0; outlives the run
 };
 
-// Expects that every phase whose work was known began at 0, did not go back and reached 1 with its last report only:
-// the work that was expected is the work that was done. For runs of one trainer.
+// Expects that the fraction of every phase whose amount of work is known begins at 0, never decreases, and reaches 1
+// only with the last report, so that the expected work equals the work done. For runs with one trainer.
 void ExpectExactFractions(const std::vector<PhaseReport>& reports);
-// The names of the phases in order, each once for all of its reports in a row.
+// Returns the names of the phases in order, one for consecutive reports of the same phase.
 std::vector<std::string> PhaseNames(const std::vector<PhaseReport>& reports);
 
-// What rank 0 ends with. A model file that the document names is read.
+// Runs the job and returns the outcome of rank 0. Reads the model file if the document names one.
 Result<TrainOutcome> RunSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run = {});
 
-// The same; a run that fails fails the test.
+// The same, but an error fails the test.
 TrainOutcome TrainSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run = {});
 
 }  // namespace espalier::trainer

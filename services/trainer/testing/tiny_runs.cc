@@ -1,3 +1,5 @@
+// Each rank runs TrainJob in its own thread over the same graph, with an observer that counts steps. Stop requests
+// arrive at the last rank after a fixed number of steps, so that a test knows where a run ends.
 #include "services/trainer/testing/tiny_runs.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +34,8 @@ const graph::SourceGraph& GraphOfTinyRuns() {
   return *graph;
 }
 
-// Another source's mini-batches, but for one that is long in coming: until the steps before it are done and its rank
-// has been asked to stop.
+// Returns the mini-batches of another source, then one that is late: Next blocks until the steps before it are done (or
+// Cancel is called), requests a stop of the rank, and returns Cancelled.
 class StalledSource final : public sampler::MiniBatchSource {
  public:
   StalledSource(sampler::MiniBatchSource& source, uint64_t num_batches, std::atomic<bool>& stop)
@@ -64,7 +66,7 @@ class StalledSource final : public sampler::MiniBatchSource {
   sampler::MiniBatchSource& source_;
   const uint64_t num_batches_;
   std::atomic<bool>& stop_;
-  uint64_t num_taken_ = 0;  // of the thread that calls Next
+  uint64_t num_taken_ = 0;  // used only by the thread that calls Next
   Mutex mutex_;
   uint64_t steps_done_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
@@ -89,14 +91,15 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   if (run.store != nullptr) options.checkpoints = {run.store, kCheckpointsOfRuns};
   if (!job.training.model.uri.empty())
     options.model = *storage::LocateFile(job.training.model.uri, storage::OpenerWith({}));
-  // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
+  // The last rank gets the request, so that with several ranks it is not the rank that writes. The step after the
+  // request sees it.
   const bool is_asked = collective.rank().value + 1 == collective.size();
   if (is_asked) options.stop_requested = &stop;
   uint64_t steps_before = 0;
   Observing observer;
   options.observer = &observer;
   observer.on_resumed = [&](const RunPosition& at) { steps_before = at.epoch * at.steps_per_epoch + at.step + 1; };
-  // The evaluation after an epoch's last step would see the request: a stop in the next epoch is asked for behind it.
+  // The evaluation after an epoch's last step would see a request, so a stop in the next epoch is requested after it.
   observer.on_step = [&](const RunPosition& at) {
     ++steps;
     if (at.step + 1 == at.steps_per_epoch) return;

@@ -1,4 +1,4 @@
-// Files of sources for tests: a folder that goes away, text and gzip.
+// Creates source files for tests: a temporary folder, text, gzip and .npy files.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace espalier::format::testing {
 
-// A new, empty folder; removed with all that is in it at the end of its life.
+// A new, empty folder. The destructor removes it with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -17,30 +17,31 @@ class TemporaryFolder {
 
   const std::string& path() const { return path_; }
 
-  // Write `name` below the folder and return its path; folders on the way are made.
+  // Writes a file below the folder and returns its path. Creates the folders of `name`. WriteGzip compresses the text.
   std::string Write(const std::string& name, const std::string& bytes) const;
   std::string WriteGzip(const std::string& name, const std::string& text) const;
 
-  // The bytes of a file below the folder.
+  // Returns the content of a file below the folder.
   std::string Read(const std::string& name) const;
 
  private:
   std::string path_;
 };
 
-// The bytes of a gzip file that holds `text`.
+// Returns the content of a gzip file with `text`.
 std::string Gzip(const std::string& text);
 
-// A .npy file: version 1, this dictionary, these bytes.
+// Returns the content of a .npy file, version 1, with this header dictionary and data.
 std::string Npy(const std::string& dictionary, const std::string& data);
 
-// The little-endian bytes of values.
+// Returns the bytes of the values in the byte order of the host (little-endian).
 template <class T>
 std::string BytesOf(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// A triangle 0 -> 1 -> 2 -> 0 and a lonely node 3, as OGB's raw CSV: two features, three classes, split "public".
+// Writes a graph in OGB's raw CSV layout: a triangle 0 -> 1 -> 2 -> 0 and an isolated node 3, with two features, three
+// classes and the split "public".
 void WriteOgbTriangle(const TemporaryFolder& folder);
 
 }  // namespace espalier::format::testing

@@ -1,4 +1,4 @@
-// Zip archives for tests, good and bad.
+// Creates zip archives for tests.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace espalier::format::testing {
 
 enum class ZipMethod { kStored, kDeflated };
 
-// The bytes of a zip file with these (name, content) members, in this order.
+// Returns the content of a zip file with these (name, content) members, in this order.
 std::string Zip(const std::vector<std::pair<std::string, std::string>>& members,
                 ZipMethod method = ZipMethod::kDeflated);
 

@@ -1,5 +1,5 @@
-// Stands for `espalier` on a host in the tests of `espalier launch`: whatever its arguments, it is `espalier host`, of
-// the version that the file "version" beside it names.
+// Replaces `espalier` on a host in the tests of `espalier launch`. It ignores its arguments and runs the host agent
+// with the version in the file "version" in its folder.
 #include <filesystem>
 #include <fstream>
 

@@ -1,8 +1,12 @@
-// Plays every role binary in the tests of `espalier run`: copied under their names into a folder, where the file
-// "behavior" says who misbehaves and how ("server-1 exit 65", "trainer-0 hang 0"); "once:" in front of the action
-// ("server-1 once:signal 9"): only in its first life. "trainer-0 await-server-1 2": waits for that child's second life.
-// A partitioner that may "reuse 0", "warn 0" does its work with that to say; with "unknown-name 0" it refuses the
-// document.
+// Replaces every role binary in the tests of `espalier run`. Links with the names of the binaries are in one folder,
+// and each line of the file "behavior" there makes one child misbehave: "<child> <action> <number>".
+//
+//   server-1 exit 65             exits with 65; see Misbehave for the other actions
+//   server-1 once:signal 9       misbehaves only in its first process
+//   trainer-0 await-server-1 2   waits until server-1 has been started twice, then works normally
+//   partitioner reuse 0          works normally, and reports that it reused partitions
+//   partitioner warn 0           works normally, and reports a warning
+//   partitioner unknown-name 0   rejects the document
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -71,7 +75,7 @@ void RecordLife(const std::string& folder, const std::string& child) {
   std::ofstream(folder + "/" + child + ".lives", std::ios::app) << "one\n";
 }
 
-// Until that child has begun its life number `count`; false after a minute.
+// Blocks until the child has been started `count` times. Returns false after a minute.
 bool AwaitLives(const std::string& folder, const std::string& child, int count) {
   const auto deadline = espalier::Deadline::After(std::chrono::minutes(1));
   while (!deadline.HasPassed()) {
@@ -84,7 +88,7 @@ bool AwaitLives(const std::string& folder, const std::string& child, int count) 
   return false;
 }
 
-// The file "stops" says who has been asked to stop, one after the other.
+// Blocks until this process is asked to stop, and then appends the child's name to the file "stops".
 int WaitForStop(const std::string& folder, const std::string& child, int code) {
   StopSignal::Install().Wait();
   std::ofstream(folder + "/stops", std::ios::app) << child + "\n";
@@ -100,7 +104,7 @@ int Misbehave(const Behavior& behavior, const std::string& folder, const std::st
     return behavior.number;
   }
   if (behavior.action == "signal") {
-    signal(behavior.number, SIG_DFL);  // sanitizers catch some
+    signal(behavior.number, SIG_DFL);  // sanitizers install handlers for some signals
     return raise(behavior.number);
   }
   if (behavior.action == "hang") return WaitForStop(folder, child, 75);
@@ -115,7 +119,7 @@ int Misbehave(const Behavior& behavior, const std::string& folder, const std::st
   return 70;
 }
 
-// As a partitioner does whose graph has no such column.
+// Ends like a partitioner whose graph lacks a column that the document names.
 int RefuseDocument(const std::string& job_file) {
   const std::string message = job_file + ":40:40: spec.training.task.label: no such column";
   espalier::telemetry::WriteTermination(espalier::InvalidArgument(message), espalier::ExitCode::kBadDocument);
@@ -138,7 +142,7 @@ int main(int argc, char** argv) {
 
   if (child.starts_with("partitioner")) {
     RecordArguments(fs::path(flags["--job"]).parent_path() / "run" / (child + ".args"), argc, argv);
-    if (fs::exists(flags["--ready-file"])) return 70;  // who reads it would take an earlier life for this one
+    if (fs::exists(flags["--ready-file"])) return 70;  // a reader would mistake it for the file of this process
     ReadyFile ready;
     ready.admin_address = "127.0.0.1:2";
     if (!WriteReadyFile(flags["--ready-file"], ready).ok()) return 74;

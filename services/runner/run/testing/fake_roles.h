@@ -1,4 +1,5 @@
-// A folder with a job and with fake role binaries, which do what its file "behavior" says (fake_role_main.cc).
+// Test fixture: a folder with a job and fake role binaries, whose behavior its file "behavior" controls
+// (fake_role_main.cc).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ class FakeRolesTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
 
-  // One more line of what they do.
+  // Appends a line to the file "behavior".
   void Let(const std::string& behavior) const {
     std::ofstream(root_ / "bin" / "behavior", std::ios::app) << behavior << "\n";
   }

@@ -1,4 +1,4 @@
-// A run of 2 servers, 1 sampler and 2 trainers, as tests of the recovery plan drive it.
+// Test fixture for the recovery plan of a run with 2 servers, 1 sampler and 2 trainers.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ inline constexpr process::ExitState kKilled{0, SIGKILL};
 inline constexpr process::ExitState kCrashed{0, SIGSEGV};
 inline process::ExitState Code(int code) { return {code, 0}; }
 
-// Actions as words: "start server-1", "incarnation 2 (total 2, counted 1)", "signal 15 trainer-0",
+// Returns an action as text: "start server-1", "incarnation 2 (total 2, counted 1)", "signal 15 trainer-0",
 // "recover server-1 1/3", "look at stores", "succeed", "give up server-1", "give up on stores server-1".
 inline std::string Text(const Action& action) {
   struct {
@@ -52,7 +52,7 @@ inline std::string Text(const Action& action) {
   return std::visit(visitor, action);
 }
 
-// A run of 2 servers, 1 sampler and 2 trainers, with time that stands still unless told otherwise.
+// A run of 2 servers, 1 sampler and 2 trainers. Time advances only by NextAfter, NextWhenDue and now_.
 class RecoveryPlanTest : public testing::Test {
  protected:
   static PlanOptions Options() {
@@ -73,7 +73,7 @@ class RecoveryPlanTest : public testing::Test {
     now_ += duration;
     return Next();
   }
-  // What follows once the plan's own time has come.
+  // Advances the time to WakeAt() and returns the actions then.
   std::vector<std::string> NextWhenDue() {
     EXPECT_TRUE(plan_->WakeAt().has_value());
     if (plan_->WakeAt().has_value()) now_ = *plan_->WakeAt();
@@ -83,7 +83,7 @@ class RecoveryPlanTest : public testing::Test {
   void End(ChildId child, process::ExitState exit) { plan_->OnEnded(child, exit, now_); }
 
   void StoresAre(RecoveryPlan::Stores stores) { plan_->OnStores(stores, now_); }
-  // The group ends because a store is out of reach, says rank 0.
+  // Ends both trainers with exit code 74, as if a store were unreachable, until the plan wants to probe the stores.
   void FailOnTheStore() {
     End(kTrainer1, Code(74));
     End(kTrainer0, Code(74));

@@ -1,4 +1,4 @@
-// What a run has left, as tests read it.
+// Reads a file for tests.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace espalier::run {
 
-// "" where there is no such file.
+// Returns the content of the file; empty if it does not exist.
 inline std::string ReadText(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
