@@ -1,5 +1,5 @@
-// The best epoch by a validation metric, and early stopping: the end of training after several evaluations without a
-// better one (Prechelt, "Early Stopping - But When?", 1998).
+// Tracks the best epoch by a validation metric, and early stopping: training ends after several evaluations without
+// improvement (Prechelt, "Early Stopping - But When?", 1998).
 #pragma once
 
 #include <cmath>
@@ -8,21 +8,22 @@
 
 namespace espalier::trainer {
 
-// A value; thread-compatible.
+// A value type; thread-compatible.
 class EarlyStopping {
  public:
-  // `patience`: evaluations in a row without improvement after which training should stop; 0: it never should.
+  // `patience` is the number of consecutive evaluations without improvement after which training should stop; 0
+  // disables early stopping.
   EarlyStopping(bool higher_is_better, int64_t patience) : higher_is_better_(higher_is_better), patience_(patience) {}
 
-  // Continues from a checkpoint's state, which the accessors below returned when it was taken.
+  // Restores the state of a checkpoint: the values that the accessors below returned when it was taken.
   void ResumeFrom(uint32_t best_epoch, std::optional<double> best_value, int64_t evaluations_since_best) {
     best_epoch_ = best_epoch;
     best_value_ = best_value;
     evaluations_since_best_ = evaluations_since_best;
   }
 
-  // Records the metric of an epoch's evaluation and returns whether it is the best so far; of equal ones the first is.
-  // NaN is better than no value, and worse than any number.
+  // Records the metric of an epoch's evaluation. Returns true if it is better than all earlier values; an equal value
+  // is not better. NaN is better than no value and worse than any number.
   bool Record(uint32_t epoch, double value) {
     if (!IsBetter(value)) {
       ++evaluations_since_best_;
@@ -35,8 +36,8 @@ class EarlyStopping {
   }
 
   bool should_stop() const { return patience_ > 0 && evaluations_since_best_ >= patience_; }
-  uint32_t best_epoch() const { return best_epoch_; }                      // 0 while there is no value
-  const std::optional<double>& best_value() const { return best_value_; }  // of best_epoch
+  uint32_t best_epoch() const { return best_epoch_; }                      // 0 before the first Record
+  const std::optional<double>& best_value() const { return best_value_; }  // at best_epoch
   int64_t evaluations_since_best() const { return evaluations_since_best_; }
 
  private:

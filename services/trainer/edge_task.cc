@@ -25,7 +25,7 @@ BatchLoss LossOfEdges(const EdgeTask& task) {
   return [task](const BatchTensors& batch, const torch::Tensor& embeddings) {
     ESPALIER_CHECK(batch.batch.edges.has_value()) << "a batch without edges";
     const sampler::EdgeSeeds& edges = *batch.batch.edges;
-    // The backward pass must run all the same: batch normalisation's talks to other ranks.
+    // The backward pass must run even for an empty share: that of batch normalization communicates with other ranks.
     if (edges.sources.empty()) return embeddings.sum() * 0.0;
     Result<torch::Tensor> labels = ReadLabels(task.target, edges.labels);
     if (!labels.ok()) throw ModelError(std::move(labels).status());

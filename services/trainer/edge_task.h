@@ -1,4 +1,4 @@
-// What edge classification and regression put in the place of nodes' labels and their loss.
+// The target, prediction head and loss of edge classification and regression.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,19 @@ namespace espalier::trainer {
 struct EdgeTask {
   EdgeTarget target;
   std::shared_ptr<EdgeHead> head;
-  std::vector<std::string> label_warnings;  // MakeEdgeTarget
+  std::vector<std::string> label_warnings;  // set by MakeEdgeTarget
 };
 
-// None for other tasks. The head reads embeddings of `width` numbers, and has as many outputs as the labels need, or as
-// the head of the model in `file`. Every rank calls it (MakeEdgeTarget).
+// Returns the edge task of the job, or nullopt if the task does not label edges. The head reads embeddings [n, width].
+// It has as many outputs as the head of the model in `file` if there is one, otherwise as many as the labels need.
+// Every rank must call it (see MakeEdgeTarget).
 Result<std::optional<EdgeTask>> MakeEdgeTask(const job::Training& training, const std::optional<ModelFile>& file,
                                              const GraphAccess& graph, int64_t width,
                                              collective::Collective& collective, const Timeouts& timeouts);
 
-// This trainer's share of a batch's loss, as losses.h has it, over the edges of all trainers; zero, with a gradient of
-// zeros, for an empty share. Of batches with `edges` only.
+// Returns the loss function of the task: this trainer's share of a mini-batch's loss (losses.h), normalized by the
+// number of edges of all trainers. An empty share gives zero with a gradient of zeros. The mini-batch must have
+// `edges`.
 BatchLoss LossOfEdges(const EdgeTask& task);
 
 }  // namespace espalier::trainer

@@ -1,4 +1,4 @@
-// Edge classification and regression from a document to predictions, with threads as trainers and all partitions in
+// Edge classification and regression, from a document to predictions. Trainers are threads, and all partitions are in
 // this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ float ValueOfEdge(int64_t source, int64_t destination) {
   return static_cast<float>(source % kKinds) - 0.5F * static_cast<float>(destination % kKinds);
 }
 
-// Nodes of four kinds, which their features tell, and edges between any of them, each once, whose labels are functions
-// of both ends' kinds: "kind" a class, of which the first edge of all has none, "value" a number, "tags" two yes or no.
+// A graph with nodes of four kinds, which are their features, and distinct edges, whose labels are functions of the
+// kinds of both endpoints: "kind" is a class (the first edge has no label), "value" a number, "tags" two binary values.
 graph::SourceGraph Ratings() {
   graph::PowerLawOptions options;
   options.num_nodes = kRaters;
@@ -59,7 +59,7 @@ graph::SourceGraph Ratings() {
   graph::EdgeSplit& split = source.edge_splits[kRatings][0];
   const auto count = static_cast<int64_t>(ends.size());
   for (int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<size_t>(i * 7919 % count);  // strides over the sorted list
+    const auto at = static_cast<size_t>(i * 7919 % count);  // visits the sorted list in strides
     graph::EdgePairs& part = i % 10 < 7 ? split.train : i % 10 < 8 ? split.validation : split.test;
     part.sources.push_back(static_cast<uint64_t>(sources[at]));
     part.destinations.push_back(static_cast<uint64_t>(destinations[at]));
@@ -111,7 +111,7 @@ TEST(EdgeTrainingTest, LearnsClassesOfEdges) {
   job.training.evaluation.every_epochs = 10;
   const TrainOutcome outcome = TrainRatings(job);
   ASSERT_TRUE(outcome.test.has_value() && outcome.validation.has_value());
-  EXPECT_GT(*outcome.test, 0.7);  // the commonest class: a little above a third
+  EXPECT_GT(*outcome.test, 0.7);  // the most frequent class has a little more than a third
   EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
 }
 
@@ -135,7 +135,7 @@ TEST(EdgeTrainingTest, LearnsValuesOfEdges) {
   job.training.evaluation.every_epochs = 10;
   const TrainOutcome outcome = TrainRatings(job);
   ASSERT_TRUE(outcome.test.has_value());
-  EXPECT_LT(*outcome.test, 0.4);  // the variance of labels: about 1.56
+  EXPECT_LT(*outcome.test, 0.4);  // the labels have a variance of about 1.56
 }
 
 TEST(EdgeTrainingTest, LearnsSeveralLabelsOfAnEdge) {
@@ -191,7 +191,7 @@ TEST(EdgeTrainingTest, WhatIsExcludedIsNotDrawn) {
   EXPECT_NE(TrainRatings(job).parameters_digest, none.parameters_digest);
 }
 
-// What a run has written of one part.
+// The predictions or logits that a run has written for one part.
 struct WrittenPart {
   Tensor sources, destinations, values;
 };
@@ -231,7 +231,7 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
       const std::span<const float> scores = logits.values.values<float>().subspan(3 * i, 3);
       const int64_t value = predicted.values.values<int64_t>()[i];
       EXPECT_EQ(std::max_element(scores.begin(), scores.end()) - scores.begin(), value);
-      const bool has_label = i > 0 || pairs != &split.train;  // i = 0 strides to the first edge of all
+      const bool has_label = i > 0 || pairs != &split.train;  // i = 0 is the first edge of the graph
       labelled += has_label ? 1 : 0;
       right += has_label && value == ClassOfEdge(u, v) ? 1 : 0;
     }
@@ -241,7 +241,7 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
   }
   EXPECT_TRUE(std::filesystem::exists(output + "/results/000001/embeddings/node/values.npy"));
 
-  // The model applied as it is says the same.
+  // Applying the saved model gives the same results.
   job.training.model.uri = output + "/results/000001/model/best.safetensors";
   job.training.epochs = 0;
   const std::string applied = folder.path() + "/applied";
@@ -251,7 +251,7 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
   const WrittenPart before = ReadPart(output, "logits", "test"), after = ReadPart(applied, "logits", "test");
   EXPECT_TRUE(std::ranges::equal(before.values.byte_span(), after.values.byte_span()));
 
-  // Also to edges that nobody has labelled, and where there is no split there is nothing to say.
+  // It also applies to edges without labels. Without the split, nothing is written.
   graph::SourceGraph plain = RatingsOnce();
   plain.edges[0].columns.clear();
   std::filesystem::remove_all(applied);
@@ -286,7 +286,7 @@ TEST(EdgeTrainingTest, NamesWhatTheGraphOrTheModelDoesNotHave) {
   EXPECT_THAT(refusal([](job::DistTraining& job) { job.training.task.exclude = job::ExcludeEdges::kReverseEdges; }),
               HasSubstr("spec.training.task.exclude"));
 
-  // A model of another task.
+  // A model that was trained for another task.
   const storage::TemporaryFolder folder;
   RunFacts facts;
   facts.job = RatingJob(job::TaskType::kNodeClassification, "kind");

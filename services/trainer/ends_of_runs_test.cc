@@ -1,4 +1,4 @@
-// What a run that is asked to stop, or that fails, tells whoever watches it and the other trainers.
+// The notifications of a run that is stopped, or fails, to its observer and to the other trainers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A trainer that is asked to stop in its first step: it stops after its second.
+// Runs a trainer that receives a stop request during its first step, so that it stops after its second step.
 Result<TrainOutcome> RunAndStop(const job::DistTraining& job, sampler::PartitionedGraph& graph,
                                 sampler::EmbeddingStore& embeddings, collective::Collective& collective,
                                 TrainOptions options, Observing* observer) {
@@ -89,7 +89,7 @@ TEST(EndsOfRunsTest, AStoppedRunSaysThatItsCheckpointIsKept) {
   EXPECT_THAT(said, ElementsAre("stopped", "saved"));
 }
 
-// Nobody needs the mini-batch that is under way then either.
+// OnSaved must be called although the last checkpoint fails: the mini-batch in flight is not needed then either.
 TEST(EndsOfRunsTest, AndWhereItCannotBeThatNothingMoreIsNeeded) {
   storage::MemoryStore disk;
   std::vector<std::string> said;
@@ -104,7 +104,7 @@ TEST(EndsOfRunsTest, AndWhereItCannotBeThatNothingMoreIsNeeded) {
   EXPECT_THAT(said, ElementsAre("stopped", "saved"));
 }
 
-// Passes everything on, and notes how long its user would wait for rows that are to go.
+// Forwards all calls and records the timeouts of DropEmbedding.
 class PatienceOfDrops final : public sampler::EmbeddingStore {
  public:
   explicit PatienceOfDrops(sampler::EmbeddingStore& store) : store_(store) {}
@@ -141,10 +141,10 @@ class PatienceOfDrops final : public sampler::EmbeddingStore {
 
  private:
   sampler::EmbeddingStore& store_;
-  std::vector<std::chrono::nanoseconds> patience_;  // of the training thread
+  std::vector<std::chrono::nanoseconds> patience_;  // used by the training thread only
 };
 
-// Whoever stops it may stop the servers too.
+// The servers may be stopped at the same time as the run.
 TEST(EndsOfRunsTest, AStoppedRunDoesNotWaitLongForServersToDropItsRows) {
   job::DistTraining job = CommunityJob();
   job.training.inputs = {{"", {}, job::Embedding{.size = 4}}};
@@ -157,7 +157,8 @@ TEST(EndsOfRunsTest, AStoppedRunDoesNotWaitLongForServersToDropItsRows) {
   EXPECT_LE(rows.patience()[0], std::chrono::seconds(10));
 }
 
-// By two trainers, with a checkpoint at each step that finds room: rank 0's ends.
+// Trains one epoch with two trainers and a checkpoint after each step, if no upload is running. Returns rank 0's
+// status.
 Status RunOneEpoch(const std::shared_ptr<storage::ObjectStore>& store, uint64_t incarnation,
                    const std::function<void(bool is_over)>& on_progress) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
@@ -190,11 +191,11 @@ Status RunOneEpoch(const std::shared_ptr<storage::ObjectStore>& store, uint64_t 
       .status();
 }
 
-// A store may take longer for the checkpoint before than ranks wait for each other.
+// Writing the previous checkpoint may take longer than the timeout of a collective operation.
 TEST(EndsOfRunsTest, TheLastCheckpointsTurnIsWaitedForByAllInSteps) {
   storage::MemoryStore inner;
   ASSERT_EQ(RunOneEpoch(std::shared_ptr<storage::ObjectStore>(&inner, [](auto*) {}), 1, {}), Status());
-  // Older ones are read before one of them goes: as slow as a store may be.
+  // Older checkpoints are read before one of them is removed. The store blocks these reads.
   std::promise<void> waits;
   const std::shared_future<void> is_waited_for = waits.get_future().share();
   std::atomic<int> in_vain = 0, reads = 0;  // atomic, because the uploading thread reads
@@ -217,7 +218,7 @@ TEST(EndsOfRunsTest, TheLastCheckpointsTurnIsWaitedForByAllInSteps) {
 
 TEST(EndsOfRunsTest, ARankThatCannotBeginLeavesTheOthers) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
-  auto ranks = collective::MakeInProcessGroup(2);  // outlives the threads: who has failed must leave by himself
+  auto ranks = collective::MakeInProcessGroup(2);  // outlives the threads, so a failed rank must leave explicitly
   std::vector<Status> ends(2);
   std::vector<std::jthread> threads;
   for (uint32_t rank = 0; rank < 2; ++rank) {

@@ -1,4 +1,4 @@
-// What a trainer's share of an epoch is, as the document says it.
+// A trainer's share of an epoch, derived from the job's document.
 #pragma once
 
 #include "services/graph/schema.h"
@@ -9,12 +9,13 @@
 
 namespace espalier::trainer {
 
-// What a trainer's mini-batches are; for whoever makes the MiniBatchSource.
+// Returns the plan of one trainer's mini-batches, from which a MiniBatchSource is created. InvalidArgument or NotFound
+// if the task does not fit the schema.
 Result<sampler::EpochPlan> MakeEpochPlan(const job::Training& training, const graph::GraphSchema& schema,
                                          uint32_t num_trainers, Rank rank);
 
-// How many steps take every training node, or edge, of the task's split once. NotFound where there is no such split;
-// InvalidArgument where it has none and the job trains.
+// Returns the number of steps that visit every training node (or edge) of the task's split once. NotFound if the split
+// does not exist; InvalidArgument if it has no training nodes (or edges) and the job trains.
 Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, const GraphAccess& graph);
 
 }  // namespace espalier::trainer

@@ -1,4 +1,4 @@
-// What holds of every model of one node type and of modules of users, with features alone and joined to learnable rows.
+// Properties of every model for one node type and of user modules, with features and with learnable rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A TorchScript module is written into the test's folder first. Rows of `row_size` are joined to the features,
-// or stand in their place.
+// Returns a job for the model type; saves a TorchScript module to the test's folder first. Learnable rows of `row_size`
+// values are joined to the features or, without features, replace them.
 job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0, bool with_features = true) {
   job::DistTraining job = CommunityJob();
   if (!with_features) job.training.inputs[0].features.clear();
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryModelTest,
                                          job::ModelType::kGat, job::ModelType::kGatv2, job::ModelType::kTorchScript),
                          [](const auto& instance) { return std::string(job::ToString(instance.param)); });
 
-// A module knows the width of what it reads.
+// The width of a module's input is fixed, so additional learnable rows do not fit.
 TEST(ModuleJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
   job::DistTraining job = JobOfModel(job::ModelType::kTorchScript, 6);
   MeanModule(16, 16, 3).save(job.training.model.uri);
@@ -91,7 +91,8 @@ TEST(ModuleJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
   EXPECT_THAT(outcome.status().message(), HasSubstr("mean.pt"));
 }
 
-// Only on blocks of another size than the probe's: what backward() needs is written over.
+// Overwrites a tensor that backward() needs, but only for blocks of another size than those of the probe
+// (script_probe.h).
 TEST(ModuleJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
   std::string forward = kMeanForward;
   forward.replace(forward.find("    return {"), 0,

@@ -1,5 +1,5 @@
-// Link prediction over many relations with embeddings alone: from a document to its metric, with threads as trainers
-// and all partitions in this process; ranks by another road.
+// Link prediction over several relations with learnable embeddings only, from a document to its metric. Trainers are
+// threads, and all partitions are in this process. Ranks are compared to an independent computation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,15 +27,15 @@ using testing::HasSubstr;
 constexpr char kTriples[] = "files";
 constexpr uint64_t kEntities = 40;
 
-// i -> i + 1, i -> 2 i and i <-> i + 20 of 40 entities, and the reverse relations of all. Every fifth edge validates or
-// tests; `known`: the measured ones are trained on as well.
+// The relations i -> i + 1, i -> 2 i and i <-> i + 20 of 40 entities, with their reverse relations. Every fifth edge is
+// a validation or test edge; with `known` these are training edges as well.
 graph::SourceGraph Triples(bool known) {
   graph::SourceGraph source;
   source.name = "numbers";
   source.schema = *graph::GraphSchema::Make(
       {"entity"}, {{"entity", "next", "entity"}, {"entity", "twice", "entity"}, {"entity", "opposite", "entity"}});
   source.nodes.push_back({.count = kEntities});
-  // A column for models of features.
+  // A column for models that read features.
   espalier::Tensor features = espalier::Tensor::Zeros(DType::kF32, {static_cast<int64_t>(kEntities), 6});
   for (size_t i = 0; i < 6 * kEntities; ++i) {
     features.mutable_values<float>()[i] = static_cast<float>(i * 37 % 101) / 50.0f - 1.0f;
@@ -143,13 +143,13 @@ TEST(KnowledgeGraphTest, OneRelationOfManyMayBeChosen) {
   job::DistTraining job = TripleJob();
   job.training.task.edge_type = "next";
   const TrainOutcome outcome = TrainSmall(Triples(/*known=*/false), job, {.partitions = 2});
-  EXPECT_EQ(outcome.loop.epochs.front().num_seeds, 32u);  // of 40 edges 8 are measured
+  EXPECT_EQ(outcome.loop.epochs.front().num_seeds, 32u);  // 8 of 40 edges are held out
   EXPECT_TRUE(outcome.test.has_value());
 }
 
 TEST(KnowledgeGraphTest, RowsAreMappedWhereTheyAreNotAsWideAsTheEmbeddings) {
   job::DistTraining job = TripleJob();
-  job.training.inputs[0].features = {"x"};  // 6 + 32 numbers
+  job.training.inputs[0].features = {"x"};  // 6 + 32 values
   const TrainOutcome one = TrainSmall(Triples(/*known=*/false), job);
   const TrainOutcome three = TrainSmall(Triples(/*known=*/false), job, {.partitions = 3});
   EXPECT_EQ(three.parameters_digest, one.parameters_digest);
@@ -187,9 +187,9 @@ TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {
   }
 }
 
-using Triple = std::tuple<int64_t, uint32_t, int64_t>;  // source, number of the edge type, destination
+using Triple = std::tuple<int64_t, uint32_t, int64_t>;  // source, edge type, destination
 
-// Of all parts of the split.
+// Returns the edges of all parts of the split.
 std::set<Triple> KnownTriples(const graph::SourceGraph& source) {
   std::set<Triple> known;
   for (const auto& [type, split] : source.edge_splits.at(kTriples)) {
@@ -202,7 +202,7 @@ std::set<Triple> KnownTriples(const graph::SourceGraph& source) {
   return known;
 }
 
-// Ranks of every edge of the test part by the definition, one candidate after the other.
+// Returns the mean reciprocal rank of the test part, computed from the definition, one candidate after the other.
 double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, const torch::Tensor& embeddings,
                  bool filtered) {
   const std::set<Triple> known = KnownTriples(source);
@@ -227,13 +227,14 @@ double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, con
   return sum / count;
 }
 
-// An edge's score, and those of the candidates that are drawn for it and count.
+// The score of an edge and those of its drawn candidates that count.
 struct DrawnScores {
   float own = 0;
   std::vector<float> candidates;
 };
 
-// Of the test part's edges by the rule of docs/edge-tasks.md: each has a stream, numbered over all edge types.
+// Returns the scores of the test part's edges. As in docs/edge-tasks.md, each edge has its own random stream, which is
+// numbered over all edge types.
 std::vector<DrawnScores> DrawnByHand(const graph::SourceGraph& source, const LinkScorer& scorer,
                                      const torch::Tensor& embeddings, const LinkEvaluationOptions& options) {
   const std::set<Triple> known = KnownTriples(source);
@@ -274,7 +275,7 @@ double MrrOfDrawn(const std::vector<DrawnScores>& drawn) {
   return sum / static_cast<double>(drawn.size());
 }
 
-// Of every edge with every candidate, whosever it is.
+// Returns the area under the ROC curve: compares each edge with the candidates of all edges.
 double RocAucOfDrawn(const std::vector<DrawnScores>& drawn) {
   double won = 0, pairs = 0;
   for (const DrawnScores& edge : drawn) {
@@ -325,7 +326,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
           evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kTest, "by-hand-embeddings");
       ASSERT_TRUE(metric.ok() && metric->value.has_value()) << metric.status().ToString();
 
-      // Another part on the same embeddings; then a part that ROCAUC could not hold.
+      // Another part with the same embeddings; then more scores than ROCAUC accepts.
       EXPECT_TRUE(evaluation.ComputeMetric(*model, inference, graph::SplitPartName::kValidation, "unused").ok());
       EXPECT_TRUE(evaluation.Drop().ok());
       options.metric = job::Metric::kRocAuc;
@@ -342,7 +343,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       EXPECT_NEAR(*metric->value, MrrByHand(source, *scorer, embeddings, filtered), 1e-6)
           << static_cast<int>(kind) << (filtered ? " filtered" : " raw");
 
-      // Among candidates that are drawn.
+      // Among drawn candidates.
       const auto measured = [&](job::Metric drawn_metric) {
         options.metric = drawn_metric;
         LinkEvaluation among_drawn(access, data, self, options, scorer);
@@ -357,10 +358,10 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       const std::vector<DrawnScores> drawn = DrawnByHand(source, *scorer, embeddings, options);
       ASSERT_EQ(drawn.size(), 24u);
       EXPECT_NEAR(measured(job::Metric::kMrr), MrrOfDrawn(drawn), 1e-6);
-      // Scores that are equal but for rounding may change places.
+      // Scores that differ only by rounding may change their order.
       EXPECT_NEAR(measured(job::Metric::kRocAuc), RocAucOfDrawn(drawn), 1e-4);
       if (kind != job::Scorer::kDistMult || !filtered) continue;
-      options.num_candidates = 12000;  // the edges are two chunks
+      options.num_candidates = 12000;  // so that the edges form two chunks
       EXPECT_NEAR(measured(job::Metric::kMrr), MrrOfDrawn(DrawnByHand(source, *scorer, embeddings, options)), 1e-6);
     }
   }

@@ -1,5 +1,5 @@
-// What owners of learnable rows are told of a document; and rows whose first values an initialiser of a plugin
-// computes, by whole runs: threads as trainers, all partitions in this process.
+// The specifications that owners of learnable rows receive for a document, checkpoints of rows, and complete runs with
+// an initializer from a plugin. Trainers are threads, and all partitions are in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Keeps what trainers say and has no rows.
+// Records the specifications and steps that it receives, and has no rows.
 class WhatOwnersAreTold final : public sampler::EmbeddingStore {
  public:
   std::map<NodeTypeId, sampler::EmbeddingSpec> specs;
@@ -54,7 +54,7 @@ class WhatOwnersAreTold final : public sampler::EmbeddingStore {
   static NodeTypeId ToNodeType(const sampler::EmbeddingSpec& spec) { return NodeTypeId(spec.id.rows.type); }
 };
 
-// Nodes whose global ids are their original ones, turned by so many places.
+// Nodes whose global ids are their original ids, rotated by `turn`.
 class TurnedNodes final : public sampler::SeedSource {
  public:
   TurnedNodes(uint64_t num_nodes, uint64_t turn) : num_nodes_(num_nodes), turn_(turn) {}
@@ -78,7 +78,7 @@ class TurnedNodes final : public sampler::SeedSource {
   const uint64_t num_nodes_, turn_;
 };
 
-// The rows of one node type and their state, all on one owner.
+// The rows of one node type with their state, on a single owner.
 class OwnerInMemory final : public sampler::EmbeddingStore {
  public:
   std::map<uint64_t, std::vector<float>> values, state;  // by global id
@@ -121,11 +121,11 @@ class OwnerInMemory final : public sampler::EmbeddingStore {
   }
 };
 
-// Ten rows of a type `n` that make three pieces of a checkpoint, which hold them by original id.
+// Ten rows of a type `n`, which form three pieces of a checkpoint in the order of original ids.
 class RowsInPiecesTest : public testing::Test {
  protected:
   static constexpr uint64_t kNodes = 10;
-  static constexpr int64_t kSize = 1 << 19;  // 4 MiB a row, the accumulators of Adagrad included
+  static constexpr int64_t kSize = 1 << 19;  // 4 MiB per row, including the accumulators of Adagrad
 
   RowsInPiecesTest() {
     job::Embedding embedding{.size = kSize};
@@ -143,7 +143,7 @@ class RowsInPiecesTest : public testing::Test {
   std::vector<format::Safetensors> Saved() {
     TurnedNodes nodes(kNodes, 3);
     std::vector<format::Safetensors> pieces;
-    bool was_refused = false;  // each piece once
+    bool was_refused = false;  // every piece is refused once
     const auto take = [&](const format::Safetensors& piece) {
       if ((was_refused = !was_refused)) return false;
       pieces.push_back(piece);
@@ -207,7 +207,7 @@ TEST_F(RowsInPiecesTest, WhatDoesNotFitIsRefused) {
   expect({bad}, "found F32 [4] and");
 }
 
-// Each type's own, in another order than the types'.
+// Each type has its own options, and the inputs are not in the order of the types.
 TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
   const auto schema = *graph::GraphSchema::Make({"item", "shop", "user"}, {{"user", "buys", "item"}});
   const auto book = *graph::PartitionBook::Make(schema, {{0, 5}, {0, 3}, {0, 7}}, {{0, 4}});
@@ -220,7 +220,7 @@ TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
   of_shops.optimizer = {.type = job::SparseOptimizerType::kAdagrad, .initial_accumulator = 0.75};
   job::Training training;
   training.inputs = {{"user", {}, of_users}, {"shop", {}, of_shops}, {"item", {}, of_items}};
-  training.optimizer.learning_rate = 4;  // the network's
+  training.optimizer.learning_rate = 4;  // of the network
   const RunLength run{.steps_per_epoch = 2, .epochs = 3};
   WhatOwnersAreTold owners;
   collective::SelfCollective self;
@@ -267,7 +267,7 @@ TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
 
 constexpr char kWithin[] = "rows/within";
 
-// "rows/within", which does by its argument what Uniform does by low and high.
+// The initializer "rows/within": Uniform over [-x, x], where x is its argument.
 class UniformOfAPlugin final : public sampler::RowInitializers {
  public:
   Status CheckExists(const std::string& name) const override {
@@ -287,7 +287,7 @@ class UniformOfAPlugin final : public sampler::RowInitializers {
   }
 };
 
-// Zeros, but for one NaN in the row of every tenth node.
+// Zeros, except for one NaN in the row of every tenth node.
 class RowsWithNoNumbers final : public sampler::RowInitializers {
  public:
   Status CheckExists(const std::string&) const override { return Status(); }
@@ -363,7 +363,7 @@ TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
   EXPECT_THAT(wrong.message(), HasSubstr("expected a number, found nothing"));
 }
 
-// Behind a hidden layer: no ReLU may make a zero of what is no number.
+// With a hidden layer, whose ReLU must not turn NaN into zero.
 TEST(LearnableRowsTest, ThatAreNoNumbersEndTheRun) {
   job::DistTraining job = JobOfAPlugin("");
   job.training.sampling.layers = {{3, {}}, {3, {}}};

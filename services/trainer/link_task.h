@@ -1,4 +1,4 @@
-// What link prediction puts in the place of labels and their loss.
+// The scorer, loss and evaluation of link prediction.
 #pragma once
 
 #include <memory>
@@ -16,25 +16,28 @@ inline bool PredictsLinks(const job::Training& training) {
   return training.task.type == job::TaskType::kLinkPrediction;
 }
 
-// Training edges of the task's split, of all its edge types.
+// Returns the number of training edges of the task's split, over all its edge types.
 Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAccess& graph);
 
-// The scorer of embeddings of this width, with a relation for each edge type. InvalidArgument where the width, a file's
-// or a module's, is not for it, or a file's outputs are no embeddings of the document's hiddenSize.
+// Returns a scorer of embeddings [n, width] with one relation per edge type of the task. InvalidArgument if `width`
+// differs from the document's hiddenSize (unless the model is a TorchScript module), or if it is odd and the scorer
+// needs complex numbers.
 Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, const graph::GraphSchema& schema,
                                                int64_t width);
 
-// The edge type of each row of `scorer.relation`, by its canonical name; none for Dot, which has no relations.
+// Returns the canonical name of the edge type of each row of the parameter `scorer.relation`; empty for the Dot scorer,
+// which has no relations.
 Result<std::vector<std::string>> ListScorerRelations(const job::Training& training, const graph::GraphSchema& schema);
 
-// Whether a trainer's share of a step's negatives may have embeddings of this width: InvalidArgument names
-// spec.training.task.negatives.count.
+// Returns OK if a trainer can hold its share of a step's negatives with embeddings of this width. Otherwise
+// InvalidArgument names spec.training.task.negatives.count.
 Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers);
 
-// What a step minimises. `scorer` is the model's; null for tasks on nodes, which `kind` is the loss of.
+// Returns the loss function of a step. Link prediction uses `scorer`, which belongs to the model; tasks on nodes use
+// `kind` and need no scorer (null).
 BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer);
 
-// How the document wants links measured; chunk size and timeouts are the caller's.
+// Returns the document's options for measuring link prediction. The caller sets the chunk size and the timeouts.
 Result<LinkMeasure> MakeLinkMeasure(const job::Training& training, const graph::GraphSchema& schema,
                                     std::shared_ptr<const LinkScorer> scorer);
 

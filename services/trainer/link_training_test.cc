@@ -1,4 +1,4 @@
-// Link prediction from a document to its metric, with threads as trainers and all partitions in this process.
+// Link prediction, from a document to its metric. Trainers are threads, and all partitions are in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,13 +27,13 @@ using testing::HasSubstr;
 
 constexpr char kLinks[] = "links";
 
-// Deals the edges of a one-way graph out to the parts, then makes it symmetric without the held-out ones.
+// Assigns the edges of a directed graph to the parts, then makes the graph symmetric without the held-out edges.
 graph::SourceGraph Split(graph::SourceGraph source, int64_t num_validation, int64_t num_test) {
   graph::EdgeSplit& split = source.edge_splits[kLinks][0];
   const graph::EdgeSet& edges = source.edges[0];
   const int64_t num_edges = edges.sources.num_rows();
   for (int64_t i = 0; i < num_edges; ++i) {
-    // Strides over the list: generators write one node's edges together.
+    // Visits the list in strides, because generators write the edges of a node together.
     const int64_t at = i * 7919 % num_edges;
     graph::EdgePairs& part = i < num_validation              ? split.validation
                              : i < num_validation + num_test ? split.test
@@ -93,11 +93,11 @@ TEST(LinkTrainingTest, LearnsWhichNodesAreNear) {
   job.training.evaluation.candidates = 5;
   const TrainOutcome outcome = Train(Communities(), job);
   ASSERT_TRUE(outcome.test.has_value() && outcome.validation.has_value());
-  EXPECT_GT(*outcome.test, 0.65);  // chance: 0.5
+  EXPECT_GT(*outcome.test, 0.65);  // random guessing gives 0.5
   EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
 }
 
-// Candidates that are drawn, and all nodes.
+// With all nodes as candidates, and with drawn candidates.
 TEST(LinkTrainingTest, CountsWhatItsEvaluationsCompute) {
   for (const int64_t candidates : {0, 5}) {
     job::DistTraining job = LinkJob();
@@ -131,8 +131,8 @@ TEST(LinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTr
   }
 }
 
-// What a run has written, and metrics of its embeddings by the formulas of link_scorer.h and ranking.h in double
-// precision, one pair at a time.
+// The outputs of a run, and ranks computed from its embeddings with the formulas of link_scorer.h and ranking.h in
+// double precision, one pair at a time.
 class WrittenRun {
  public:
   WrittenRun(const std::string& output, const job::DistTraining& job)
@@ -153,7 +153,7 @@ class WrittenRun {
     relation_.assign(learned.begin(), learned.end());
   }
 
-  // Of each edge's destination among all nodes.
+  // Returns the rank of each edge's destination among all nodes.
   std::vector<double> ComputeRanks(const graph::EdgePairs& edges) const {
     std::vector<double> ranks;
     for (size_t i = 0; i < edges.size(); ++i) {
@@ -200,7 +200,7 @@ class WrittenRun {
   std::vector<float> rows_, relation_;
 };
 
-// Scores that are the same but for rounding may change places.
+// Scores that differ only by rounding may change their order.
 constexpr double kRounding = 0.01;
 
 TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
@@ -230,7 +230,7 @@ TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
       expected /= static_cast<double>(ranks.size());
       ASSERT_TRUE(outcome->test.has_value());
       EXPECT_NEAR(*outcome->test, expected, kRounding) << name;
-      // A metric that says the same whatever the ranks are would be no test.
+      // The metric must not be trivial, or the comparison would prove nothing.
       EXPECT_GT(expected, kRounding) << name;
       EXPECT_LT(expected, 1 - kRounding) << name;
     }
@@ -264,7 +264,7 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
   job::DistTraining job = LinkJob();
   job.training.batch_size = int64_t{1} << 24;
   job.training.task.num_negatives = 1 << 5;
-  for (const uint32_t num_trainers : {1u, 2u}) {  // 2^29 and 2^28 negatives, 16 numbers each
+  for (const uint32_t num_trainers : {1u, 2u}) {  // 2^29 and 2^28 negatives, 16 values each
     const Status status = RunSmall(Communities(), job, {.trainers = num_trainers}).status();
     if (num_trainers == 2) {
       EXPECT_TRUE(status.ok()) << status.ToString();  // the split has far fewer edges
@@ -294,8 +294,8 @@ TEST(LinkTrainingTest, TheOutputsOfANodeTaskAreNoEmbeddings) {
                                            "spec.training.model.hiddenSize (16) numbers"));
 }
 
-// A random graph has nothing to learn but the edges themselves, and features that name each node let a model learn them
-// by heart.
+// A random graph with one-hot features. The edges have no structure, but the features identify the nodes, so that a
+// model can memorize the edges.
 graph::SourceGraph RandomGraph() {
   constexpr int64_t kNodes = 100;
   graph::PowerLawOptions options;
@@ -321,7 +321,7 @@ job::DistTraining MemorisingJob() {
   return job;
 }
 
-// The split with the first of its training edges in the place of the test edges.
+// Replaces the test edges of the split by the first training edges.
 graph::SourceGraph WithTrainingEdgesAsTest(graph::SourceGraph source) {
   graph::EdgeSplit& split = source.edge_splits[kLinks][0];
   const auto count = static_cast<std::ptrdiff_t>(split.test.size());
@@ -334,18 +334,18 @@ TEST(LinkTrainingTest, AModelThatLearnsEdgesByHeartKnowsNothingOfThoseHeldOut) {
   const graph::SourceGraph held_out = Split(RandomGraph(), 20, 60);
   const TrainOutcome honest = Train(held_out, MemorisingJob());
   ASSERT_TRUE(honest.test.has_value());
-  // Chance is 0.05; hubs are guessed a little better.
+  // Random guessing gives 0.05; edges of hubs can be guessed a little better.
   EXPECT_LT(*honest.test, 0.25);
   const TrainOutcome four = Train(held_out, MemorisingJob(), 4);
   EXPECT_EQ(four.parameters_digest, honest.parameters_digest);
   EXPECT_EQ(four.test, honest.test);
 
-  // The same model, asked for edges that it was trained on: it does learn by heart.
+  // The same model, tested with edges that it was trained on, does memorize them.
   const TrainOutcome by_heart = Train(WithTrainingEdgesAsTest(held_out), MemorisingJob(), 4);
   EXPECT_GT(*by_heart.test, *honest.test + 0.2);
 }
 
-// A random graph of Cora's size whose nodes have names: vectors of length 1 that point in directions of their own.
+// A random graph of Cora's size whose features are nearly orthogonal unit vectors, one per node.
 graph::SourceGraph NamedNodes() {
   constexpr int64_t kNodes = 2708, kWidth = 256;
   graph::PowerLawOptions options;
@@ -361,8 +361,9 @@ graph::SourceGraph NamedNodes() {
   return source;
 }
 
-// A node's name and the mean of its neighbours' names, times a number: an edge through which the batch's graph leads
-// scores far above all others, by the name that each of its ends has heard from the other.
+// A model that returns the sum of a node's feature and the mean of its neighbors' features, times a scale. If an edge
+// is in the sampled graph, each endpoint contains the feature of the other, so that the edge scores far above all
+// others.
 torch::jit::Module HearsayModule() {
   torch::jit::Module module("Hearsay");
   if (!module.hasattr("training")) module.register_attribute("training", c10::BoolType::get(), true);
@@ -391,9 +392,9 @@ TEST(LinkTrainingTest, NoNeighbourTellsOfAnEdgeHeldOutNorOfOneOfTheBatchAtCorasS
     const TrainOutcome honest = Train(held_out, job, num_partitions);
     const TrainOutcome told = Train(shown, job, num_partitions);
     ASSERT_TRUE(honest.test.has_value() && told.test.has_value());
-    EXPECT_LT(*honest.test, 0.05) << num_partitions;  // chance: 0.003
-    EXPECT_GT(*told.test, 0.25) << num_partitions;    // edges of the graph are seen
-    // In steps of training the edges of the batch are not: who can only guess among 21 has log(21) = 3.04.
+    EXPECT_LT(*honest.test, 0.05) << num_partitions;  // random: 0.003
+    EXPECT_GT(*told.test, 0.25) << num_partitions;    // edges of the graph are visible
+    // During training the edges of the mini-batch must not be visible: guessing among 21 gives log(21) = 3.04.
     for (const double loss : honest.loop.first_epoch_losses) EXPECT_GT(loss, 2.5) << num_partitions;
     outcomes.push_back(honest);
   }

@@ -1,3 +1,7 @@
+// Every file is recorded in files_ with its size and checksums when it is written; Commit writes the list as the
+// manifest. The manifest is the commit point: Open first deletes a manifest of the same incarnation, and Commit
+// replaces an older incarnation's only after all files of this one are in the store. Hence a manifest in the store
+// never refers to incomplete files. metrics.jsonl and the event file grow during the run and are listed by Commit.
 #include "services/trainer/outputs.h"
 
 #include <chrono>
@@ -27,7 +31,7 @@ std::vector<std::string> ListKeys(const std::vector<storage::ObjectInfo>& object
   return keys;
 }
 
-// TensorBoard groups tags by what stands before the slash.
+// Returns the scalars of an epoch. TensorBoard groups tags by the text before the slash.
 Scalars ListScalars(const EpochReport& report, const RunFacts& facts) {
   Scalars scalars;
   scalars.wall_seconds = WallSeconds();
@@ -69,7 +73,7 @@ Result<std::unique_ptr<Outputs>> Outputs::Open(storage::StoreLocation to, RunFac
   return outputs;
 }
 
-// A commit of this very incarnation is an earlier run's that was given the same number.
+// If this same incarnation has committed, an earlier run had the same number: its manifest and result are removed.
 Status Outputs::MakeRoom() {
   ASSIGN_OR_RETURN(const std::optional<format::OutputsManifest> committed,
                    format::ReadReplaceableOutputs(*to_.store, to_.prefix, facts_.incarnation));
@@ -126,7 +130,7 @@ Status Outputs::PutFile(const std::string& name, const std::string& kind, const 
   return Status();
 }
 
-// Keys in the store become keys below the job's prefix.
+// Converts keys in the store to keys below the job's prefix.
 void Outputs::AddFiles(const std::vector<format::OutputFile>& files) {
   for (format::OutputFile file : files) {
     if (!to_.prefix.empty()) file.file.key.erase(0, to_.prefix.size() + 1);

@@ -1,11 +1,12 @@
-// The files of a run (docs/outputs.md), below results/<incarnation>/ of the job's prefix:
-//   metrics.jsonl                 a line per epoch, as it ends
+// The output files of a run (docs/outputs.md), below results/<incarnation>/ of the job's prefix:
+//   metrics.jsonl                 one line per epoch, appended when the epoch ends
 //   tensorboard/events...         the same numbers for TensorBoard
 //   model/last.safetensors        parameters and buffers after the last step
-//   model/best.safetensors        those of the best validation metric
-//   model/best.pt                 the same model as TorchScript, if asked for and where it can be
-// (embeddings/, predictions/ and logits/: node_results.h.) result.json and manifest.json stand at the prefix itself;
-// the manifest is written last: where it is, the run has succeeded.
+//   model/best.safetensors        parameters and buffers with the best validation metric
+//   model/best.pt                 the best model as TorchScript, if requested and possible
+// node_results.h and edge_results.h describe embeddings/, predictions/ and logits/. result.json and manifest.json are
+// directly below the prefix. The manifest commits the outputs: it is written after all files that it lists, and it
+// exists only if the run has succeeded.
 #pragma once
 
 #include <map>
@@ -24,7 +25,7 @@ namespace espalier::trainer {
 
 struct TrainOutcome;
 
-// What results say about the run itself.
+// Facts about the run that its results record.
 struct RunFacts {
   job::DistTraining job;
   std::string graph_name;
@@ -35,52 +36,53 @@ struct RunFacts {
   uint32_t num_trainers = 0;
   uint32_t steps_per_epoch = 0;
   int64_t num_outputs = 0;
-  int64_t num_edge_outputs = 0;               // of a head for edges; 0: there is none
-  std::string module_sha256;                  // of the user's module; empty: a model of ours
-  std::vector<std::string> scorer_relations;  // ListScorerRelations (link_task.h)
-  std::string collective;                     // Collective::backend()
+  int64_t num_edge_outputs = 0;               // of the head for edges; 0: there is none
+  std::string module_sha256;                  // of the user's module; empty: a built-in model
+  std::vector<std::string> scorer_relations;  // from ListScorerRelations (link_task.h)
+  std::string collective;                     // from Collective::backend()
   uint64_t incarnation = 0;
 };
 
-// ("test", kAccuracy) -> "testAccuracy": the name of a metric in results.
+// Returns the name of a metric in results: ("test", kAccuracy) -> "testAccuracy".
 std::string ResultKey(const std::string& part, job::Metric metric);
-// One line of metrics.jsonl.
+// Returns one line of metrics.jsonl, without the newline.
 std::string EpochJson(const EpochReport& report, job::Metric metric);
-// `not_written`: outputs that were asked for and cannot be, with the reason.
+// Returns the text of result.json. `not_written` maps each requested output that could not be written to the reason.
 std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                        const std::map<std::string, std::string>& not_written = {});
-// A model file's "__metadata__": what one must know to build the model that the parameters belong to.
+// Returns the "__metadata__" of a model file: what is needed to build the model that the parameters belong to.
 std::map<std::string, std::string> ModelMetadata(const RunFacts& facts);
 
-// The same for node results: whose they are.
+// Returns the attributes of node results: the model's metadata, the job and the graph.
 std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts);
 
-// Rank 0's. Owned by one thread.
+// Writes the output files. Only rank 0 has an instance. Owned by one thread.
 class Outputs {
  public:
-  // Removes what an earlier run of the same incarnation left and begins metrics.jsonl and the event file.
-  // FailedPrecondition where a newer incarnation has committed its outputs.
+  // Removes the files of an earlier run of the same incarnation and creates metrics.jsonl and the event file.
+  // FailedPrecondition if a newer incarnation has committed its outputs.
   static Result<std::unique_ptr<Outputs>> Open(storage::StoreLocation to, RunFacts facts);
 
-  // Of an epoch that has ended, in this incarnation or (after a resume) in one before: history comes first.
+  // Appends a finished epoch to metrics.jsonl and the event file. A resumed run first appends the epochs of its
+  // checkpoint.
   Status AppendEpoch(const EpochReport& report);
-  // What was appended is in the store.
+  // Blocks until everything appended is in the store.
   Status Flush();
-  // Begins to put it there, in the background.
+  // Starts uploading what was appended, in the background.
   void FlushSoon();
-  // model/<name>.safetensors, whole or not at all. The metadata says how to build the model again.
+  // Writes model/<name>.safetensors atomically, with ModelMetadata.
   Status WriteModel(const std::string& name, const NamedTensors& state);
-  // model/<name>.pt
+  // Writes model/<name>.pt atomically.
   Status WriteTorchScript(const std::string& name, const std::string& archive);
-  // Files that others have written below folder().
+  // Adds files that the caller has written below folder() to the manifest.
   void AddFiles(const std::vector<format::OutputFile>& files);
   void SayNotWritten(const std::string& what, const std::string& why) { not_written_[what] = why; }
-  // result.json, then the manifest over that of an older incarnation; then the files of older incarnations go, which
-  // may fail with a warning.
+  // Flushes, writes the manifest in place of an older incarnation's, then result.json. Finally removes the files of
+  // older incarnations; a failure of the removal is only logged.
   Status Commit(const TrainOutcome& outcome);
 
   storage::ObjectStore& store() { return *to_.store; }
-  // The key prefix of this incarnation's files.
+  // Returns the key prefix of this incarnation's files.
   const std::string& folder() const { return folder_; }
 
  private:

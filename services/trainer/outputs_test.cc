@@ -88,7 +88,7 @@ TEST(OutputsTest, SaysInTheResultWhatCouldNotBeWritten) {
   EXPECT_FALSE(nlohmann::json::parse(ResultJson(Facts(), Outcome())).contains("notWritten"));
 }
 
-// The same on a store whose files can be looked at while they grow, and on one whose objects appear whole.
+// The same tests with a store whose files can be read while they grow, and with one whose objects appear as a whole.
 struct Place {
   const char* name;
   std::function<std::shared_ptr<storage::ObjectStore>(const std::string& folder)> make;
@@ -162,7 +162,7 @@ TEST_P(OutputsInStoreTest, ReplacesWhatAnOlderIncarnationCommitted) {
     facts.incarnation = incarnation;
     const auto outputs = Outputs::Open(At(""), facts);
     ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
-    // What was committed stays until something newer is.
+    // Committed outputs stay until newer ones are committed.
     EXPECT_EQ(store_->Head("manifest.json").ok(), incarnation == 2);
     ASSERT_TRUE((*outputs)->Commit(Outcome()).ok());
   }

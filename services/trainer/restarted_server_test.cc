@@ -1,5 +1,5 @@
-// A graph server that restarts in the middle of a pass over full neighbourhoods takes stored activations with it:
-// the pass is done again by every rank, and ends with the very numbers of an undisturbed one.
+// A graph server that restarts during a pass over full neighborhoods loses stored activations. All ranks then repeat
+// the pass, and the results are those of an undisturbed pass.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ job::Training MakeTraining(const graph::SourceGraph& source) {
   return training;
 }
 
-// Two partitions behind two servers, asked by RPC.
+// Two partitions on two servers, accessed by RPC.
 class RestartedServerTest : public ::testing::Test {
  protected:
   RestartedServerTest() : source_(client::testing::SmallGraph()), served_(source_, 2), session_(Connect()) {}
@@ -52,10 +52,10 @@ class RestartedServerTest : public ::testing::Test {
     Status status;
     std::optional<double> metric;
     std::map<uint64_t, torch::Tensor> outputs;  // by chunk
-    int bodies = 0;                             // of all ranks
+    int bodies = 0;                             // runs of the body, over all ranks
   };
 
-  // A pass of `num_ranks` trainers that computes a metric and all outputs; `in_body` runs on rank 0 between the two.
+  // Runs a pass of `num_ranks` trainers that computes a metric and all outputs. `in_body` runs on rank 0 in between.
   Outcome RunPass(uint32_t num_ranks, sampler::TensorStore& tensors, const std::function<void()>& in_body = {}) {
     sampler::PartitionedGraph& graph = *session_.graph;
     const GraphAccess access = {graph, graph, graph, tensors};
@@ -135,7 +135,7 @@ TEST_F(RestartedServerTest, APassThatLostItsActivationsIsDoneAgain) {
   ASSERT_GT(expected.outputs.size(), 8u);
   const int writes_per_layer = static_cast<int>(expected.outputs.size());
   for (const uint32_t num_ranks : {1u, 2u}) {
-    // The first write of a layer, its last, and the first of the next layer.
+    // The first, second and last write of a layer, and the first write of the next layer.
     for (const int nth_write : {1, 2, writes_per_layer, writes_per_layer + 1}) {
       num_restarts_ = 0;
       DisturbedStore tensors(*session_.graph, nth_write, [this] { Restart(1); });
@@ -165,7 +165,7 @@ TEST_F(RestartedServerTest, GivesUpWhereEveryPassIsDisturbed) {
   EXPECT_EQ(num_restarts_, 5);
 }
 
-// The servers that went on hold nothing of the passes that failed.
+// Servers that were not restarted must not keep tensors of failed passes.
 TEST_F(RestartedServerTest, AFailedPassLeavesNothingBehind) {
   DisturbedStore tensors(*session_.graph, 15, [this] { Restart(1); });
   ASSERT_TRUE(RunPass(1, tensors).status.ok());

@@ -1,3 +1,6 @@
+// The texts of a run's outputs: result.json, the lines of metrics.jsonl and the metadata of model files. Keys keep the
+// order in which they are written here (ordered_json). Names of metrics are composed of the part and the metric, for
+// example "testAccuracy". Optional keys are absent unless the run has the feature, and undefined metrics are null.
 #include <cctype>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +36,7 @@ const char* ToString(LoopEnd end) {
   return "";
 }
 
-// The texts of model files.
+// These return the values as they are written in model files.
 const char* ToText(job::Aggregator aggregator) {
   switch (aggregator) {
     case job::Aggregator::kMean: return "Mean";
@@ -58,7 +61,7 @@ std::string WithCommas(const std::vector<std::string>& names) {
   return text;
 }
 
-// The shortest text that reads back as the same number.
+// Returns the shortest text that parses to the same number.
 std::string ShortestText(double value) { return ordered_json(value).dump(); }
 
 }  // namespace
@@ -118,7 +121,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
 std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts) {
   std::map<std::string, std::string> attributes = ModelMetadata(facts);
   attributes.erase("format");
-  attributes.erase("scorerRelations");  // of the model's parameters
+  attributes.erase("scorerRelations");  // describes only the model's parameters
   attributes["job"] = facts.job.name;
   attributes["graph"] = facts.graph_name.empty() ? facts.job.graph.source.uri : facts.graph_name;
   return attributes;

@@ -1,4 +1,4 @@
-// Which phases a run reports, and that each counts exactly its own work.
+// The phases that a run reports, and the work that each of them counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,11 +29,11 @@ TEST(RunPhasesTest, EvaluationEmbeddingsAndFilesAreNotTraining) {
   TrainSmall(CommunityGraph(), TwoEpochs(), {.partitions = 2, .output = NewFolder(), .phases = &reports});
   EXPECT_THAT(PhaseNames(reports), ElementsAre("Training", "Evaluating", "Training", "Evaluating",  // two epochs
                                                "Writing",                                           // models
-                                               "Evaluating",                                        // the best one
+                                               "Evaluating",                                        // the best model
                                                "Writing",                                           // embeddings
                                                "Embedding", "Writing"));                            // predictions
   ExpectExactFractions(reports);
-  // 600 nodes in chunks of 16, and those of a part of the split.
+  // 600 nodes in chunks of 16, and the nodes of a part of the split.
   const auto is_evaluating = [](const PhaseReport& report) { return report.phase == RunPhase::kEvaluating; };
   EXPECT_GT(std::count_if(reports.begin(), reports.end(), is_evaluating), 3 * 600 / 16);
 }
@@ -60,7 +60,7 @@ TEST(RunPhasesTest, AModelThatIsOnlyAppliedIsNeverTraining) {
   EXPECT_THAT(PhaseNames(reports), ElementsAre("Writing", "Evaluating", "Writing"));
 }
 
-// Rank 0 counts the chunks of others at its own pace: the share is never above the whole, and ends there.
+// Rank 0 estimates the chunks of the other ranks from its own progress. The fraction must end at 1 and not exceed it.
 TEST(RunPhasesTest, SeveralTrainersShareThePercentage) {
   std::vector<PhaseReport> reports;
   TrainSmall(CommunityGraph(), TwoEpochs(), {.partitions = 2, .trainers = 3, .phases = &reports});

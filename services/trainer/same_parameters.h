@@ -1,4 +1,4 @@
-// That ranks, which make the same updates, have the same parameters.
+// Checks that all ranks, which apply the same updates, end with the same parameters.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace espalier::trainer {
 
-// Internal where ranks' digests (ParametersDigest) differ: something is wrong with a machine or a library, and the
-// results are worth nothing. Every rank calls it.
+// Compares the digests (ParametersDigest) of all ranks. Returns Internal if they differ: a machine or a library has
+// computed wrong results, so the model must not be used. Every rank must call it with digests of equal length.
 Status CheckSameParameters(const std::string& digest, collective::Collective& collective, Deadline deadline);
 
 }  // namespace espalier::trainer

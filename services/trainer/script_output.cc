@@ -38,7 +38,7 @@ void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& 
                         Outputs& outputs) {
   if (!Saves(job, job::OutputKind::kModel) || SavesTorchScript(job) || job::IsOfEdges(job.training.task.type)) return;
   if (!CheckTorchScript(MakeModelOptions(job.training, schema, parts)).ok()) return;
-  outputs.SayNotWritten(kFile,  // until the release after 0.1.0
+  outputs.SayNotWritten(kFile,  // to be removed in the release after 0.1.0
                         "model/best.safetensors has the same parameters; add TorchScript to spec.output.save where a "
                         "program needs the file");
 }

@@ -1,4 +1,4 @@
-// model/best.pt, the best model as TorchScript: when it is written, and why it is not (docs/outputs.md).
+// Writes model/best.pt, the best model as TorchScript, or records why it is not written (docs/outputs.md).
 #pragma once
 
 #include "services/job/dist_training.h"
@@ -7,16 +7,16 @@
 
 namespace espalier::trainer {
 
-// Returns whether spec.output.save asks for model/best.pt: by TorchScript, and by Model where the model is a user's
-// TorchScript module, which no other file can restore.
+// Returns true if spec.output.save requests model/best.pt: it contains TorchScript, or it contains Model and the model
+// is a user's TorchScript module, which no other file can restore.
 bool SavesTorchScript(const job::DistTraining& job);
 
-// Writes the model's current parameters as model/best.pt, or records in `outputs` why the model cannot be TorchScript.
-// Errors of the store.
+// Writes the model with its current parameters as model/best.pt, or records in `outputs` why it cannot be converted to
+// TorchScript. Returns an error only if the store fails.
 Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs);
 
-// Records in `outputs` what replaces model/best.pt where earlier versions wrote it without being asked.
+// Records in `outputs` which file replaces model/best.pt, if earlier versions would have written it without a request.
 void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs);
 

@@ -1,5 +1,5 @@
-// Two jobs over the same graph servers, with learnable rows and evaluations over full neighbourhoods that fit each
-// other in every name, type and width: each ends with the bits that it ends with alone.
+// Two jobs on the same graph servers, whose learnable rows and full-neighborhood evaluations have the same names, types
+// and widths. Each must give bitwise the same results as alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,12 +38,12 @@ job::DistTraining JobOfSeed(uint64_t seed) {
 }
 
 struct SharedRun {
-  std::string job_name;  // as --job-name
+  std::string job_name;  // value of --job-name
   uint64_t incarnation = 1;
-  std::function<void()> in_evaluation = {};  // in the middle of the first one
+  std::function<void()> in_evaluation = {};  // called during the first evaluation
 };
 
-// What a trainer of one rank does, asking the servers by RPC.
+// Runs a job with one trainer, which accesses the servers by RPC.
 Result<TrainOutcome> RunBeside(const ServedGraph& served, const job::DistTraining& job, const SharedRun& run) {
   client::SessionOptions options;
   options.addresses = served.addresses();
@@ -104,8 +104,8 @@ TEST_F(SharedServersTest, AJobAfterOneThatWasRestartedBeginsAtItsFirstIncarnatio
   EXPECT_THAT(of_the_past.message(), HasSubstr("incarnation 1 of job 'first', which is now in incarnation 3"));
 }
 
-// Why they need names: what the servers know by one name is one job's. Here the second run begins in the middle of the
-// first one's evaluation, and waits in the middle of its own until the first has ended.
+// Jobs need distinct names, because servers regard runs of the same name as one job. Here the second run begins during
+// the first one's evaluation, and waits during its own evaluation until the first run has ended.
 TEST_F(SharedServersTest, OfTwoRunsOfOneNameTheLaterHasTheRows) {
   std::latch second_is_there(1), first_has_ended(1);
   const auto run_second = [&] {
@@ -118,7 +118,7 @@ TEST_F(SharedServersTest, OfTwoRunsOfOneNameTheLaterHasTheRows) {
       first_has_ended.wait();
     };
     Result<TrainOutcome> outcome = RunBeside(served_, second_, {.job_name = "same", .in_evaluation = wait});
-    arrive();  // also where it has failed before
+    arrive();  // also if the run failed before its evaluation
     return outcome;
   };
   std::future<Result<TrainOutcome>> second;
@@ -134,7 +134,7 @@ TEST_F(SharedServersTest, OfTwoRunsOfOneNameTheLaterHasTheRows) {
   ExpectAsAlone(second.get(), Alone(second_));
 }
 
-// The same where the second has ended, and taken the rows along, before the first goes on.
+// The same, but the second run has ended and dropped its rows before the first run continues.
 TEST_F(SharedServersTest, ARunWhoseRowsAnotherOneOfItsNameHadHasLostThem) {
   Result<TrainOutcome> second = Internal("the second job has not run");
   const auto run_second = [&] { second = RunBeside(served_, second_, {.job_name = "same"}); };

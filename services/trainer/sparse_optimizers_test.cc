@@ -1,5 +1,5 @@
-// The graph servers' sparse optimisers, step by step beside libtorch's: the dense ones where every row has a gradient
-// in every step, and torch.optim.SparseAdam's own formula where rows come and go.
+// Compares the graph servers' sparse optimizers step by step with libtorch: with dense optimizers if every row has a
+// gradient in every step, and with the formula of torch.optim.SparseAdam if rows have gradients only in some steps.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -21,7 +21,7 @@ std::vector<LocalRowId> AllRows() {
   return rows;
 }
 
-// Rows on their owner.
+// Rows on their owner, updated by a sparse optimizer.
 class OwnedRows {
  public:
   OwnedRows(const SparseOptimizer& optimizer, const torch::Tensor& initial) : optimizer_(optimizer) {
@@ -29,7 +29,7 @@ class OwnedRows {
     records_ = torch::full({kRows, width}, shard::InitialState(optimizer));
     records_.narrow(1, 0, kRowWidth).copy_(initial);
   }
-  // gradient f32 [rows.size(), kRowWidth]
+  // Applies one step with `gradient`, f32 [rows.size(), kRowWidth].
   void Step(const std::vector<LocalRowId>& rows, const torch::Tensor& gradient, double rate) {
     const auto stride = static_cast<size_t>(records_.size(1));
     float* const first = records_.data_ptr<float>();
@@ -104,7 +104,7 @@ TEST(SparseOptimizersTest, AdamWIsTorchs) {
   });
 }
 
-// Slopes so small that a step is a matter of epsilon: where an optimiser is given none, it is torch's own.
+// With gradients so small that epsilon determines the step. The default epsilon must be that of torch.
 TEST(SparseOptimizersTest, EpsilonIsTorchsUnlessItIsSet) {
   const auto expect_torchs = [](const SparseOptimizer& optimizer, const MakeTorchs& make_torchs) {
     const torch::Tensor initial = torch::zeros({kRows, kRowWidth});
@@ -131,7 +131,7 @@ TEST(SparseOptimizersTest, EpsilonIsTorchsUnlessItIsSet) {
   });
 }
 
-// Row-wise Adagrad has no counterpart in libtorch: its formula in torch's operations.
+// Row-wise Adagrad has no counterpart in libtorch, so its formula is computed with torch operations.
 TEST(SparseOptimizersTest, RowWiseAdagradKeepsTheMeanSquareOfRows) {
   const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   OwnedRows ours({.type = SparseOptimizerType::kRowWiseAdagrad, .epsilon = 1e-8}, initial);
@@ -145,15 +145,15 @@ TEST(SparseOptimizersTest, RowWiseAdagradKeepsTheMeanSquareOfRows) {
   }
 }
 
-// torch/optim/_functional.py, sparse_adam: one step counter for the tensor, moments of the rows at hand alone. Its
-// epsilon comes before the correction of v: with 1e-12 the difference is below the tolerance.
+// sparse_adam in torch/optim/_functional.py has one step counter for the tensor and updates only the moments of rows
+// with gradients. It adds epsilon before the bias correction of v; with 1e-12 the difference is below the tolerance.
 TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
   const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   OwnedRows ours({.type = SparseOptimizerType::kAdam, .epsilon = 1e-12}, initial);
   torch::Tensor weights = initial.clone(), m = torch::zeros_like(initial), v = torch::zeros_like(initial);
   const double beta1 = 0.9, beta2 = 0.999, rate = 0.05;
   for (int step = 1; step <= 40; ++step) {
-    // One to six of the rows, and none in every fifth step, which counts all the same.
+    // One to six of the rows; every fifth step has no rows, but counts as a step.
     std::vector<LocalRowId> rows;
     std::vector<int64_t> indices;
     for (uint32_t row = 0; row < kRows; ++row) {
@@ -176,7 +176,7 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
   }
 }
 
-// What autograd does with an id that stands in a batch twice.
+// An id that occurs several times in a mini-batch is handled as by autograd.
 TEST(SparseOptimizersTest, DuplicatesAddUpAsInAutograd) {
   const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   const std::vector<LocalRowId> rows = {LocalRowId(4), LocalRowId(1), LocalRowId(4), LocalRowId(4)};

@@ -1,3 +1,7 @@
+// TrainerRun executes the phases of a run on every rank in the same order: open outputs, resume, create learnable rows,
+// train, save the models, evaluate the best model, export node and edge results, commit. Rank 0 alone writes to the
+// store; while it does, the other ranks wait in steps (WorkAside, WorkInSteps) so that no collective operation reaches
+// its deadline. An error that only one rank can see is exchanged (AgreeOn) or ends in Abandon, which fails the others.
 #include "services/trainer/train_job.h"
 
 #include <algorithm>
@@ -26,13 +30,13 @@ namespace {
 
 using graph::SplitPartName;
 
-constexpr std::chrono::seconds kTimeToDropWhenStopped{10};  // of its grace: servers may be gone, and the rows with them
+constexpr std::chrono::seconds kTimeToDropWhenStopped{10};  // after a stop request: the servers may be gone
 
 bool NeedsLength(const job::LearningRateSchedule& schedule) {
   return schedule.type == job::ScheduleType::kLinear || schedule.type == job::ScheduleType::kCosine;
 }
 
-// One trainer's run, phase by phase.
+// One trainer's run. Run executes its phases in order.
 class TrainerRun {
  public:
   TrainerRun(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
@@ -76,7 +80,7 @@ class TrainerRun {
     RETURN_IF_ERROR(MakeLearnableRows());
     RETURN_IF_ERROR(Train(batches));
     RETURN_IF_ERROR(SaveModels());
-    // Only now: a metrics line that could not be written must not cost the models.
+    // Checked only here, so that a failed write of the history does not prevent saving the models.
     RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.collective));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
     phases_.Begin(RunPhase::kWriting, 0);
@@ -91,8 +95,9 @@ class TrainerRun {
   }
 
  private:
-  // An evaluation between epochs ends where somebody is asked to stop: a checkpoint holds what came before. The last
-  // one ends with the run, or when the process's clients give up.
+  // Returns Cancelled if a stop was requested during an evaluation between epochs: the training loop then writes a
+  // checkpoint of the state before the evaluation. The final evaluation is not interrupted here; it ends with the run,
+  // or when the process cancels its RPCs.
   Status CheckEvaluationMayContinue() {
     if (!is_training_) return Status();
     observer_.OnProgress();
@@ -106,7 +111,7 @@ class TrainerRun {
     observer_.OnWarning(warning);
   }
 
-  // Rows of a part of the task's split.
+  // Returns the number of nodes or edges of a part of the task's split.
   Result<uint64_t> Count(SplitPartName part) const {
     const job::Task& task = job_.training.task;
     if (!job::IsOfEdges(task.type)) return graph_.seeds.Count(parts_.data.seed_type(), task.split, part);
@@ -143,7 +148,7 @@ class TrainerRun {
     return Status();
   }
 
-  // Parts that are empty have been reported.
+  // Skips empty parts, which WarnOfEmptyParts has reported.
   void WarnOfMetric(SplitPartName part, const std::string& reason) {
     const Result<uint64_t> count = Count(part);
     if (!count.ok() || *count == 0) return;
@@ -154,7 +159,7 @@ class TrainerRun {
          reason + (cannot_stop ? "; early stopping cannot act, and training ends after the last epoch" : ""));
   }
 
-  // A relation set without edges has been reported.
+  // Skips relations without any edge, which MakeParts has reported.
   void WarnOfNoEdges() {
     if (CountEdges(parts_.sampling, graph_.neighbors.book()) == 0) return;
     const job::Sampling& sampling = job_.training.sampling;
@@ -168,7 +173,7 @@ class TrainerRun {
     Warn("no neighbor was drawn in a whole epoch, and each node was trained by itself" + reason);
   }
 
-  // Before the work, so that a folder nobody may write to is known at once.
+  // Opens the output files before training, so that a folder without write permission is reported immediately.
   Status OpenFiles() {
     Status status;
     if (collective_.rank() == Rank(0) && WritesOutputs()) status = OpenOutputs();
@@ -193,7 +198,8 @@ class TrainerRun {
     return learnable_->CreateAt(steps_done, start_->next_rows, collective_);
   }
 
-  // When every rank has ended its reads. Rows that stay go with the servers, and must not cost the results.
+  // Drops the rows after every rank has finished its reads. A failure is only logged: it must not prevent the results,
+  // and the rows disappear with the servers.
   Status DropLearnableRows() {
     RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.collective));
     const Deadline deadline = options_.timeouts.ForData();
@@ -263,8 +269,8 @@ class TrainerRun {
     return facts;
   }
 
-  // Where to begin, and rank 0's writer. The model holds its initial parameters, new or from a file; a checkpoint's
-  // replace them.
+  // Finds the checkpoint to resume from and creates rank 0's checkpoint writer. The training loop replaces the model's
+  // initial parameters, new or from a file, by those of the checkpoint.
   Status PrepareCheckpoints() {
     if (OnlyInfers(job_.training)) return Status();
     const CheckpointFacts facts = MakeCheckpointFacts();
@@ -290,7 +296,7 @@ class TrainerRun {
     return Status();
   }
 
-  // An epoch in the run's history. A history that cannot be written costs no training; it is an error at the end.
+  // Appends an epoch to the run's history. If that fails, training continues and the error is returned at the end.
   void Record(const EpochReport& report) {
     if (outputs_ == nullptr || !records_.ok()) return;
     records_ = outputs_->AppendEpoch(report);
@@ -336,7 +342,8 @@ class TrainerRun {
       is_training_ = true;
       auto ended = RunTrainingLoop(*parts_.model, parts_.data, prefetcher, *evaluator_, collective_, loop);
       is_training_ = false;
-      // Before the prefetcher goes, which may take as long as a mini-batch's rows: other ranks must not wait for that.
+      // Before the prefetcher's destructor, which may wait for a mini-batch's rows; the other ranks must not wait for
+      // it.
       if (!ended.ok()) collective_.Abandon();
       const bool needs_no_batch = !ended.ok() || ended->end == LoopEnd::kStopRequested;
       if (needs_no_batch) observer_.OnSaved();
@@ -350,7 +357,8 @@ class TrainerRun {
     return Status();
   }
 
-  // Leaves the best parameters in the model. The other ranks wait while rank 0 writes, however slow its store is.
+  // Writes the model files and leaves the best parameters in the model. The other ranks wait while rank 0 writes,
+  // however slow its store is.
   Status SaveModels() {
     const bool saves_model = Saves(job::OutputKind::kModel);
     phases_.Begin(RunPhase::kWriting, saves_model ? 2 : 0);  // last and best
@@ -370,13 +378,14 @@ class TrainerRun {
     return Status();
   }
 
+  // Runs `write` on rank 0, if it has outputs, while the other ranks wait.
   Status WriteAside(bool is_wanted, const std::function<Status()>& write) {
     if (!is_wanted) return Status();
     const auto on_root = [&] { return outputs_ == nullptr ? Status() : write(); };
     return collective::WorkAside(Rank(0), on_root, collective_, options_.timeouts.collective);
   }
 
-  // One pass for everything that is said about the best model.
+  // Computes the metrics and writes the node and edge results of the best model in a single pass.
   Status EvaluateBest() {
     const bool measures = parts_.unmeasurable.empty();
     constexpr std::array kMeasured{SplitPartName::kValidation, SplitPartName::kTest};
@@ -395,7 +404,7 @@ class TrainerRun {
     return evaluator_->has_full_pass() ? evaluator_->inference().CountHiddenRows() : 0;
   }
 
-  // May run more than once: the last time counts.
+  // May run more than once, if the pass is repeated; the last run's files replace earlier ones.
   Status WriteNodeResults() {
     NodeResultsRequest request = MakeNodeResultsRequest(job_);
     const bool of_edges = parts_.edges.has_value() && Saves(job::OutputKind::kPredictions);
@@ -425,7 +434,7 @@ class TrainerRun {
     return Status();
   }
 
-  // Rank 0's last act.
+  // Commits the outputs, on rank 0.
   Status CommitOutputs() {
     for (const NodeResultFiles* written : {&node_results_, &edge_results_}) {
       outputs_->AddFiles(written->files);
@@ -443,24 +452,25 @@ class TrainerRun {
   GraphAccess graph_;
   collective::Collective& collective_;
   const TrainOptions& options_;
-  TrainingObserver nothing_;  // where the caller has none
+  TrainingObserver nothing_;  // used if the caller passes no observer
   TrainingObserver& observer_;
   Parts parts_;
   PhaseTracker phases_;
   Timer timer_;
   bool is_training_ = false;
-  std::unique_ptr<Outputs> outputs_;         // rank 0's
-  std::optional<ChosenNodes> chosen_nodes_;  // rank 0's; none: all
-  NodeResultFiles node_results_;             // rank 0's
-  NodeResultFiles edge_results_;             // likewise
-  // Atomic, because the thread that uploads checkpoints sets it: with each checkpoint the history is due in the store.
+  std::unique_ptr<Outputs> outputs_;         // on rank 0; null elsewhere and without outputs
+  std::optional<ChosenNodes> chosen_nodes_;  // on rank 0; nullopt: all nodes
+  NodeResultFiles node_results_;             // on rank 0
+  NodeResultFiles edge_results_;             // on rank 0
+  // Set after each checkpoint, when the history should also be uploaded. Atomic, because the thread that uploads
+  // checkpoints sets it.
   std::atomic<bool> history_due_ = false;
-  Status records_;  // of metrics.jsonl and the audit, the first error
+  Status records_;  // the first error of metrics.jsonl or the audit record
   std::unique_ptr<sampler::AuditWriter> audit_;
-  std::unique_ptr<LearnableRows> learnable_;  // null: the job has none
+  std::unique_ptr<LearnableRows> learnable_;  // null: the job has no learnable rows
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<ResumePoint> start_;
-  std::unique_ptr<CheckpointWriter> checkpoints_;  // rank 0's
+  std::unique_ptr<CheckpointWriter> checkpoints_;  // on rank 0
   TrainOutcome outcome_;
 };
 
@@ -475,7 +485,7 @@ Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, s
   }
   TrainerRun run(job, graph, collective, options, *std::move(parts));
   Result<TrainOutcome> outcome = run.Run(batches);
-  // Before the run goes, which may wait for an upload.
+  // Before the destructor of `run`, which may wait for an upload.
   if (!outcome.ok()) collective.Abandon();
   return outcome;
 }

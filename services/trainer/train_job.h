@@ -1,5 +1,5 @@
-// One trainer's part of a job: from an open graph to a trained model and its files. What runs in espalier-trainer,
-// and in tests with threads as trainers.
+// One trainer's part of a job, from an open graph to a trained model and its output files. Used by espalier-trainer and
+// by tests, which run trainers as threads.
 #pragma once
 
 #include <atomic>
@@ -22,46 +22,46 @@
 namespace espalier::trainer {
 
 struct TrainOptions {
-  std::string graph_name;         // for results; empty: the document's URI
-  storage::StoreLocation output;  // the job's prefix: rank 0 writes below it (outputs.h); without a store: nothing
-  storage::StoreLocation model;   // the model file to begin with (storage::LocateFile); without a store: a new model
-  storage::StoreLocation chosen_nodes;  // whose results are written (chosen_nodes.h); without a store: all nodes'
-  std::string audit_path;               // this rank's record of what was sampled; empty: none
-  storage::StoreLocation checkpoints;   // the folder of checkpoints; without a store none are written or looked for
+  std::string graph_name;         // recorded in results; empty: the document's URI
+  storage::StoreLocation output;  // the job's prefix, below which rank 0 writes (outputs.h); no store: no output
+  storage::StoreLocation model;   // the initial model's file (storage::LocateFile); no store: a new model
+  storage::StoreLocation chosen_nodes;  // nodes whose results are written (chosen_nodes.h); no store: all
+  std::string audit_path;               // file for this rank's record of its mini-batches; empty: none
+  storage::StoreLocation checkpoints;   // the run's folder of checkpoints; no store: none are written or read
   ResumeMode resume = ResumeMode::kAuto;
-  storage::StoreLocation resume_from;  // a checkpoint or a folder of them, another run's for one; without a store: none
+  storage::StoreLocation resume_from;  // a checkpoint or a folder of them, maybe of another run; no store: none
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
-  std::vector<std::string> warnings;   // of the document and the partitioning; reported with the run's own
-  uint64_t inference_chunk_nodes = 0;  // evaluated at once, results depend on it; 0: ChooseChunkNodes
-  uint64_t scoring_chunk = 4096;       // edges, and candidates, scored at once; likewise
+  std::vector<std::string> warnings;   // about the document and the partitioning; reported with the run's own
+  uint64_t inference_chunk_nodes = 0;  // nodes computed at once; affects results; 0: ChooseChunkNodes
+  uint64_t scoring_chunk = 4096;       // edges or candidates scored at once; affects results
   Timeouts timeouts;
-  MathSettings math;                                  // reported with the results
-  const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
-  TrainingObserver* observer = nullptr;               // outlives the call; null: nothing is observed
-  telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: nothing is counted
+  MathSettings math;                                  // recorded in results
+  const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: the run is never stopped
+  TrainingObserver* observer = nullptr;               // outlives the call; null: none
+  telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none
 };
 
-// The same on every rank, seconds apart.
+// The result of a run. All ranks have the same values, except seconds and `checkpoints`.
 struct TrainOutcome {
-  LoopResult loop;                   // without the best state: the model has become it
-  std::optional<double> validation;  // of the best parameters, the job's metric
+  LoopResult loop;                   // best_state is empty: it has been loaded into the model
+  std::optional<double> validation;  // the job's metric of the best parameters
   std::optional<double> test;
-  std::string parameters_digest;  // of the best parameters
-  std::string rows_digest;        // LearnableRows::Digest; empty without such rows, and where the run was stopped
+  std::string parameters_digest;  // of the best parameters (ParametersDigest)
+  std::string rows_digest;        // from LearnableRows::Digest; empty without such rows and for a stopped run
   int64_t num_outputs = 0;
   double total_seconds = 0;
-  std::string resumed_from;       // the checkpoint; empty: trained from the start
-  CheckpointSummary checkpoints;  // of rank 0; empty on the others
-  // Warnings, one sentence each: labels and classes that are missing, metrics that are undefined.
+  std::string resumed_from;       // the checkpoint; empty: the run started from the beginning
+  CheckpointSummary checkpoints;  // on rank 0; empty on the others
+  // Warnings, one sentence each, for example about missing labels or classes and undefined metrics.
   std::vector<std::string> warnings;
 
   bool stopped() const { return loop.end == LoopEnd::kStopRequested; }
 };
 
-// Every rank of the group calls it with the same job. A job that was asked to stop ends ok with stopped(): its last
-// checkpoint and model files are written, result.json is not. On an error the group is abandoned, so that no rank waits
-// for another.
+// Runs one trainer's part of the job and blocks until it has ended. Every rank of the group must call it with the same
+// job. After a stop request it returns OK with stopped(): the last checkpoint and the model files are written,
+// result.json is not. On an error it abandons the group, so that the other ranks do not wait for this one.
 Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, sampler::MiniBatchSource& batches,
                               collective::Collective& collective, const TrainOptions& options);
 

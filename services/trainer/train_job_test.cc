@@ -1,4 +1,4 @@
-// Whole runs on generated graphs, with threads as trainers and all partitions in this process.
+// Complete runs on generated graphs. Trainers are threads, and all partitions are in this process.
 #include "services/trainer/train_job.h"
 
 #include <gmock/gmock.h>
@@ -35,12 +35,12 @@ struct Trainers {
   uint32_t partitions = 1;
   uint32_t trainers = 1;
   std::string audit_name;             // empty: none
-  std::atomic<bool>* stop = nullptr;  // of rank 0
+  std::atomic<bool>* stop = nullptr;  // stop request of rank 0
   std::function<void(const RunPosition&, uint32_t rank)> on_step;
-  uint32_t failing_rank = UINT32_MAX;  // its source fails at the third mini-batch
+  uint32_t failing_rank = UINT32_MAX;  // the rank whose source fails at the third mini-batch
   std::string output_dir;
-  std::string model_file;         // to begin with
-  std::string others_model_file;  // of ranks above 0; empty: the same
+  std::string model_file;         // initial model
+  std::string others_model_file;  // initial model of ranks above 0; empty: the same
 };
 
 std::string AuditPath(const std::string& name, uint32_t rank) {
@@ -48,7 +48,7 @@ std::string AuditPath(const std::string& name, uint32_t rank) {
          "-" + std::to_string(rank) + ".bin";
 }
 
-// The batches of another source until it breaks.
+// Forwards to another source and fails from the third mini-batch on.
 class BreakingSource final : public sampler::MiniBatchSource {
  public:
   explicit BreakingSource(sampler::MiniBatchSource& source) : source_(source) {}
@@ -165,7 +165,7 @@ TEST(TrainJobTest, TakesTheSameStepsWithSeveralTrainers) {
   }
 }
 
-// Features that say nothing, so that what is learned is in the rows.
+// Without features, so that only learnable rows can be trained.
 job::DistTraining JobWithLearnableRows() {
   job::DistTraining job = CommunityJob();
   job.training.inputs = {{"", {}, job::Embedding{.size = 12}}};
@@ -254,7 +254,7 @@ TEST(TrainJobTest, StopsAllTrainersAfterTheStepInWhichOneIsAsked) {
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_TRUE(outcome->stopped());
     EXPECT_EQ(outcome->loop.epochs.size(), 2u);
-    EXPECT_EQ(outcome->loop.epochs[1].num_seeds, 150u);  // the third step saw the request
+    EXPECT_EQ(outcome->loop.epochs[1].num_seeds, 150u);  // the request was noticed in the third step
   }
 }
 
@@ -321,7 +321,7 @@ std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The elements of a .npy file whose header says `description`.
+// Returns the elements of a .npy file whose header contains `description`.
 template <class T>
 std::vector<T> ReadNpy(const std::string& path, const std::string& description) {
   const std::string text = ReadFile(path);
@@ -421,7 +421,7 @@ TEST(TrainJobTest, AppliesAModelToAGraphWithoutLabelsAndSplits) {
               HasSubstr("the graph has no column '" + std::string(graph::kLabelColumn)));
 }
 
-// The file is replaced while trainers start.
+// As if the file were replaced while the trainers start.
 TEST(TrainJobTest, TrainersThatReadDifferentModelsDoNotBegin) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 1;

@@ -1,3 +1,8 @@
+// Loop runs epochs of steps; (epoch_, next_step_) is the position, and everything random is a function of it. Each step
+// ends with one all-reduce of gradients, loss and flags, which every rank enters even if it has no mini-batch; the
+// summed flags give all ranks the same decision to stop, save or fail without further communication. The position
+// advances only after the update, so that a run resumed from a snapshot between steps has the same results. Evaluations
+// and learnable rows need more collective operations; their statuses are exchanged, so that errors end all ranks.
 #include "services/trainer/training_loop.h"
 
 #include <cmath>
@@ -16,7 +21,7 @@
 namespace espalier::trainer {
 namespace {
 
-// What rides behind the gradients.
+// The values that are all-reduced together with the gradients.
 enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kSave = 3, kNumExtras = 4 };
 
 constexpr size_t kMostBytesOfBuffers = size_t{16} << 20;
@@ -32,7 +37,7 @@ Result<NamedTensors> CopyTensors(const NamedTensors& tensors) {
     NamedTensors copy;
     for (const auto& [name, tensor] : tensors) copy.emplace_back(name, tensor.detach().clone());
     return copy;
-  } catch (const std::exception& error) {  // torch, out of memory
+  } catch (const std::exception& error) {  // for example torch, out of memory
     return StatusOfTorch(error).While("copying tensors");
   }
 }
@@ -46,7 +51,7 @@ bool HasEdges(const sampler::MiniBatch& batch) {
   return false;
 }
 
-// From OnComputeBegin to OnComputeEnd.
+// Calls OnComputeBegin at construction and OnComputeEnd at destruction.
 class Computing {
  public:
   explicit Computing(TrainingObserver& observer) : observer_(observer) { observer_.OnComputeBegin(); }
@@ -90,7 +95,7 @@ class Loop {
   uint32_t num_epochs() const { return static_cast<uint32_t>(options_.training.epochs); }
 
   Status ResumeFrom(const LoopSnapshot& start) {
-    // The best state is looked at now, so that one that does not fit is known now.
+    // The best state is loaded only to check it, so that a mismatch is reported before training.
     const bool has_best = start.best_validation.has_value() && options_.learnable == nullptr;
     if (has_best) RETURN_IF_ERROR(LoadState(model_, start.best).While("the best parameters"));
     RETURN_IF_ERROR(LoadState(model_, start.model));
@@ -109,7 +114,7 @@ class Loop {
     return Status();
   }
 
-  // Of those that a checkpoint brought; there is one.
+  // Returns the last step that the checkpoint contains. There must be one.
   RunPosition LastStepBefore() const {
     const bool is_between_epochs = next_step_ == 0;
     return {.epoch = is_between_epochs ? epoch_ - 1 : epoch_,
@@ -141,17 +146,18 @@ class Loop {
     report_.loss = MeanLoss();
     RETURN_IF_ERROR(LookForEdges());
     if (const Status validated = Validate(); !validated.ok()) {
-      // Somebody was asked to stop in the middle of an evaluation, on which all ranks agree as on any error of it: all
-      // of the epoch's steps are kept, and whoever goes on evaluates first.
+      // Cancelled: a rank received a stop request during the evaluation, and all ranks return the same status. The
+      // checkpoint keeps all steps of the epoch; the resumed run starts with the evaluation.
       return validated.code() == StatusCode::kCancelled ? Stop() : validated;
     }
     report_.total_seconds = seconds_before + timer.Seconds();
     return EndEpoch(save_at_end);
   }
 
-  // Not beside the gradients of each step: one answer is enough.
+  // Calls on_no_edges if no rank had an edge in its first epoch. Runs once, hence it is not part of each step's
+  // all-reduce.
   Status LookForEdges() {
-    // Nothing was trained here yet, or the model reads no edges.
+    // No step was run here yet, or the model reads no edges.
     if (!has_edges_.has_value() || options_.relations.empty()) return Status();
     if (std::exchange(has_looked_for_edges_, true)) return Status();
     float num_with_edges = *has_edges_ ? 1 : 0;
@@ -180,8 +186,8 @@ class Loop {
       BeginPhase(options_.phases, RunPhase::kWriting, 0);
       ASSIGN_OR_RETURN(const bool wants_end, IsWanted(options_.snapshots != nullptr && options_.snapshots->WantsEnd()));
       save = save || wants_end;
-      // There is no next step that would come before: the others wait here, however long the upload takes. (Learnable
-      // rows' snapshot does so by itself.)
+      // After the last step no later step can take a delayed checkpoint, so all ranks wait here until the previous
+      // upload has finished. With learnable rows, TakeSnapshot waits itself.
       if (options_.learnable == nullptr) RETURN_IF_ERROR(WaitForSnapshotSlot());
     }
     if (save) Save();
@@ -190,20 +196,21 @@ class Loop {
 
   bool IsStopping() { return gradients_.extra_values()[kStop] > 0; }
 
-  // The barrier was the step's all-reduce. Nobody leaves before the state is kept.
+  // Saves the last checkpoint and ends the loop on all ranks, which have agreed to stop in an all-reduce or a status
+  // exchange. No rank returns before the state is saved.
   Status Stop() {
     result_.end = LoopEnd::kStopRequested;
     BeginPhase(options_.phases, RunPhase::kWriting, 0);
     RETURN_IF_ERROR(collective::AgreeOn(SaveLast(), collective_, options_.timeouts.collective));
-    if (next_step_ == 0) return Status();  // nothing of this epoch is there to tell
+    if (next_step_ == 0) return Status();  // the epoch has no steps to report
     report_.loss = MeanLoss();
     result_.epochs.push_back(report_);
     if (options_.on_epoch) options_.on_epoch(report_);
     return Status();
   }
 
-  // Whether rank 0 wants a snapshot, of which learnable rows make all ranks a part; without them each rank knows
-  // enough.
+  // Returns whether this rank takes part in a snapshot. With learnable rows all ranks do if rank 0 wants one, so rank 0
+  // broadcasts its decision; otherwise each rank decides by itself.
   Result<bool> IsWanted(bool wanted) {
     if (options_.learnable == nullptr) return wanted;
     std::byte flag{static_cast<unsigned char>(wanted ? 1 : 0)};
@@ -211,7 +218,8 @@ class Loop {
     return flag != std::byte{0};
   }
 
-  // All ranks call it, and those without a sink only take part in the copying of learnable rows.
+  // Takes a snapshot and passes it to the sink. Every rank must call it; ranks without a sink only help to copy
+  // learnable rows.
   void Save() {
     if (options_.snapshots == nullptr && options_.learnable == nullptr) return;
     Result<LoopSnapshot> snapshot = TakeSnapshot();
@@ -220,8 +228,9 @@ class Loop {
     options_.snapshots->Save(*std::move(snapshot));
   }
 
+  // Takes and saves the last snapshot before the run stops.
   Status SaveLast() {
-    // Before the copy, which with learnable rows waits until nothing older is being kept.
+    // Before TakeSnapshot, which with learnable rows waits until no older snapshot is being saved.
     if (options_.snapshots != nullptr) options_.snapshots->Expedite();
     ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
@@ -231,7 +240,7 @@ class Loop {
     return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(*std::move(snapshot));
   }
 
-  // Until rank 0 has written the checkpoint before, and keeps no older rows any more.
+  // Blocks all ranks until rank 0 has finished the previous checkpoint and freed its rows.
   Status WaitForSnapshotSlot() {
     const auto wait = [this]() -> Result<bool> {
       observer_.OnProgress();
@@ -241,6 +250,8 @@ class Loop {
     return collective::WorkInSteps(Rank(0), wait, collective_, options_.timeouts.collective);
   }
 
+  // Copies the loop's state in memory, after passing learnable rows to the sink. Ranks without a sink return an empty
+  // snapshot.
   Result<LoopSnapshot> TakeSnapshot() {
     LoopSnapshot snapshot;
     if (options_.learnable != nullptr) RETURN_IF_ERROR(WaitForSnapshotSlot());
@@ -267,7 +278,7 @@ class Loop {
     snapshot.best_validation = early_stopping_.best_value();
     snapshot.evaluations_since_best = early_stopping_.evaluations_since_best();
     ASSIGN_OR_RETURN(snapshot.model, CopyTensors(GetState(model_)));
-    snapshot.best = result_.best_state;  // shared: nobody writes to it
+    snapshot.best = result_.best_state;  // shared: it is never modified
     ASSIGN_OR_RETURN(snapshot.optimizer, StateOfOptimizer());
     snapshot.seconds = timer.Seconds();
     return snapshot;
@@ -276,15 +287,16 @@ class Loop {
   Result<NamedTensors> StateOfOptimizer() const {
     try {
       return optimizer_.State();
-    } catch (const std::exception& error) {  // torch, out of memory
+    } catch (const std::exception& error) {  // for example torch, out of memory
       return StatusOfTorch(error).While("copying tensors");
     }
   }
 
+  // Runs one step: gets the mini-batch, computes gradients, sums them over ranks, and updates the parameters.
   Status RunStep(uint32_t epoch, uint32_t step) {
     RETURN_IF_ERROR(Failpoint("trainer.step"));
     const Timer wait_timer;
-    const Deadline data = options_.timeouts.ForData();  // of all that the step reads: the others wait a little longer
+    const Deadline data = options_.timeouts.ForData();  // for all reads of the step; the other ranks wait longer
     Result<BatchTensors> next = batches_.Next(data);
     report_.seconds.wait += wait_timer.Seconds();
     Status own = next.ok() ? Status() : next.status();
@@ -305,9 +317,10 @@ class Loop {
     report_.seconds.communicate += timer.Seconds();
     if (gradients_.extra_values()[kFailed] > 0) {
       const Status failed = collective::AgreeOn(own, collective_, options_.timeouts.collective);
-      // Somebody was asked to stop, and gave up a mini-batch that was too long in coming: all but this step is kept.
-      // Learnable rows would have to come from the servers that were given up with it. (Of several errors the lowest
-      // rank's is told: another's is found again by whoever goes on.)
+      // Cancelled after a stop request: a rank stopped waiting for a slow mini-batch. The run keeps everything before
+      // this step. This is not possible with learnable rows, whose snapshot needs the servers that were given up. If
+      // several ranks have errors, AgreeOn returns that of the lowest rank; the resumed run encounters the others
+      // again.
       const bool can_step_back = keeps_buffers_ && options_.learnable == nullptr;
       is_given_up_ = failed.code() == StatusCode::kCancelled && IsStopping() && can_step_back;
       return is_given_up_ ? RollBackStep() : failed;
@@ -316,20 +329,22 @@ class Loop {
     return Failpoint("trainer.after_update");
   }
 
+  // Copies the model's buffers before the step, for RollBackStep.
   Status KeepBuffers() {
     if (!keeps_buffers_) return Status();
     ASSIGN_OR_RETURN(buffers_before_, CopyTensors(GetBuffers(model_)));
     return Status();
   }
 
-  // Parameters change in Update alone, running statistics on the way there.
+  // Undoes a step before its Update. Only buffers (running statistics) must be restored: parameters change in Update.
   Status RollBackStep() {
     NamedTensors state = GetParameters(model_);
     state.insert(state.end(), buffers_before_.begin(), buffers_before_.end());
     return LoadState(model_, state);
   }
 
-  // Learnable rows at this step's version; a rank that cannot have them goes on with an empty share.
+  // Reads learnable rows at this step's version. If that fails, or if `own` is an error, replaces the mini-batch by an
+  // empty one and returns the error.
   Status JoinLearnable(const Status& own, BatchTensors* batch, Deadline deadline) {
     const Status read = own.ok() ? options_.learnable->Join(batch, deadline) : own;
     if (read.ok()) return read;
@@ -359,14 +374,14 @@ class Loop {
       run.deadline = options_.timeouts.ForCollective();
       const torch::Tensor outputs = ForwardPass(model_, batch, run);
       const torch::Tensor loss = options_.loss(batch, outputs);
-      // Also for an empty share: batch normalisation's backward pass talks to the other ranks.
+      // Also for an empty share: the backward pass of batch normalization communicates with the other ranks.
       loss.backward();
       gradients_.extra_values()[kLoss] = loss.item<float>();
     } catch (const ModelError& error) {
       return error.status();
     } catch (const CollectiveError& error) {
       return error.status();
-    } catch (const std::exception& error) {  // torch, out of memory for one
+    } catch (const std::exception& error) {  // for example torch, out of memory
       if (options_.training.model.type == job::ModelType::kTorchScript && !IsOutOfMemory(error)) {
         return InvalidArgument(error.what())
             .While("the module in " + options_.training.model.uri + ", computing gradients");
@@ -377,6 +392,7 @@ class Loop {
     return Status();
   }
 
+  // Sends the gradients of learnable rows and applies the optimizer. InvalidArgument if the loss is not finite.
   Status Update(const BatchTensors& batch, uint32_t epoch, uint32_t step) {
     const float loss = gradients_.extra_values()[kLoss];
     if (!std::isfinite(loss)) {
@@ -399,13 +415,14 @@ class Loop {
     const Computing computing(observer_);
     try {
       optimizer_.Step(report_.learning_rate);
-    } catch (const std::exception& error) {  // no memory for what the first step makes, for one
+    } catch (const std::exception& error) {  // for example no memory for the optimizer's state
       return StatusOfTorch(error).While("updating parameters");
     }
     return Status();
   }
 
-  // After every so many epochs and after the last one. Metrics are the same on every rank, hence so are decisions.
+  // Evaluates after every evaluation.everyEpochs epochs and after the last one, and records the best model. Metrics are
+  // the same on every rank, hence decisions are too.
   Status Validate() {
     const bool is_last = report_.epoch + 1 == static_cast<uint32_t>(options_.training.epochs);
     const int64_t every = options_.training.evaluation.every_epochs;
@@ -416,12 +433,13 @@ class Loop {
     report_.seconds.evaluate = timer.Seconds();
     if (!report_.validation.has_value()) return Status();
     const bool is_best = early_stopping_.Record(report_.epoch, *report_.validation);
-    // Learnable rows keep no earlier state: with them, the model is the last epoch's.
+    // Earlier values of learnable rows are not kept, so with them the result is the last epoch's model.
     if (is_best && options_.learnable == nullptr) RETURN_IF_ERROR(KeepBestModel(report_.epoch));
     if (early_stopping_.should_stop() && !is_last) result_.end = LoopEnd::kEarlyStopping;
     return Status();
   }
 
+  // Copies the model's current state as the result.
   Status KeepBestModel(uint32_t epoch) {
     result_.model_epoch = epoch;
     ASSIGN_OR_RETURN(result_.best_state, CopyTensors(GetState(model_)));
@@ -444,13 +462,13 @@ class Loop {
   EpochReport report_;
   double loss_sum_ = 0;  // over the epoch's seeds so far
   uint32_t step_seeds_ = 0;
-  // Whether each step begins with a copy of the model's buffers: running statistics are small. A user's module may
-  // have whole tables among them; then a step that is given up ends the run as any failure does.
+  // Whether each step begins with a copy of the model's buffers. Running statistics are small, but a user's module may
+  // have large tables as buffers; then a cancelled mini-batch fails the run like any other error.
   const bool keeps_buffers_;
   NamedTensors buffers_before_;
-  std::optional<bool> has_edges_;  // some mini-batch of this rank; none before the first step
+  std::optional<bool> has_edges_;  // whether a mini-batch of this rank had edges; nullopt before the first step
   bool has_looked_for_edges_ = false;
-  bool is_given_up_ = false;  // the step, which counts as not begun
+  bool is_given_up_ = false;  // the current step was rolled back and counts as not begun
   EarlyStopping early_stopping_;
 };
 

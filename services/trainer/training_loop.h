@@ -1,11 +1,13 @@
-// Synchronous data parallelism. Every rank takes its share of each step's global batch, empty ones too; gradients,
-// the loss and three flags are summed over ranks in one buffer; every rank then makes the same update.
+// Synchronous data-parallel training. In each step every rank processes its share of the global batch, which may be
+// empty. One all-reduce sums the gradients, the loss and three flags over ranks; then every rank applies the same
+// update.
 //
-//   flags:  stop    somebody was asked to stop: all stop after this step, or before it where a mini-batch is given up
-//                   for that (without learnable rows); in an evaluation, where they next agree
-//           save    rank 0 wants the state after this step saved
-//           failed  somebody has no batch: it took part with an empty one so that the ranks' collective operations
-//                   still match, and all end with its error
+//   flags:  stop    a rank has received a stop request: all ranks stop after this step. If the request cancelled a
+//                   mini-batch, they roll the step back and stop before it (not with learnable rows). During an
+//                   evaluation they stop at the next point where they exchange statuses.
+//           save    rank 0 requests a snapshot of the state after this step
+//           failed  a rank has no mini-batch: it takes part with an empty one, so that the collective operations of all
+//                   ranks still match; then all ranks return its error
 #pragma once
 
 #include <atomic>
@@ -28,24 +30,23 @@
 
 namespace espalier::trainer {
 
-// This rank's share of a batch's loss, of the seeds' outputs f32 [seeds, C].
+// Returns this rank's share of a mini-batch's loss, a scalar, from the outputs of its seed nodes, f32 [seeds, C].
 using BatchLoss = std::function<torch::Tensor(const BatchTensors& batch, const torch::Tensor& outputs)>;
 
 struct LoopOptions {
   job::Training training;
   BatchLoss loss;
   uint32_t steps_per_epoch = 0;
-  std::vector<std::vector<EdgeTypeId>> relations;  // by layer
+  std::vector<std::vector<EdgeTypeId>> relations;  // that each layer samples, by layer
   Timeouts timeouts;
-  const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: never
-  const LoopSnapshot* start = nullptr;                // outlives the loop; null: from the first step
-  SnapshotSink* snapshots = nullptr;                  // outlives the loop; null on ranks that keep none
-  LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads features alone
-  TrainingObserver* observer = nullptr;  // outlives the loop; never null; on_epoch is called in place of its OnEpoch
-  std::function<void(const EpochReport&)> on_epoch;  // may be empty; not for epochs that `start` contains
+  const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: the loop is never stopped
+  const LoopSnapshot* start = nullptr;                // where to resume; outlives the loop; null: start at step 0
+  SnapshotSink* snapshots = nullptr;                  // outlives the loop; null on ranks that write no snapshots
+  LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads only features
+  TrainingObserver* observer = nullptr;  // outlives the loop; never null; OnEpoch is not called, on_epoch is
+  std::function<void(const EpochReport&)> on_epoch;  // may be empty; not called for epochs that `start` contains
   PhaseTracker* phases = nullptr;                    // outlives the loop; may be null
-  // May be empty. On every rank, after the first epoch that is trained here, where no mini-batch of any rank had an
-  // edge.
+  // May be empty. Called on every rank after the first epoch trained here, if no mini-batch of any rank had an edge.
   std::function<void()> on_no_edges;
 };
 
@@ -53,16 +54,18 @@ enum class LoopEnd { kAllEpochs, kEarlyStopping, kStopRequested };
 
 struct LoopResult {
   LoopEnd end = LoopEnd::kAllEpochs;
-  std::vector<EpochReport> epochs;         // those of `start` too; the last may be cut short by a request to stop
-  std::vector<double> first_epoch_losses;  // by step
-  uint32_t best_epoch = 0;                 // of the best validation metric; without one, the last
+  std::vector<EpochReport> epochs;         // includes those of `start`; a stop request may cut the last one short
+  std::vector<double> first_epoch_losses;  // of epoch 0, by step
+  uint32_t best_epoch = 0;                 // with the best validation metric; without metrics, the last epoch
   std::optional<double> best_validation;
-  uint32_t model_epoch = 0;  // whose model is taken: best_epoch, but the last where there are learnable rows
-  NamedTensors best_state;   // copies of the model's parameters and buffers then
+  uint32_t model_epoch = 0;  // epoch of best_state: best_epoch, or the last epoch with learnable rows
+  NamedTensors best_state;   // copies of the model's parameters and buffers after model_epoch
 };
 
-// Trains `model` in place. Everything outlives the call. `batches` begin where `start` says. An error is the same on
-// all ranks, unless it is of the group of ranks itself.
+// Trains `model` in place. All arguments outlive the call. `batches` must begin at the position of options.start. Every
+// rank must call it. Errors of mini-batches, evaluations and the last snapshot are returned on all ranks. After any
+// other error, for example when one rank runs out of memory, the caller must abandon the group; otherwise the other
+// ranks wait until their deadline.
 Result<LoopResult> RunTrainingLoop(Model& model, const NodeData& data, BatchPrefetcher& batches, Evaluator& evaluator,
                                    collective::Collective& collective, const LoopOptions& options);
 

@@ -1,4 +1,4 @@
-// What a training run tells its process while it runs.
+// Callbacks through which a training run reports its progress to its process.
 #pragma once
 
 #include <optional>
@@ -11,35 +11,36 @@
 
 namespace espalier::trainer {
 
-// Methods are called on the training thread of their rank, except where they say otherwise, and must not block: the
+// Unless stated otherwise, methods are called on the training thread of their rank. They must not block, because the
 // other ranks wait for this one. The defaults do nothing.
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
 
-  // At most once, before the first step: the last step that the checkpoint contains.
+  // Called at most once, before the first step, with the last step that the checkpoint contains.
   virtual void OnResumed(const RunPosition&) {}
-  // After each step.
+  // Called after each step.
   virtual void OnStep(const RunPosition&) {}
-  // After each epoch that is trained here, with its evaluation; and after one that a stop request cut short.
+  // Called after each epoch trained here and its evaluation, and after an epoch that a stop request cut short.
   virtual void OnEpoch(const EpochReport&) {}
-  // When a phase begins and after each chunk of it. `fraction` of the phase is in [0, 1], or unknown (PhaseTracker).
+  // Called when a phase begins and after each chunk of it. `fraction` is the completed share in [0, 1], or nullopt if
+  // it is unknown (PhaseTracker).
   virtual void OnPhase(RunPhase, std::optional<double> /*fraction*/) {}
-  // Around the computation of a step, during which no server is called.
+  // Called around the computation of a step, during which this thread calls no server.
   virtual void OnComputeBegin() {}
   virtual void OnComputeEnd() {}
-  // After each chunk of long work between steps: of an evaluation, or of a copy of learnable rows. On rank 0 also
-  // before each wait for the memory of a snapshot.
+  // Called after each chunk of long work between steps: an evaluation, or a copy of learnable rows. On rank 0 also
+  // called before each wait for a snapshot slot.
   virtual void OnProgress() {}
-  // A stop request takes effect: trainers make no further requests to servers for training, though prefetched
-  // mini-batches may still be in flight.
+  // Called when a stop request takes effect: the trainer sends no further requests for training to servers. Requests of
+  // prefetched mini-batches may still be in flight.
   virtual void OnStopped() {}
-  // Mini-batches in flight are not needed any more: after OnStopped, when the last checkpoint is written, and after any
-  // error of the training. Where the run continues, OnProgress follows once none is in flight.
+  // Called when mini-batches in flight are no longer needed: after OnStopped, once the last checkpoint is written, and
+  // after any error of the training loop. If the run continues, OnProgress follows once no mini-batch is in flight.
   virtual void OnSaved() {}
-  // On rank 0 for each checkpoint, on the thread that uploads it.
+  // Called on rank 0 for each checkpoint, on the thread that uploads it.
   virtual void OnCheckpoint(const CheckpointReport&) {}
-  // For each entry of TrainOutcome::warnings when it becomes known, from before the first step on.
+  // Called for each entry of TrainOutcome::warnings as soon as it is known; the first ones precede the first step.
   virtual void OnWarning(const std::string&) {}
 };
 

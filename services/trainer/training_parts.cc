@@ -1,3 +1,7 @@
+// MakeParts builds the parts in the order of their dependencies: the columns of the graph, the model file or module,
+// the number of outputs (from the labels, the file or the module), sampling, the model, and finally the scorer or edge
+// head, which become submodules of the model so that they are trained, saved and loaded with it. The initial parameters
+// are loaded last. Reads that may fail on a single rank (files, labels) exchange statuses, so that all ranks fail.
 #include "services/trainer/training_parts.h"
 
 #include <algorithm>
@@ -16,7 +20,8 @@
 namespace espalier::trainer {
 namespace {
 
-// A job that only infers is content with a graph that has neither labels nor splits.
+// Sets the number of steps, or the reason why no metric can be computed: a job that only applies a model accepts a
+// graph without labels or splits.
 Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
   const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, graph);
   if (steps.ok()) parts->steps_per_epoch = *steps;
@@ -28,13 +33,14 @@ Status FindMeasure(const job::Training& training, const GraphAccess& graph, Part
   return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
 }
 
-// A node type without nodes may lack the columns that the document names of it: to a model it has no features then.
+// Removes features that a node type without nodes lacks: such a type may lack the columns that the document names, and
+// has no features for the model then.
 job::Training WithoutAbsentFeatures(job::Training training, const GraphAccess& graph) {
   const auto& columns = graph.rows.columns();
   for (job::Input& input : training.inputs) {
     const Result<NodeTypeId> type =
         input.node_type.empty() ? graph.schema().OnlyNodeType() : graph.schema().FindNodeType(input.node_type);
-    if (!type.ok() || graph.neighbors.book().num_nodes(*type) > 0) continue;  // NodeData names what is wrong
+    if (!type.ok() || graph.neighbors.book().num_nodes(*type) > 0) continue;  // NodeData reports the error
     std::erase_if(input.features, [&](const std::string& name) {
       return std::none_of(columns.begin(), columns.end(), [&](const sampler::ColumnDescription& column) {
         return column.node_type == *type && column.name == name;
@@ -44,7 +50,7 @@ job::Training WithoutAbsentFeatures(job::Training training, const GraphAccess& g
   return training;
 }
 
-// The model file that the job begins with; every rank reads it, all or none go on.
+// Reads the initial model's file on every rank. An error of one rank is returned on all ranks.
 Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, const TrainOptions& options,
                                                  collective::Collective& collective) {
   if (options.model.store == nullptr || training.model.type == job::ModelType::kTorchScript) {
@@ -56,7 +62,8 @@ Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, 
   return std::optional<ModelFile>(*std::move(file));
 }
 
-// A file may be replaced while trainers start: they would train different models, and see it at the end.
+// Loads the file into the model and compares the parameters of all ranks. If the file was replaced while the trainers
+// started, they would otherwise train different models and detect it only at the end.
 Status BeginWith(const ModelFile& file, const RunFacts& facts, collective::Collective& collective,
                  const Timeouts& timeouts, Model& model) {
   const Status loaded = LoadModelFile(file, ModelMetadata(facts), model);
@@ -72,7 +79,8 @@ Status BeginWith(const ModelFile& file, const RunFacts& facts, collective::Colle
   return Status();
 }
 
-// A module may have outputs for classes that no node has, but not fewer. Embeddings are as wide as it makes them.
+// Sets the number of outputs to the module's. A module may have more outputs than the labels have classes, but not
+// fewer. For embeddings, any width is accepted.
 Status SetOutputsOfModule(const Model& model, bool makes_embeddings, NodeData* data) {
   const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
   if (!makes_embeddings && num_outputs < data->num_outputs()) {
@@ -82,7 +90,7 @@ Status SetOutputsOfModule(const Model& model, bool makes_embeddings, NodeData* d
   return data->SetOutputs(num_outputs);
 }
 
-// Of the rows that each layer reads.
+// Returns the width of the rows that each layer reads, by layer.
 std::vector<int64_t> WidthsRead(const Parts& parts) {
   const std::vector<int64_t>& inputs = parts.data.input_widths();
   std::vector<int64_t> widths = {*std::max_element(inputs.begin(), inputs.end())};
@@ -147,7 +155,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   }
   if (parts.module != nullptr) {
     RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, job::IsOfEdges(training.task.type), &parts.data));
-    // The archive has been read; it may be large.
+    // Frees the archive, which may be large and is not needed after the model was made.
     parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
   }
   if (parts.model->needs_degrees()) {

@@ -1,4 +1,4 @@
-// What a run trains: its data, sampling, model and task, as the document and the graph say.
+// Builds the parts of a run from the document and the graph: data, sampling, model and task.
 #pragma once
 
 #include <memory>
@@ -15,27 +15,29 @@
 
 namespace espalier::trainer {
 
-// What training is made of, in the order in which it is built.
+// The parts of a run, in the order in which they are built.
 struct Parts {
   NodeData data;
   sampler::SamplingSpec sampling;
-  std::shared_ptr<const ModuleFile> module;  // null: a model of ours
+  std::shared_ptr<const ModuleFile> module;  // the user's module; null: a built-in model
   std::shared_ptr<Model> model;
-  std::shared_ptr<LinkScorer> scorer;  // the model's module; null but for link prediction
-  std::optional<EdgeTask> edges;       // of tasks that label edges; its head is the model's module
+  std::shared_ptr<LinkScorer> scorer;  // a submodule of the model; null unless the task is link prediction
+  std::optional<EdgeTask> edges;       // for tasks that label edges; its head is a submodule of the model
   uint32_t steps_per_epoch = 0;
-  std::string unmeasurable;                   // why no metric can be computed; empty: it can
-  std::vector<std::string> scorer_relations;  // RunFacts
-  uint64_t chunk_nodes = 0;                   // evaluated at once
-  std::vector<std::string> warnings;          // what is worth telling of labels and edges; the same on every rank
+  std::string unmeasurable;                   // why no metric can be computed; empty: metrics can
+  std::vector<std::string> scorer_relations;  // as in RunFacts
+  uint64_t chunk_nodes = 0;                   // nodes computed at once
+  std::vector<std::string> warnings;          // about labels and edges; the same on every rank
 };
 
-// Edges of the relations that layers draw.
+// Returns the number of edges of the relations that each layer samples, summed over layers.
 uint64_t CountEdges(const sampler::SamplingSpec& sampling, const graph::PartitionBook& book);
 
+// Returns the options from which the model of these parts is made.
 ModelOptions MakeModelOptions(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts);
 
-// Every rank calls it. With what the job begins with loaded into the model.
+// Builds the parts. Loads the job's initial model file, if any, into the model. Every rank must call it. After an error
+// the caller must abandon the group, because only some errors are returned on all ranks.
 Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
                         const TrainOptions& options);
 

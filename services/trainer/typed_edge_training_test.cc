@@ -1,4 +1,4 @@
-// Labels of edges between two node types, from a document to predictions, with threads as trainers and all partitions
+// Labels of edges between two node types, from a document to predictions. Trainers are threads, and all partitions are
 // in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,15 +21,15 @@ int64_t ComputeScore(uint64_t viewer, uint64_t film) {
   return static_cast<int64_t>((viewer % kGenres + 2 * (film % kGenres)) % 3);
 }
 
-// As many nodes, whose features tell their number modulo kGenres.
+// Returns `count` nodes, whose features are the one-hot encoding of their number modulo kGenres.
 graph::NodeSet Genres(uint64_t count) {
   Tensor features = Tensor::Zeros(DType::kF32, {static_cast<int64_t>(count), static_cast<int64_t>(kGenres)});
   for (uint64_t i = 0; i < count; ++i) features.mutable_values<float>()[i * kGenres + i % kGenres] = 1;
   return {.count = count, .columns = {{"genre", features}}};
 }
 
-// Viewers score films, once each; a score is a function of both ends' genres. Of ten edges one validates and two test;
-// with the reverse relation.
+// A graph in which viewers score films, each at most once. A score is a function of the genres of both endpoints. Of
+// ten edges, one is a validation edge and two are test edges. Includes the reverse relation.
 graph::SourceGraph Cinema() {
   graph::SourceGraph source;
   source.name = "cinema";
@@ -82,7 +82,7 @@ TrainOutcome TrainCinema(const job::DistTraining& job, const SmallRun& run = {})
   return TrainSmall(CinemaOnce(), job, run);
 }
 
-// Both relations: the scores of films, and what viewers gave, whose sources are of the type that stands first.
+// Both relations: from viewers to films, and the reverse one, whose source type has the lower id.
 TEST(TypedEdgeTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
   for (const char* const edge_type : {"viewer:scores:film", "film:rev_scores:viewer"}) {
     for (const auto exclude : {job::ExcludeEdges::kNone, job::ExcludeEdges::kReverseEdges}) {
@@ -129,7 +129,7 @@ TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
   const std::string output = folder.path() + "/trained";
   const TrainOutcome outcome = TrainCinema(job, {.partitions = 3, .output = output});
   ASSERT_TRUE(outcome.test.has_value());
-  EXPECT_GT(*outcome.test, 0.6);  // the commonest class: a little above a third
+  EXPECT_GT(*outcome.test, 0.6);  // the most frequent class has a little more than a third
 
   const graph::GraphSchema& schema = CinemaOnce().schema;
   const EdgeTypeId scores = *schema.FindEdgeType("scores");
@@ -148,7 +148,7 @@ TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
   EXPECT_EQ(ReadResult(output, "embeddings/film/values.npy").num_rows(), static_cast<int64_t>(kFilms));
   EXPECT_EQ(ReadResult(output, "embeddings/viewer/values.npy").num_rows(), static_cast<int64_t>(kViewers));
 
-  // The model applied as it is says the same.
+  // Applying the saved model gives the same metric.
   job.training.model.uri = output + "/results/000001/model/best.safetensors";
   job.training.epochs = 0;
   EXPECT_EQ(TrainCinema(job, {.partitions = 2}).test, outcome.test);
@@ -156,7 +156,7 @@ TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
 
 TEST(TypedEdgeTrainingTest, NamesWhatDoesNotFit) {
   job::DistTraining job = ScoreJob();
-  job.training.task.edge_type.clear();  // the graph has two
+  job.training.task.edge_type.clear();  // ambiguous: the graph has two
   EXPECT_THAT(RunSmall(CinemaOnce(), job).status().message(), HasSubstr("spec.training.task.edgeType"));
   job = ScoreJob();
   job.training.task.reverse_edges_added = false;

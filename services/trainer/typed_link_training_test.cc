@@ -1,5 +1,5 @@
-// Link prediction between nodes of different types, from a document to its metric, with threads as trainers and all
-// partitions in this process; ranks by another road.
+// Link prediction between nodes of different types, from a document to its metric. Trainers are threads, and all
+// partitions are in this process. Ranks are compared to an independent computation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,9 @@ using testing::HasSubstr;
 constexpr char kSales[] = "sales";
 constexpr uint32_t kUsers = 40, kItems = 60, kTastes = 4, kItemsOfATaste = kItems / kTastes, kSalesOfAUser = 8;
 
-// Users buy items of their taste, and an item is similar to the next one of its taste; the reverse relations of both.
-// Of ten edges of a type one validates and one tests; `known`: the measured ones are trained on as well.
+// A graph in which users buy items of their taste, and each item is similar to the next one of its taste, with the
+// reverse relations of both. Of ten edges of a type, one is a validation edge and one a test edge; with `known` these
+// are training edges as well.
 graph::SourceGraph Shop(bool known) {
   graph::SourceGraph source;
   source.name = "shop";
@@ -73,7 +74,7 @@ job::Embedding MakeEmbedding(int64_t size) {
   return rows;
 }
 
-// By GraphSAGE over the items' features; users have none.
+// Returns a job with GraphSAGE and the items' features; users have no features.
 job::DistTraining ShopJob() {
   job::DistTraining job;
   job.name = "shop";
@@ -124,12 +125,12 @@ TEST(TypedLinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsFor
     job.training.task.negatives = negatives;
     ExpectTheSameForAnyPartitionsAndTrainers(source, job);
   }
-  // Every edge type, with candidates that are drawn, and batch normalisation, of which ranks without seeds are a part.
+  // All edge types, drawn candidates, and batch normalization, in which ranks without seeds must take part.
   job::DistTraining job = ShopJob();
   job.training.task.edge_types.clear();
   job.training.model.normalization = job::LayerNormalization::kBatch;
   job.training.evaluation.candidates = 20;
-  // A node that both trainers draw counts twice in its statistics.
+  // A node that both trainers sample counts twice in the statistics of batch normalization.
   ExpectTheSameForAnyPartitionsAndTrainers(source, job, 1e-2);
 }
 
@@ -145,9 +146,9 @@ TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
   job.training.evaluation.every_epochs = 40;
   const TrainOutcome outcome = TrainSmall(Shop(/*known=*/true), job, {.partitions = 2});
   ASSERT_TRUE(outcome.test.has_value());
-  EXPECT_GT(*outcome.test, 0.25);  // chance: 0.1
+  EXPECT_GT(*outcome.test, 0.25);  // random: 0.1
 
-  // Features of one of the types go through a map of its own, learnable rows of the other stay as they are.
+  // Features of one type pass through a linear map of that type; learnable rows of the other type are used unchanged.
   job.training.inputs[0] = {"item", {"x"}};
   job.training.epochs = 3;
   const TrainOutcome mapped = TrainSmall(Shop(/*known=*/false), job, {.partitions = 2});
@@ -157,8 +158,8 @@ TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
               HasSubstr("needs features or an embedding of node type 'user'"));
 }
 
-// Users have no features. A first step of Adagrad is as long as its rate however small the gradient is, so that the
-// rounding of several trainers' sums shows more than in the network.
+// Users have only learnable rows. The first step of Adagrad has the length of the learning rate, however small the
+// gradient is, so that rounding differences between numbers of trainers are larger than in the network.
 TEST(TypedLinkTrainingTest, RgcnLearnsRowsOfTheTypeWithoutFeatures) {
   job::DistTraining job = ShopJob();
   job.training.model.type = job::ModelType::kRgcn;
@@ -172,7 +173,7 @@ TEST(TypedLinkTrainingTest, RgcnLearnsRowsOfTheTypeWithoutFeatures) {
   EXPECT_NE(TrainSmall(source, job).rows_digest, learned) << "nothing was learned";
 }
 
-// What a run has written: embeddings of both node types, a relation for each edge type.
+// The outputs of a run: embeddings of both node types, and one relation vector per edge type.
 class WrittenShop {
  public:
   WrittenShop(const std::string& output, const job::DistTraining& job, const graph::SourceGraph& source)
@@ -197,7 +198,7 @@ class WrittenShop {
     return rows_[source_.schema.FindNodeType(type)->value].size() / width_;
   }
 
-  // Of the test part, filtered, one candidate after the other (DistMult).
+  // Returns the filtered mean reciprocal rank of the test part (DistMult), computed one candidate after the other.
   double Mrr() const {
     std::set<std::tuple<uint16_t, uint64_t, uint64_t>> known;
     for (const auto& [type, split] : source_.edge_splits.at(kSales)) {
@@ -259,8 +260,8 @@ TEST(TypedLinkTrainingTest, MetricsAreThoseOfTheEmbeddingsOfBothTypesThatItWrite
     EXPECT_EQ(written.num_nodes("user"), kUsers);
     EXPECT_EQ(written.num_nodes("item"), kItems);
     const double expected = written.Mrr();
-    EXPECT_NEAR(*outcome.test, expected, 0.03);  // scores that are the same but for rounding may change places
-    // A metric that says the same whatever the ranks are would be no test.
+    EXPECT_NEAR(*outcome.test, expected, 0.03);  // scores that differ only by rounding may change their order
+    // The metric must not be trivial, or the comparison would prove nothing.
     EXPECT_GT(expected, 0.02);
     EXPECT_LT(expected, 0.98);
   }
@@ -281,7 +282,7 @@ TEST(TypedLinkTrainingTest, TrainsOnTheEdgesOfTheChosenTypesAlone) {
   EXPECT_EQ(num_seeds({"similar", "buys"}), num_training("buys") + num_training("similar"));
 }
 
-// Two relations over nodes of one type: each node's next one, and the one after.
+// A graph with two relations over nodes of one type: from each node to the next one, and to the one after it.
 graph::SourceGraph TwoRings(const std::string& one, const std::string& other) {
   constexpr uint32_t kNodes = 60;
   graph::SourceGraph source;
@@ -317,7 +318,8 @@ job::DistTraining RingsJob() {
   return job;
 }
 
-// GraphSAGE's parameters name no relation of such a graph, and as many relations have parameters of the same shapes.
+// The names of GraphSAGE's parameters do not contain the relations of such a graph, and other relations in the same
+// number have parameters of the same shapes.
 TEST(TypedLinkTrainingTest, AModelIsAppliedToTheRelationsItWasMadeForAlone) {
   job::DistTraining job = RingsJob();
   const storage::TemporaryFolder folder;

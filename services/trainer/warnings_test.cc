@@ -1,4 +1,4 @@
-// Labels that are missing or implausible, and metrics that are undefined: refused before the first step, or told once.
+// Missing or implausible labels and undefined metrics are rejected before the first step or reported once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 graph::NodeSplit& GetSplit(graph::SourceGraph& source) { return source.splits.at(graph::kRandomSplit).at(0); }
 
-// The community graph with other labels: label_of(node, its class).
+// Returns the community graph with the labels label_of(node, class).
 graph::SourceGraph Relabelled(const std::function<int64_t(uint64_t, int64_t)>& label_of) {
   graph::SourceGraph source = CommunityGraph();
   Tensor& column = source.nodes[0].columns.at(graph::kLabelColumn);
@@ -125,7 +125,7 @@ TEST(WarningsTest, TargetsThatAreAllTheSameAreNamed) {
 TEST(WarningsTest, ClassesOfSeveralWithoutAPositiveAreNamed) {
   graph::SourceGraph source = CommunityGraph();
   const std::vector<uint64_t> test = GetSplit(source).test;
-  // Class 1 has no positive, class 2 only in the test part.
+  // Class 1 has no positive entry; class 2 has one in the test part only.
   std::vector<float> labels(4 * source.nodes[0].count, 0);
   for (size_t node = 0; node < source.nodes[0].count; ++node) {
     labels[4 * node] = static_cast<float>(node % 2);

@@ -311,7 +311,7 @@ TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   const graph::EdgeSplit& numbered = read->edge_splits.at("numbered").at(0);
   EXPECT_EQ(numbered.train, graph.edge_splits["numbered"][0].train);
   EXPECT_EQ(numbered.test, graph.edge_splits["numbered"][0].test);  // pairs without edge ids
-  const graph::EdgePairs copy = split.train;  // a copy shares the lists, which may be long
+  const graph::EdgePairs copy = split.train;                        // a copy shares the lists, which may be long
   EXPECT_EQ(copy.sources.begin(), split.train.sources.begin());
   EXPECT_EQ(copy.destinations.begin(), split.train.destinations.begin());
 }

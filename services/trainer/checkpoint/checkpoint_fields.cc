@@ -1,3 +1,6 @@
+// Each setting is converted to text by an overload of ToText. A field must have the same text in all versions, because
+// it is compared to the text in older checkpoints: new settings add a field only if they differ from their default, and
+// existing texts must not change.
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 
 #include <charconv>
@@ -13,7 +16,7 @@ std::string ToText(const char* value) { return value; }
 std::string ToText(bool value) { return value ? "true" : "false"; }
 template <class T>
 requires std::is_integral_v<T> std::string ToText(T value) { return std::to_string(value); }
-// The shortest text that reads back as the same number.
+// Returns the shortest text that parses to the same number.
 std::string ToText(double value) {
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
@@ -26,7 +29,7 @@ std::string ToText(const std::vector<std::string>& names) {
   return text;
 }
 
-// "" in the document means the only node type; a document that names it means the same.
+// Returns the name of the only node type for "", so that a document that names it has the same field.
 std::string NodeTypeText(const std::string& name, const graph::GraphSchema& schema) {
   return name.empty() && schema.num_node_types() == 1 ? schema.NodeTypeName(NodeTypeId(0)) : name;
 }
@@ -52,7 +55,7 @@ std::string ToText(const std::vector<job::SamplingLayer>& layers) {
   return text;
 }
 
-// Of models that have fields of their own.
+// Adds the fields that only some models have.
 void AddModelFields(const job::Model& model, const std::string& module_digest,
                     std::map<std::string, std::string>* fields) {
   if (job::IsAttention(model.type)) {
@@ -72,7 +75,7 @@ std::string ToText(const job::Embedding& embedding) {
   for (const double number : {initializer.low, initializer.high, initializer.mean, initializer.deviation}) {
     text += " " + ToText(number);
   }
-  // Only then: checkpoints without one go on as ever.
+  // Only with a plugin, so that older checkpoints without one still match.
   if (!initializer.plugin.empty()) text += " " + initializer.plugin + " of '" + initializer.arguments + "'";
   text += "; " + ToText(ToString(optimizer.type)) + " " + ToText(optimizer.learning_rate) + " decay " +
           ToText(optimizer.weight_decay) + " " + ToString(optimizer.duplicates) + " from " +
@@ -94,8 +97,8 @@ std::map<std::string, std::string> OptionTexts(const sampler::DrawSpec& draw) {
   return texts;
 }
 
-// Options that are not what they are when unset, so that checkpoints from before an option fit. The oldest are always
-// there, and with a method its dependency.
+// Adds the options that differ from their defaults, so that checkpoints written before an option existed still match.
+// The oldest options are always included, and layerDependency is whenever a method is set.
 void AddDrawFields(const sampler::DrawSpec& draw, std::map<std::string, std::string>* fields) {
   const std::map<std::string, std::string> unset = OptionTexts({});
   for (const auto& [name, text] : OptionTexts(draw)) {
@@ -116,7 +119,7 @@ void AddLinkFields(const job::Training& training, const graph::GraphSchema& sche
                    std::map<std::string, std::string>* fields) {
   const job::Task& task = training.task;
   (*fields)["training.task.edgeType"] = ToText(job::EdgeTypeNames(task));
-  // A run whose document names what the graph lacks has no scorer and ends before.
+  // If the graph lacks an edge type, MakeParts has failed before.
   const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
   if (edge_types.ok()) (*fields)[kCanonicalEdgeTypes] = ToText(*edge_types);
   (*fields)["training.task.reverseEdgeType"] = ToText(task.reverse_edge_type);
@@ -175,7 +178,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
       {"training.evaluation.chunkNodes", ToText(graph.inference_chunk_nodes)},
   };
   AddModelFields(training.model, graph.module_digest, &fields);
-  // Only where they are not what they are when unset, so that checkpoints of jobs without them fit.
+  // Optional features add fields only if they are used, so that older checkpoints of jobs without them still match.
   AddDrawFields(training.sampling.draw, &fields);
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;

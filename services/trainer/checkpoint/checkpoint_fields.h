@@ -1,5 +1,6 @@
-// What decides a run's numbers, by name: a checkpoint goes on only in a run that agrees on all of it. Left out is
-// what may change on the way: epochs (going on for longer), outputs, timeouts, processes and their places.
+// The settings that determine a run's results, by name. A run resumes from a checkpoint only if all of them are equal.
+// Settings that may change between runs are not included: the number of epochs (to train longer), outputs, timeouts,
+// and the number and placement of processes.
 #pragma once
 
 #include <map>
@@ -10,21 +11,23 @@
 
 namespace espalier::trainer {
 
-// The task's edge types by their canonical names, whichever way the document names them. Older checkpoints lack it.
+// The field with the canonical names of the task's edge types, independent of how the document spells them. Older
+// checkpoints lack it.
 inline constexpr char kCanonicalEdgeTypes[] = "training.task.edgeTypes";
 
-// What the fields say besides the document.
+// The values of fields that are not in the document.
 struct GraphFacts {
   const graph::PartitionBook& book;
   NodeTypeId seed_type;
   int64_t num_outputs = 0;
   uint32_t steps_per_epoch = 0;
   uint64_t inference_chunk_nodes = 0;
-  std::string module_digest;     // SHA-256 of a user's module; empty: none
-  int64_t num_edge_outputs = 0;  // of a head for edges; 0: none
+  std::string module_digest;     // SHA-256 of the user's module; empty: none
+  int64_t num_edge_outputs = 0;  // of the head for edges; 0: none
 };
 
-// "training.optimizer.learningRate" -> "0.01": paths are the document's below spec, or begin with "graph.num".
+// Returns the fields, for example "training.optimizer.learningRate" -> "0.01". Names are paths below the document's
+// spec, or begin with "graph.num" for facts about the graph.
 std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, const GraphFacts& graph);
 
 }  // namespace espalier::trainer

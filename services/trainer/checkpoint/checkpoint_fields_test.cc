@@ -1,5 +1,4 @@
-// Which fields decide what a resumed run samples: exactly these, so that a checkpoint fits only a run that samples the
-// same.
+// The fields that determine sampling. A checkpoint must fit only runs that sample in the same way.
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +25,7 @@ Fields ListAllFields(const sampler::DrawSpec& draw) {
   return DecidingFields(job, {.book = book, .seed_type = NodeTypeId(0), .module_digest = {}});
 }
 
-// Those below training.sampling, without that prefix.
+// Returns the fields below training.sampling, without that prefix.
 Fields ListSamplingFields(const sampler::DrawSpec& draw) {
   Fields fields;
   for (const auto& [path, value] : ListAllFields(draw)) {
@@ -53,7 +52,7 @@ TEST(DecidingFieldsTest, EveryOptionOfDrawsIsAFieldWhereItIsSet) {
   EXPECT_EQ(ListSamplingFields({.expand = sampler::Expand::kOnce}), with({{"expand", "Once"}}));
 }
 
-// A job whose options of draws were changed between the checkpoint and the resumed run.
+// The sampling options were changed between the checkpoint and the resumed run.
 TEST(DecidingFieldsTest, ARunThatExpandsOtherwiseDoesNotResume) {
   CheckpointFacts always, once;
   always.fields = ListAllFields({.expand = sampler::Expand::kAlways});

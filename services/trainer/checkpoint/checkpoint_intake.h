@@ -1,6 +1,6 @@
-// One checkpoint on its way from the training thread to the one that uploads: learnable rows piece by piece, then the
-// rest. Rows of a large graph pass through little memory so; those of a small one are all taken in at once, and
-// training goes on while they are uploaded.
+// A bounded queue that passes one checkpoint from the training thread to the uploading thread: learnable rows piece by
+// piece, then the snapshot. Rows of a large graph pass through it with little memory. Rows of a small graph fit into it
+// completely, so that training continues while they are uploaded.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,23 @@ namespace espalier::trainer {
 // Thread-safe.
 class CheckpointIntake {
  public:
-  // Holds so many bytes of rows, the piece that is being uploaded included, and at least one piece.
+  // The queue holds at most `most_bytes` of rows, including the piece that is being uploaded, but always at least one
+  // piece.
   explicit CheckpointIntake(size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // False: there was no room until the deadline. The error of Fail.
+  // Appends a piece. Returns false if there is no room until the deadline, or the error passed to Fail.
   Result<bool> Give(const format::Safetensors& piece, Deadline deadline);
-  // The last call of the training thread. nullopt: the checkpoint is given up.
+  // Ends the checkpoint; the last call of the training thread. nullopt abandons the checkpoint.
   void End(std::optional<LoopSnapshot> snapshot);
 
-  // Waits for a piece; nullopt once all were taken and End was called. The piece before has left memory by now.
+  // Waits for the next piece; nullopt after the last one, once End was called. The caller must have freed the previous
+  // piece, whose bytes no longer count.
   std::optional<format::Safetensors> NextPiece();
-  // Nobody needs the rest of the rows: Give says why. NextPiece and End are called all the same.
+  // Discards the remaining rows and makes Give return `why`. The threads must still call NextPiece and End.
   void Fail(Status why);
-  // Whether End was called without a snapshot.
+  // Returns true if End was called without a snapshot.
   bool IsGivenUp() const;
-  // After NextPiece has given nothing: what End brought.
+  // Returns the snapshot passed to End, after NextPiece has returned nullopt.
   std::optional<LoopSnapshot> TakeSnapshot();
 
  private:
@@ -39,7 +41,7 @@ class CheckpointIntake {
   const size_t most_bytes_;
   mutable Mutex mutex_;
   std::deque<format::Safetensors> pieces_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of pieces_ and of the one under way
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of pieces_ and of the piece being uploaded
   size_t bytes_under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   Status failed_ ABSL_GUARDED_BY(mutex_);
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,11 +1,11 @@
-// What checkpoints cost a trainer.
+// Metrics about the cost of checkpoints.
 #pragma once
 
 #include "services/telemetry/metrics.h"
 
 namespace espalier::trainer {
 
-// Without a registry nothing is counted.
+// A default-constructed object counts nothing.
 struct CheckpointMetrics {
   CheckpointMetrics() = default;
   explicit CheckpointMetrics(telemetry::MetricRegistry& registry)

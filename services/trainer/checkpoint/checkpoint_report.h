@@ -1,4 +1,4 @@
-// How one checkpoint went.
+// The result of writing one checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace espalier::trainer {
 
 struct CheckpointReport {
   std::string folder;                 // "000001-000000000040", below the folder of checkpoints
-  uint32_t epoch = 0, next_step = 0;  // where a run that resumes from it begins
+  uint32_t epoch = 0, next_step = 0;  // the first step of a run that resumes from it
   uint64_t size_bytes = 0;
-  double snapshot_seconds = 0;  // during which training waited
+  double snapshot_seconds = 0;  // time for which training was paused
   double upload_seconds = 0;
   Status status;
 };

@@ -1,4 +1,4 @@
-// When a checkpoint is due, and what is said where one is taken up on other ground.
+// When a checkpoint is due, and what is reported if a run resumes under other conditions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,8 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   EXPECT_THAT(of_shares[2], ::testing::Not(HasSubstr("other neighbors")));
 }
 
-// Those with learnable rows, whose best epoch decides no model; elsewhere it says which epoch's model is the best.
+// With learnable rows, best_epoch does not select a model and is recomputed. Otherwise it is the epoch of the saved
+// best model and is kept.
 TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
   for (const bool has_rows : {false, true}) {
     LoopSnapshot snapshot;

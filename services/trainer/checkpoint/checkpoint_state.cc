@@ -1,3 +1,7 @@
+// MakeManifest and ToFiles split a snapshot into a manifest (position, history, facts about the run) and tensor files;
+// ToSnapshot is their inverse. Tensors are shared, not copied. CheckFits compares the union of the field names of both
+// sides, so that a field that one side lacks is a difference too, except for kCanonicalEdgeTypes, which older
+// checkpoints lack. ChangesSince covers what may differ, such as the number of trainers.
 #include "services/trainer/checkpoint/checkpoint_state.h"
 
 #include <algorithm>
@@ -14,7 +18,7 @@ using format::CheckpointEnd;
 using format::CheckpointManifest;
 using format::EpochRecord;
 
-// The parts of SecondsSplit by name.
+// The members of SecondsSplit by name.
 constexpr std::pair<const char*, double SecondsSplit::*> kSeconds[] = {
     {"sample", &SecondsSplit::sample},     {"fetch", &SecondsSplit::fetch},
     {"wait", &SecondsSplit::wait},         {"compute", &SecondsSplit::compute},
@@ -104,7 +108,8 @@ format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot) {
 
 namespace {
 
-// Checkpoints with learnable rows hold no best model, and may say another epoch than that of the best validation.
+// Sets best_epoch to the first epoch with the best validation metric. Checkpoints with learnable rows have no best
+// model, and their best_epoch may be another epoch.
 void FindBestEpoch(LoopSnapshot* snapshot) {
   if (!snapshot->best_validation.has_value()) return;
   for (const EpochReport& report : snapshot->epochs) {
@@ -172,7 +177,7 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
   const std::string close =
       "the run goes on from the same step; its numbers are close to, not the same bits as, "
       "those of a run without the change";
-  // Which seeds share a trainer's mini-batch decides what `expand: Once` samples.
+  // With `expand: Once`, the sampled neighbors depend on which seeds share a trainer's mini-batch.
   const auto expand = facts.fields.find("training.sampling.expand");
   const bool expands_once = expand != facts.fields.end() && expand->second == sampler::ToString(sampler::Expand::kOnce);
   const std::string of_shares =

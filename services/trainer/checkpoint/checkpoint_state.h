@@ -1,4 +1,5 @@
-// Between a training loop's snapshot and the files of a checkpoint, and whether a checkpoint fits a run.
+// Converts between a training loop's snapshot and a checkpoint's manifest and files, and checks whether a checkpoint
+// fits a run.
 #pragma once
 
 #include <map>
@@ -11,36 +12,38 @@
 
 namespace espalier::trainer {
 
-// A run, as its checkpoints describe it.
+// The description of a run in its checkpoints.
 struct CheckpointFacts {
   std::string job_name;
   uint64_t incarnation = 0;
   uint64_t seed = 0;
   uint32_t num_epochs = 0;
-  bool schedule_needs_length = false;  // learning rates depend on the number of epochs
+  bool schedule_needs_length = false;  // whether learning rates depend on num_epochs
   uint32_t steps_per_epoch = 0;
-  std::map<std::string, std::string> fields;  // DecidingFields
+  std::map<std::string, std::string> fields;  // from DecidingFields
   std::string partition_key;
   uint32_t num_partitions = 0;
   uint32_t num_trainers = 0;
   MathSettings math;
-  std::string collective;  // backend
-  std::string metric;      // the job's
+  std::string collective;  // Collective::backend()
+  std::string metric;      // the name of the job's metric
   bool higher_is_better = true;
 };
 
-// Without files and time.
+// Returns the manifest of a snapshot, without the list of files and the creation time.
 format::CheckpointManifest MakeManifest(const LoopSnapshot& snapshot, const CheckpointFacts& facts);
-// Those that a snapshot has: all but learnable rows. Tensors are shared with it.
+// Returns the files of a snapshot: all files of a checkpoint except learnable rows. They share the snapshot's tensors.
 format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot);
-// Tensors are shared with the checkpoint. InvalidArgument where a tensor's type is none of torch's.
+// Returns the snapshot of a loaded checkpoint, which shares its tensors. InvalidArgument if torch lacks the dtype of a
+// tensor.
 Result<LoopSnapshot> ToSnapshot(const format::LoadedCheckpoint& checkpoint);
 
-// FailedPrecondition names what the checkpoint and the run do not agree on: a field that decides numbers, or fewer
-// epochs than the checkpoint has behind it.
+// Returns OK if the run may resume from the checkpoint. FailedPrecondition names the differences: fields that determine
+// results, or a number of epochs that is smaller than the checkpoint's position.
 Status CheckFits(const format::CheckpointManifest& manifest, const CheckpointFacts& facts);
 
-// What differs without being refused, as sentences that say what that changes; empty: the run goes on bit for bit.
+// Returns a sentence for each difference that is accepted, with its effect on the results. Empty: the results are
+// bitwise those of an uninterrupted run.
 std::vector<std::string> ChangesSince(const format::CheckpointManifest& manifest, const CheckpointFacts& facts);
 
 }  // namespace espalier::trainer

@@ -1,4 +1,5 @@
-// When a checkpoint is due: after so many steps, so many epochs, or so much time, whichever comes first.
+// Determines when a checkpoint is due: after a number of steps, a number of epochs or a duration, whichever comes
+// first.
 #pragma once
 
 #include "services/base/clock.h"
@@ -14,10 +15,10 @@ class CheckpointTrigger {
   explicit CheckpointTrigger(const job::Checkpoint& when, Clock& clock = Clock::Real())
       : when_(when), clock_(clock), last_(clock.Now()) {}
 
-  // False: checkpoints are written only on request.
+  // Returns false if no interval is configured: checkpoints are then written only after a stop request.
   bool HasAny() const { return when_.every_steps > 0 || when_.every_epochs > 0 || when_.every.count() > 0; }
 
-  // Whether one is due after this step. Called at every step; stays true until Taken.
+  // Returns true if a checkpoint is due after this step. Must be called at every step; stays true until Taken.
   bool IsDueAfter(const StepsDone& done) {
     if (when_.every_steps > 0 && done.global_steps % static_cast<uint64_t>(when_.every_steps) == 0) is_due_ = true;
     if (when_.every_epochs > 0 && done.ends_epoch && (int64_t{done.epoch} + 1) % when_.every_epochs == 0)
@@ -26,6 +27,7 @@ class CheckpointTrigger {
     return is_due_;
   }
 
+  // Records that a checkpoint was taken, or has failed, and restarts the duration.
   void Taken() {
     is_due_ = false;
     last_ = clock_.Now();
@@ -34,7 +36,7 @@ class CheckpointTrigger {
  private:
   const job::Checkpoint when_;
   Clock& clock_;
-  SteadyTime last_;  // when the last one was taken
+  SteadyTime last_;  // of the last Taken, or of the construction
   bool is_due_ = false;
 };
 

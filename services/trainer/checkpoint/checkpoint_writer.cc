@@ -1,3 +1,8 @@
+// Each checkpoint has its own thread and its own CheckpointIntake: Begin starts the thread, TakeRows passes pieces of
+// learnable rows, and HandOver ends the intake with the snapshot. Upload writes pieces as they arrive, then the other
+// files, then the manifest, which commits the checkpoint, and finally prunes older checkpoints. busy_ is true until the
+// thread is done; summary_, verdicts_ and last_report_ belong to the thread until it is joined. If the upload fails, it
+// still drains the intake, so that the training thread never blocks on it.
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 
 #include <chrono>
@@ -62,7 +67,7 @@ bool CheckpointWriter::WaitForSnapshotSlot(Deadline deadline) {
 }
 
 Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
-  Wait();  // for nothing, except where the run was asked to stop: others come once there is room
+  Wait();  // returns at once, except after a stop request: other callers have waited for a slot
   const format::CheckpointId id{options_.facts.incarnation,
                                 uint64_t{epoch} * options_.facts.steps_per_epoch + next_step};
   const auto intake = std::make_shared<CheckpointIntake>(options_.most_bytes_of_rows);
@@ -80,7 +85,7 @@ Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
       last_report_ = Upload(*intake, id);
       end();
     });
-  } catch (const std::exception& error) {  // no thread, or no memory for one
+  } catch (const std::exception& error) {  // no thread can be created, or no memory
     end();
     return ResourceExhausted(std::string("no thread: ") + error.what());
   }
@@ -109,7 +114,7 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
 void CheckpointWriter::CannotSave(const Status& why) {
   trigger_.Taken();
   is_delayed_ = false;
-  Wait();  // for what is being put
+  Wait();  // abandons the rows taken so far
   ++summary_.num_failed;
   metrics_.failed.Add();
   Log(Level::kWarning, "checkpoint not taken", {{"error", why}});
@@ -134,7 +139,7 @@ std::optional<CheckpointReport> CheckpointWriter::Upload(CheckpointIntake& intak
   report.folder = format::CheckpointFolderName(id);
   report.status = UnlessOutOfMemory([&] { return WriteRows(intake, id, &write); });
   if (!report.status.ok()) intake.Fail(report.status);
-  while (intake.NextPiece().has_value()) continue;  // until the training thread has ended, too
+  while (intake.NextPiece().has_value()) continue;  // until the training thread has called End
   std::optional<LoopSnapshot> snapshot = intake.TakeSnapshot();
   if (write.has_value() && (!snapshot.has_value() || !report.status.ok())) write->GiveUp();
   if (!snapshot.has_value()) return std::nullopt;
@@ -160,8 +165,8 @@ Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const Chec
   const auto& [store, prefix] = options_.to;
   Result<format::CheckpointWrite> write = format::CheckpointWrite::Begin(*store, prefix, id);
   if (write.status().code() == StatusCode::kAlreadyExists) {
-    // This incarnation was here before and went back: to what it could read. The same steps give the same state, so a
-    // good one stays; a bad one is what it went back from.
+    // This incarnation has written the checkpoint before and then resumed from an older one. The same steps give the
+    // same state, so an intact checkpoint is kept. A corrupt one, which the resumed run could not read, is replaced.
     const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(id));
     const Status standing = format::VerifyCheckpointBytes(*store, folder, [&] { return !intake.IsGivenUp(); });
     if (standing.ok()) return std::optional<format::CheckpointWrite>();
@@ -199,7 +204,7 @@ Result<format::CheckpointManifest> CheckpointWriter::WriteRest(const LoopSnapsho
     }
     Result<format::CheckpointManifest> written = write->Commit(std::move(manifest));
     if (written.ok() || written.status().code() != StatusCode::kAlreadyExists) return written;
-    RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // committed meanwhile by a process before this one
+    RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // committed meanwhile by an earlier process
   }
   return format::ReadCheckpointManifest(*store, folder);
 }

@@ -1,8 +1,10 @@
-// Writes a run's checkpoints: rank 0's. The training thread copies its state in memory; a thread beside it uploads
-// the copy, commits, and prunes what is no longer needed. Learnable rows, which may be larger than memory, begin to be
-// uploaded while they are copied, and the copying waits where the upload is behind. One upload at a time: where the one
-// before has not ended when the next is due, the next is delayed until the first step after it has (but for
-// rows, training never waits for an upload, except at its end).
+// Writes a run's checkpoints, on rank 0 only. The training thread copies its state in memory; a background thread
+// uploads the copy, commits it, and prunes old checkpoints. Learnable rows, which may be larger than memory, are
+// uploaded while they are copied, and copying waits when the upload falls behind.
+//
+// There is one upload at a time. If the previous upload is still running when the next checkpoint is due, that
+// checkpoint is delayed until the first step after the upload has finished. Training waits for an upload only while
+// learnable rows are copied, and at its end.
 #pragma once
 
 #include <atomic>
@@ -23,29 +25,29 @@
 
 namespace espalier::trainer {
 
-// All of one process's checkpoints.
+// Totals over all checkpoints of one process.
 struct CheckpointSummary {
   uint64_t num_written = 0, num_failed = 0;
   uint64_t size_bytes = 0;
   double snapshot_seconds = 0, upload_seconds = 0;
-  std::string newest;  // folder of the newest committed one; empty: none
+  std::string newest;  // folder of the newest committed checkpoint; empty: none
 };
 
 struct CheckpointWriterOptions {
   storage::StoreLocation to;  // the folder of checkpoints
   job::Checkpoint when;
   CheckpointFacts facts;
-  std::optional<format::CheckpointId> loaded;  // one of those there that this process has read, checksums and all
+  std::optional<format::CheckpointId> loaded;  // one in that folder that this process has read and verified
   CheckpointMetrics metrics;
-  std::function<void(const CheckpointReport&)> on_checkpoint;  // may be empty; called by the thread that uploads
-  size_t most_bytes_of_rows = size_t{256} << 20;               // of learnable rows in memory
+  std::function<void(const CheckpointReport&)> on_checkpoint;  // may be empty; called on the uploading thread
+  size_t most_bytes_of_rows = size_t{256} << 20;               // limit for learnable rows in memory
 };
 
-// Its functions are called by one thread.
+// All functions must be called by one thread.
 class CheckpointWriter final : public SnapshotSink {
  public:
   explicit CheckpointWriter(CheckpointWriterOptions options);
-  // Waits for the upload under way, which the store's own retries bound.
+  // Waits for the running upload, whose duration is bounded by the store's retries.
   ~CheckpointWriter() override;
 
   bool WantsAfter(const StepsDone& done) override;
@@ -53,32 +55,35 @@ class CheckpointWriter final : public SnapshotSink {
   Result<bool> TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
                         Deadline deadline) override;
   bool WantsEnd() const override { return trigger_.HasAny(); }
-  // A checkpoint that cannot be written is logged as a warning and counted.
+  // If the checkpoint cannot be written, logs a warning and counts the failure.
   void Save(LoopSnapshot snapshot) override;
   void CannotSave(const Status& why) override;
-  // Whoever was asked to stop has little time: older checkpoints are not read any more, and stay where that is needed
-  // to remove them.
+  // Saves time after a stop request: stops reading older checkpoints. Checkpoints whose removal requires such reads are
+  // kept.
   void Expedite() override { expedited_ = true; }
   Status SaveLast(LoopSnapshot snapshot) override;
 
-  // Waits for the upload under way. What happened so far.
+  // Waits for the running upload and returns the totals.
   CheckpointSummary Finish();
 
  private:
-  // Gives up what was begun and not handed over, and waits for the upload under way.
+  // Abandons a checkpoint whose rows were taken but whose snapshot was not handed over, and waits for the running
+  // upload.
   void Wait();
-  // The thread that uploads what intake_ is given. ResourceExhausted: there is none.
+  // Starts the thread that uploads what being_filled_ receives. ResourceExhausted if no thread can be created.
   Status Begin(uint32_t epoch, uint32_t next_step);
+  // Passes the snapshot to the uploading thread, which completes the checkpoint.
   Status HandOver(LoopSnapshot snapshot);
-  // The snapshot's memory is free when older checkpoints are looked at. nullopt: the checkpoint was given up.
+  // Uploads and commits one checkpoint, frees the snapshot, then prunes older checkpoints. Returns nullopt if the
+  // checkpoint was abandoned. Runs on the uploading thread.
   std::optional<CheckpointReport> Upload(CheckpointIntake& intake, const format::CheckpointId& id);
-  // Until the intake gives no more; `write` stays nullopt where the checkpoint is there already.
+  // Uploads the pieces of the intake until its end. Leaves `write` empty if the checkpoint exists already.
   Status WriteRows(CheckpointIntake& intake, const format::CheckpointId& id,
                    std::optional<format::CheckpointWrite>* write);
-  // Everything else. Returns what is there then.
+  // Uploads the remaining files and commits. Returns the manifest that is in the store afterwards.
   Result<format::CheckpointManifest> WriteRest(const LoopSnapshot& snapshot,
                                                std::optional<format::CheckpointWrite>& write);
-  // nullopt: the checkpoint is there already.
+  // Begins the upload. Returns nullopt if the checkpoint exists already and is intact.
   Result<std::optional<format::CheckpointWrite>> Open(const CheckpointIntake& intake, const format::CheckpointId& id);
   void Prune(const format::CheckpointId& own);
   void Record(const CheckpointReport& report, uint64_t global_step);
@@ -86,14 +91,14 @@ class CheckpointWriter final : public SnapshotSink {
   const CheckpointWriterOptions options_;
   CheckpointMetrics metrics_;
   CheckpointTrigger trigger_;
-  bool is_delayed_ = false;                         // and was logged as such
-  CheckpointSummary summary_;                       // of the thread that uploads while it runs, else of the caller
-  format::CheckpointVerdicts verdicts_;             // likewise
-  std::optional<CheckpointReport> last_report_;     // likewise
-  std::shared_ptr<CheckpointIntake> being_filled_;  // null: nothing was begun, or it was handed over
+  bool is_delayed_ = false;                         // the due checkpoint is delayed, which was logged and counted
+  CheckpointSummary summary_;                       // owned by the uploading thread while it runs, else by the caller
+  format::CheckpointVerdicts verdicts_;             // owned as summary_
+  std::optional<CheckpointReport> last_report_;     // owned as summary_
+  std::shared_ptr<CheckpointIntake> being_filled_;  // null: no checkpoint was begun, or it was handed over
   Mutex mutex_;
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the uploading thread has a checkpoint
-  std::atomic<bool> expedited_{false};         // atomic, because the uploading thread looks at it between reads
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the uploading thread is working on a checkpoint
+  std::atomic<bool> expedited_{false};         // atomic, because the uploading thread reads it between blocks
   std::thread uploading_;
 };
 

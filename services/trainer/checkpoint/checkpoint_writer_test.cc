@@ -1,4 +1,4 @@
-// What the writer of checkpoints does when little time is left, and with rows that come piece by piece.
+// The checkpoint writer after a stop request, and with learnable rows that arrive piece by piece.
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 
 #include <gtest/gtest.h>
@@ -46,8 +46,8 @@ CheckpointFacts FactsOfTiny() {
   return facts;
 }
 
-// An older checkpoint stays in the place of another that goes, and is read for that: a stop does not wait for it, and
-// a snapshot's memory is free by then.
+// Before the writer removes a checkpoint, it reads those that are kept instead. A stop request must not wait
+// for that, and the snapshot's memory must be free by then.
 TEST(CheckpointWriterTest, AHurryEndsTheReadingOfOlderOnes) {
   const auto inner = std::make_shared<storage::MemoryStore>();
   for (const uint32_t step : {0u, 1u}) {
@@ -81,7 +81,7 @@ TEST(CheckpointWriterTest, AHurryEndsTheReadingOfOlderOnes) {
   EXPECT_EQ(format::ListCheckpoints(*inner, kPrefix)->size(), 3u) << "nothing goes that was not looked at";
 }
 
-// Rows of eight bytes a piece, of which a writer holds two pieces.
+// Pieces of eight bytes of rows, of which the writer holds two.
 class CheckpointRowsTest : public testing::Test {
  protected:
   static format::Safetensors Piece(float value) {
@@ -113,7 +113,7 @@ TEST_F(CheckpointRowsTest, PassThroughLittleMemory) {
     released.get_future().wait_for(std::chrono::minutes(1));
     return Status();
   });
-  // Something to read before anything is written: a checkpoint of that step which does not verify.
+  // A corrupt checkpoint of the same step, which the writer reads before it writes.
   format::CheckpointManifest manifest = format::TinyCheckpoint(2, 3);
   ASSERT_TRUE(format::WriteCheckpoint(*store_, kPrefix, manifest, format::TinyFiles(manifest.id)).ok());
   ASSERT_TRUE(store_->Delete(folder_ + "/model.safetensors").ok());

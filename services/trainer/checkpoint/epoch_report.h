@@ -1,4 +1,4 @@
-// What an epoch came to.
+// The result of one epoch.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace espalier::trainer {
 
-// Where an epoch's time went, on this rank. Sampling and fetching go on beside the computation; `wait` is how long
-// the computation stood still for them.
+// The time of an epoch on this rank, in seconds, by activity. Sampling and fetching overlap with the computation;
+// `wait` is the time that the computation waited for them.
 struct SecondsSplit {
   double sample = 0, fetch = 0, wait = 0, compute = 0, communicate = 0, evaluate = 0;
 
@@ -21,10 +21,10 @@ struct EpochReport {
   uint32_t epoch = 0;
   double loss = 0;  // mean over the epoch's seeds
   double learning_rate = 0;
-  std::optional<double> validation;  // the job's metric, where the epoch ended with an evaluation
-  double total_seconds = 0;          // evaluation included
+  std::optional<double> validation;  // the job's metric, if the epoch ended with an evaluation
+  double total_seconds = 0;          // includes the evaluation
   SecondsSplit seconds;
-  uint64_t num_seeds = 0;  // of all ranks
+  uint64_t num_seeds = 0;  // over all ranks
 };
 
 }  // namespace espalier::trainer

@@ -1,5 +1,5 @@
-// Everything that a training loop needs to go on from a step as if it had never stopped, and who keeps it. The rest
-// is a function of the position: learning rates, mini-batches, dropout masks.
+// The state that a training loop needs to resume at a step as if it had not been interrupted, and the interface that
+// saves it. Everything else is a function of the position: learning rates, mini-batches, dropout masks.
 #pragma once
 
 #include <cstdint>
@@ -16,56 +16,57 @@
 namespace espalier::trainer {
 
 struct LoopSnapshot {
-  // The step to go on with. next_step == steps per epoch: the epoch's steps are done, its evaluation is not.
+  // The position at which to resume. next_step == steps per epoch: all steps of the epoch are done, but not its
+  // evaluation.
   uint32_t epoch = 0;
   uint32_t next_step = 0;
   bool stopped_early = false;
 
-  std::vector<EpochReport> epochs;  // that have ended: 0, 1, ...
-  EpochReport partial;              // of the epoch under way; its loss is the sum over the seeds so far
+  std::vector<EpochReport> epochs;  // finished epochs: 0, 1, ...
+  EpochReport partial;              // of the current epoch; its loss is the sum over its seeds so far
   std::vector<double> first_epoch_losses;
   uint32_t best_epoch = 0;
   std::optional<double> best_validation;
   int64_t evaluations_since_best = 0;
-  std::optional<double> validation;  // of `model`, where it was just evaluated
+  std::optional<double> validation;  // of `model`, if it was just evaluated
 
   NamedTensors model;      // parameters and buffers
-  NamedTensors best;       // those of best_epoch; empty before the first evaluation
-  NamedTensors optimizer;  // Optimizer::State
-  double seconds = 0;      // that the copy in memory took, and that of learnable rows, which the sink has before
+  NamedTensors best;       // parameters and buffers of best_epoch; empty before the first evaluation
+  NamedTensors optimizer;  // from Optimizer::State
+  double seconds = 0;      // that copying took, including learnable rows, which the sink has received before
 };
 
-// Where a loop is when it asks whether to save.
+// The position of a loop when it asks whether to save.
 struct StepsDone {
   uint32_t epoch = 0;
-  uint64_t global_steps = 0;  // the step under way included
-  bool ends_epoch = false;    // the state is saved after the epoch's evaluation then
+  uint64_t global_steps = 0;  // including the current step
+  bool ends_epoch = false;    // then the state is saved after the epoch's evaluation
 };
 
-// Rank 0's keeper of snapshots. Called by the training thread.
+// Saves snapshots on rank 0. Called by the training thread.
 class SnapshotSink {
  public:
   virtual ~SnapshotSink() = default;
-  // Whether the state after this step should be saved: asked at every step, before its all-reduce, on which the
-  // answer rides to the other ranks.
+  // Returns true if the state after this step should be saved. Called at every step, before the all-reduce that also
+  // transmits the answer to the other ranks.
   virtual bool WantsAfter(const StepsDone& done) = 0;
-  // Returns whether nothing is being kept any more, of which it waits for the end a while: there are no two of one
-  // state's rows at once.
+  // Waits until no earlier snapshot is being saved, at most until the deadline, and returns whether that is the case.
+  // Rows of two snapshots are never held at the same time.
   virtual bool WaitForSnapshotSlot(Deadline deadline) = 0;
-  // The learnable rows of the state at `epoch` and `next_step`, which Save, SaveLast or CannotSave is to end, come
-  // piece by piece. Keeps this one in the background; false: there was no room for it until the deadline. After an
-  // error CannotSave is next.
+  // Takes one piece of the learnable rows of the state at `epoch` and `next_step`, to be saved in the background.
+  // Returns false if there is no room for it until the deadline. After the last piece the caller calls Save or
+  // SaveLast; after an error, CannotSave.
   virtual Result<bool> TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
                                 Deadline deadline) = 0;
-  // Whether the state at the end of training should be saved.
+  // Returns true if the state at the end of training should be saved.
   virtual bool WantsEnd() const = 0;
-  // Keeps it, most likely in the background. What goes wrong is the sink's to report: training goes on.
+  // Saves the snapshot, usually in the background. The sink reports errors itself; training continues.
   virtual void Save(LoopSnapshot snapshot) = 0;
-  // In place of Save, where the state could not be had.
+  // Called instead of Save if the state could not be copied.
   virtual void CannotSave(const Status& why) = 0;
-  // SaveLast is next, and there is little time: whatever it does not need ends early.
+  // Announces SaveLast after a stop request, when time is limited: ends all work that SaveLast does not need.
   virtual void Expedite() = 0;
-  // Returns when it is kept: the process ends afterwards.
+  // Saves the last snapshot and blocks until it is saved; the process ends afterwards.
   virtual Status SaveLast(LoopSnapshot snapshot) = 0;
 };
 

@@ -1,3 +1,7 @@
+// Rank 0 chooses: the newest of the run's own checkpoints (of this or an earlier incarnation) that loads, otherwise the
+// one named by the user. It checks that the checkpoint fits the run, then broadcasts the manifest and the stored bytes
+// of all files except learnable rows; every rank parses them itself, so that no rank but 0 needs the store. Learnable
+// rows may be larger than memory, so they are read later, piece by piece, by the function in next_rows.
 #include "services/trainer/checkpoint/resume.h"
 
 #include <algorithm>
@@ -21,9 +25,9 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;
 
 struct Choice {
   std::string from;
-  std::shared_ptr<storage::ObjectStore> store;  // rank 0's
+  std::shared_ptr<storage::ObjectStore> store;  // set on rank 0
   LoadedCheckpoint checkpoint;
-  bool is_own = false;  // among the run's own checkpoints
+  bool is_own = false;  // one of the run's own checkpoints
 };
 
 std::string DescribePlace(const storage::StoreLocation& at, const std::string& folder) {
@@ -57,7 +61,7 @@ Status CheckNoneOfThisIncarnation(const ResumeOptions& options) {
   return Status();
 }
 
-// What the document or the user names: that one, or the newest good of a folder.
+// Loads the checkpoint that the document or the user names: itself, or the newest one of a folder that loads.
 Result<LoadedCheckpoint> LoadNamed(const storage::StoreLocation& at) {
   ASSIGN_OR_RETURN(const format::CheckpointPlace place, format::FindCheckpoints(*at.store, at.prefix));
   if (place.is_one) return format::LoadCheckpoint(*at.store, place.prefix);
@@ -67,7 +71,7 @@ Result<LoadedCheckpoint> LoadNamed(const storage::StoreLocation& at) {
   return NotFound("no checkpoint that loads in " + DescribePlace(at, place.prefix));
 }
 
-// Rank 0's.
+// Chooses and loads a checkpoint, on rank 0. nullopt: start from the beginning.
 Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
   const storage::StoreLocation& own = options.checkpoints;
   if (options.mode == ResumeMode::kNever) {
@@ -86,6 +90,7 @@ Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
   return std::optional(Choice{DescribePlace(at, named->folder), at.store, *std::move(named), false});
 }
 
+// Does the same and checks that the checkpoint fits the run.
 Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
   ASSIGN_OR_RETURN(std::optional<Choice> choice, Choose(options));
   if (!choice.has_value()) return choice;
@@ -102,7 +107,7 @@ Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
   return choice;
 }
 
-// Rank 0's bytes to all, in pieces, so that no operation takes long.
+// Broadcasts bytes from rank 0, in pieces, so that no single operation takes long.
 Status BroadcastBytes(std::span<std::byte> bytes, collective::Collective& collective, const Timeouts& timeouts) {
   for (size_t offset = 0; offset < bytes.size(); offset += kBroadcastBytes) {
     RETURN_IF_ERROR(collective.Broadcast(bytes.subspan(offset, std::min(kBroadcastBytes, bytes.size() - offset)),
@@ -119,7 +124,7 @@ Result<std::string> BroadcastText(std::string text, collective::Collective& coll
   return text;
 }
 
-// Every rank brings what it has, and has rank 0's afterwards.
+// Broadcasts rank 0's choice. Ranks other than 0 pass nullopt. All ranks return the same choice.
 Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Collective& collective,
                                     const Timeouts& timeouts) {
   if (collective.size() == 1) return own;
@@ -132,7 +137,7 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
   Status parsed;
   for (const format::FileEntry& entry : choice.checkpoint.manifest.files) {
     const bool has_it = own.has_value();
-    if (format::IsLearnablePiece(entry.key)) continue;  // rank 0 writes them to their owners
+    if (format::IsLearnablePiece(entry.key)) continue;  // rank 0 restores these on their owners
     auto bytes = std::make_shared<std::string>(has_it ? *own->checkpoint.bytes.at(entry.key)
                                                       : std::string(entry.size_bytes, '\0'));
     RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(*bytes)), collective, timeouts));
@@ -144,7 +149,7 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
   return std::optional(std::move(choice));
 }
 
-// The pieces of a checkpoint's learnable rows.
+// Returns a reader of the pieces of a checkpoint's learnable rows, in order.
 NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string folder,
                      const format::CheckpointManifest& manifest) {
   std::vector<format::FileEntry> pieces;
@@ -152,7 +157,7 @@ NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string fo
     if (format::IsLearnablePiece(entry.key)) pieces.push_back(entry);
   }
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.key.size(), a.key) < std::pair(b.key.size(), b.key);  // numbers may outgrow their zeros
+    return std::pair(a.key.size(), a.key) < std::pair(b.key.size(), b.key);  // numbers may exceed the padding
   });
   return [store = std::move(store), folder = std::move(folder), pieces = std::move(pieces),
           next = size_t{0}]() mutable -> Result<std::optional<format::Safetensors>> {
@@ -160,7 +165,7 @@ NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string fo
     Result<format::Safetensors> piece = format::ReadCheckpointFile(*store, folder, pieces[next++]);
     if (piece.ok()) return std::optional(*std::move(piece));
     if (!format::IsOfTheCheckpoint(piece.status().code())) return piece.status();
-    // Its checksums were right before: whoever is started anew looks for another checkpoint.
+    // The checksums were verified before. Unavailable restarts the run, which then looks for another checkpoint.
     return Unavailable("the checkpoint has changed since it was verified: " + piece.status().message());
   };
 }
@@ -169,7 +174,7 @@ NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string fo
 
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective) {
   Result<std::optional<Choice>> own = std::optional<Choice>();
-  // A checkpoint may be large, and its store slow.
+  // On a thread of its own, because a checkpoint may be large and its store slow.
   const auto load = [&] {
     own = ChooseFitting(options);
     return own.status();

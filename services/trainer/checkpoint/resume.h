@@ -1,4 +1,4 @@
-// Where a run goes on: rank 0 looks for a checkpoint, all ranks agree on it and get it from rank 0.
+// Finds the point at which a run resumes: rank 0 chooses and loads a checkpoint and sends it to the other ranks.
 #pragma once
 
 #include <optional>
@@ -13,29 +13,30 @@
 namespace espalier::trainer {
 
 enum class ResumeMode {
-  kAuto,   // from the newest good checkpoint of this run, else from `resume_from`, else from the start
-  kNever,  // from the start; FailedPrecondition where this incarnation has written checkpoints already
+  kAuto,   // from this run's newest checkpoint that loads, else `resume_from`, else the start
+  kNever,  // from the start; FailedPrecondition if this incarnation has written checkpoints
 };
 
 struct ResumeOptions {
-  storage::StoreLocation checkpoints;  // the run's own; without a store: none
+  storage::StoreLocation checkpoints;  // the run's own checkpoints; no store: none
   ResumeMode mode = ResumeMode::kAuto;
-  storage::StoreLocation resume_from;  // a checkpoint or a folder of them; without a store: none
+  storage::StoreLocation resume_from;  // a checkpoint or a folder of them; no store: none
   CheckpointFacts facts;
   Timeouts timeouts;
 };
 
 struct ResumePoint {
-  std::string from;  // the checkpoint, for people
+  std::string from;  // location of the checkpoint, for messages
   LoopSnapshot snapshot;
-  NextPiece next_rows;                         // its learnable rows: rank 0's, others must not call it
-  std::optional<format::CheckpointId> loaded;  // of the run's own checkpoints, the one that this rank read: rank 0's
+  NextPiece next_rows;                         // reads its learnable rows; set on rank 0 only
+  std::optional<format::CheckpointId> loaded;  // set on rank 0, if it is one of the run's own checkpoints
 };
 
-// none: from the start. Every rank calls it and gets the same, but that learnable rows are rank 0's alone. Rank 0 alone
-// reads the store, rows twice: for their checksums, and where they are wanted. It logs checkpoints that it had to pass
-// over, and what differs from the run that wrote the one chosen. Errors: FailedPrecondition where the checkpoint is of
-// another job (CheckFits), NotFound where `resume_from` holds nothing that loads, the store's own.
+// Returns the point at which the run resumes; nullopt: at the start. Every rank must call it and gets the same
+// snapshot. Only rank 0 reads the store. It reads learnable rows twice: once to verify checksums, and once when
+// next_rows is called. It logs checkpoints that do not load, and differences to the run that wrote the chosen
+// checkpoint. FailedPrecondition if the checkpoint belongs to another job (CheckFits); NotFound if `resume_from` has no
+// checkpoint that loads; or an error of the store.
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective);
 
 }  // namespace espalier::trainer

@@ -1,4 +1,4 @@
-// Runs that are stopped, crash and go on, on a tiny graph, with threads as trainers.
+// Runs on a tiny graph that are stopped or crash, and resume. Trainers are threads.
 #include "services/trainer/checkpoint/resume.h"
 
 #include <gmock/gmock.h>
@@ -17,8 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Masks from torch's generator, and a buffer that every training step changes on each rank by its own rows. With
-// learnable rows of `row_size`, they are joined to the features.
+// Returns a job with a module that uses torch's random generator, and that has a buffer which each rank changes in each
+// training step according to its own rows. If `row_size` > 0, learnable rows of that size are joined to the features.
 job::DistTraining JobOfAModule(int64_t row_size = 0) {
   std::string forward = kMeanForward;
   forward.replace(forward.find("    return {"), 0,
@@ -48,10 +48,10 @@ TEST(ResumeTest, AttentionAndModulesOfUsersGoOnAsIfTheyHadNeverStopped) {
   }
 }
 
-// Their model file alone does not: there is no other way to apply them again.
+// The model file of such a run does not contain the rows, so resuming is the only way to apply them.
 TEST(ResumeTest, TheLastCheckpointHasTheRowsThatAModuleWasTrainedWith) {
   job::DistTraining job = JobOfAModule(5);
-  job.checkpoint.every_epochs = 5;  // the end is saved in any case
+  job.checkpoint.every_epochs = 5;  // the end of training is always saved
   const Store store = NewStore();
   const TrainOutcome trained = TrainTiny(job, {.store = store});
   EXPECT_EQ(trained.rows_digest.size(), 64u);
@@ -92,7 +92,7 @@ TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {
   }
 }
 
-// A request that comes in the middle of an evaluation is met there, with all of the epoch's steps kept.
+// A stop request during an evaluation takes effect there, and the checkpoint contains all steps of the epoch.
 TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
   job::DistTraining with_rows = TinyJob();
   with_rows.training.inputs = {{"", {}, job::Embedding{.size = 5}}};
@@ -100,7 +100,7 @@ TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
   job::DistTraining sampled = with_rows;
   sampled.training.evaluation.neighborhood = job::EvaluationNeighborhood::kSampled;
   for (const job::DistTraining& job : {TinyJob(), with_rows, sampled}) {
-    // The rank that is asked must have a chunk to compute.
+    // The rank with the stop request must have a chunk to compute.
     const bool one_chunk = job.training.evaluation.neighborhood == job::EvaluationNeighborhood::kSampled;
     for (const uint32_t trainers : one_chunk ? std::vector{1u} : std::vector{1u, 2u}) {
       const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
@@ -116,7 +116,7 @@ TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
   }
 }
 
-// A server that is gone, or slow, must not cost what came before: the step that waits for it counts as not begun.
+// A failed or slow server must not cause the loss of earlier steps: the step that waits for it counts as not begun.
 TEST(ResumeTest, AStopDuringALongWaitForAMiniBatchLosesNothing) {
   job::DistTraining with_statistics = TinyJob();
   with_statistics.training.model.normalization = job::LayerNormalization::kBatch;
@@ -146,7 +146,7 @@ void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; 
 
 class ResumeVariantTest : public testing::TestWithParam<Variant> {};
 
-// Stopped again and again: every incarnation takes two steps.
+// The run is stopped repeatedly; every incarnation runs two steps.
 TEST_P(ResumeVariantTest, GoesOnAgainAndAgain) {
   job::DistTraining job = TinyJob();
   GetParam().change(job.training);
@@ -226,7 +226,7 @@ TEST(ResumeTest, ChangesNothingWhileCheckpointsAreWritten) {
   EXPECT_EQ(saved.checkpoints.num_failed, 0u);
   EXPECT_GT(saved.checkpoints.snapshot_seconds, 0);
   const std::vector<std::string> left = Checkpoints(store);
-  EXPECT_LE(left.size(), 3u);  // two, and the best
+  EXPECT_LE(left.size(), 3u);  // the newest two and the best
   EXPECT_EQ(left.back(), format::CheckpointFolderName({1, 3 * kStepsPerEpoch}));
 }
 
@@ -243,7 +243,7 @@ TEST(ResumeTest, FallsBackFromACorruptNewest) {
   ASSERT_TRUE(store->Delete(key).ok());
   ASSERT_TRUE(store->PutIfAbsent(key, std::as_bytes(std::span<const char>(bytes))).ok());
   uint64_t rest = 0;
-  // The same incarnation again: it replaces what it could not read.
+  // The same incarnation again, which replaces the corrupt checkpoint.
   job::DistTraining saving = job;
   saving.checkpoint.every_steps = 4;
   const TrainOutcome resumed = TrainTiny(saving, {.store = store, .incarnation = 2, .num_steps = &rest});
@@ -259,7 +259,7 @@ TEST(ResumeTest, GoesOnOnOtherGround) {
   const TrainOutcome whole = TrainTiny(job, {});
   const Store store = NewStore();
   EXPECT_TRUE(TrainTiny(job, {.store = store, .trainers = 1, .partitions = 2, .stop_after = 4}).stopped());
-  // Another partitioning changes nothing for one trainer.
+  // With one trainer, another partitioning does not change the results.
   ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
   uint64_t rest = 0;
   const TrainOutcome three = TrainTiny(job, {.store = store, .incarnation = 2, .trainers = 3, .num_steps = &rest});
@@ -290,7 +290,7 @@ TEST(ResumeTest, GoesRightToTheEvaluationOfAFinishedRun) {
     job.training.evaluation.patience = patience;
     job.training.optimizer.learning_rate = 0.1;
     job.training.epochs = patience == 0 ? 2 : 12;
-    job.checkpoint.every_epochs = 5;  // the end is saved in any case
+    job.checkpoint.every_epochs = 5;  // the end of training is always saved
     const Store store = NewStore();
     const TrainOutcome whole = TrainTiny(job, {.store = store});
     EXPECT_EQ(whole.loop.end, patience == 0 ? LoopEnd::kAllEpochs : LoopEnd::kEarlyStopping);

@@ -36,7 +36,7 @@ BatchPrefetcher::~BatchPrefetcher() {
   {
     MutexLock lock(&mutex_);
     is_closing_ = true;
-    source_.Cancel();  // the thread may be waiting for a mini-batch that is long in coming, and that nobody needs
+    source_.Cancel();  // the thread may be waiting for a mini-batch that is no longer needed
   }
   thread_.join();
 }
@@ -76,7 +76,7 @@ Result<BatchTensors> BatchPrefetcher::FetchOne(uint32_t epoch, uint32_t step) {
   const Timer timer;
   auto batch = source_.Next(deadline);
   if (!batch.ok()) {
-    // The number of steps is known: an early end is the source's mistake, not the end of the run.
+    // The number of steps is known, so an early end is an error of the source and not the end of the run.
     if (batch.status().code() == StatusCode::kOutOfRange) return Internal(batch.status().message());
     return std::move(batch).status();
   }
@@ -91,7 +91,7 @@ Result<BatchTensors> BatchPrefetcher::FetchOne(uint32_t epoch, uint32_t step) {
       RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), fetched.labels, data_.num_outputs()));
     }
     return fetched;
-  } catch (const std::exception& error) {  // torch runs out of memory
+  } catch (const std::exception& error) {  // for example torch, out of memory
     return ResourceExhausted(error.what());
   }
 }
@@ -106,7 +106,7 @@ Result<BatchTensors> BatchPrefetcher::Next(Deadline deadline) {
     error_ = batch->status();
     return error_;
   }
-  // Recorded as it is used, not as it is fetched: a run that stops early leaves batches unused.
+  // Recorded when it is used, not when it is fetched: a run that stops early leaves fetched mini-batches unused.
   if (options_.audit != nullptr) {
     RETURN_IF_ERROR(options_.audit->Record((*batch)->batch, ToSpans((*batch)->original_ids)));
   }

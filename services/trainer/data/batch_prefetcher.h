@@ -1,5 +1,6 @@
-// Mini-batches fetched ahead of the thread that computes: sampling and gathering of step t + 1, t + 2 go on while
-// step t trains, also over the ends of epochs. Large ones are only two at a time: one that trains, one ahead.
+// Prefetches mini-batches for the training thread: while step t trains, a background thread samples steps t + 1, t + 2
+// and gathers their rows, across epoch boundaries. If mini-batches are large, at most two exist at a time: the one that
+// trains and the next one.
 #pragma once
 
 #include <memory>
@@ -16,24 +17,26 @@ namespace espalier::trainer {
 
 struct PrefetchOptions {
   uint32_t first_epoch = 0;
-  uint32_t first_step = 0;  // of the first epoch; may be steps_per_epoch: nothing is left of it
+  uint32_t first_step = 0;  // of first_epoch; steps_per_epoch: that epoch has no steps left
   uint32_t num_epochs = 0;
   uint32_t steps_per_epoch = 0;
-  size_t batches_ahead = 2;                // that wait, beside one under way; each holds its features: memory
-  size_t large_batch_bytes = 32 << 20;     // after one with such features, none is fetched while any waits
-  std::chrono::seconds data_timeout{600};  // for one mini-batch and its rows
-  sampler::AuditWriter* audit = nullptr;   // outlives the prefetcher; null: none
+  size_t batches_ahead = 2;                // queued, besides the one being fetched; each holds its features
+  size_t large_batch_bytes = 32 << 20;     // a batch with more bytes of features stops fetching until none is queued
+  std::chrono::seconds data_timeout{600};  // for one mini-batch with its rows
+  sampler::AuditWriter* audit = nullptr;   // outlives the prefetcher; null: no audit record
 };
 
-// Next is called by one thread.
+// Next must be called by one thread only.
 class BatchPrefetcher {
  public:
-  // Both outlive this.
+  // `source` and `data` outlive this. Fetching starts immediately.
   BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options);
-  // Gives up the mini-batch that is being drawn; waits for the rows of one that is drawn, at most its timeout.
+  // Cancels sampling. If rows are being gathered, waits until that ends, at most data_timeout.
   ~BatchPrefetcher();
 
-  // The mini-batches of all epochs in order. After an error, the same error again; OutOfRange past the last.
+  // Returns the next mini-batch; all epochs follow each other in order. OutOfRange after the last one. DeadlineExceeded
+  // if none is ready in time. After an error of fetching, returns the same error again. Appends the mini-batch to the
+  // audit record.
   Result<BatchTensors> Next(Deadline deadline);
 
  private:
@@ -44,10 +47,10 @@ class BatchPrefetcher {
   sampler::MiniBatchSource& source_;
   const NodeData& data_;
   const PrefetchOptions options_;
-  bool is_large_ = false;  // the batch that was fetched last; of the thread
+  bool is_large_ = false;  // whether the last fetched batch is large; used by thread_ only
   BoundedQueue<Result<BatchTensors>> ready_;
-  Status error_;  // of the consumer's side
-  Mutex mutex_;   // between an epoch's start and the end of it all, which the source could not tell apart
+  Status error_;  // returned by Next when the queue is closed; used by the consumer only
+  Mutex mutex_;   // orders StartEpoch and the destructor's Cancel, because StartEpoch would undo an earlier Cancel
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -15,7 +15,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Counts the questions for labels, which of a batch's rows come last.
+// Counts the reads of labels, which are the last rows of a mini-batch to be read.
 class RowsWithCountedLabels final : public sampler::RowSource {
  public:
   explicit RowsWithCountedLabels(sampler::RowSource& rows) : rows_(rows) {}
@@ -52,7 +52,7 @@ class BatchPrefetcherTest : public ::testing::Test {
                                         {}};
 };
 
-// Draws nothing, until it is told that nobody waits for it.
+// Blocks in Next until Cancel is called.
 class EndlessSource final : public sampler::MiniBatchSource {
  public:
   CallCount& asked() { return asked_; }
@@ -76,7 +76,7 @@ class EndlessSource final : public sampler::MiniBatchSource {
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Or a trainer whose group is gone would stay for as long as a server that is gone, too, may take.
+// Otherwise a trainer whose group has failed would wait until the timeout of a server that has failed too.
 TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
   EndlessSource source;
   {
@@ -86,7 +86,8 @@ TEST_F(BatchPrefetcherTest, DoesNotWaitForABatchThatNobodyNeeds) {
   EXPECT_EQ(source.asked().value(), 1);
 }
 
-// Two batches wait and a third one for its place, which begins another epoch: nobody has asked for any.
+// Without any call of Next, two mini-batches are queued. A third one, of the next epoch, has been fetched and waits for
+// room in the queue.
 TEST_F(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {
   BatchPrefetcher prefetcher(source_, data_, {.num_epochs = 2, .steps_per_epoch = 2, .batches_ahead = 2});
 

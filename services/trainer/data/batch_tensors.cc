@@ -8,7 +8,7 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
   fetched.batch = std::move(batch);
   const auto& nodes = fetched.batch.nodes;
   const size_t num_types = data.input_widths().size();
-  const bool of_edges = fetched.batch.links.has_value() || fetched.batch.edges.has_value();  // ends of several types
+  const bool of_edges = fetched.batch.links.has_value() || fetched.batch.edges.has_value();  // seeds of several types
   if (nodes.size() != num_types || (!of_edges && fetched.batch.num_seeds > nodes[data.seed_type().value].size())) {
     return Internal("a mini-batch that does not fit the graph's node types");
   }
@@ -44,7 +44,7 @@ BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, c
     empty.features.push_back(torch::empty({0, width}, torch::kFloat));
     empty.original_ids.push_back(torch::empty({0}, torch::kInt64));
   }
-  if (!data.has_labels()) {  // a task on edges, of which there are none
+  if (!data.has_labels()) {  // a task on edges, of which this share has none
     empty.batch.links.emplace();
     empty.batch.edges.emplace();
     return empty;

@@ -1,4 +1,4 @@
-// A mini-batch with everything that a training step reads.
+// A mini-batch with all tensors that a training step reads.
 #pragma once
 
 #include <vector>
@@ -11,20 +11,21 @@ namespace espalier::trainer {
 
 struct BatchTensors {
   sampler::MiniBatch batch;
-  TypedRows features;                       // by NodeTypeId: f32 [nodes, F]; joined: learnable rows behind them
-  TypedRows learnable;                      // by NodeTypeId: leaves f32 [nodes, size]; undefined where there are none
+  TypedRows features;                       // by NodeTypeId: f32 [nodes, F]; Join appends learnable rows as columns
+  TypedRows learnable;                      // by NodeTypeId: autograd leaves f32 [nodes, size], or undefined
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
-  GraphDegrees degrees;                     // where the model needs them (NodeData::FetchDegrees)
-  torch::Tensor labels;                     // of the seeds, as losses.h takes them; undefined for tasks on edges
-  double sample_seconds = 0;                // spent waiting for the mini-batch
-  double fetch_seconds = 0;                 // spent gathering rows
+  GraphDegrees degrees;                     // empty unless the model needs them (NodeData::FetchDegrees)
+  torch::Tensor labels;                     // of the seed nodes, as in losses.h; undefined for tasks on edges
+  double sample_seconds = 0;                // time spent waiting for the mini-batch
+  double fetch_seconds = 0;                 // time spent gathering rows
 };
 
-// Gathers each type's rows once: a row is a node (with seed times, a node at a time: one met at two times comes twice).
+// Gathers the features, original ids, degrees and labels of a mini-batch. Rows follow batch.nodes; with temporal
+// sampling a node that occurs at two times has two rows. Internal if the mini-batch does not fit the node types.
 Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline);
 
-// A share without seeds, with the blocks that `relations` (by layer) say: what a rank without a batch takes part
-// in a step with, so that the collective operations of all ranks still match.
+// Returns a mini-batch without seed nodes, with one empty block per relation of each layer. A rank that has no
+// mini-batch uses it to take part in a step, so that the collective operations of all ranks still match.
 BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, const NodeData& data);
 
 }  // namespace espalier::trainer

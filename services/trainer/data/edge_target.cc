@@ -1,3 +1,7 @@
+// Before training, the ranks read all labels once: rank r of T reads the chunks r, r + T, ... of each part and counts
+// them in a LabelCensus, which is then merged over ranks. This validates every label and gives the number of outputs.
+// Reads are limited by number and by bytes. A chunk of an evaluation is read in equal pieces that divide its size, so
+// that piece boundaries coincide with the steps of the seed query.
 #include "services/trainer/data/edge_target.h"
 
 #include <algorithm>
@@ -18,15 +22,15 @@ namespace {
 using graph::SplitPartName;
 
 constexpr SplitPartName kEveryPart[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
-// Labels are read so many at once, or fewer wide ones: an answer stays far below what a message may hold.
+// Limits of one read of labels, so that a response stays far below the maximum size of a message.
 constexpr uint64_t kMostLabelsPerRead = uint64_t{1} << 16;
 constexpr uint64_t kMostLabelBytesPerRead = uint64_t{16} << 20;
 
-// What one rank has seen of the split's labels.
+// The findings of one rank about the split's labels.
 struct SeenLabels {
   LabelCensus census;
-  int64_t width = 0;        // values of a label; 0: none was seen
-  int64_t label_bytes = 0;  // likewise
+  int64_t width = 0;        // values per label; 0: this rank has read none
+  int64_t label_bytes = 0;  // bytes per label; 0: the split has no edges
 };
 
 int64_t WidthOfRows(const Tensor& rows) {
@@ -39,7 +43,7 @@ uint64_t LabelsPerRead(uint64_t label_bytes) {
   return std::clamp<uint64_t>(kMostLabelBytesPerRead / std::max<uint64_t>(1, label_bytes), 1, kMostLabelsPerRead);
 }
 
-// By the first edge of a part that has any.
+// Returns the number of bytes per label, from the first edge of a part that has edges.
 Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
                                  const Timeouts& timeouts) {
   ASSIGN_OR_RETURN(const sampler::GlobalBatch first,
@@ -47,7 +51,8 @@ Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& gr
   return first.rows.row_bytes();
 }
 
-// The rank's share of all parts. Labels are checked against the target's number of outputs, where that is known.
+// Reads this rank's share of the labels of all parts. Checks them against the target's number of outputs if it is
+// known.
 Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& graph, Rank rank, uint32_t num_ranks,
                                 const Timeouts& timeouts) {
   SeenLabels seen{.census = {target.loss, target.split, target.label, "edge"}};
@@ -63,7 +68,7 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
       seen.width = WidthOfRows(edges.rows);
       EdgeTarget checked = target;
       if (target.loss == LossKind::kCrossEntropy) {
-        if (seen.width != 1) break;  // refused by the caller
+        if (seen.width != 1) break;  // SetOutputs returns the error
         if (checked.num_outputs == 0) checked.num_outputs = job::kMostClasses;
       } else if (checked.num_outputs == 0) {
         checked.num_outputs = seen.width;
@@ -75,7 +80,7 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
   return seen;
 }
 
-// Of all ranks.
+// Merges the findings of all ranks; an error of one rank is returned on all.
 Result<SeenLabels> LookTogether(const EdgeTarget& target, const GraphAccess& graph, collective::Collective& collective,
                                 const Timeouts& timeouts) {
   Result<SeenLabels> seen = LookAtLabels(target, graph, collective.rank(), collective.size(), timeouts);
@@ -93,6 +98,7 @@ Result<SeenLabels> LookTogether(const EdgeTarget& target, const GraphAccess& gra
   return seen;
 }
 
+// Sets the target's number of outputs, or checks the given one against the labels.
 Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
   target->label_bytes = static_cast<uint64_t>(seen.label_bytes);
   const std::string column = "spec.training.task.label: edge column '" + target->label + "'";
@@ -137,7 +143,7 @@ Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows) {
 
 Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
                                            uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
-  // Of equal pieces the chunk consists of whole ones.
+  // The largest read size that divides the chunk into equal reads.
   uint64_t per_read = std::min(size, LabelsPerRead(target.label_bytes));
   while (size % per_read != 0) --per_read;
   const uint64_t num_reads = size / per_read;

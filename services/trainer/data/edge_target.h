@@ -1,4 +1,4 @@
-// What edge classification and regression predict: the labels of a split's edges.
+// The prediction target of edge classification and regression: the labels of a split's edges.
 #pragma once
 
 #include <torch/torch.h>
@@ -17,39 +17,42 @@ namespace espalier::trainer {
 struct EdgeTarget {
   EdgeTypeId edge_type;
   std::string split;
-  std::string label;  // edge column; empty: the graph has none, and labels are never asked for
+  std::string label;  // edge column; empty: the graph has no such column, and labels are not read
   LossKind loss = LossKind::kCrossEntropy;
-  int64_t num_outputs = 0;   // classes, or a label's values
-  uint64_t label_bytes = 0;  // of one edge, in the column; 0: none was seen
+  int64_t num_outputs = 0;   // number of classes, or of values per label
+  uint64_t label_bytes = 0;  // bytes per edge in the column; 0: the split has no edges
 };
 
-// `num_outputs` as an existing model has them; none: classes are 0 .. the largest label in any part of the split, and
-// other tasks have as many outputs as a label has values. Reads every label of the split once, each rank its share, so
-// that a label that does not fit, a pair that is no edge or is several is known before the first step; InvalidArgument
-// too where no training edge has a label. Sets `*warnings` to LabelCensus::Warnings().
-// Every rank calls it. A job that only applies a model may do without labels; it needs
-// num_outputs.
+// Returns the target of the job's task. `num_outputs` is the number of outputs of an existing model. Without it, the
+// number of classes is the largest label in any part of the split plus one, and other tasks have as many outputs as a
+// label has values. Every rank must call it.
+//
+// Reads every label of the split once, each rank its share, so that a label that does not fit, or a pair of nodes with
+// no edge or several edges, is reported before the first step. InvalidArgument if no training edge has a label. Sets
+// `*warnings` to LabelCensus::Warnings() if the job trains. A job that only applies a model needs no labels, but must
+// pass num_outputs then.
 Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAccess& graph,
                                   std::optional<int64_t> num_outputs, collective::Collective& collective,
                                   const Timeouts& timeouts, std::vector<std::string>* warnings);
 
-// Training edges of the task's split. NotFound where there is no such split of the edge type.
+// Returns the number of training edges of the task's split. NotFound if the edge type has no such split.
 Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAccess& graph);
 
-// Rows of the label's column [n, ...] as Loss takes them: i64 [n], or f32 [n, C]. InvalidArgument where they do not
-// fit.
+// Converts rows of the label column, [n, ...], to labels as Loss expects them: i64 [n] for classification with a single
+// label, otherwise f32 [n, C]. InvalidArgument if a label does not fit the target.
 Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows);
 
-// The edges [chunk * size, (chunk + 1) * size) of a part of the split in the user's order, with their labels where
-// `with_labels`.
+// Returns the edges [chunk * size, (chunk + 1) * size) of a part of the split, in the user's order. With `with_labels`,
+// also returns the rows of the label column.
 Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
                                           uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline);
 
 struct LabelledEdges {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
-  torch::Tensor labels;                             // [n, ...] as ReadLabels has them
+  torch::Tensor labels;                             // as returned by ReadLabels
 };
-// The same edges with their labels, wide ones in several reads, so that none is more than a message holds.
+// Returns the same edges with their labels. Reads wide labels in several requests, so that each response fits into one
+// message.
 Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph,
                                            graph::SplitPartName part, uint64_t chunk, uint64_t size,
                                            const Timeouts& timeouts);

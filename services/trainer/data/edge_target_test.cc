@@ -1,4 +1,4 @@
-// What edge tasks predict, of splits whose labels do not fit one message together.
+// Edge targets of a split whose labels together do not fit into one message.
 #include "services/trainer/data/edge_target.h"
 
 #include <gtest/gtest.h>
@@ -16,14 +16,15 @@ namespace {
 
 constexpr char kWideSplit[] = "wide";
 constexpr size_t kSplitEdges = 40;
-constexpr int64_t kWideLabel = 1 << 18;  // numbers: a MiB
+constexpr int64_t kWideLabel = 1 << 18;  // values: 1 MiB
 
-// Of an edge's label, so that parallel edges have the same. (With one partition global ids are original ones.)
+// Returns the first value of an edge's label, a function of its endpoints, so that parallel edges have the same label.
+// With one partition, global ids are original ids.
 float ComputeFirstNumber(GlobalNodeId source, GlobalNodeId destination) {
   return static_cast<float>(1000 * source.value + destination.value);
 }
 
-// Its first edges are to be learned, and have labels of a MiB each.
+// Returns a graph whose edges are all training edges with labels of 1 MiB each.
 graph::SourceGraph GraphOfWideLabels() {
   graph::PowerLawOptions options;
   options.num_nodes = 100;
@@ -45,12 +46,12 @@ graph::SourceGraph GraphOfWideLabels() {
   return source;
 }
 
-// Another's seeds; remembers the largest rows that came with any.
+// Forwards to another source and records the number of edges and the largest response.
 class WatchedSeeds final : public sampler::SeedSource {
  public:
   explicit WatchedSeeds(sampler::SeedSource& seeds) : seeds_(seeds) {}
   size_t most_row_bytes() const { return most_row_bytes_; }
-  size_t num_edges() const { return num_edges_; }  // whose rows came, but for the very first
+  size_t num_edges() const { return num_edges_; }  // edges read, without reads of one edge
 
   Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) override {
     return seeds_.Count(type, split, part);
@@ -96,7 +97,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
   EXPECT_EQ(seeds.num_edges(), num_edges);
   EXPECT_LE(seeds.most_row_bytes(), size_t{16} << 20);
 
-  // As evaluation reads them: the last chunk is not full.
+  // As an evaluation reads them; the last chunk is smaller.
   std::vector<GlobalNodeId> sources;
   for (uint64_t chunk = 0; chunk * 30 < num_edges; ++chunk) {
     const auto edges = LabelledEdgesOfChunk(*target, access, graph::SplitPartName::kTrain, chunk, 30, timeouts);

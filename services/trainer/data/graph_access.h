@@ -1,4 +1,4 @@
-// The ways in which a trainer talks to the graph, wherever its partitions are.
+// The interfaces through which a trainer accesses the graph, independent of where its partitions are.
 #pragma once
 
 #include "services/sampler/access/neighbor_source.h"
@@ -9,18 +9,18 @@
 
 namespace espalier::trainer {
 
-// All outlive whoever holds this.
+// Non-owning; the referenced objects outlive every copy.
 struct GraphAccess {
   sampler::NeighborSource& neighbors;
   sampler::RowSource& rows;
   sampler::SeedSource& seeds;
   sampler::TensorStore& tensors;
-  sampler::EmbeddingStore* embeddings = nullptr;  // null: jobs with learnable rows are refused
+  sampler::EmbeddingStore* embeddings = nullptr;  // null: jobs with learnable rows are rejected
 
   const graph::GraphSchema& schema() const { return neighbors.book().schema(); }
 };
 
-// How long the parts of a run may wait. A collective waits for ranks that wait for data, so it waits longer.
+// Limits for the waits of a run. A collective operation waits for ranks that wait for data, so its limit is larger.
 struct Timeouts {
   std::chrono::seconds data{600};
   std::chrono::seconds collective{660};

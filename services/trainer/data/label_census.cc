@@ -1,5 +1,6 @@
-// Each rank counts its share; counts are summed over ranks. Which classes occur is a bitmap of as many bits as the
-// largest class of all ranks needs, at most 125 kB, gathered once the largest class is known.
+// Each rank counts its share of the rows; MergeOverRanks sums the counts. The classes that occur form a bitmap for each
+// part. It has one bit per class up to the largest class of all ranks, at most 125 kB, so it is gathered after the
+// largest class is known. For regression, the range of each column's training targets is gathered instead.
 #include "services/trainer/data/label_census.h"
 
 #include <algorithm>
@@ -163,7 +164,7 @@ std::vector<std::string> LabelCensus::Warnings() const {
   return warnings;
 }
 
-// Parts without any label have no metric, which is reported where it is computed.
+// Skips parts without any label: their metric is undefined, which the evaluation reports.
 std::string LabelCensus::UnlabelledText() const {
   std::string counts;
   for (const graph::SplitPartName name : kParts) {

@@ -1,5 +1,5 @@
-// Counts the labels of a split before training, so that labels that are missing or implausible are reported once, by
-// part, and not guessed from a loss of 0.
+// Counts the labels of a split before training, so that missing or implausible labels are reported once, for each part,
+// instead of being discovered through a loss of 0.
 #pragma once
 
 #include <torch/torch.h>
@@ -17,33 +17,33 @@
 
 namespace espalier::trainer {
 
-// Owned by one thread. Every rank adds its share of rows, then all merge.
+// Every rank adds its share of the rows, then all ranks merge their counts. Owned by one thread.
 class LabelCensus {
  public:
-  // `row`: what has a label, "node" or "edge", for messages.
+  // `row` is the noun for what has a label, "node" or "edge", in messages.
   LabelCensus(LossKind kind, std::string split, std::string column, std::string row);
 
-  // Labels as Loss takes them: classes i64 [n], else f32 [n, C], with the same C on all ranks. Classes must be below
-  // job::kMostClasses.
+  // Counts labels as Loss expects them: classes i64 [n], otherwise f32 [n, C] with the same C on all ranks. Classes
+  // must be below job::kMostClasses.
   void Add(graph::SplitPartName part, const torch::Tensor& labels);
-  // Every rank calls it once; afterwards all hold the counts of all.
+  // Sums the counts over ranks. Every rank must call it exactly once. The accessors below are valid afterwards.
   Status MergeOverRanks(collective::Collective& collective, std::chrono::seconds timeout);
 
-  // The largest class plus one, for kCrossEntropy; 0 where there is none.
+  // Returns the largest class plus one for kCrossEntropy, otherwise the number of columns; 0 if there is no label.
   int64_t num_classes() const { return largest_class_ + 1; }
 
-  // InvalidArgument where the training part has rows and none has a label.
+  // Returns InvalidArgument if the training part has rows but no labels.
   Status CheckTraining() const;
-  // What surprises and is no error: rows without a label in parts that have labels; classes that do not occur; classes
-  // that only validation or test rows have; training rows with the same class or target. One text each.
+  // Returns one text for each suspicious finding: rows without a label in parts that have labels; classes that do not
+  // occur; classes that only validation or test rows have; training rows that all have the same class or target.
   std::vector<std::string> Warnings() const;
 
  private:
   struct Part {
     uint64_t rows = 0, labelled = 0;
-    std::vector<uint64_t> classes;  // bit c % 64 of word c / 64: whether class c occurs; of several, as a positive
+    std::vector<uint64_t> classes;  // bitmap: bit c % 64 of word c / 64 is set if class c occurs (or is positive)
   };
-  // Of the training rows, for kSquaredError; by column.
+  // The range of one column's training targets, for kSquaredError.
   struct Range {
     float least = std::numeric_limits<float>::infinity(), most = -std::numeric_limits<float>::infinity();
   };
@@ -61,7 +61,7 @@ class LabelCensus {
 
   LossKind kind_;
   std::string split_, column_, row_;
-  int64_t largest_class_ = -1;  // or column, of labels with several
+  int64_t largest_class_ = -1;  // for labels with several columns: the last column
   std::vector<Range> ranges_;
   std::array<Part, 3> parts_;  // by SplitPartName
 };

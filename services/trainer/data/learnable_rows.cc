@@ -1,3 +1,8 @@
+// One table per node type with learnable rows, in ascending order of type. version_ counts the steps whose gradients
+// were sent; Read asks the owners for exactly that version and so waits until the gradients of all trainers for the
+// previous step have been applied. Push sends one request per table without waiting, and waits for the acknowledgements
+// of the previous Push first, so that at most one step is unacknowledged. All tables of a run share a creation number,
+// which rank 0 draws and broadcasts. (Checkpoints and digests: learnable_snapshot.cc.)
 #include "services/trainer/data/learnable_rows.h"
 
 #include <algorithm>
@@ -55,7 +60,7 @@ DType DTypeOfRows(job::RowDType dtype) {
 
 }  // namespace
 
-// Thread-safe: acknowledgements come on any thread, also after the owner has given up.
+// Thread-safe: acknowledgements arrive on any thread, even after LearnableRows was destroyed.
 class LearnableRows::Acknowledgements {
  public:
   explicit Acknowledgements(size_t count) : missing_(count) {}
@@ -96,7 +101,7 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
   const graph::GraphSchema& schema = book.schema();
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;
-    // NodeData::Make has looked it up before.
+    // NodeData::Make has resolved the same name before.
     const Result<NodeTypeId> type = FindNodeType(input.node_type, schema, "spec.training.inputs.nodeType");
     ESPALIER_CHECK(type.ok()) << type.status().ToString();
     Table table;
@@ -106,7 +111,7 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
         .id = {.rows = sampler::RowSpace::Nodes(*type), .name = kTensorName},
         .dtype = DTypeOfRows(input.embedding->dtype),
         .width = static_cast<uint32_t>(input.embedding->size),
-        // The type is part of the seed, or types of one name would begin alike.
+        // The seed includes the type; otherwise all types would have the same initial values.
         .initializer = ToInitializer(input.embedding->initializer, HashCombine(training.seed, Hash64(table.type_name))),
         .optimizer = ToSparseOptimizer(input.embedding->optimizer),
         .num_trainers = num_trainers};
@@ -193,7 +198,7 @@ Status LearnableRows::Push(const BatchTensors& batch, const RunLength& run) {
   const Deadline deadline = timeouts_.ForData();
   for (const Table& table : tables_) {
     const torch::Tensor gradient = batch.learnable[table.type.value].grad();
-    // Rows that the loss does not depend on have no gradient at all, for instance those of an empty share.
+    // If the loss does not depend on the rows, for example for an empty share, their gradient is undefined.
     std::vector<GlobalRowId> rows;
     if (gradient.defined()) rows = ToRowIds(batch.batch.nodes[table.type.value]);
     const Tensor values = gradient.defined() ? FromTorch(gradient.contiguous())

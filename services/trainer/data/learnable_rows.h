@@ -1,6 +1,6 @@
-// The learnable input rows of a run (spec.training.inputs[].embedding): read from their owners at the version of the
-// step, joined to the features, and changed by what autograd finds for them. sampler/access/partition_embeddings.h says
-// how trainers and owners agree on versions.
+// The learnable input rows of a run (spec.training.inputs[].embedding). Each step reads them from their owners at the
+// step's version, joins them to the features, and sends back the gradients that autograd computes.
+// sampler/access/partition_embeddings.h describes how trainers and owners agree on versions.
 #pragma once
 
 #include <functional>
@@ -20,55 +20,58 @@
 
 namespace espalier::trainer {
 
-// A piece of what a checkpoint keeps: "rows.TYPE" [n, size], consecutive rows of a node type by original id, and, where
-// its optimiser has one, "state.TYPE" f32 [n, state]. Types follow each other in ascending order. About 16 MiB.
+// A piece of a checkpoint, about 16 MiB: "rows.TYPE" [n, size], consecutive rows of a node type by original id, and
+// "state.TYPE" f32 [n, state] if the rows have optimizer state. Types follow each other in ascending order.
 //
-// Keeps it; false: not yet, and is called with it again.
+// Stores one piece and returns true. Returns false if there is no room yet; the caller retries with the same piece.
 using TakePiece = std::function<Result<bool>(const format::Safetensors& piece)>;
-// Pieces in that order; nothing after the last. Untrusted.
+// Returns the pieces in the same order, then nullopt. The content is untrusted.
 using NextPiece = std::function<Result<std::optional<format::Safetensors>>()>;
 
-// Owned by one thread. Every rank calls the same functions in the same order.
+// One rank's access to the learnable rows. Except width, Read, Join and JoinNothing, every rank must call the same
+// functions in the same order. Owned by one thread.
 class LearnableRows {
  public:
-  // `book`, `store` and `seeds` outlive this. `on_progress` may be empty: called for each piece that is copied.
+  // `book`, `store` and `seeds` outlive this. `on_progress` may be empty; rank 0 calls it for each piece that Save or
+  // CreateAt copies.
   LearnableRows(const job::Training& training, const graph::PartitionBook& book, sampler::EmbeddingStore& store,
                 sampler::SeedSource& seeds, Rank rank, uint32_t num_trainers, const Timeouts& timeouts,
                 std::function<void()> on_progress = {});
 
   bool empty() const { return tables_.empty(); }
-  // By NodeTypeId; 0: the type has none.
+  // Returns the number of values per row; 0 if the type has no learnable rows.
   int64_t width(NodeTypeId type) const;
 
-  // On every owner, with their first values: rank 0 does it, table by table.
+  // Creates the rows with their initial values on all owners. Rank 0 sends the requests, table by table.
   Status Create(collective::Collective& collective);
-  // The same at a version, with what a checkpoint keeps of it. `next` is called on rank 0 alone, which writes the rows
-  // to their owners, piece by piece, while the others wait for each. InvalidArgument on all ranks where they do not
-  // fit.
+  // Creates the rows at a version and restores their values and state from a checkpoint. `next` is called on rank 0
+  // only, which writes the rows to their owners piece by piece while the other ranks wait. InvalidArgument on all ranks
+  // if the pieces do not fit the tables.
   Status CreateAt(uint64_t version, const NextPiece& next, collective::Collective& collective);
-  // What a checkpoint keeps of version(), which is waited for; nobody gets the next one meanwhile, which needs this
-  // trainer's gradients. `take` is called on rank 0 alone, which has memory for one piece, while the others wait for
-  // each. An error is the same on all ranks.
+  // Waits for version() and copies it, piece by piece, for a checkpoint. `take` is called on rank 0 only, which holds
+  // one piece in memory, while the other ranks wait. The rows cannot change meanwhile, because the next version needs
+  // the gradients of this trainer. An error is returned on all ranks.
   Status Save(const TakePiece& take, collective::Collective& collective) const;
-  // SHA-256 over rows and state of version() by node type and original id, whatever the partitioning and the number of
-  // trainers: 64 hexadecimal digits, the same on every rank. Reads everything once, each rank its pieces.
+  // Returns the SHA-256 digest of rows and state at version(), 64 hexadecimal digits, the same on every rank. It covers
+  // node types and rows by original id, hence does not depend on the partitioning or the number of trainers. Reads all
+  // rows once, each rank its share of the pieces.
   Result<std::string> Digest(collective::Collective& collective) const;
-  // Steps that have been sent: the version that is read.
+  // Returns the number of steps whose gradients were sent, which is the version that is read.
   uint64_t version() const { return version_; }
 
-  // f32 [nodes, width(type)] as they are now.
+  // Returns the rows at version(), f32 [nodes, width(type)].
   Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // Reads the rows of a batch's nodes as leaves of autograd, and joins them to its features.
+  // Reads the rows of a mini-batch's nodes as autograd leaves and appends them to its features.
   Status Join(BatchTensors* batch, Deadline deadline) const;
-  // The same for a share without nodes, of EmptyBatch.
+  // Does the same for an EmptyBatch, without reading rows.
   void JoinNothing(BatchTensors* batch) const;
 
-  // Sends the gradients of the batch's leaves, or that there are none, for step version(), which ends with this. Waits
-  // for the acknowledgements of the step before alone.
+  // Sends the gradients of the mini-batch's leaves, or a marker if there are none, for step version(), and increments
+  // version(). Waits only for the acknowledgements of the previous step.
   Status Push(const BatchTensors& batch, const RunLength& run);
-  // Gives the rows' memory back to their owners; rank 0 does it. Nobody reads them any more.
+  // Drops the rows on their owners; rank 0 sends the requests. No rank may read rows afterwards.
   Status Drop(Deadline deadline);
-  // Until everything sent is acknowledged.
+  // Blocks until everything sent has been acknowledged.
   Status AwaitPushes();
 
  private:
@@ -83,24 +86,25 @@ class LearnableRows {
   class Acknowledgements;
 
   const Table* Find(NodeTypeId type) const;
-  // Rows go with the server that holds them: where they are missing, Unavailable, so that a next incarnation makes them
-  // again.
+  // Turns NotFound into Unavailable: a restarted server has lost the rows, so the run must restart as a new
+  // incarnation, which creates them again.
   static Status RestartWhereLost(Status status);
   static std::vector<GlobalRowId> ToRowIds(std::span<const GlobalNodeId> nodes);
   static int64_t RowsPerPiece(const Table& table);
   int64_t NumRows(const Table& table) const;
-  // Rows of the original ids [first, first + count).
+  // Returns the row ids of the original ids [first, first + count).
   Result<std::vector<GlobalRowId>> RowsAt(const Table& table, int64_t first, int64_t count, Deadline deadline) const;
   struct RowsAndState {
     Tensor values, state;  // [n, size], f32 [n, state]
   };
-  // The piece that begins with the original id `first`, at version().
+  // Returns the piece that begins with the original id `first`, at version().
   Result<RowsAndState> ReadAt(const Table& table, int64_t first) const;
-  Result<std::string> DigestOfPiece(const Table& table, int64_t first) const;  // SHA-256, 64 digits
-  // Where the piece has rows of this type: those from original id `*restored` on, to which they are added.
+  Result<std::string> DigestOfPiece(const Table& table, int64_t first) const;  // SHA-256, 64 hexadecimal digits
+  // If the piece has rows of this type, writes them as the rows from original id `*restored` on and adds their number
+  // to `*restored`.
   Status RestorePiece(const Table& table, const format::Safetensors& piece, int64_t* restored) const;
   Status CheckWhole(const Table& table, int64_t restored) const;
-  // WorkInSteps of rank 0, which tells of each as progress.
+  // Runs collective::WorkInSteps on rank 0 and calls on_progress_ after each step.
   Status InSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const;
 
   const graph::PartitionBook& book_;
@@ -111,10 +115,10 @@ class LearnableRows {
   const std::function<void()> on_progress_;
   std::vector<Table> tables_;  // ascending type
   uint64_t version_ = 0;
-  std::shared_ptr<Acknowledgements> pending_;  // null: nothing was sent
+  std::shared_ptr<Acknowledgements> pending_;  // of the last Push; null: none is outstanding
 };
 
-// F32 side by side; either may have no columns.
+// Concatenates the columns of two f32 tensors with equal numbers of rows. Either may have no columns.
 torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& rows);
 
 }  // namespace espalier::trainer

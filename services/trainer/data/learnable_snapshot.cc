@@ -1,5 +1,7 @@
-// Learnable rows and their state in checkpoints and as a digest: in the order of original ids, so that any partitioning
-// takes them, and ends with the same.
+// Checkpoints and digests of learnable rows and their state. Rows are read and written in the order of original ids, in
+// pieces of about 16 MiB, so that neither depends on the partitioning: a run with another partitioning can resume from
+// the same checkpoint, and has the same digest. For checkpoints rank 0 processes the pieces one after the other, and
+// all ranks synchronize after each; digests are computed by all ranks, piece p by rank p mod T of T ranks.
 #include <algorithm>
 
 #include "services/base/sha256.h"
@@ -9,13 +11,13 @@
 namespace espalier::trainer {
 namespace {
 
-// Rows and state that are read or written between two meetings of the ranks: a piece of a checkpoint.
+// Size of a piece, which is read or written between two synchronizations of the ranks.
 constexpr int64_t kPieceBytes = int64_t{16} << 20;
 
 std::string ValuesName(const std::string& type) { return "rows." + type; }
 std::string StateName(const std::string& type) { return "state." + type; }
 
-// Null: it has none.
+// Returns null if the piece has no such tensor.
 const Tensor* FindIn(const format::Safetensors& piece, const std::string& name) {
   const auto found = piece.tensors.find(name);
   return found == piece.tensors.end() ? nullptr : &found->second;
@@ -51,7 +53,7 @@ Result<LearnableRows::RowsAndState> LearnableRows::ReadAt(const Table& table, in
   const int64_t count = std::min(RowsPerPiece(table), NumRows(table) - first);
   ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, RowsAt(table, first, count, deadline));
   RowsAndState read;
-  // Rows first: their version is waited for, and this trainer keeps the next step from being taken.
+  // Rows first: reading them waits for the version. The next version cannot follow before this trainer sends gradients.
   auto values = store_.ReadEmbedding(table.spec, version_, rows, deadline);
   if (!values.ok()) return RestartWhereLost(std::move(values).status());
   auto state = store_.ReadState(table.spec, rows, deadline);
@@ -65,7 +67,7 @@ Status LearnableRows::InSteps(const std::function<Result<bool>()>& step, collect
       ASSIGN_OR_RETURN(const bool goes_on, step());
       if (on_progress_) on_progress_();
       return goes_on;
-    } catch (const std::exception& error) {  // out of memory
+    } catch (const std::exception& error) {  // for example out of memory
       return ResourceExhausted(error.what());
     }
   };
@@ -73,7 +75,7 @@ Status LearnableRows::InSteps(const std::function<Result<bool>()>& step, collect
 }
 
 Status LearnableRows::Save(const TakePiece& take, collective::Collective& collective) const {
-  std::optional<format::Safetensors> piece;  // that was not taken yet
+  std::optional<format::Safetensors> piece;  // read, but not taken yet
   auto table = tables_.begin();
   int64_t first = 0;  // of the next piece
   const auto step = [&]() -> Result<bool> {
@@ -153,7 +155,7 @@ Result<std::string> LearnableRows::Digest(collective::Collective& collective) co
     const int64_t num_pieces = (NumRows(table) + RowsPerPiece(table) - 1) / RowsPerPiece(table);
     if (num_pieces == 0) continue;
     const auto num_ranks = static_cast<int64_t>(collective.size());
-    std::string mine;  // piece p is rank p mod T's
+    std::string mine;  // digests of this rank's pieces
     Status status;
     for (int64_t piece = rank_.value; piece < num_pieces && status.ok(); piece += num_ranks) {
       const Result<std::string> digest = DigestOfPiece(table, piece * RowsPerPiece(table));

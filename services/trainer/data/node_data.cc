@@ -1,3 +1,6 @@
+// Make resolves the names of the document to columns and fixes their widths; reads gather rows and convert them.
+// Columns of types that torch has are converted through a view without an intermediate copy. CountOutputs reads labels
+// in chunks of the split, rank r of T the chunks r, r + T, ..., whose size is limited in nodes and in values.
 #include "services/trainer/data/node_data.h"
 
 #include <algorithm>
@@ -43,7 +46,7 @@ int64_t RowWidth(const ColumnDescription& column) {
   return width;
 }
 
-// The torch type with the same bits, where there is one.
+// Finds the torch type with the same representation. Returns false if there is none.
 bool FindCounterpart(DType dtype, torch::ScalarType* type) {
   switch (dtype) {
     case DType::kBool: *type = torch::kBool; return true;
@@ -63,14 +66,14 @@ bool FindCounterpart(DType dtype, torch::ScalarType* type) {
   return false;
 }
 
-// The same bytes, kept alive by the result. Read-only by convention.
+// Returns a torch tensor over the same bytes, which the result keeps alive. It must not be written to.
 torch::Tensor View(const Tensor& tensor, torch::ScalarType type) {
   auto owner = std::make_shared<Tensor>(tensor);
   return torch::from_blob(
       const_cast<std::byte*>(tensor.bytes()), tensor.shape(), [owner](void*) {}, type);
 }
 
-// Unsigned types that torch lacks.
+// Converts a tensor of an unsigned type that torch lacks.
 template <class To>
 torch::Tensor Widened(const Tensor& tensor, torch::ScalarType type) {
   torch::Tensor widened = torch::empty(tensor.shape(), type);
@@ -287,7 +290,7 @@ Result<torch::Tensor> NodeData::Labels(std::span<const GlobalNodeId> nodes, Dead
 Result<torch::Tensor> NodeData::OriginalIds(NodeTypeId type, std::span<const GlobalNodeId> nodes,
                                             Deadline deadline) const {
   ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(type, sampler::kOriginalIdColumn, nodes, deadline));
-  if (rows.dtype() == DType::kU64) return View(rows, torch::kInt64);  // ids lie far below 2^63
+  if (rows.dtype() == DType::kU64) return View(rows, torch::kInt64);  // ids are far below 2^63
   return AsClasses(rows);
 }
 

@@ -1,5 +1,5 @@
-// What a job reads per node, as torch tensors: input features, labels, original ids. Fixed once from the document
-// and the graph's columns; every later read is a gather.
+// The per-node data that a job reads, as torch tensors: input features, labels and original ids. The columns are
+// resolved once from the document and the graph; every later read is a gather.
 #pragma once
 
 #include <torch/torch.h>
@@ -22,63 +22,66 @@ namespace espalier::trainer {
 
 class LearnableRows;
 
-// Thread-safe.
+// Thread-safe, except for the functions that say otherwise.
 class NodeData {
  public:
-  // `rows` outlives this. InvalidArgument or NotFound names the input or label that the graph does not have. A job that
-  // only applies a model (OnlyInfers) needs no label.
+  // Resolves the document's columns. `rows` outlives this. InvalidArgument or NotFound names the input or label column
+  // that the graph lacks. A job that only applies a model (OnlyInfers) needs no label column.
   static Result<NodeData> Make(const job::Training& training, const graph::GraphSchema& schema,
                                sampler::RowSource& rows);
 
-  // Of tasks on edges, what the first of their edge types leads to.
+  // Returns the node type of the seed nodes; for tasks on edges, the destination type of the first edge type.
   NodeTypeId seed_type() const { return seed_type_; }
-  // Those whose outputs are wanted, ascending: the seed type; of tasks on edges the ends of all their edge types.
+  // Returns the node types whose outputs are needed, ascending: the seed type, or for tasks on edges the source and
+  // destination types of all their edge types.
   const std::vector<NodeTypeId>& seed_types() const { return seed_types_; }
   LossKind loss_kind() const { return loss_kind_; }
-  // Width of the features by NodeTypeId; 0: the type has none.
+  // Returns the width of the features by NodeTypeId; 0: the type has none.
   const std::vector<int64_t>& feature_widths() const { return feature_widths_; }
-  // The same with the learnable rows behind them: what a model reads.
+  // Returns the width of the model's input by NodeTypeId: features and learnable rows.
   const std::vector<int64_t>& input_widths() const { return input_widths_; }
-  // Elements of a label's row: 1 for classes.
+  // Returns the number of values per label; 1 for classes.
   int64_t label_width() const { return label_width_; }
-  // False for tasks on edges, and for a job without training whose graph lacks the label's column.
+  // Returns false for tasks on edges, and for a job that only applies a model to a graph without the label column.
   bool has_labels() const { return has_labels_; }
-  // Columns of the model's outputs: classes, a label's values, or an embedding's (tasks on edges).
+  // Returns the number of columns of the model's outputs: classes, values per label, or the width of an embedding
+  // (tasks on edges).
   int64_t num_outputs() const { return num_outputs_; }
 
-  // Reads every label of the split once, and sets the outputs: classes are 0 .. the largest label among the split's
-  // nodes (all parts); other tasks have as many outputs as a label has values. Returns what the labels are; empty for
-  // tasks on edges. Every rank calls it, each reads its share. Called once, by Make's caller, before others use this
-  // object. InvalidArgument where no training node has a label, or a label is no class.
+  // Reads every label of the split once and sets num_outputs(): the largest label in any part of the split plus one, or
+  // for other tasks the number of values per label. Returns the counts of the labels, which are empty for tasks on
+  // edges. Every rank must call it and reads its share. Not thread-safe: call it once, before the object is shared.
+  // InvalidArgument if no training node has a label, or if a label is not a valid class.
   Result<LabelCensus> CountOutputs(const std::string& split, sampler::SeedSource& seeds,
                                    collective::Collective& collective, std::chrono::seconds timeout);
 
-  // Sets the outputs of a model that exists already, in place of CountOutputs or after it. InvalidArgument where labels
-  // have another width, or classes beyond the outputs were counted.
+  // Sets num_outputs() to that of an existing model, instead of CountOutputs or after it. InvalidArgument if labels
+  // have another width, or if CountOutputs found classes that the model lacks. Not thread-safe, as CountOutputs.
   Status SetOutputs(int64_t num_outputs);
 
-  // From now on Degrees asks this source; for models that need them (Model::needs_degrees). Called once, as
+  // Makes Degrees read from this source, for models that need degrees (Model::needs_degrees). Not thread-safe, as
   // CountOutputs.
   void FetchDegrees(DegreeSource degrees) { degrees_ = std::move(degrees); }
-  // Of a mini-batch's nodes, by NodeTypeId, of which the first layer writes the first num_written; nothing without a
-  // source.
+  // Returns the degrees of a mini-batch's nodes (by NodeTypeId), of which the first layer writes the first
+  // num_written[type]. Empty if FetchDegrees was not called.
   Result<GraphDegrees> Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
                                std::span<const uint32_t> num_written, Deadline deadline) const;
 
-  // f32 [nodes, F]: the type's input columns side by side; F may be 0.
+  // Returns the type's input columns side by side, f32 [nodes, F]; F may be 0.
   Result<torch::Tensor> Features(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // From now on Inputs reads them. Outlives this; called once, as CountOutputs.
+  // Makes Inputs and WithLearnable read learnable rows. `rows` outlives this. Not thread-safe, as CountOutputs.
   void ReadLearnable(const LearnableRows& rows) { learnable_ = &rows; }
-  // The features, and learnable rows as they are now: f32 [nodes, input width]. Not thread-safe where there are any.
+  // Returns the features and the learnable rows at their current version, f32 [nodes, input width]. Not thread-safe if
+  // the job has learnable rows.
   Result<torch::Tensor> Inputs(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // The same of features that are there already.
+  // Returns the same for features that the caller has read already. Not thread-safe if the job has learnable rows.
   Result<torch::Tensor> WithLearnable(NodeTypeId type, const torch::Tensor& features,
                                       std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // As losses.h wants them: i64 [nodes] or f32 [nodes, C].
+  // Returns labels of nodes of the seed type as losses.h expects them: i64 [nodes] or f32 [nodes, C].
   Result<torch::Tensor> Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // i64 [nodes]
+  // Returns the original ids of nodes, i64 [nodes].
   Result<torch::Tensor> OriginalIds(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // f32 [nodes, ...] of any floating or integer column.
+  // Returns rows of a column, converted to f32 [nodes, ...].
   Result<torch::Tensor> Column(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
                                Deadline deadline) const;
 
@@ -92,7 +95,7 @@ class NodeData {
   Status AddInput(const job::Input& input, const graph::GraphSchema& schema);
   Status SetLabel(const job::Training& training, const graph::GraphSchema& schema);
   Status SetEmbeddings(const job::Training& training, const graph::GraphSchema& schema);
-  // Adds the labels of a part to the census, of those chunks that are this rank's.
+  // Adds the labels of this rank's chunks of a part to the census.
   Status AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank, uint32_t num_ranks,
                    std::chrono::seconds timeout, LabelCensus* census) const;
 
@@ -110,18 +113,20 @@ class NodeData {
   int64_t num_outputs_ = 0;
 };
 
-// No training: a model that exists is applied to a graph.
+// Returns true if the job does not train but applies an existing model to a graph.
 inline bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && !training.model.uri.empty(); }
 
-// f32 with the tensor's shape; shares memory where it is F32 already. InvalidArgument for a dtype that is no number.
+// Converts a tensor of any dtype to f32 with the same shape. The result shares memory with an F32 tensor.
 Result<torch::Tensor> AsFloats(const Tensor& tensor);
-// i64 [elements]. Floating values must be whole numbers, NaN becomes -1 (not labelled).
+// Converts a tensor to classes, i64 [elements]. NaN becomes -1, which means "no label". InvalidArgument if a floating
+// value is not a whole number or exceeds 1e9.
 Result<torch::Tensor> AsClasses(const Tensor& tensor);
-// Returns labels as CheckLabels expects them, from one row of `tensor` per seed. NaN means "no label"; for
-// classification, single-label and multi-label, -1 does too.
+// Converts a tensor with one row of `width` values per seed to labels as CheckLabels expects them. NaN means "no
+// label"; for classification, single-label and multi-label, so does -1.
 Result<torch::Tensor> AsLabels(LossKind kind, const Tensor& tensor, int64_t width);
 
-// The node type that a name in the document means: "" is the only type of a graph that has one.
+// Returns the node type with a name from the document; "" stands for the only type of a graph with one node type.
+// Errors name `field`.
 Result<NodeTypeId> FindNodeType(const std::string& name, const graph::GraphSchema& schema, const char* field);
 
 }  // namespace espalier::trainer

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Columns of one node type in memory; node i is row i.
+// Columns of one node type in memory. Node i is row i.
 class ColumnsInMemory final : public sampler::RowSource {
  public:
   explicit ColumnsInMemory(std::map<std::string, Tensor> columns) : columns_(std::move(columns)) {
@@ -119,7 +119,7 @@ TEST(NodeDataTest, NamesWhatDoesNotExist) {
   EXPECT_THAT(wide.message(), HasSubstr("expected one class (or multiLabel: true)"));
 }
 
-// Every node is in every part of the split.
+// A split with every node in every part.
 class AllNodesAreSeeds final : public sampler::SeedSource {
  public:
   explicit AllNodesAreSeeds(uint64_t num_nodes) : num_nodes_(num_nodes) {}

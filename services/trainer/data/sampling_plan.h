@@ -1,4 +1,4 @@
-// The document's sampling section on a given graph.
+// Converts the document's sampling section to a SamplingSpec for a given graph.
 #pragma once
 
 #include <span>
@@ -11,19 +11,21 @@
 
 namespace espalier::trainer {
 
-// No layers, of a model without message passing (ModelType::kEmbedding), are one that draws nothing. InvalidArgument or
-// NotFound names the field and the edge type that does not fit the graph.
+// Returns the specification of the document's layers. A model without message passing (ModelType::kEmbedding) has no
+// layers; the specification then has one layer that draws nothing. InvalidArgument or NotFound names the field and the
+// edge type that does not fit the graph.
 Result<sampler::SamplingSpec> MakeSamplingSpec(const job::Sampling& sampling, const graph::GraphSchema& schema,
                                                uint64_t seed);
 
-// The relations that each layer samples, by layer, ascending.
+// Returns the relations that each layer samples, by layer, in ascending order.
 std::vector<std::vector<EdgeTypeId>> ListRelations(const sampler::SamplingSpec& spec);
 
-// The same relations with all in-edges: what full-neighbourhood inference computes layer `layer` from.
+// Returns a one-layer specification with all in-edges of the relations of layer `layer`, for full-neighborhood
+// inference.
 sampler::SamplingSpec MakeFullNeighborhood(const sampler::SamplingSpec& spec, size_t layer);
 
-// The node types whose rows each layer must write for the seed types' outputs, by layer, ascending; entry L, one
-// past the last layer, is the seed types alone. So types[l + 1] is what layer l writes and types[0] what layer 0 reads.
+// Returns the node types that are needed to compute the outputs of the seed types, ascending: types[0] is what layer 0
+// reads, and types[l + 1] is what layer l writes. The last entry, one past the last layer, is the seed types alone.
 std::vector<std::vector<NodeTypeId>> ListTypes(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
                                                std::span<const NodeTypeId> seed_types);
 

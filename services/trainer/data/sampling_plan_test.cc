@@ -49,7 +49,7 @@ TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
   EXPECT_EQ(spec->draw.method, sampler::DrawMethod::kLast);
   EXPECT_EQ(spec->draw.time_column, "when");
   EXPECT_EQ(spec->seed_time_column, "joined");
-  // Whole neighbourhoods know neither.
+  // Full neighborhoods use neither the method nor the times.
   const sampler::SamplingSpec full = MakeFullNeighborhood(*spec, 0);
   EXPECT_EQ(full.draw.method, sampler::DrawMethod::kNeighbor);
   EXPECT_EQ(full.draw.time_column + full.seed_time_column, "");

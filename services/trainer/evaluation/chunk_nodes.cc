@@ -11,7 +11,7 @@ constexpr double kMostOfALayer = 128 * kMiB, kMostOfASample = 288 * kMiB;
 
 enum class Draws { kAsTheSpecSays, kAllInEdges };
 
-// In-edges of a node over all relations of a layer, on average at most.
+// Returns an upper bound for the average number of in-edges per node that a layer draws, over all its relations.
 double EstimateInEdges(const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
   double in_edges = 0;
   for (uint16_t type = 0; type < layer.fanouts.size(); ++type) {
@@ -25,7 +25,8 @@ double EstimateInEdges(const sampler::LayerSpec& layer, const graph::PartitionBo
   return in_edges;
 }
 
-// No more than the graph has; in truth fewer, because neighbours repeat.
+// Returns an upper bound for the number of nodes that a layer reads to compute `nodes` nodes. The actual number is
+// smaller, because nodes share neighbors.
 double NodesReadFor(double nodes, const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
   return std::min(static_cast<double>(book.num_nodes()), nodes * (1 + EstimateInEdges(layer, book, draws)));
 }

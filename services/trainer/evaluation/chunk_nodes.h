@@ -1,4 +1,4 @@
-// How many nodes evaluations and results compute at once.
+// Chooses the number of nodes that evaluations and exports compute at once.
 #pragma once
 
 #include <span>
@@ -9,10 +9,11 @@
 
 namespace espalier::trainer {
 
-// A power of two from 128 to 4096: as many as keep what a layer reads of all their in-edges within 128 MiB and, where
-// evaluations sample, what all layers of the sample read within 288 MiB, by the numbers of nodes and edges, the
-// fan-outs, and row_widths[layer], f32, of what each layer reads. Nothing else enters, so the number is the same for
-// any partitioning and any number of trainers.
+// Returns the largest power of two from 128 to 4096 whose estimated memory fits: at most 128 MiB for the rows that one
+// layer reads over all in-edges and, if evaluations sample, at most 288 MiB for the rows that all layers of the sample
+// read. Returns 128 if no size fits. The estimate depends only on the numbers of nodes and edges, the fan-outs, and
+// row_widths[layer], the number of f32 values in a row that the layer reads. Hence the result is the same for any
+// partitioning and any number of trainers.
 uint64_t ChooseChunkNodes(const sampler::SamplingSpec& spec, job::EvaluationNeighborhood neighborhood,
                           const graph::PartitionBook& book, std::span<const int64_t> row_widths);
 

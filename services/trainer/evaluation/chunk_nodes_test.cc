@@ -13,7 +13,7 @@ graph::PartitionBook MakeBook(uint64_t nodes, uint64_t edges, uint64_t first_par
   return *graph::PartitionBook::Make(schema, {{0, first_part, nodes}}, {{0, first_part, edges}});
 }
 
-// Fan-outs and widths from the layer that reads the inputs on.
+// Returns the chunk size. Fan-outs and widths begin with the layer that reads the inputs.
 uint64_t Chunk(const std::vector<int32_t>& fanouts, EvaluationNeighborhood neighborhood,
                const graph::PartitionBook& book, const std::vector<int64_t>& row_widths) {
   sampler::SamplingSpec spec;
@@ -27,13 +27,14 @@ TEST(ChunkNodesTest, ASmallGraphIsComputedInLargeChunks) {
   EXPECT_EQ(Chunk({-1, -1}, EvaluationNeighborhood::kSampled, cora, {1433, 16}), 4096u);
 }
 
-// 25 M edges, 100 features, layers of 256: 50 in-edges a node are 51 KiB of hidden rows.
+// 25 million edges, 100 features, hidden layers of width 256: with 50 in-edges, a node reads 51 KiB of hidden rows.
 TEST(ChunkNodesTest, WhatALayerReadsStaysWithinItsBounds) {
   const auto book = MakeBook(495'755, 25'000'000);
   EXPECT_EQ(Chunk({10, 15}, EvaluationNeighborhood::kFull, book, {100, 256}), 2048u);
   EXPECT_EQ(Chunk({10, 15}, EvaluationNeighborhood::kSampled, book, {100, 256}), 2048u);
   EXPECT_EQ(Chunk({15, 10, 5}, EvaluationNeighborhood::kFull, book, {100, 256, 256}), 2048u);
-  // A sample of three hops reads most of the graph's features, and more hidden rows the more the seeds draw.
+  // A sample of three hops reads the features of most nodes. It reads more hidden rows if the last layer has a larger
+  // fan-out.
   EXPECT_EQ(Chunk({15, 10, 5}, EvaluationNeighborhood::kSampled, book, {100, 256, 256}), 1024u);
   EXPECT_EQ(Chunk({5, 10, 15}, EvaluationNeighborhood::kSampled, book, {100, 256, 256}), 512u);
   EXPECT_EQ(Chunk({15, 10, 5}, EvaluationNeighborhood::kFull, book, {100'000, 256, 256}), 128u);

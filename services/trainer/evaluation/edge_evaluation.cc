@@ -65,7 +65,7 @@ Result<torch::Tensor> EdgeEvaluation::ComputeOutputs(const std::vector<GlobalNod
   try {
     const torch::NoGradGuard no_gradients;
     return measure_.head->Outputs(sources, destinations).contiguous();
-  } catch (const std::exception& error) {  // torch, out of memory for one
+  } catch (const std::exception& error) {  // for example torch, out of memory
     return StatusOfTorch(error);
   }
 }

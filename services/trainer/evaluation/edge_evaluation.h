@@ -1,8 +1,8 @@
-// How well a model predicts the labels of the edges of a split's part, and what it predicts.
+// Evaluates and predicts the labels of the edges of a split's part.
 //
-// Embeddings are those of full-neighbourhood inference over the whole graph. They wait on the owners of their rows;
-// edges are walked in the user's order in fixed chunks, chunk c by rank c mod T, so neither metrics nor outputs depend
-// on partitions or trainers.
+// Embeddings come from full-neighborhood inference over the whole graph and are stored on the owners of their rows.
+// Edges are processed in the user's order in chunks of fixed size; of T trainers, rank c mod T processes chunk c. Hence
+// neither metrics nor outputs depend on the partitioning or the number of trainers.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,18 @@
 
 namespace espalier::trainer {
 
-// How edges are measured.
+// Options of an edge evaluation.
 struct EdgeMeasure {
   job::Metric metric = job::Metric::kAccuracy;
   EdgeTarget target;
-  std::shared_ptr<EdgeHead> head;  // the model's
-  uint64_t chunk_edges = 4096;     // results depend on it
+  std::shared_ptr<EdgeHead> head;  // a submodule of the model
+  uint64_t chunk_edges = 4096;     // edges per chunk; affects results
   Timeouts timeouts;
-  std::function<Status()> before_chunk = {};  // as InferenceOptions
-  PhaseTracker* phases = nullptr;             // likewise: counts edges
+  std::function<Status()> before_chunk = {};  // as in InferenceOptions
+  PhaseTracker* phases = nullptr;             // as in InferenceOptions; counts edges
 };
 
-// Edges in the user's order and what the model says of them.
+// Edges in the user's order with the model's outputs.
 struct EdgeOutputs {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
   torch::Tensor outputs;                            // f32 [n, C]
@@ -38,22 +38,27 @@ struct EdgeOutputs {
 // Owned by one thread.
 class EdgeEvaluation {
  public:
-  // Everything outlives this.
+  // All arguments outlive this.
   EdgeEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective, EdgeMeasure measure);
 
   const EdgeTarget& target() const { return measure_.target; }
 
-  // Every rank calls these in the same order, after inference.ComputeHidden.
+  // Every rank must call the next three functions in the same order, after inference.ComputeHidden.
   //
-  // `tensor` names what keeps the embeddings until Drop: later calls use those that are there. Undefined where no edge
-  // of the part is labelled.
+  // Returns the metric on a part, which is undefined if no edge of the part is labeled. Stores the embeddings in the
+  // tensor `tensor` if none are stored yet; they stay until Drop.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                     const std::string& tensor);
+  // Computes the embeddings and stores them in `tensor`. Does nothing if embeddings are stored already.
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
+  // Drops the stored embeddings, after every rank has finished its reads.
   Status Drop();
 
-  // After StoreEmbeddings, by any rank for itself.
+  // The next two functions are local to a rank.
+  //
+  // Returns the number of edges of a part.
   Result<uint64_t> Count(graph::SplitPartName part) const;
+  // Returns the edges of a chunk with the model's outputs. Requires StoreEmbeddings.
   Result<EdgeOutputs> OutputsOfChunk(graph::SplitPartName part, uint64_t chunk) const;
   uint64_t chunk_edges() const { return measure_.chunk_edges; }
 

@@ -1,3 +1,7 @@
+// Measure delegates to LinkEvaluation or EdgeEvaluation for tasks on edges. Otherwise it computes the outputs of the
+// part's nodes chunk by chunk, by full inference or by sampling, and adds them to a MetricAccumulator, which is merged
+// over ranks. In both cases chunk c consists of the same nodes for any partitioning and is computed by rank c mod T of
+// T ranks. RunPass repeats a pass on DataLoss with new tensor names, because a restarted server has lost stored rows.
 #include "services/trainer/evaluation/evaluation.h"
 
 #include <algorithm>
@@ -14,7 +18,7 @@ namespace {
 
 constexpr int kPassAttempts = 5;
 
-// Draws for evaluation share nothing with those of training steps.
+// Returns the specification with another seed, so that evaluations use other random streams than training steps.
 sampler::SamplingSpec ForEvaluation(sampler::SamplingSpec spec) {
   spec.seed = HashCombine(spec.seed, Hash64("evaluation"));
   return spec;
@@ -70,7 +74,7 @@ Result<std::optional<double>> Evaluator::Evaluate(Model& model, graph::SplitPart
 
 uint64_t Evaluator::CountRows(std::span<const graph::SplitPartName> parts) const {
   uint64_t rows = has_full_pass() ? inference_.CountHiddenRows() : 0;
-  if (links_.has_value() || edges_.has_value()) {  // the last layer is computed for all nodes
+  if (links_.has_value() || edges_.has_value()) {  // the last layer is computed for all nodes of the seed types
     for (const NodeTypeId type : data_.seed_types()) rows += graph_.neighbors.book().num_nodes(type);
   }
   for (const graph::SplitPartName part : parts) {
@@ -78,7 +82,7 @@ uint64_t Evaluator::CountRows(std::span<const graph::SplitPartName> parts) const
       rows += links_->CountRows(part);
       continue;
     }
-    // A part that cannot be read fails the pass, not the count.
+    // If a part cannot be read, the pass fails later; the count ignores it.
     const Result<uint64_t> count =
         edges_.has_value() ? edges_->Count(part) : graph_.seeds.Count(data_.seed_type(), options_.split, part);
     if (count.ok()) rows += *count;
@@ -95,7 +99,7 @@ Status Evaluator::RunPass(Model& model, const PassWork& work, const std::functio
     if (status.code() != StatusCode::kDataLoss) return status;
     telemetry::Log(telemetry::Level::kWarning, "a pass over the graph starts again",
                    {{"attempt", attempt}, {"error", status}});
-    // The servers that were not restarted still hold their part.
+    // Servers that were not restarted still hold their rows.
     RETURN_IF_ERROR(inference_.DropHidden());
   }
   return Unavailable(status.message() + "; given up after " + std::to_string(kPassAttempts) + " passes");
@@ -182,7 +186,7 @@ Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint3
     metric.Add(chunk, ForwardPass(model, tensors, LayerRun()), tensors.labels);
   } catch (const ModelError& error) {
     return error.status();
-  } catch (const std::exception& error) {  // torch, out of memory for one
+  } catch (const std::exception& error) {  // for example torch, out of memory
     return StatusOfTorch(error);
   }
   return Status();

@@ -1,6 +1,6 @@
-// Metrics of a model on the parts of a split, over full neighbourhoods (layer by layer, exact) or sampled ones (the
-// job's own fan-outs, drawn from random streams of their own). Either way the split is walked in original-id order
-// in fixed-size chunks, so a metric does not depend on partitions.
+// Computes metrics of a model on the parts of a split, over full neighborhoods (layer by layer, exact) or sampled ones
+// (with the job's fan-outs, but random streams of their own). In both cases the split is processed in original-id order
+// in chunks of fixed size, so that a metric does not depend on the partitioning.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace espalier::trainer {
 
-// How link prediction is measured.
+// The measurement of link prediction.
 struct LinkMeasure {
   LinkEvaluationOptions options;
   std::shared_ptr<const LinkScorer> scorer;
@@ -27,52 +27,57 @@ struct EvaluationOptions {
   job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
   std::string split;
   sampler::SamplingSpec sampling;
-  std::string tensor_prefix;  // of stored activations; the job's incarnation makes it unique
+  std::string tensor_prefix;  // of the names of stored activations; contains the incarnation, so it is unique
   InferenceOptions inference;
-  std::optional<LinkMeasure> links = {};  // set: edges of a split are ranked instead of nodes' outputs
-  std::optional<EdgeMeasure> edges = {};  // set: outputs are those of a split's edges
-  // May be empty. Called on every rank each time that a metric is undefined on a part, with the reason
+  std::optional<LinkMeasure> links = {};  // set for link prediction: ranks the edges of the split
+  std::optional<EdgeMeasure> edges = {};  // set for tasks that label edges: measures their outputs
+  // May be empty. Called on every rank each time a metric is undefined on a part, with the reason
   // (MetricValue::undefined).
   std::function<void(graph::SplitPartName part, const std::string& reason)> on_undefined = {};
 };
 
-// As the document says, but for what tasks on edges add.
+// Returns the document's options. The caller sets `links` or `edges` for tasks on edges.
 EvaluationOptions MakeEvaluationOptions(const job::Training& training, const sampler::SamplingSpec& sampling,
                                         const InferenceOptions& inference, uint64_t incarnation);
 
-// The phase that a pass begins with, and the rows that are computed in it.
+// The phase that a pass begins with, and the number of rows computed in it.
 struct PassWork {
   RunPhase phase = RunPhase::kEvaluating;
-  uint64_t rows = 0;  // 0: not known
+  uint64_t rows = 0;  // 0: unknown
 };
 
-// Every rank calls the same functions in the same order. Owned by one thread.
+// Every rank must call the same functions in the same order. Owned by one thread.
+//
+// A pass computes the hidden activations of all nodes (with full neighborhoods), then runs a body that reads them, then
+// drops them. After an error other than DataLoss they are not dropped.
 class Evaluator {
  public:
-  // Everything outlives this.
+  // All arguments outlive this.
   static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
                                                  collective::Collective& collective, EvaluationOptions options);
 
-  // One part with the model as it is, as a phase of its own (kEvaluating); none where no node of the part is labelled,
-  // or it has no edges. The same on every rank.
+  // Returns the metric of the model on one part, the same on every rank; nullopt if it is undefined, for example
+  // because no node of the part is labeled. Runs one pass, as a phase of its own (kEvaluating).
   Result<std::optional<double>> Evaluate(Model& model, graph::SplitPartName part);
 
-  // Returns the number of rows that a pass computes which measures `parts`, as PhaseTracker counts them.
+  // Returns the number of rows of a pass that measures `parts`, as PhaseTracker counts them.
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const;
 
-  // For passes that want more than one part, or outputs too: what `body` computes of the model, with ComputeMetric and
-  // inference(). Where a graph server was restarted meanwhile and has lost what the pass had stored, everything is
-  // done again from the beginning, a few times at most: then `body` runs again. Its status is the same on every rank.
-  // Each attempt begins with the phase of `work`.
+  // Runs a pass for several parts, or for outputs: `body` calls ComputeMetric and inference(). Its status must be the
+  // same on every rank. If a graph server was restarted meanwhile and has lost stored activations (DataLoss), the whole
+  // pass with `body` is repeated, at most five attempts in total; then Unavailable. Each attempt begins with the phase
+  // of `work`.
   Status RunPass(Model& model, const PassWork& work, const std::function<Status()>& body);
+  // Returns the metric on a part, as Evaluate; only within `body`.
   Result<std::optional<double>> ComputeMetric(Model& model, graph::SplitPartName part);
 
-  // A pass over full neighbourhoods for outputs, whatever the metrics are computed over: ComputeHidden first, unless
-  // has_full_pass() says that it has been done when `body` runs.
+  // Returns the full-neighborhood inference for outputs, also if metrics are computed over samples. `body` must call
+  // ComputeHidden first unless has_full_pass(): then the pass has done it.
   FullInference& inference() { return inference_; }
-  // Null but for tasks that label edges.
+  // Returns null unless the task labels edges.
   EdgeEvaluation* edges() { return edges_.has_value() ? &*edges_ : nullptr; }
   bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
+  // Returns a new prefix for tensor names, the same on every rank.
   std::string NextTensorPrefix();
 
  private:

@@ -3,7 +3,8 @@
 namespace espalier::trainer {
 namespace {
 
-// Those of several node types one type after the other, ascending, as sampler::LinkSeeds counts them.
+// Returns the rows of the seed nodes. Those of several node types follow each other in ascending order of type, as
+// sampler::LinkSeeds numbers them.
 torch::Tensor RowsOfSeeds(const TypedRows& rows, const sampler::MiniBatch& batch) {
   const std::vector<uint32_t>& written = batch.layers.back().num_outputs;
   std::vector<torch::Tensor> of_seeds;
@@ -21,7 +22,7 @@ torch::Tensor ForwardPass(Model& model, BatchTensors& tensors, LayerRun run) {
   run.degrees = &tensors.degrees;
   TypedRows rows = std::move(tensors.features);
   for (int layer = 0; layer < model.num_layers(); ++layer) {
-    // What a layer writes is what the next one reads: a mini-batch's nodes are numbered that way.
+    // The rows that a layer writes are exactly those that the next layer reads (mini_batch.h).
     rows = model.Layer(layer, tensors.batch.layers[static_cast<size_t>(layer)], rows, run);
   }
   return RowsOfSeeds(rows, tensors.batch);

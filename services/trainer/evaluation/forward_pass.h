@@ -1,13 +1,14 @@
-// All layers over a sampled mini-batch.
+// Runs all layers over a sampled mini-batch.
 #pragma once
 
 #include "services/trainer/data/batch_tensors.h"
 
 namespace espalier::trainer {
 
-// Takes the features, which nobody needs any more once the first layer has read them: f32 [seeds, C], of edges between
-// several node types one type's seeds after the other's. `run`'s original ids are the batch's. Throws what torch and
-// collectives throw: with autograd around it, the training loop catches.
+// Returns the model's outputs, f32 [seeds, C]. For edges between several node types, the seed nodes of each type follow
+// each other in ascending order of type. Consumes tensors.features, so that the memory is free after the first layer.
+// Sets run.original_ids and run.degrees from the mini-batch. Throws the exceptions of torch and of collective
+// operations; the caller catches them.
 torch::Tensor ForwardPass(Model& model, BatchTensors& tensors, LayerRun run);
 
 }  // namespace espalier::trainer

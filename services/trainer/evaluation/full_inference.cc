@@ -1,3 +1,8 @@
+// ComputeHidden computes layer by layer: ComputeLayer creates the tensors of a layer on all ranks, each rank computes
+// its chunks and writes them, and after a status exchange the tensors of the previous layer are dropped. A chunk
+// samples one hop with all in-edges, gathers the rows of the previous layer (layer 0: the inputs) and runs the layer.
+// The last layer is computed on demand by ForSplit and ForAllNodes and is not stored. before_chunk is called between
+// the parts of a chunk, so that a stop request is noticed early.
 #include "services/trainer/evaluation/full_inference.h"
 
 #include <algorithm>
@@ -63,7 +68,7 @@ Status FullInference::ComputeLayer(Model& model, int layer, const std::string& p
 }
 
 Status FullInference::ComputeChunks(Model& model, int layer, const Tensors& written) {
-  uint64_t first_chunk = 0;  // of the type, among all types' chunks
+  uint64_t first_chunk = 0;  // number of the type's first chunk; chunks of all types are numbered consecutively
   for (const auto& [type, name] : written) {
     const uint64_t num_chunks = NumChunks(graph_.neighbors.book().num_nodes(type));
     for (uint64_t chunk = 0; chunk < num_chunks; ++chunk) {
@@ -113,7 +118,7 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
     return outputs[type.value].contiguous();
   } catch (const ModelError& error) {
     return error.status();
-  } catch (const std::exception& error) {  // torch, out of memory for one
+  } catch (const std::exception& error) {  // for example torch, out of memory
     return StatusOfTorch(error);
   }
 }

@@ -1,14 +1,15 @@
-// Layer-wise inference over full neighbourhoods. Layer l is computed for all nodes that later layers need before
-// layer l + 1 begins, and its activations are kept in tensors on the owners of the rows, so each node is computed
-// once, whatever its degree.
+// Layer-wise inference over full neighborhoods. Layer l is computed for all nodes that later layers need before layer
+// l + 1 begins. Its activations are stored in tensors on the owners of the rows, so that each layer is computed once
+// per node, whatever the node's degree.
 //
-// Nodes are walked in original-id order in chunks of fixed size, chunk c by rank c mod T, whoever owns them: a row's
-// GEMM result depends on the size of its batch, so this is what makes results the same bits for any partitioning
-// and any number of trainers. Every rank calls the same functions; an error of one ends the pass of all.
+// Nodes are processed in original-id order in chunks of fixed size; of T trainers, rank c mod T computes chunk c,
+// whichever partition owns the nodes. Results are bitwise the same for any partitioning and any number of trainers: the
+// result of a matrix product may depend on the number of rows, which is fixed by the chunk. Every rank must call the
+// same functions; an error of one rank ends the pass on all ranks.
 //
-// Stored activations do not survive a restart of the server that holds them. Tensors are written only when every
-// rank has created them, so what a restart has taken is missing and never mistaken for zeros: the pass then ends on
-// every rank with DataLoss, and may be done again.
+// Stored activations do not survive a restart of their server. Tensors are written only after every rank has created
+// them, so that rows lost in a restart are missing and never mistaken for zeros. The pass then ends on every rank with
+// DataLoss and may be repeated.
 #pragma once
 
 #include <functional>
@@ -29,39 +30,42 @@ namespace espalier::trainer {
 struct InferenceOptions {
   uint64_t chunk_nodes = 4096;
   Timeouts timeouts;
-  // Before each chunk, and between its parts. May be empty; an error ends the pass of all ranks.
+  // Called before each chunk and between the parts of a chunk. May be empty. An error ends the pass on all ranks.
   std::function<Status()> before_chunk = {};
-  PhaseTracker* phases = nullptr;  // counts the nodes of each chunk; outlives the pass; may be null
+  PhaseTracker* phases = nullptr;  // counts computed nodes; outlives the pass; may be null
 
+  // Calls before_chunk, if set.
   Status BeforeChunk() const { return before_chunk ? before_chunk() : Status(); }
 };
 
-// Called on the rank that computed the chunk: outputs f32 [nodes, C].
+// Called on the rank that computed the chunk, with the outputs f32 [nodes, C].
 using OnChunk =
     std::function<Status(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs)>;
 
 // Owned by one thread.
 class FullInference {
  public:
-  // Everything outlives this. `spec` says which relations each layer reads.
+  // All arguments outlive this. `spec` lists the relations of each layer, of which all in-edges are read.
   static Result<FullInference> Make(GraphAccess graph, const NodeData& data, const sampler::SamplingSpec& spec,
                                     collective::Collective& collective, const InferenceOptions& options);
 
-  // Computes the activations that enter the last layer. The tensors' names begin with `prefix`, which no other pass
-  // may use at the same time.
+  // Computes and stores the activations that enter the last layer. Tensor names begin with `prefix`, which no other
+  // pass may use at the same time.
   Status ComputeHidden(Model& model, const std::string& prefix);
-  // The last layer, after ComputeHidden: for the nodes of a split's part, or for all nodes of the seed type, or of one
-  // of the seed types.
+  // Computes the last layer, after ComputeHidden: for the nodes of a split's part, for all nodes of the seed type, or
+  // for all nodes of another one of the seed types.
   Status ForSplit(Model& model, const std::string& split, graph::SplitPartName part, const OnChunk& on_chunk);
   Status ForAllNodes(Model& model, const OnChunk& on_chunk) { return ForAllNodes(model, data_->seed_type(), on_chunk); }
   Status ForAllNodes(Model& model, NodeTypeId type, const OnChunk& on_chunk);
 
-  // Returns the number of rows that ComputeHidden computes: nodes, summed over layers.
+  // Returns the number of rows that ComputeHidden computes: the number of nodes, summed over hidden layers.
   uint64_t CountHiddenRows() const;
 
-  // Node type -> name of the tensor with the activations that enter the last layer; none for a model of one layer.
+  // Returns, by node type, the name of the tensor with the activations that enter the last layer; empty for a model
+  // with one layer.
   const std::map<NodeTypeId, std::string>& hidden() const { return hidden_; }
-  // Drops the stored activations, also those of a pass that failed. Every rank calls it and has ended its reads.
+  // Drops the stored activations, also those of a failed pass. Every rank must call it, after it has finished its
+  // reads.
   Status DropHidden();
 
  private:
@@ -87,10 +91,10 @@ class FullInference {
   const NodeData* data_;
   collective::Collective* collective_;
   InferenceOptions options_;
-  std::vector<std::vector<NodeTypeId>> types_;    // types_[l]: what layer l reads
+  std::vector<std::vector<NodeTypeId>> types_;    // types_[l]: node types that layer l reads
   std::vector<sampler::FanoutSampler> samplers_;  // by layer: one hop, all in-edges
   Tensors hidden_;
-  Tensors unfinished_;  // of a layer whose computation has not ended well
+  Tensors unfinished_;  // of a layer whose computation has not succeeded
 };
 
 }  // namespace espalier::trainer

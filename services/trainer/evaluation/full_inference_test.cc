@@ -58,7 +58,7 @@ job::Training MakeTraining(const graph::SourceGraph& source, job::ModelType type
   return training;
 }
 
-// Everything that inference needs, over one cut of a graph.
+// Everything that inference needs, for one partitioning of a graph.
 struct Bench {
   TestGraph opened;
   GraphAccess graph;
@@ -87,7 +87,7 @@ Bench MakeBench(const graph::SourceGraph& source, uint32_t partitions, job::Mode
   return {std::move(opened), {graph, graph, graph, graph}, std::move(data), std::move(spec), std::move(model)};
 }
 
-// f32 [nodes of the seed type, C] in original-id order.
+// Returns the outputs, f32 [nodes of the seed type, C], in the order of original ids.
 torch::Tensor LayerwiseOutputs(Bench& bench, collective::Collective& collective, uint64_t chunk_nodes,
                                std::map<uint64_t, torch::Tensor>& chunks, std::mutex& mutex) {
   auto inference = FullInference::Make(bench.graph, bench.data, bench.spec, collective,
@@ -115,7 +115,7 @@ torch::Tensor LayerwiseOutputs(Bench& bench, uint64_t chunk_nodes) {
   return LayerwiseOutputs(bench, self, chunk_nodes, chunks, mutex);
 }
 
-// The other road: all nodes as one mini-batch with every in-edge of every hop.
+// Returns the same outputs, computed as one mini-batch of all nodes with all in-edges in every hop.
 torch::Tensor OneBatchOutputs(Bench& bench) {
   std::vector<OriginalNodeId> originals;
   const uint64_t count = bench.graph.neighbors.book().num_nodes(bench.data.seed_type());
@@ -172,7 +172,7 @@ TEST(FullInferenceTest, LeavesNoTensorsBehind) {
   }
 }
 
-// A store that breaks on one rank: the others end with its error instead of waiting.
+// A store that fails on one rank. The other ranks must return its error instead of waiting.
 class BrokenStore final : public sampler::TensorStore {
  public:
   Status CreateTensor(NodeTypeId, const std::string&, DType, const std::vector<int64_t>&, Deadline) override {

@@ -1,3 +1,8 @@
+// Embeddings are stored once per pass. With drawn candidates, AddDrawn gathers the embeddings of a chunk's edges and
+// candidates and scores them together. Without, RanksAmongAll reads the embeddings of all nodes block by block for a
+// chunk of edges and only keeps counts of higher and equal scores (Standing). For the filtered setting, known_ holds
+// the destinations of each (source, relation) of the validation and test parts, which every rank reads once; excluded
+// candidates are scored with the others and then removed from the counts, which keeps the matrix products dense.
 #include "services/trainer/evaluation/link_evaluation.h"
 
 #include <algorithm>
@@ -19,29 +24,31 @@ using graph::SplitPartName;
 
 constexpr SplitPartName kParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
 constexpr uint64_t kEdgesPerRead = uint64_t{1} << 16;
-// Every node's embedding is read twice for so many edges that are ranked among all nodes ...
+// Edges that are ranked among all nodes in one pass over the embeddings of all nodes (which reads each one twice) ...
 constexpr uint64_t kEdgesPerPass = 2048;
-// ... and scored with so many of them at once.
+// ... and edges whose scores are computed in one matrix product.
 constexpr int64_t kEdgesPerProduct = 256;
-// Scores of a chunk with candidates of its own, 4 bytes each.
+// Limit for the number of scores of a chunk with drawn candidates, 4 bytes each.
 constexpr uint64_t kScoresPerChunk = uint64_t{1} << 18;
-// An area under a curve wants all scores at once, on every rank: 12 bytes each, and a copy to sort.
+// Limit for the number of scores of ROCAUC, which needs all scores at once on every rank: 12 bytes each, and a copy to
+// sort.
 constexpr uint64_t kMostScoresOfAnArea = uint64_t{1} << 26;
 
-// Results depend on it only where sums are taken in chunks: a function of the document.
+// Returns the number of edges per chunk. It affects results, because sums are taken chunk by chunk, so it depends only
+// on the document.
 uint64_t ChunkSize(uint32_t num_candidates) {
   if (num_candidates == 0) return kEdgesPerPass;
   return std::clamp<uint64_t>(kScoresPerChunk / (uint64_t{num_candidates} + 1), 1, 1024);
 }
 
-// Those of a list of nodes of several types that are of one type, and where they stand in it.
+// The nodes of one type in a list of nodes of several types, with their positions in the list.
 template <class Id>
 struct TypeSlice {
   std::vector<Id> nodes;
   std::vector<int64_t> places;
 };
 
-// Calls body(type, slice) for each of the types, ascending.
+// Calls body(type, slice) for each of the types in ascending order.
 template <class Id, class Body>
 Status ForEachType(std::span<const NodeTypeId> types, std::span<const Id> nodes, const Body& body) {
   std::map<NodeTypeId, TypeSlice<Id>> slices;
@@ -87,7 +94,7 @@ Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& i
   return metric.ValueOrReason();
 }
 
-// The same on every rank.
+// Returns the same status on every rank.
 Status LinkEvaluation::CheckScores(SplitPartName part) {
   if (options_.metric != job::Metric::kRocAuc) return Status();
   ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
@@ -165,7 +172,7 @@ std::vector<NodeTypeId> LinkEvaluation::TypesOfEnds(std::span<const NodeTypeId> 
   return types;
 }
 
-// Ranking among all nodes reads every candidate twice for kEdgesPerPass edges together.
+// Ranking among all nodes reads every candidate twice for each kEdgesPerPass edges.
 uint64_t LinkEvaluation::RowsPerEdge(uint32_t relation) const {
   if (options_.num_candidates > 0) return 1 + uint64_t{options_.num_candidates};
   return 1 + 2 * graph_.neighbors.book().num_nodes(destination_types_[relation]) / kEdgesPerPass;
@@ -265,10 +272,10 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
         ASSIGN_OR_RETURN(const std::vector<double> ranks, RanksAmongAll(edges, tensor));
         metric.AddRanks(chunk, ranks, options_.k);
       }
-    } catch (const std::exception& error) {  // torch, out of memory for one
+    } catch (const std::exception& error) {  // for example torch, out of memory
       return StatusOfTorch(error);
     }
-    // The other ranks score a chunk each meanwhile.
+    // Meanwhile each other rank scores one chunk too.
     uint64_t rows = 0;
     for (const uint32_t relation : edges.relations) rows += RowsPerEdge(relation);
     AddRows(options_.phases, collective_.size() * rows);
@@ -287,7 +294,7 @@ Status LinkEvaluation::ForBlocks(const std::string& tensor, NodeTypeId type,
       if (next == wanted->end()) break;
       if (*next >= static_cast<int64_t>(end)) continue;
     }
-    if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());  // all blocks of a chunk may take minutes
+    if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());  // all blocks together may take minutes
     std::vector<OriginalNodeId> originals;
     for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
@@ -299,15 +306,16 @@ Status LinkEvaluation::ForBlocks(const std::string& tensor, NodeTypeId type,
 }
 
 Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, const std::string& tensor) {
-  std::map<NodeTypeId, std::vector<uint32_t>> numbers;  // by what they lead to
+  std::map<NodeTypeId, std::vector<uint32_t>> numbers;  // by destination type
   for (uint32_t i = 0; i < edges.size(); ++i) numbers[destination_types_[edges.relations[i]]].push_back(i);
   std::vector<double> ranks(edges.size());
   for (auto& [type, of_type] : numbers) RETURN_IF_ERROR(RankAmongAll(edges, std::move(of_type), tensor, ranks));
   return ranks;
 }
 
-// Edges by their destinations, so that a block of nodes holds those of few products. An edge's own score is the one
-// among all: another way to compute it would round it in another way.
+// Two passes over the blocks of all nodes. The first finds the score of each edge's own destination, the second
+// compares it to all candidates. Both take scores from the same matrix products: a score computed in another way would
+// be rounded differently. Edges are sorted by destination, so that in the first pass a block needs few products.
 Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, const std::string& tensor,
                                     std::vector<double>& ranks) {
   const NodeTypeId type = destination_types_[edges.relations[order.front()]];
@@ -334,7 +342,7 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
   };
 
   std::vector<Standing> standings;
-  size_t next = 0;  // whose own score is not known yet
+  size_t next = 0;  // the first edge whose own score is not known yet
   RETURN_IF_ERROR(ForBlocks(tensor, type, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);
     while (next < destinations.size() && destinations[next] < end) {
@@ -374,7 +382,8 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
                                 const std::string& tensor, MetricAccumulator& metric) {
   const uint64_t key = RandomKey(options_.seed, RandomPurpose::kCandidates, static_cast<uint32_t>(part));
   const uint32_t columns = 1 + options_.num_candidates;
-  // Sources stand once for the edge itself and once for each candidate: all are scored in the same way.
+  // Each source is repeated for the edge itself and for each candidate, so that all scores are computed in the same
+  // way.
   std::vector<GlobalNodeId> left;
   std::vector<uint32_t> relations;
   std::vector<OriginalNodeId> right;

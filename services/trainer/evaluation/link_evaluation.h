@@ -1,15 +1,16 @@
-// How well a model ranks the edges of a split's part: each edge's destination among candidates, with its source and its
-// edge type.
+// Evaluates how a model ranks the edges of a split's part: for each edge, the rank of its destination among candidate
+// nodes with the same source and edge type.
 //
-// Embeddings are those of full-neighbourhood inference over the graph without held-out edges, so no edge that is
-// measured is seen. They wait on the owners of their rows, under one name for each node type; edges are walked in the
-// user's order, type after type, in fixed chunks, chunk c by rank c mod T, so a metric does not depend on partitions or
-// trainers.
+// Embeddings come from full-neighborhood inference over the graph without held-out edges, so that the model does not
+// see the measured edges. They are stored on the owners of their rows, under the same name for each node type. Edges
+// are processed in the user's order, type after type, in chunks of fixed size; of T trainers, rank c mod T processes
+// chunk c. Hence a metric does not depend on the partitioning or the number of trainers.
 //
-// Candidates are every node of the destination's type, or `num_candidates` that are drawn for each edge once and for
-// all (RandomPurpose::kCandidates). The destination itself is none. Filtered (Bordes et al., NIPS 2013): nor is a node
-// that the source has an edge of the same type to in any part of the split; where a type's edges stand for both
-// directions (LinkType::reverse_type is the type itself), nor one that has such an edge to the source.
+// The candidates are all nodes of the destination's type, or `num_candidates` nodes that are drawn for each edge and
+// are the same in every evaluation (RandomPurpose::kCandidates). The destination itself is not a candidate. The
+// filtered setting (Bordes et al., NIPS 2013) also excludes each node to which the source has an edge of the same type
+// in any part of the split. If the edges of a type stand for both directions (LinkType::reverse_type is the type
+// itself), it also excludes each node that has such an edge to the source.
 #pragma once
 
 #include <functional>
@@ -31,42 +32,43 @@ namespace espalier::trainer {
 struct LinkEvaluationOptions {
   job::Metric metric = job::Metric::kMrr;
   std::string split;
-  std::vector<sampler::LinkType> types;  // as LinkPlan's; their numbers are the scorer's relations
-  uint32_t num_candidates = 0;           // 0: every node
+  std::vector<sampler::LinkType> types;  // as in LinkPlan; their indices are the scorer's relations
+  uint32_t num_candidates = 0;           // per edge; 0: all nodes
   bool filtered = true;
   int64_t k = 10;
   uint64_t seed = 0;
-  uint64_t chunk_nodes = 4096;  // of embeddings scored at once
+  uint64_t chunk_nodes = 4096;  // embeddings scored at once
   Timeouts timeouts;
-  std::function<Status()> before_chunk = {};  // as InferenceOptions
-  PhaseTracker* phases = nullptr;             // likewise: counts candidates that are scored
+  std::function<Status()> before_chunk = {};  // as in InferenceOptions
+  PhaseTracker* phases = nullptr;             // as in InferenceOptions; counts scored candidates
 };
 
-// Every rank calls the same functions in the same order. Owned by one thread.
+// Every rank must call the same functions in the same order. Owned by one thread.
 class LinkEvaluation {
  public:
-  // Everything outlives this. The scorer is the model's.
+  // All arguments outlive this. `scorer` is a submodule of the model.
   LinkEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                  LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer);
 
-  // After inference.ComputeHidden. `tensor` names what keeps the embeddings until Drop: further parts are measured on
-  // those that are there. Undefined where the part is empty.
+  // Returns the metric on a part, which is undefined if the part is empty. Requires inference.ComputeHidden. Stores the
+  // embeddings in the tensor `tensor` if none are stored yet; they stay until Drop. ResourceExhausted if the area under
+  // the ROC curve needs too many scores.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                     const std::string& tensor);
-  // Returns the number of rows that AddPart counts for `part`; 0 where the part cannot be read.
+  // Returns the number of rows that ComputeMetric counts for `part`; 0 if the part cannot be read.
   uint64_t CountRows(graph::SplitPartName part) const;
-  // At a pass's end, when every rank has ended its reads, or has failed.
+  // Drops the stored embeddings at the end of a pass, after every rank has finished its reads or has failed.
   Status Drop();
 
  private:
-  // Edges of a part in the user's order; all vectors have one entry an edge.
+  // Edges of a part in the user's order; each vector has one entry per edge.
   struct Chunk {
     std::vector<GlobalNodeId> sources, destinations;
     std::vector<uint32_t> relations;
     std::vector<int64_t> source_ids, destination_ids;  // original ids
     size_t size() const { return sources.size(); }
   };
-  using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id
+  using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id of the source, relation
 
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
   Result<uint64_t> CountEdges(graph::SplitPartName part) const;
@@ -75,29 +77,31 @@ class LinkEvaluation {
   Status CheckScores(graph::SplitPartName part);
   Status AddPart(graph::SplitPartName part, const std::string& tensor, MetricAccumulator& metric);
   Result<Chunk> ReadEdges(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
-  // Of nodes of one type; of nodes[i] of types[i].
+  // These return the stored embeddings of nodes of one type, and of nodes[i] of type types[i]: f32 [nodes, D].
   Result<torch::Tensor> Embeddings(const std::string& tensor, NodeTypeId type, std::span<const GlobalNodeId> nodes);
   Result<torch::Tensor> Embeddings(const std::string& tensor, std::span<const NodeTypeId> types,
                                    std::span<const GlobalNodeId> nodes);
   Result<std::vector<int64_t>> OriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   std::vector<NodeTypeId> TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const;
 
-  // Ranks among all nodes of the destinations' types, in the chunk's order.
+  // Returns the rank of each edge among all nodes of its destination's type, in the chunk's order.
   Result<std::vector<double>> RanksAmongAll(const Chunk& edges, const std::string& tensor);
-  // Those of the edges with these numbers, which all lead to one node type: into ranks[number].
+  // Computes ranks[number] for the edges with these numbers, whose destinations have the same node type.
   Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> numbers, const std::string& tensor,
                       std::vector<double>& ranks);
-  // Calls body(first, rows) for each block of a type's nodes by original id that holds one of `wanted` (ascending
-  // original ids), or for every block.
+  // Calls body(first, rows) for each block of consecutive original ids of a type that contains an id of `wanted`
+  // (ascending); without `wanted`, for every block.
   Status ForBlocks(const std::string& tensor, NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
                    const std::function<Status(int64_t first, const torch::Tensor& rows)>& body);
-  // Scores [n, 1 + candidates], the edge's own first, and likewise what counts: 0 where a candidate does not.
+  // Draws the candidates of each edge, scores the destination and the candidates, [n, 1 + candidates], and adds the
+  // ranks or scores to the metric. `first_ordinal` is the position of the chunk's first edge within the part.
   Status AddDrawn(uint64_t chunk, uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
                   const std::string& tensor, MetricAccumulator& metric);
 
-  // The destinations of every (source, relation) that is measured, from all parts of the split.
+  // Fills known_ for every (source, relation) of the measured parts, from the edges of all parts of the split.
   Status LearnKnownEdges();
-  // Original ids that are no candidates of edge i, ascending: its destination, and, filtered, what is known.
+  // Returns the original ids that are not candidates of edge i, ascending: its destination and, in the filtered
+  // setting, all known destinations.
   std::vector<int64_t> ListExcludedCandidates(const Chunk& edges, size_t i) const;
   bool IsSymmetric(uint32_t relation) const {
     return options_.types[relation].reverse_type == options_.types[relation].edge_type;
@@ -109,9 +113,9 @@ class LinkEvaluation {
   const LinkEvaluationOptions options_;
   const std::shared_ptr<const LinkScorer> scorer_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // by relation
-  std::string stored_;                                        // the tensor that keeps embeddings; empty: none does
+  std::string stored_;                                        // the tensor with the embeddings; empty: none is stored
   bool knows_edges_ = false;
-  absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destinations, ascending, each once
+  absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destination ids, ascending, unique
 };
 
 }  // namespace espalier::trainer

@@ -1,3 +1,7 @@
+// Accuracy and F1 are integer counts; RocAuc keeps all scores; errors and ranks are sums for each chunk. MergeOverRanks
+// gathers the serialized statistics of all ranks and rebuilds the accumulator from them in rank order. Counts do not
+// depend on the order, scores are sorted, and chunk sums are added in chunk order, so that every rank has the same bits
+// and the value does not depend on the distribution of chunks over ranks.
 #include "services/trainer/evaluation/metrics.h"
 
 #include <algorithm>
@@ -13,7 +17,7 @@ namespace {
 
 constexpr const char* kNoLabel = "none has a label";
 
-// The statistics as words, so that ranks can exchange them.
+// Writes statistics as 64-bit words, which the ranks exchange.
 class WordWriter {
  public:
   void Put(uint64_t word) { words_.push_back(word); }
@@ -103,7 +107,7 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
       indicators[i].zero_();
       indicators[i][label] = 1.0f;
     }
-    // With two classes one curve says it all: the other is its mirror image.
+    // With two classes one curve is enough: both have the same area.
     const torch::Tensor probabilities = torch::softmax(outputs, 1);
     if (num_outputs_ == 2)
       return AddScores(probabilities.narrow(1, 1, 1).contiguous(), indicators.narrow(1, 1, 1).contiguous());
@@ -113,7 +117,7 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
     const int64_t label = classes.data_ptr<int64_t>()[i];
     if (label < 0) continue;
     const float* row = outputs.data_ptr<float>() + i * num_outputs_;
-    // Compared, a NaN is neither larger nor smaller: the guess would be some class.
+    // NaN compares neither larger nor smaller, so std::max_element would return an arbitrary class.
     no_numbers_ += std::any_of(row, row + num_outputs_, IsNoNumber) ? 1 : 0;
     const int64_t guess = std::max_element(row, row + num_outputs_) - row;
     ++decided_;
@@ -208,7 +212,7 @@ void MetricAccumulator::MergeSerialized(std::span<const std::byte> bytes) {
   for (uint64_t left = in.Next(); left > 0; --left) {
     const uint64_t chunk = in.Next();
     ChunkSum& mine = chunk_sums_[chunk];
-    // A chunk whose rows lie on several ranks gets their sums in rank order.
+    // If several ranks have rows of the same chunk, their sums are added in rank order.
     mine.sum += std::bit_cast<double>(in.Next());
     mine.count += in.Next();
   }
@@ -264,7 +268,7 @@ Result<MetricValue> MetricAccumulator::ValueOrReason() const {
 
 Result<double> MetricAccumulator::F1() const {
   if (decided_ == 0) return FailedPrecondition(kNoLabel);
-  uint64_t hits = 0, calls = 0;  // calls: predictions and labels, so that F1 = 2 hits / calls
+  uint64_t hits = 0, calls = 0;  // calls = predictions + labels, so that F1 = 2 hits / calls
   double sum = 0;
   uint64_t classes = 0;
   for (size_t c = 0; c < true_positive_.size(); ++c) {
@@ -279,10 +283,11 @@ Result<double> MetricAccumulator::F1() const {
   return calls == 0 ? 0.0 : 2.0 * static_cast<double>(hits) / static_cast<double>(calls);
 }
 
-// The share of (positive, negative) pairs in which the positive one scores higher, ties counted half, by one walk
-// over the scores in descending order. Counts are integers: the order of equal scores does not matter.
+// Returns the fraction of (positive, negative) pairs in which the positive one scores higher; ties count half. Computed
+// in one pass over the scores in descending order. Counts are integers, so that the order of equal scores does not
+// matter.
 Result<double> MetricAccumulator::RocAuc() const {
-  // (Merged over ranks before: all of them see the same.)
+  // The scores are merged over ranks, so that all ranks return the same error.
   if (std::any_of(scores_.begin(), scores_.end(), [](const Score& s) { return std::isnan(s.score); })) {
     return NotNumbers();
   }

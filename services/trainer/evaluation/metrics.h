@@ -1,5 +1,5 @@
-// Figures of merit, accumulated chunk by chunk and merged over ranks so that the result does not depend on who
-// computed which chunk: counts are integers, sums are kept per chunk and added in chunk order.
+// Metrics, accumulated chunk by chunk and merged over ranks. The result does not depend on which rank computed which
+// chunk: counts are integers, and sums are kept for each chunk and added in chunk order.
 #pragma once
 
 #include <torch/torch.h>
@@ -17,43 +17,46 @@
 
 namespace espalier::trainer {
 
-// "accuracy", "macroF1", ...: the names in results.
+// Returns the name of a metric in results: "accuracy", "macroF1", ...
 const char* ToString(job::Metric metric);
-// False for errors (mean squared, mean absolute): there the smaller value is the better one.
+// Returns false for errors (mean squared, mean absolute), where smaller values are better.
 bool HigherIsBetter(job::Metric metric);
 
-// A metric of a part of a split.
+// The value of a metric on a part of a split.
 struct MetricValue {
-  std::optional<double> value;  // none: undefined
-  std::string undefined;        // why, of the part's rows: "none has a label"
+  std::optional<double> value;  // nullopt: undefined
+  std::string undefined;        // the reason, about the rows of the part: "none has a label"
 };
 
-// Thread-compatible. Unlabelled rows (losses.h) do not count.
-//   Accuracy   share of rows (multi-label: of entries) predicted right; the prediction is the largest output, or
-//              in multi-label tasks every positive one
-//   MicroF1    over all (row, class) decisions; MacroF1: mean over classes, of those that occur at all
-//   RocAuc     area under the curve, ties counted half; mean over the classes that have both outcomes
-//   Mean*Error over all entries
-//   MRR        mean of 1 / rank; HitsAtK: share of ranks of at most k (AddRanks)
+// Accumulates one metric. Thread-compatible. Unlabeled rows (losses.h) do not count.
+//   Accuracy    fraction of correct rows (multi-label: of entries); predicts the class with the largest output, or in
+//               multi-label tasks each class with a positive output
+//   MicroF1     over all (row, class) decisions
+//   MacroF1     mean over the classes that occur as a label or a prediction
+//   RocAuc      area under the ROC curve, ties count half; mean over the classes that have both outcomes
+//   Mean*Error  over all entries
+//   MRR         mean of 1 / rank (AddRanks)
+//   HitsAtK     fraction of ranks of at most k (AddRanks)
 class MetricAccumulator {
  public:
   MetricAccumulator(job::Metric metric, int64_t num_outputs);
 
-  // Outputs f32 [n, C] and labels as Loss takes them. Every row belongs to exactly one Add over all ranks;
-  // `chunk` orders the sums (one rank may add a chunk number once only; chunks are those of the nodes in
-  // original-id order).
+  // Adds outputs f32 [n, C] and labels as Loss expects them. Over all ranks, each row must be added exactly once.
+  // `chunk` determines the order of the sums: it numbers the chunks of nodes in original-id order, and a rank may add
+  // each number only once.
   void Add(uint64_t chunk, const torch::Tensor& outputs, const torch::Tensor& labels);
 
-  // MRR and HitsAtK: ranks (ranking.h) of a chunk's edges; chunks are those of the edges in the user's order.
+  // Adds the ranks (ranking.h) of a chunk's edges, for MRR and HitsAtK. `chunk` numbers the chunks of edges in the
+  // user's order.
   void AddRanks(uint64_t chunk, std::span<const double> ranks, int64_t k);
 
-  // Every rank calls it; afterwards all hold the statistics of all.
+  // Merges the statistics of all ranks; afterwards each rank holds all of them. Every rank must call it.
   Status MergeOverRanks(collective::Collective& collective, Deadline deadline);
 
-  // FailedPrecondition where nothing was labelled or ranked (or, RocAuc, no class has both outcomes); InvalidArgument
-  // where an output that counts is NaN.
+  // Returns the metric. FailedPrecondition if nothing was labeled or ranked or, for RocAuc, no class has both outcomes.
+  // InvalidArgument if an output that counts is NaN.
   Result<double> Value() const;
-  // The same where "undefined" is an answer, not an error.
+  // Returns the same, with FailedPrecondition as an undefined value instead of an error.
   Result<MetricValue> ValueOrReason() const;
 
  private:
@@ -79,7 +82,7 @@ class MetricAccumulator {
   job::Metric metric_;
   int64_t num_outputs_;
   uint64_t right_ = 0, decided_ = 0;                            // Accuracy
-  uint64_t no_numbers_ = 0;                                     // Accuracy, F1: of what was decided, on NaN
+  uint64_t no_numbers_ = 0;                                     // Accuracy, F1: decisions whose outputs are NaN
   std::vector<uint64_t> true_positive_, predicted_, positive_;  // F1, by class
   std::vector<Score> scores_;                                   // RocAuc
   std::map<uint64_t, ChunkSum> chunk_sums_;                     // Mean*Error, MRR, HitsAtK

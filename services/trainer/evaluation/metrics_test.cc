@@ -20,7 +20,7 @@ double FindValue(job::Metric metric, const torch::Tensor& outputs, const torch::
   return value.ok() ? *value : NAN;
 }
 
-// Predictions 0 2 1 1 of classes 0 2 2 1; the last row is not labelled.
+// Outputs that predict the classes 0 2 1 1, where 0 2 2 1 are correct. The last row has no label.
 const torch::Tensor& FourPredictions() {
   static const torch::Tensor outputs =
       torch::tensor({{3.f, 1.f, 0.f}, {0.f, 1.f, 2.f}, {0.f, 2.f, 1.f}, {-3.f, -1.f, -2.f}, {9.f, 0.f, 0.f}});
@@ -54,7 +54,7 @@ TEST(MetricsTest, ErrorsAreMeansOverLabelledEntries) {
 }
 
 TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
-  // Rounded scores: many ties.
+  // Rounded scores, so that there are many ties.
   const torch::Tensor outputs = torch::round(RandomMatrix(1, 200, 3) * 10),
                       labels = (RandomMatrix(2, 200, 3) > 0.3).to(torch::kFloat32);
   double expected = 0;
@@ -73,7 +73,7 @@ TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
   EXPECT_NEAR(FindValue(job::Metric::kRocAuc, outputs, labels), expected, 1e-12);
 }
 
-// Of multi-label targets, entry by entry: the same numbers as of lists that never had the unknown entries.
+// For multi-label targets, metrics must be the same as for lists from which the unlabeled entries were removed.
 TEST(MetricsTest, UnknownEntriesOfTargetsAreLeftOutOfEveryMetric) {
   const int64_t rows = 60, classes = 3;
   const torch::Tensor outputs = RandomMatrix(5, rows, classes);
@@ -131,7 +131,7 @@ TEST(MetricsTest, OutputsThatAreNoNumbersAreAnError) {
   EXPECT_EQ(error.Value().status().code(), StatusCode::kInvalidArgument);
 }
 
-// Of the ranks too that have none of them. Rows and entries without a label may hold anything.
+// Ranks whose own outputs are numbers return the error too. Outputs of unlabeled rows and entries may be NaN.
 TEST(MetricsTest, DecisionsOnOutputsThatAreNoNumbersAreAnError) {
   const torch::Tensor outputs = torch::tensor({{1.f, NAN}, {1.f, 2.f}});
   const torch::Tensor of_nan[] = {torch::tensor({0, 1}, torch::kInt64), torch::tensor({{1.f, 0.f}, {1.f, 1.f}})};
@@ -216,7 +216,7 @@ TEST(LossTest, UnlabelledRowsGetNoGradient) {
   }
 }
 
-// Whatever the model says of an entry that is not known, loss and gradient are the same.
+// Outputs for unlabeled entries affect neither the loss nor the gradients.
 TEST(LossTest, UnknownEntriesWeighNothing) {
   for (const auto kind : {LossKind::kBinaryCrossEntropy, LossKind::kSquaredError}) {
     const torch::Tensor known = RandomMatrix(3, 5, 4) > 0;

@@ -14,7 +14,7 @@ void Standing::Add(std::span<const float> candidates) {
   }
   higher_ += higher;
   equal_ += equal;
-  no_numbers_ += candidates.size() - lower - higher - equal;  // one of both is none
+  no_numbers_ += candidates.size() - lower - higher - equal;  // comparisons with NaN
 }
 
 void Standing::Remove(float candidate) {

@@ -1,4 +1,4 @@
-// Ranks of true edges among candidates: what mean reciprocal rank and Hits@k are made of.
+// Ranks of true edges among candidates, for mean reciprocal rank and Hits@k.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace espalier::trainer {
 
-// How a score stands among candidates.
+// Counts how many candidates score higher than, or the same as, a given score.
 class Standing {
  public:
   explicit Standing(float score) : score_(score) {}
   void Add(std::span<const float> candidates);
-  // Takes back one that was added.
+  // Removes one candidate that was added.
   void Remove(float candidate);
-  // 1 + those that are higher + half of those that are equal; not a number where a score is none.
+  // Returns 1 + (number of higher scores) + (number of equal scores) / 2; NaN if a score is NaN.
   double Rank() const;
 
  private:
@@ -22,15 +22,14 @@ class Standing {
   uint64_t higher_ = 0, equal_ = 0, no_numbers_ = 0;
 };
 
-// 1 + the candidates that score higher + half of those that score the same: the average rank among equals (the
-// "realistic" rank of Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or link
-// prediction methods", 2020), so that a model that scores everything alike is not taken for a perfect one. counts[i] ==
-// 0 leaves candidate i out; `counts` may be empty: all count. Not a
-// number where one of the scores that count is none.
+// Returns 1 + (number of higher candidates) + (number of equal candidates) / 2. This is the average rank among equal
+// scores, the "realistic" rank of Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or
+// link prediction methods", 2020; a model that scores all candidates alike does not get a perfect rank. Candidate i is
+// ignored if counts[i] == 0; if `counts` is empty, all candidates count. NaN if a score that counts is NaN.
 double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> counts);
 
-// Means over ranks, in the order given; 0 of none, not a number where a rank is none. Mean reciprocal rank (Voorhees,
-// TREC-8, 1999), and the share of ranks of at most k (Bordes et al., NIPS 2013).
+// These return the mean reciprocal rank (Voorhees, TREC-8, 1999), and the fraction of ranks of at most k (Bordes et
+// al., NIPS 2013). Sums are taken in the order of `ranks`. 0 without ranks; NaN if a rank is NaN.
 double MeanReciprocalRank(std::span<const double> ranks);
 double HitsAtK(std::span<const double> ranks, int64_t k);
 

@@ -21,8 +21,8 @@ TEST(RankingTest, ARankIsOneMoreThanWhatScoresHigher) {
 }
 
 TEST(RankingTest, EqualsShareTheAverageRank) {
-  EXPECT_EQ(ComputeRank(1, std::vector<float>{1, 1, 1, 1}, {}), 3);  // of ranks 1 to 5
-  EXPECT_EQ(ComputeRank(1, std::vector<float>{2, 1, 0}, {}), 2.5);   // of ranks 2 and 3
+  EXPECT_EQ(ComputeRank(1, std::vector<float>{1, 1, 1, 1}, {}), 3);  // mean of the ranks 1 to 5
+  EXPECT_EQ(ComputeRank(1, std::vector<float>{2, 1, 0}, {}), 2.5);   // mean of the ranks 2 and 3
 }
 
 TEST(RankingTest, CandidatesThatDoNotCountAreLeftOut) {

@@ -29,7 +29,7 @@ void PhaseTracker::Add(uint64_t rows) {
 void PhaseTracker::Tell() const {
   if (!report_) return;
   if (expected_rows_ == 0) return report_(phase_, std::nullopt);
-  // The last chunks of the ranks differ in size: the estimate may pass the whole.
+  // The last chunks of the ranks differ in size, so the estimate may exceed the total.
   report_(phase_, std::min(1.0, static_cast<double>(done_rows_) / static_cast<double>(expected_rows_)));
 }
 

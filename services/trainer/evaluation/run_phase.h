@@ -1,4 +1,4 @@
-// Phases of a trainer's run, and the share of each that is done: for /status.
+// The phases of a trainer's run and the completed fraction of each, as reported by /status.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,29 @@
 namespace espalier::trainer {
 
 enum class RunPhase {
-  kTraining,    // steps
-  kEvaluating,  // metrics of a split's parts, with the layers that they are computed from
+  kTraining,    // training steps
+  kEvaluating,  // metrics of a split's parts, including the layers that they need
   kEmbedding,   // embeddings and predictions of nodes, after the metrics
-  kWriting,     // model files, embeddings, predictions, the result
+  kWriting,     // model files, embeddings, predictions and the result
 };
-// "Training": as in /status and in status.progress.phase.
+// Returns the name of a phase, for example "Training", as in /status and status.progress.phase.
 const char* ToString(RunPhase phase);
 
-// Counts the work of the phase that a run is in. A row is a node whose layer is computed, a candidate that an edge is
-// scored against, or a row that is written. Work of all ranks is counted, at the pace of this one. Owned by one thread.
+// Counts the work of the current phase in rows. A row is a node for which a layer is computed, a candidate against
+// which an edge is scored, or a row that is written. Rows of all ranks are counted, on the assumption that the other
+// ranks are as fast as this one. Owned by one thread.
 class PhaseTracker {
  public:
-  // `fraction`: of the phase, in [0, 1]; nullopt: not known. For kTraining it is always nullopt: steps are counted by
-  // the training loop.
+  // `fraction` is the completed fraction of the phase in [0, 1], or nullopt if it is unknown. For kTraining it is
+  // always nullopt, because the training loop counts the steps.
   using Report = std::function<void(RunPhase phase, std::optional<double> fraction)>;
 
   PhaseTracker() = default;  // reports nothing
   explicit PhaseTracker(Report report) : report_(std::move(report)) {}
 
-  // Begins `phase`, or the current one anew. `expected_rows` is 0 where the amount of work is not known.
+  // Begins `phase`, or restarts the current one. `expected_rows` is 0 if the amount of work is unknown.
   void Begin(RunPhase phase, uint64_t expected_rows);
+  // Counts rows of the current phase as done.
   void Add(uint64_t rows);
 
  private:
@@ -40,7 +42,7 @@ class PhaseTracker {
   uint64_t expected_rows_ = 0, done_rows_ = 0;
 };
 
-// For callers whose tracker may be null.
+// These call a tracker that may be null.
 inline void BeginPhase(PhaseTracker* phases, RunPhase phase, uint64_t expected_rows) {
   if (phases != nullptr) phases->Begin(phase, expected_rows);
 }

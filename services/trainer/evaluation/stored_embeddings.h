@@ -1,5 +1,5 @@
-// The outputs of all nodes of the seed types in mutable tensors of one name on the owners of the rows, while a pass
-// over the graph reads them.
+// Stores the outputs of all nodes of the seed types in mutable tensors on the owners of the rows, under one name, for
+// the duration of a pass over the graph.
 #pragma once
 
 #include <span>
@@ -9,19 +9,21 @@
 
 namespace espalier::trainer {
 
-// Every rank calls the same functions in the same order, but Read. Owned by one thread.
+// Every rank must call Store and Drop in the same order; Read is local to a rank. Owned by one thread.
 class StoredEmbeddings {
  public:
-  // Everything outlives this.
+  // All arguments outlive this.
   StoredEmbeddings(GraphAccess graph, const NodeData& data, collective::Collective& collective, Timeouts timeouts)
       : graph_(graph), data_(data), collective_(collective), timeouts_(timeouts) {}
 
-  // After inference.ComputeHidden. Nothing where they are there already, until Drop; else `tensor` names them.
+  // Computes the outputs and stores them under the name `tensor`, after inference.ComputeHidden. Does nothing if
+  // outputs are stored already and were not dropped.
   Status Store(Model& model, FullInference& inference, const std::string& tensor);
-  // f32 [nodes, D] in the order of `nodes` of one of the seed types, which may repeat. DataLoss where a restarted
+  // Returns the outputs of nodes of one seed type, f32 [nodes, D]. Nodes may be repeated. DataLoss if a restarted
   // server has lost them.
   Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes) const;
-  // At a pass's end, when every rank has ended its reads, or has failed.
+  // Drops the outputs at the end of a pass, after every rank has finished its reads or has failed. Rank 0 sends the
+  // requests.
   Status Drop();
 
  private:

@@ -1,5 +1,4 @@
-// Tensors on the owners of rows that all ranks write and read. They do not survive a restart of a server that holds
-// them.
+// Tensors on the owners of rows that all ranks write and read. They do not survive a restart of their server.
 #pragma once
 
 #include <span>
@@ -10,13 +9,14 @@
 
 namespace espalier::trainer {
 
-// The error of a call that reads or writes a stored tensor, NotFound as DataLoss: the tensor had been created, so a
-// restarted server has lost it.
+// Converts the status of a call that reads or writes a stored tensor: NotFound becomes DataLoss, because the tensor had
+// been created, so that a restarted server must have lost it.
 Status LostWhereMissing(Status status);
 
-// f32 [nodes, width] for each of the types, all under one name. Every rank calls it, and nobody writes before all have
-// returned: a tensor that is created once more would hide that its rows are lost. Rank 0 makes them and the others find
-// them, which is sooner done than that servers put off all but one who would make them.
+// Creates a tensor f32 [nodes, width] for each of the types, all under one name. Every rank must call it, and returns
+// only after all ranks have the tensor: creating it again after rows were written would hide that a restart has lost
+// them. Rank 0 creates the tensors first and the other ranks then find them, which is faster than concurrent creation,
+// where servers defer all requests but one.
 Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> types, const std::string& name,
                         int64_t width, collective::Collective& collective, const Timeouts& timeouts);
 

@@ -1,4 +1,4 @@
-// From a trainer's flags to its graph, its mini-batches and the stores that it reads and writes.
+// Opens the graph, the mini-batches and the stores of a trainer from its flags.
 #pragma once
 
 #include <memory>
@@ -19,19 +19,19 @@ Timeouts MakeTimeouts(const TrainerFlags& flags);
 // Returns the name by which graph servers know the job.
 const std::string& EffectiveJobName(const TrainerFlags& flags, const job::DistTraining& job);
 
-// Connects to the graph servers that the flags name, or opens their partitions in this process. Blocks for at most
-// --connect-seconds; ended by `channel.stop`.
+// Connects to the graph servers given by the flags, or opens the partitions in this process. Blocks for at most
+// --connect-seconds, or until `channel.stop` is requested.
 Result<client::Session> OpenGraph(const TrainerFlags& flags, const job::DistTraining& job,
                                   const rpc::ChannelSettings& channel, const storage::StoreSettings& stores);
 
-// Returns this rank's mini-batches: streamed by the samplers that the flags name, or drawn by threads of this process.
-// `session` outlives them.
+// Returns this rank's mini-batches: streamed by the samplers given by the flags, or sampled by threads of this process.
+// `session` must outlive them.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags& flags, const job::DistTraining& job,
                                                               const client::Session& session,
                                                               const rpc::ChannelSettings& channel);
 
-// Opens what the flags and the document name by URI, into `options`: outputs, model, chosen nodes, checkpoints. No
-// store is contacted. InvalidArgument names the flag or field.
+// Sets the stores of `options` from the URIs in the flags and the document: outputs, model, chosen nodes, checkpoints,
+// and where to resume from. No store is contacted. InvalidArgument names the flag or field.
 Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& settings,
                   TrainOptions* options);
 

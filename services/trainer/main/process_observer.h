@@ -1,4 +1,4 @@
-// The observer of espalier-trainer: status, stop watcher and log.
+// The training observer of espalier-trainer: forwards events to status, stop watcher and log.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace espalier::trainer {
 
 class ProcessObserver final : public TrainingObserver {
  public:
-  // `status` and `stop` outlive this. `logs`: whether this rank logs epochs and warnings; rank 0 does, for all.
+  // `status` and `stop` must outlive this. `logs`: whether this rank logs epochs and warnings, as rank 0 does for all.
   ProcessObserver(TrainingStatus& status, StopWatcher& stop, job::Metric metric, bool logs)
       : status_(status), stop_(stop), metric_(metric), logs_(logs) {}
 

@@ -1,3 +1,6 @@
+// The admin port and the port of the ring are opened first, since the ready file contains both addresses. Then follow
+// the graph, the mini-batches and the connections to the other trainers, after which the process is ready. Calls to
+// servers end when the stop watcher requests it (ChannelSettings::stop).
 #include "services/trainer/main/run_trainer.h"
 
 #include <memory>
@@ -40,7 +43,7 @@ Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
                             MathSettings math) {
   StopWatcher stop;
-  const auto registry = std::make_shared<telemetry::MetricRegistry>();  // calls may end after RunTrainer
+  const auto registry = std::make_shared<telemetry::MetricRegistry>();  // shared: calls may end after RunTrainer
   telemetry::MetricRegistry& metrics = *registry;
   metrics.AddProcessMetrics();
   TrainingStatus status(job, flags.job_uid, flags.rank, flags.world_size, flags.incarnation, metrics);
@@ -55,7 +58,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   channel.metrics = std::make_shared<rpc::CallMetrics>(registry);
   const std::shared_ptr<void> certificate_expiry = daemon::WatchCertificateExpiry(flags.tls, metrics);
   ASSIGN_OR_RETURN(channel.tls, daemon::LoadTls(flags.tls, pki::PeerRole::kTrainer));
-  // Rank 0's port is told to the others before anything else takes time.
+  // Listens before slower work begins, so that the other ranks can learn rank 0's port early.
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainerGroup> group, TrainerGroup::Listen(flags, channel.tls));
   RETURN_IF_ERROR(WriteReady(flags, *admin, *group));
   stores.s3.metrics = std::make_shared<storage::RequestMetrics>(metrics);
@@ -90,7 +93,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
   telemetry::WriteTermination(MakeTerminationMessage(outcome, session.partition_key, job.training.evaluation.metric));
   admin->SetStatusProvider(nullptr);
-  if (outcome.stopped()) stop.GiveUpServers();  // what threads prepare ahead waits for them
+  if (outcome.stopped()) stop.GiveUpServers();  // threads that prefetch may still wait for servers
   return outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
 }
 

@@ -1,4 +1,4 @@
-// One rank of a job's training as a process: admin port, rendezvous, graph, training, termination message.
+// Runs one rank of a job's training as a process: admin port, rendezvous, graph, training, termination message.
 #pragma once
 
 #include "services/base/exit_code.h"
@@ -9,8 +9,8 @@
 
 namespace espalier::trainer {
 
-// Trains `job` as the rank of the flags, and returns kDone, or kAskedToStop after SIGTERM. Writes the termination
-// message unless it fails. Once per process: installs signal handling.
+// Trains `job` as the rank given by the flags. Returns kDone, or kAskedToStop after SIGTERM. Writes the termination
+// message unless it returns an error. Call once per process: it installs signal handling.
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
                             MathSettings math);
 

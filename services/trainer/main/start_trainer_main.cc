@@ -1,6 +1,6 @@
-// espalier-trainer: sets what must be set before libtorch's libraries are loaded, which takes a second, and many on a
-// busy machine; then becomes espalier-trainer-process, the same process with the same arguments. Links none of our
-// libraries, so as to be there at once.
+// espalier-trainer: prepares the process before libtorch's libraries are loaded, then executes espalier-trainer-process
+// in the same process with the same arguments. Loading takes a second, on a busy machine many. This program links none
+// of Espalier's libraries, so that it starts at once.
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,13 +15,14 @@
 
 namespace {
 
-// Idle OpenMP threads that spin take the processor from the machine's other processes. libgomp reads its settings when
-// it is loaded.
+// Makes idle OpenMP threads sleep. By default they spin and take processor time from other processes of the machine.
+// libgomp reads this setting when it is loaded.
 void LetIdleThreadsSleep() { setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0); }
 
-// A signal that process 1 of a container has no handler for is dropped by the kernel, and the container stays until it
-// is killed (`docker run`; in the operator's pods another process is process 1). One that is blocked waits, across exec
-// too, until telemetry::StopSignal takes it. All other processes end of it by themselves.
+// Blocks SIGTERM and SIGINT if this is process 1 of a container (`docker run`; in the operator's pods another process
+// is process 1). The kernel drops a signal for which process 1 has no handler, and the container would run until it is
+// killed. A blocked signal stays pending, also across exec, until telemetry::StopSignal unblocks it. The default action
+// of these signals ends any other process.
 void HoldStopSignals() {
   if (getpid() != 1) return;
   sigset_t stop;

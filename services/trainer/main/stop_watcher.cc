@@ -1,3 +1,7 @@
+// A thread waits for SIGTERM, then watches counters and flags that the training thread updates. WatchForStall starts
+// its two limits anew whenever there is progress, and while the training thread computes or waits for other ranks. If a
+// limit passes, it cancels the calls to servers. WatchBatchAhead does the same for the prefetched mini-batch once the
+// last checkpoint is saved.
 #include "services/trainer/main/stop_watcher.h"
 
 #include <unistd.h>
@@ -15,7 +19,7 @@ using telemetry::Level;
 using telemetry::Log;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-// The flag may miss the all-reduce that is under way; it is on the one after.
+// The flag may miss the all-reduce in progress; the next one contains it.
 constexpr uint64_t kStepsUntilStopped = 2;
 
 [[noreturn]] void EndBeforeTraining() {

@@ -1,4 +1,4 @@
-// What SIGTERM means to a trainer.
+// Handles SIGTERM in a trainer.
 #pragma once
 
 #include <atomic>
@@ -8,44 +8,47 @@
 
 namespace espalier::trainer {
 
-// Turns SIGTERM into the flag that rides on the next step's all-reduce. Before training there is nothing to save
-// and nobody who looks at the flag: then the process ends. Thread-safe; one per process.
+// Sets a flag at SIGTERM, which the next step's all-reduce shares with all ranks. Before training begins there is
+// nothing to save, and SIGTERM ends the process. Thread-safe; one per process.
 class StopWatcher {
  public:
-  // A step or an evaluation under way ends with a checkpoint; one that waits for a server that is gone would wait until
-  // its deadline. So long it may do without progress: a step, and a piece of something longer, which may be many
-  // times as large, and whose end must not cost the last checkpoint its clients.
+  // How long training may make no progress after SIGTERM before the calls to servers are canceled: one limit for a
+  // step, a larger one for a piece (chunk) of longer work such as an evaluation. Without a limit, a step that waits for
+  // a failed server would block until its deadline. A piece may be many times as large as a step, and once calls are
+  // canceled, the last checkpoint cannot call servers either.
   explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4),
                        std::chrono::milliseconds longest_piece = std::chrono::seconds(12))
       : longest_stall_(longest_stall),
         longest_piece_(longest_piece),
         thread_([this](const std::stop_token& ended) { Watch(ended); }) {}
 
+  // Whether SIGTERM was received.
   const std::atomic<bool>& requested() const { return requested_; }
-  // Asks when the training was told to stop and does not get on: it waits for a server that is gone. (Who waits for a
-  // trainer that does is released by that one.) For the process's clients, whose calls and waits it ends.
+  // Returns the token that ends the calls and waits of the process's clients. Its stop is requested when, after
+  // SIGTERM, training makes no progress because a server does not answer. (A rank that waits for such a trainer is
+  // released when that trainer fails.)
   std::stop_token stalled() const { return stalled_.get_token(); }
 
   void TrainingBegins() { training_ = true; }
   void OnStep() {
     ++steps_;
     ++progress_;
-    is_in_pieces_ = false;  // last, as WatchForStall reads it first: never a step's limit for a piece
+    is_in_pieces_ = false;  // last; WatchForStall reads it first, so that a piece never gets the limit of a step
   }
-  // A piece of something long has been done, or begins: of an evaluation, or of rows that are copied.
+  // Called when a piece of longer work, an evaluation or a copy of rows, is done or begins.
   void OnProgress() {
     is_in_pieces_ = true;
     ++progress_;
   }
 
-  // Around what a step computes, however long that takes: no server is asked.
+  // Called around the computation of a step, which calls no server and may take any time.
   void OnComputing() { is_computing_ = true; }
   void OnComputed() {
     ++progress_;
-    is_computing_ = false;  // last: WatchForStall, which sees it, sees the progress too
+    is_computing_ = false;  // last, so that WatchForStall sees the progress too if it sees this
   }
 
-  // While the training thread meets the other trainers.
+  // Scope in which the training thread communicates with the other trainers: waiting for them is not a stall.
   class Meeting {
    public:
     explicit Meeting(StopWatcher& watcher) : watcher_(watcher) { watcher_.is_meeting_ = true; }
@@ -60,21 +63,22 @@ class StopWatcher {
     StopWatcher& watcher_;
   };
 
-  // All trainers have stopped, and what is to be saved is in memory; saving has its own deadlines.
+  // Called when all trainers have stopped and the state to save is in memory; saving has its own deadlines.
   void OnLastStep() { stepping_ = false; }
-  // It is saved, or cannot be. A mini-batch that was fetched ahead may still be under way: until the next progress it
-  // has a step's limit, for nobody needs it.
+  // Called when the state is saved or cannot be saved. A prefetched mini-batch, which is not needed any more, may still
+  // be in flight: it has the limit of a step until the next progress.
   void OnSaved() {
     progress_when_saved_ = progress_.load();
     saved_ = true;
   }
-  // Nothing that is asked of servers from now on, or is under way, is needed.
+  // Cancels the pending and all future calls to servers, whose results are not needed.
   void GiveUpServers() { stalled_.request_stop(); }
 
  private:
   void Watch(const std::stop_token& ended);
-  // From the step on whose number is `first`.
+  // Watches training after a request that arrived at step `first`, until training stops or stalls.
   void WatchForStall(const std::stop_token& ended, uint64_t first);
+  // Watches the prefetched mini-batch after the state is saved.
   void WatchBatchAhead(const std::stop_token& ended);
 
   const std::chrono::milliseconds longest_stall_, longest_piece_;
@@ -82,14 +86,14 @@ class StopWatcher {
   std::atomic<bool> training_ = false;             // atomic, because the training thread sets it
   std::atomic<uint64_t> steps_ = 0;                // atomic, because the training thread counts
   std::atomic<uint64_t> progress_ = 0;             // likewise
-  std::atomic<bool> is_in_pieces_ = false;         // likewise: since the last step
+  std::atomic<bool> is_in_pieces_ = false;         // likewise; whether a piece began after the last step
   std::atomic<bool> is_meeting_ = false;           // likewise
   std::atomic<bool> is_computing_ = false;         // likewise
   std::atomic<bool> stepping_ = true;              // atomic, because the training thread clears it
   std::atomic<bool> saved_ = false;                // likewise
-  std::atomic<uint64_t> progress_when_saved_ = 0;  // likewise; of use once saved_ is true
+  std::atomic<uint64_t> progress_when_saved_ = 0;  // likewise; valid once saved_ is true
   std::stop_source stalled_;
-  std::jthread thread_;  // last: joined before the rest goes away
+  std::jthread thread_;  // last: joined before the other members are destroyed
 };
 
 }  // namespace espalier::trainer

@@ -1,3 +1,4 @@
+// When the stop watcher cancels calls to servers after a stop request, and when it does not.
 #include "services/trainer/main/stop_watcher.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@
 namespace espalier::trainer {
 namespace {
 
-// False after a minute.
+// Returns whether the condition becomes true within a minute.
 bool Comes(const std::function<bool()>& what) {
   for (const Deadline deadline = Deadline::After(std::chrono::minutes(1)); !deadline.HasPassed();) {
     if (what()) return true;
@@ -49,7 +50,7 @@ TEST_F(StopWatcherTest, GivesUpAStepThatDoesNotCome) {
   EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
 }
 
-// What a stalled step may not take, a chunk of an evaluation may; the step after it has a step's time again.
+// A chunk of an evaluation may take longer than the limit of a step; the next step has the limit of a step again.
 TEST_F(StopWatcherTest, APieceOfSomethingLongMayTakeLongerThanAStep) {
   StopWatcher watcher(std::chrono::milliseconds(0), std::chrono::hours(1));
   watcher.TrainingBegins();
@@ -57,7 +58,7 @@ TEST_F(StopWatcherTest, APieceOfSomethingLongMayTakeLongerThanAStep) {
   watcher.OnProgress();
   telemetry::StopSignal::Install().Request(SIGTERM);
   EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
-  // Three looks of the watcher, each of which would have ended a step.
+  // The watcher checks about three times; each check would have canceled a step.
   Clock::Real().SleepFor(std::chrono::milliseconds(300));
   EXPECT_FALSE(watcher.stalled().stop_requested());
   watcher.OnStep();
@@ -101,7 +102,7 @@ TEST_F(StopWatcherTest, AfterTheBatchAheadNothingIsGivenUpUntilItIsSaid) {
   EXPECT_TRUE(watcher.stalled().stop_requested());
 }
 
-// Who waits for the other trainers has not stalled; who then waits for a server has.
+// A rank that waits for the other trainers has not stalled; a rank that waits for a server afterwards has.
 TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
   StopWatcher watcher(std::chrono::milliseconds(0));
   WatchedCollective group(std::make_unique<collective::SelfCollective>(), watcher);
@@ -116,7 +117,7 @@ TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
   EXPECT_TRUE(group.Barrier(Deadline::After(std::chrono::minutes(1))).ok());
 }
 
-// However long a step computes, no server keeps it waiting; what waits for a server then has stalled.
+// The computation of a step is not a stall, however long it takes; a wait for a server afterwards is.
 TEST_F(StopWatcherTest, ComputingIsNoStall) {
   StopWatcher watcher(std::chrono::milliseconds(0));
   watcher.TrainingBegins();
@@ -124,7 +125,7 @@ TEST_F(StopWatcherTest, ComputingIsNoStall) {
   watcher.OnComputing();
   telemetry::StopSignal::Install().Request(SIGTERM);
   EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
-  // Three looks of the watcher, each of which would have ended a step.
+  // The watcher checks about three times; each check would have canceled a step.
   Clock::Real().SleepFor(std::chrono::milliseconds(300));
   EXPECT_FALSE(watcher.stalled().stop_requested());
   watcher.OnComputed();

@@ -1,3 +1,5 @@
+// The flags are registered in three groups: the graph, the group of trainers, and this trainer's own files and
+// settings. CLI11 checks single values while it parses; CheckTrainerFlags checks addresses and combinations of flags.
 #include "services/trainer/main/trainer_flags.h"
 
 #include "services/daemon/job_name_flag.h"
@@ -52,7 +54,7 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->capture_default_str();
 }
 
-// Empty, or what is wrong with a value.
+// Returns an empty string if the value is valid, otherwise an error message.
 std::string CheckCollective(const std::string& value) {
   if (value == "auto" || value == "ring") return "";
   if (value == "gloo") {

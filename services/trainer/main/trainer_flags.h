@@ -1,4 +1,4 @@
-// What espalier-trainer is told: flags, each with an environment variable, and the job's document.
+// The configuration of espalier-trainer: flags, each with an environment variable, and the job's document.
 #pragma once
 
 #include <optional>
@@ -14,30 +14,30 @@ namespace espalier::trainer {
 struct TrainerFlags {
   std::string job_file;
   std::vector<std::string> servers;
-  std::string partitions_uri;         // in place of servers: opened in this process, the only trainer
-  std::string data_dir;               // of copies of such partitions' files; empty: the user's cache
-  uint64_t cache_bytes = 0;           // most bytes of them; 0: no limit
-  std::vector<std::string> samplers;  // empty: threads of this process draw the mini-batches
+  std::string partitions_uri;         // instead of servers: opened by this process, the only trainer
+  std::string data_dir;               // for copies of these partitions' files; empty: the user's cache
+  uint64_t cache_bytes = 0;           // limit of these copies in bytes; 0: none
+  std::vector<std::string> samplers;  // empty: threads of this process sample the mini-batches
   std::string access = "auto";
   uint32_t rank = 0;
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
-  std::string local_address;        // empty: the one that faces the rendezvous
-  std::string collective = "auto";  // or "ring", which is the same
+  std::string local_address;        // empty: the address that faces the rendezvous
+  std::string collective = "auto";  // or "ring", which means the same
   std::string ring_listen;          // empty: local_address, and for rank 0 the port of the rendezvous
   bool insecure_listen_any = false;
   daemon::TlsFlags tls;
-  std::string output_uri;  // of the job's prefix; empty: nothing is written
+  std::string output_uri;  // URI of the job's prefix; empty: nothing is written
   std::string audit_path;
   std::string checkpoints;      // URI of the folder of checkpoints; empty: none are written
   std::string resume = "auto";  // "auto", "never", or a URI that replaces spec.checkpoint.resumeFrom
   std::string admin_listen = "127.0.0.1:0";
   std::string ready_file;
   std::string log_format = "auto";
-  std::string job_name;  // by which servers know the job; empty: the document's name
+  std::string job_name;  // the job's name at graph servers; empty: the document's name
   uint64_t incarnation = 1;
-  std::string job_uid;  // of the DistTraining on a cluster: /status repeats it; empty elsewhere
-  int threads = 0;      // 0: as the document says
+  std::string job_uid;  // of the DistTraining on a cluster, shown by /status; empty elsewhere
+  int threads = 0;      // 0: the document's number
   int sampler_threads = 1;
   int connect_seconds = 120;
   int data_timeout_seconds = 600;
@@ -46,9 +46,11 @@ struct TrainerFlags {
 
 void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);
 
-// InvalidArgument where flags contradict each other, or nothing says where the graph is.
+// Checks the flags. InvalidArgument: they contradict each other, or do not say where the graph is. FailedPrecondition:
+// the rendezvous would accept plaintext connections of other machines without --insecure-listen-any.
 Status CheckTrainerFlags(const TrainerFlags& flags);
 
+// Reads and parses the job's document.
 Result<job::ParsedJob> ReadJob(const std::string& path);
 
 }  // namespace espalier::trainer

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of a trainer beside one graph server.
+// Returns the flags of a trainer that uses one graph server.
 TrainerFlags Served() {
   TrainerFlags flags;
   flags.servers = {"127.0.0.1:7000"};

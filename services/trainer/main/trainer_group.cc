@@ -24,7 +24,7 @@ Status TrainerGroup::ListenForOthers(std::shared_ptr<const rpc::TransportSecurit
   options.advertised_host = flags_.local_address;
   options.listen = flags_.ring_listen;
   if (options.listen.empty()) {
-    // Its own address, where it was told: the name that others know rank 0 by may not be in DNS yet.
+    // Listens on the rank's own address if it is given: the name of rank 0 in --rendezvous may not be in DNS yet.
     std::string host = rpc::IsLoopback(meeting.host) ? "" : flags_.local_address;
     if (host.empty() && flags_.rank == 0) host = meeting.host;
     if (host.empty()) {
@@ -34,7 +34,7 @@ Status TrainerGroup::ListenForOthers(std::shared_ptr<const rpc::TransportSecurit
   }
   ASSIGN_OR_RETURN(ring_, client::RingEndpoint::Listen(options));
   if (flags_.rank > 0) return Status();
-  // The others know rank 0 by the name they were given, whatever it listens on.
+  // The host is that of --rendezvous, under which the other ranks know rank 0, whatever address it listens on.
   ASSIGN_OR_RETURN(const rpc::HostPort bound, rpc::ParseHostPort(ring_->address()));
   rendezvous_ = rpc::ToString(rpc::HostPort{meeting.host, bound.port});
   return Status();

@@ -1,4 +1,4 @@
-// How this trainer meets the others: over the ring, in plaintext or under mutual TLS.
+// Connects a trainer with the others of its job: over the ring, in plaintext or with mutual TLS.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,15 @@ namespace espalier::trainer {
 // Owned by one thread.
 class TrainerGroup {
  public:
-  // Listens where the others look for this rank, so that the port can be told before anything else takes time.
+  // Listens on this rank's port of the ring, so that the port is known before slower work begins. Does nothing if the
+  // world size is 1. `flags` must outlive the group.
   static Result<std::unique_ptr<TrainerGroup>> Listen(const TrainerFlags& flags,
                                                       std::shared_ptr<const rpc::TransportSecurity> tls);
 
-  // Where all ranks meet, as rank 0 knows it: "host:port" with the port that was bound. Empty at other ranks, and
-  // where there are none.
+  // Returns the address of the rendezvous at rank 0: "host:port" with the bound port. Empty at other ranks, and if the
+  // world size is 1.
   const std::string& rendezvous() const { return rendezvous_; }
-  // Returns when all are connected. Once.
+  // Blocks until all ranks are connected. Call once.
   Result<std::unique_ptr<collective::Collective>> Connect(Deadline deadline);
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 using testing::StartsWith;
 
-// A pod's name comes into DNS after the pod has begun.
+// The name of a pod may enter DNS only after the pod has started.
 TEST(TrainerGroupTest, RankZeroHostsTheRendezvousBeforeItsNameIsKnown) {
   TrainerFlags flags;
   flags.world_size = 2;

@@ -1,4 +1,4 @@
-// What a trainer logs about its training, and leaves behind when it ends.
+// Log entries about the training, and the termination message of a trainer.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// espalier-trainer-process, which espalier-trainer becomes (start_trainer_main.cc): one rank of a job's data-parallel
-// training.
+// espalier-trainer-process, which espalier-trainer executes (start_trainer_main.cc): runs one rank of a job's
+// data-parallel training.
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
 #include "services/base/failpoint.h"
@@ -52,10 +52,10 @@ int Main(int argc, char** argv) {
   if (!job.ok()) return Fail(job.status(), ExitCode::kBadDocument);
   const Result<std::vector<std::string>> samplers = rpc::ExpandAddresses(flags.samplers);
   if (!samplers.ok()) return Fail(samplers.status().While("--samplers"), ExitCode::kBadDocument);
-  // As many as there are: a pod's document does not have their number, which may change under a job.
+  // Uses the actual number of samplers: the document in a pod does not contain it, and it may change during a job.
   job::DistTraining training = job->training;
   training.sampler_replicas = static_cast<uint32_t>(samplers->size());
-  // Who opens the graph alone talks to nobody.
+  // A trainer that opens the graph itself has no peers.
   const Status tls = flags.servers.empty() ? Status() : daemon::CheckTls(training, flags.tls);
   if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
   const Result<MathSettings> math = SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);

@@ -1,4 +1,4 @@
-// A group of trainers whose rank tells the stop watcher when it waits for the others: that is no stall of its own.
+// A collective that tells the stop watcher when this rank waits for the others, which is not a stall of its own.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace espalier::trainer {
 
-// Owned by one thread. The watcher outlives this.
+// Owned by one thread, except for Abandon. The watcher must outlive this.
 class WatchedCollective final : public collective::Collective {
  public:
   WatchedCollective(std::unique_ptr<collective::Collective> group, StopWatcher& watcher)

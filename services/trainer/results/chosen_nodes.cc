@@ -9,7 +9,7 @@
 namespace espalier::trainer {
 namespace {
 
-// The whole file as ids below num_nodes.
+// Returns the ids of a file. InvalidArgument unless all are below num_nodes.
 Result<std::vector<OriginalNodeId>> ReadIds(const std::string& file, uint64_t num_nodes) {
   ASSIGN_OR_RETURN(const format::NpyHeader header, format::ParseNpyHeader(std::as_bytes(std::span(file))));
   if (header.shape.size() != 1 || IsFloating(header.dtype) || header.dtype == DType::kBool) {
@@ -22,7 +22,7 @@ Result<std::vector<OriginalNodeId>> ReadIds(const std::string& file, uint64_t nu
     return InvalidArgument("expected " + std::to_string(header.data_offset) + " bytes of header and " +
                            std::to_string(bytes) + " bytes of ids, found " + std::to_string(file.size()) + " bytes");
   }
-  // A copy, so that the elements are aligned.
+  // Copied, so that the elements are aligned.
   Tensor ids = Tensor::Zeros(header.dtype, header.shape);
   std::copy_n(reinterpret_cast<const std::byte*>(file.data()) + header.data_offset, bytes, ids.mutable_bytes());
   std::vector<OriginalNodeId> chosen;

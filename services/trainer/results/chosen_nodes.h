@@ -1,5 +1,5 @@
-// Nodes that a user chose by their original ids: spec.output.nodesUri, a folder with `<node type>.npy` for each node
-// type that has chosen nodes, integers [n].
+// The nodes that a user selects by their original ids: spec.output.nodesUri is a folder with a file `<node type>.npy`,
+// integers [n], for each node type with selected nodes.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@
 
 namespace espalier::trainer {
 
-// Distinct ids in the user's order; types without an entry have none.
+// Distinct ids in the user's order. A type without an entry has no selected nodes.
 using ChosenNodes = std::map<NodeTypeId, std::vector<OriginalNodeId>>;
 
-// NotFound where the folder has no file for any type of the graph; InvalidArgument names a file whose array is not
-// one row of integers, or an id that the graph does not have or that stands there twice.
+// Reads the selection. NotFound if the folder has no file for any node type of the graph. InvalidArgument names a file
+// whose array is not a vector of integers, or an id that is out of range or repeated.
 Result<ChosenNodes> ReadChosenNodes(const storage::StoreLocation& folder, const graph::PartitionBook& book);
 
 }  // namespace espalier::trainer

@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A graph of 20 nodes of the only type, "node".
+// A graph with 20 nodes of a single type, "node".
 class ChosenNodesTest : public testing::Test {
  protected:
   Result<ChosenNodes> Read() { return ReadChosenNodes({store_, "chosen"}, graph_.graph->book()); }

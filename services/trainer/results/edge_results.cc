@@ -1,3 +1,7 @@
+// Rank 0 alone reads and writes: EdgeResultsWalk processes the parts in order, one chunk of edges per step, and the
+// other ranks synchronize after each step (WorkInSteps), so that none waits longer than one chunk takes. A chunk's
+// outputs are computed from the stored embeddings of its endpoints. Predictions and logits are written from the same
+// outputs and committed together at the end.
 #include "services/trainer/results/edge_results.h"
 
 #include <algorithm>
@@ -16,7 +20,7 @@ using graph::SplitPartName;
 
 constexpr SplitPartName kWrittenParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
 
-// Rank 0's walk through the parts, a chunk at a step.
+// Writes the results on rank 0. Each step writes one chunk of a part.
 class EdgeResultsWalk {
  public:
   EdgeResultsWalk(const NodeResultsContext& context, const EdgeEvaluation& edges)
@@ -26,7 +30,7 @@ class EdgeResultsWalk {
         predictions_(MakeWriter("predictions")),
         logits_(MakeWriter("logits")) {}
 
-  // False when all is written.
+  // Returns false when everything is written.
   Result<bool> Step() {
     if (part_ == std::size(kWrittenParts)) return Commit();
     const SplitPartName part = kWrittenParts[part_];
@@ -44,7 +48,7 @@ class EdgeResultsWalk {
     return true;
   }
 
-  // Returns the number of edges of all parts; 0 where a part cannot be read.
+  // Returns the number of edges of all parts that can be read.
   uint64_t CountRows() const {
     uint64_t rows = 0;
     for (const SplitPartName part : kWrittenParts) {
@@ -82,7 +86,7 @@ class EdgeResultsWalk {
     return has_logits() ? logits_.Append(sources, destinations, FromTorch(edges.outputs)) : Status();
   }
 
-  // U64 [nodes]
+  // Returns the original ids, U64 [nodes].
   Result<Tensor> ReadOriginalIds(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
     return context_.graph.rows.GatherRows(type, sampler::kOriginalIdColumn, nodes, context_.timeouts.ForData());
   }
@@ -108,7 +112,7 @@ class EdgeResultsWalk {
 
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor) {
-  // As every rank knows.
+  // Every rank has the same error, so no status exchange is needed.
   if (const Status split = edges.Count(SplitPartName::kTrain).status(); split.code() == StatusCode::kNotFound) {
     return NodeResultFiles{{}, {{"predictions", split.message()}}};
   }

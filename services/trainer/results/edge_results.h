@@ -1,8 +1,8 @@
-// What a trained model says about the edges of the task's split, under the original ids of their ends, in
-// format/edge_results.h's files:
-//   predictions/  of each part: the class (I64), a 0 or 1 per class (U8), or the values
-//   logits/       the outputs that classes were decided by
-// Rank 0 fetches and writes a bounded piece at a time.
+// Writes a trained model's predictions for the edges of the task's split, with the original ids of their endpoints, in
+// the format of format/edge_results.h:
+//   predictions/  for each part: the class (I64), 0 or 1 per class (U8), or the values
+//   logits/       the outputs from which classes were predicted
+// Rank 0 fetches and writes one bounded piece at a time.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace espalier::trainer {
 
-// After inference.ComputeHidden, within the pass that keeps `edges`' embeddings (`tensor`, where none are there yet).
-// Every rank calls it: all compute, rank 0 writes below context.folder, over what an earlier pass left there. Nothing
-// is written where the graph lacks the split.
+// Writes the results after inference.ComputeHidden, within a pass. Stores the embeddings of `edges` in `tensor` if none
+// are stored yet. Every rank must call it: all ranks compute, and rank 0 writes below context.folder, replacing the
+// files of an earlier pass. Writes nothing if the graph lacks the split.
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor);
 

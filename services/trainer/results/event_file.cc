@@ -28,7 +28,8 @@ std::string LittleEndian(T number) {
   return bytes;
 }
 
-// TFRecord's: the checksum of bytes that hold checksums is a bad one, hence the rotation and the constant.
+// Returns the masked checksum of the TFRecord format. The rotation and the constant are there because a CRC of data
+// that contains CRCs is weak.
 std::string MaskedCrc(std::string_view bytes) {
   const uint32_t crc = Crc32c(bytes);
   return LittleEndian<uint32_t>(((crc >> 15) | (crc << 17)) + 0xA282EAD8u);

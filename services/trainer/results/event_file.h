@@ -1,6 +1,6 @@
-// TensorBoard's event files: records of one Event each (proto/espalier/events/v1/event.proto). A record is
+// TensorBoard event files. A file is a sequence of records, each with one Event (proto/espalier/events/v1/event.proto):
 //   u64 length | u32 masked CRC-32C of the length | the event | u32 masked CRC-32C of the event      (little-endian)
-// and a file is records, one behind the other, the first of which says the version.
+// The first record contains the version of the file format.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 namespace espalier::trainer {
 
 struct Scalars {
-  double wall_seconds = 0;  // since 1970
+  double wall_seconds = 0;  // since the Unix epoch
   int64_t global_step = 0;
-  std::vector<std::pair<std::string, double>> values;  // by tag; stored as float
+  std::vector<std::pair<std::string, double>> values;  // tag and value; stored as float
 };
 
-// The record that a file begins with.
+// Returns the first record of a file.
 std::string EventFileHeader(double wall_seconds);
+// Returns a record with scalars.
 std::string ScalarsRecord(const Scalars& scalars);
 
-// "events.out.tfevents.0000000003.espalier": TensorBoard takes every file with "tfevents" in its name, in the order of
-// names.
+// Returns a file name, for example "events.out.tfevents.0000000003.espalier". TensorBoard reads every file with
+// "tfevents" in its name, in the order of names.
 std::string EventFileName(uint64_t incarnation);
 
-// Castagnoli's CRC, as in RFC 3720: of "123456789" it is 0xE3069283.
+// Returns the CRC-32C (Castagnoli, RFC 3720); of "123456789" it is 0xE3069283.
 uint32_t Crc32c(std::string_view bytes);
 
 }  // namespace espalier::trainer

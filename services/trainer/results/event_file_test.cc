@@ -41,7 +41,7 @@ TEST(EventFileTest, FramesAnEvent) {
   EXPECT_EQ(event.summary().value(0).simple_value(), 0.25f);
 }
 
-// The bytes, by TensorBoard's field numbers: what another implementation reads.
+// Compares the bytes to TensorBoard's field numbers, which other implementations read.
 TEST(EventFileTest, HasTensorBoardsFieldNumbers) {
   const std::string header = EventFileHeader(0);
   EXPECT_EQ(header.substr(12, header.size() - 16), std::string("\x1A\x0D") + "brain.Event:2");

@@ -44,7 +44,7 @@ Status GrowingObject::Flush() {
     const int synced = fdatasync(fileno(file_.get()));
     return synced == 0 ? Status() : FromErrno(errno, "syncing " + store_.Describe() + "/" + key_);
   }
-  if (under_way_.valid()) under_way_.wait();  // the store bounds its own calls
+  if (under_way_.valid()) under_way_.wait();  // bounded by the store's own timeouts
   Settle();
   return bytes_in_store_ == content_.size() ? Status() : PutAll();
 }
@@ -54,7 +54,7 @@ void GrowingObject::FlushSoon() {
   bytes_under_way_ = content_.size();
   try {
     under_way_ = std::async(std::launch::async, [this, content = content_] { return Put(store_, key_, content); });
-  } catch (const std::system_error&) {  // no thread: the next one may have it, and Flush needs none
+  } catch (const std::system_error&) {  // no thread: a later FlushSoon may succeed, and Flush needs none
   }
 }
 

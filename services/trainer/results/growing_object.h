@@ -1,4 +1,4 @@
-// An object that is written bit by bit while others look at it: a record of what a run has done so far.
+// An object in a store that grows by appending and can be read meanwhile, for example the history of a run.
 #pragma once
 
 #include <cstdio>
@@ -12,20 +12,20 @@
 
 namespace espalier::trainer {
 
-// On a local store the file grows with each Append, for those who follow it. Elsewhere objects do not grow: they are
-// put anew as a whole by Flush and FlushSoon. All of it is kept in memory. Owned by one thread.
+// In a local store each Append extends the file, so that readers can follow it. Other stores cannot append: Flush and
+// FlushSoon replace the whole object. The whole content is kept in memory. Owned by one thread.
 class GrowingObject {
  public:
-  // Puts an empty object, over whatever was there. `store` outlives this.
+  // Creates an empty object, replacing an existing one. `store` outlives this.
   static Result<std::unique_ptr<GrowingObject>> Open(storage::ObjectStore& store, const std::string& key);
 
   Status Append(std::string_view bytes);
-  // What was appended is in the store afterwards.
+  // Blocks until everything appended is in the store.
   Status Flush();
-  // Begins to put it, without waiting for the store; does nothing while an earlier put is under way. What goes wrong is
-  // the next Flush's to mend or to report.
+  // Starts an upload in the background; does nothing while an earlier upload is in progress. If it fails, the next
+  // Flush uploads again and reports errors.
   void FlushSoon();
-  // Size and checksums of what was appended.
+  // Returns the size and checksums of everything appended.
   format::FileEntry Entry() const;
 
  private:
@@ -34,16 +34,16 @@ class GrowingObject {
   };
   GrowingObject(storage::ObjectStore& store, std::string key) : store_(store), key_(std::move(key)) {}
   Status PutAll();
-  // Whether FlushSoon's put has ended; notes how.
+  // Returns false while FlushSoon's upload is in progress. Otherwise records its result and returns true.
   bool Settle();
 
   storage::ObjectStore& store_;
   const std::string key_;
   std::string content_;
   size_t bytes_in_store_ = 0;
-  std::unique_ptr<std::FILE, Closer> file_;  // of a local store
+  std::unique_ptr<std::FILE, Closer> file_;  // the open file in a local store, else null
   size_t bytes_under_way_ = 0;
-  std::future<Status> under_way_;  // last: waited for before the rest goes away
+  std::future<Status> under_way_;  // last member: its destructor waits before the others are destroyed
 };
 
 }  // namespace espalier::trainer

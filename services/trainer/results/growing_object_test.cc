@@ -23,7 +23,7 @@ TEST(GrowingObjectTest, GrowsInALocalFile) {
   ASSERT_TRUE((*object)->Append("two\n").ok());
   ASSERT_TRUE((*object)->Flush().ok());
   EXPECT_EQ(*store.Get("a/metrics.jsonl"), "one\ntwo\n");
-  // A second run begins anew.
+  // A second run starts with an empty object.
   ASSERT_TRUE(GrowingObject::Open(store, "a/metrics.jsonl").ok());
   EXPECT_EQ(*store.Get("a/metrics.jsonl"), "");
 }
@@ -47,7 +47,7 @@ TEST(GrowingObjectTest, IsPutAsAWholeElsewhere) {
 
 TEST(GrowingObjectTest, ReportsWhatStillGoesWrong) {
   storage::MemoryStore inner;
-  // Writes: the empty object's commit, then a put that fails; what comes after it fails too.
+  // The first write, of the empty object, succeeds; all later ones fail.
   storage::FaultyStore store(inner, 1);
   const auto object = GrowingObject::Open(store, "metrics.jsonl");
   ASSERT_TRUE(object.ok()) << object.status().ToString();

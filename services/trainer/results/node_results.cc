@@ -1,3 +1,7 @@
+// The rows to write are in tensors on the owners of the rows: the hidden activations are there after ComputeHidden, and
+// StoreOutputs adds the outputs, which all ranks compute. NodeResultsWalk then reads the selected rows on rank 0 in the
+// order of the original ids or of the user's selection, at most bytes_per_read at a time, and passes them to a
+// RowsSink, which writes the files. The other ranks synchronize after each read (WorkInSteps).
 #include "services/trainer/results/node_results.h"
 
 #include <algorithm>
@@ -17,9 +21,9 @@ namespace {
 using format::NodeResultsWriter;
 
 constexpr uint64_t kMostRowsPerRead = uint64_t{1} << 16;
-constexpr std::chrono::seconds kPatienceAfterAnError{10};  // with servers, one of which may be gone
+constexpr std::chrono::seconds kPatienceAfterAnError{10};  // with servers, of which one may be gone
 
-// The nodes of a type whose results are wanted: all in the order of their ids, or the chosen ones.
+// The selected nodes of a type: those of the request, or all nodes in the order of their ids.
 class WantedNodes {
  public:
   WantedNodes(const NodeResultsContext& context, const NodeResultsRequest& request, NodeTypeId type)
@@ -62,12 +66,13 @@ Status CommitTo(NodeResultFiles* written, NodeResultsWriter& writer) {
   return Status();
 }
 
-// What becomes of the rows that a walk reads.
+// Receives the rows that NodeResultsWalk reads and writes them to files.
 class RowsSink {
  public:
   virtual ~RowsSink() = default;
+  // Begins a node type with `num_rows` rows.
   virtual Status Begin(NodeTypeId type, uint64_t num_rows) = 0;
-  // ids U64 [n], rows F32 [n, width]
+  // Appends rows F32 [n, width] of nodes with ids U64 [n].
   virtual Status Append(const Tensor& ids, const Tensor& rows) = 0;
   virtual Status Commit(NodeResultFiles* written) = 0;
 };
@@ -89,7 +94,7 @@ class EmbeddingsSink final : public RowsSink {
   NodeResultsWriter writer_;
 };
 
-// Decisions and the outputs behind them in one walk.
+// Writes predictions, and for classification the outputs, in one pass.
 class PredictionsSink final : public RowsSink {
  public:
   explicit PredictionsSink(const NodeResultsContext& context)
@@ -126,7 +131,7 @@ class PredictionsSink final : public RowsSink {
 // Node type -> name of the tensor that holds its rows.
 using StoredRows = std::map<NodeTypeId, std::string>;
 
-// Rank 0's walk through the wanted rows of stored tensors, one read at a step.
+// Reads the selected rows of stored tensors on rank 0 and passes them to a sink, one read per step.
 class NodeResultsWalk {
  public:
   NodeResultsWalk(const NodeResultsContext& context, const NodeResultsRequest& request, int64_t width,
@@ -139,14 +144,14 @@ class NodeResultsWalk {
         sink_(std::move(sink)),
         written_(written) {}
 
-  // Returns the number of rows that are left to write, before the first step.
+  // Returns the number of rows to write. Must be called before the first step.
   uint64_t CountRows() const {
     uint64_t rows = 0;
     for (const auto& [type, tensor] : stored_) rows += WantedNodes(context_, request_, type).count();
     return rows;
   }
 
-  // False when all is written.
+  // Returns false when everything is written.
   Result<bool> Step() {
     if (stored_.empty()) {
       RETURN_IF_ERROR(sink_->Commit(written_));
@@ -186,14 +191,14 @@ class NodeResultsWalk {
   const NodeResultsContext& context_;
   const NodeResultsRequest& request_;
   const uint64_t row_bytes_, rows_per_read_;
-  StoredRows stored_;  // what is left
+  StoredRows stored_;  // types that are not finished yet
   std::unique_ptr<RowsSink> sink_;
   NodeResultFiles* const written_;
-  std::optional<WantedNodes> wanted_;  // of the first of them, once it is begun
+  std::optional<WantedNodes> wanted_;  // of the first type in stored_, once it is begun
   uint64_t next_row_ = 0;
 };
 
-// `walk` is rank 0's; null: nothing is to be written. The others meet it after each read, however many there are.
+// Runs `walk`, which is set on rank 0; null: there is nothing to write. The other ranks synchronize after each read.
 Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResultsWalk> walk, const std::string& what) {
   BeginPhase(context.phases, RunPhase::kWriting, walk == nullptr ? 0 : walk->CountRows());
   const auto step = [&]() -> Result<bool> { return walk == nullptr ? Result<bool>(false) : walk->Step(); };
@@ -201,7 +206,7 @@ Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResul
       .While("writing " + what);
 }
 
-// Of the types of `all` whose nodes were chosen.
+// Returns the entries of `all` whose node types have selected nodes.
 StoredRows SelectChosen(const NodeResultsRequest& request, const StoredRows& all) {
   StoredRows chosen;
   for (const auto& [type, tensor] : all) {
@@ -210,7 +215,7 @@ StoredRows SelectChosen(const NodeResultsRequest& request, const StoredRows& all
   return chosen;
 }
 
-// Activations that enter the last layer.
+// Returns the walk over the activations that enter the last layer, or null with the reason in `written`.
 std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context, const Model& model,
                                               const FullInference& inference, const NodeResultsRequest& request,
                                               NodeResultFiles* written) {
@@ -228,8 +233,8 @@ std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context,
                                            std::make_unique<EmbeddingsSink>(context, width), written);
 }
 
-// The outputs of all nodes of the seed types into tensors of one name on the owners of the rows, where rank 0 finds
-// them.
+// Computes the outputs of all nodes of the seed types and stores them on the owners of the rows in tensors of one name,
+// from which rank 0 reads them.
 Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInference& inference,
                     const std::string& tensor) {
   BeginPhase(context.phases, RunPhase::kEmbedding, CountSeedTypeNodes(context));
@@ -244,7 +249,8 @@ Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInferen
   return Status();
 }
 
-// Every rank calls it. An error of one type does not keep the others'. Each has at most `patience`.
+// Drops the stored outputs. Every rank must call it. After an error the remaining types are dropped too. Each request
+// has a deadline of `patience`.
 Status DropOutputs(const NodeResultsContext& context, const std::string& tensor, std::chrono::seconds patience) {
   const std::vector<NodeTypeId>& types = context.data.seed_types();
   size_t next = 0;
@@ -259,7 +265,8 @@ Status DropOutputs(const NodeResultsContext& context, const std::string& tensor,
   return collective::WorkInSteps(Rank(0), drop, context.collective, context.timeouts.collective);
 }
 
-// Outputs of the seed types, after StoreOutputs: as embeddings where the task is on edges, else as predictions.
+// Returns the walk over the outputs that StoreOutputs has stored, or null with the reason in `written`. Writes them as
+// embeddings if the task is on edges, otherwise as predictions.
 std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context, const std::string& tensor,
                                                const NodeResultsRequest& request, NodeResultFiles* written) {
   const bool as_embeddings = request.embeddings_are_outputs;
@@ -299,7 +306,7 @@ NodeResultsRequest MakeNodeResultsRequest(const job::DistTraining& job) {
   request.predictions = Saves(job, job::OutputKind::kPredictions);
   if (job::IsOfEdges(job.training.task.type)) {
     request.embeddings_are_outputs = true;
-    request.predictions = false;  // of nodes there are none
+    request.predictions = false;  // nodes have none
   }
   return request;
 }
@@ -321,7 +328,7 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
     auto walk = writes ? WalkOfOutputs(context, tensor, request, &written) : nullptr;
     status = WriteInSteps(context, std::move(walk), what);
   }
-  // After an error too: the pass may be repeated, under another name.
+  // Also after an error, because a repeated pass uses another name and would leave these tensors behind.
   const std::chrono::seconds patience = status.ok() ? context.timeouts.data : kPatienceAfterAnError;
   const Status dropped = DropOutputs(context, tensor, std::min(context.timeouts.data, patience));
   RETURN_IF_ERROR(status);

@@ -19,7 +19,7 @@ struct ReadsBetweenMeetings {
   int total = 0;
 };
 
-// Passes everything on, and counts.
+// Forwards all reads and counts them.
 class CountedRows final : public sampler::RowSource {
  public:
   CountedRows(sampler::RowSource& rows, ReadsBetweenMeetings* reads) : rows_(rows), reads_(reads) {}
@@ -37,7 +37,7 @@ class CountedRows final : public sampler::RowSource {
   ReadsBetweenMeetings* const reads_;
 };
 
-// A group of one that notes when its rank meets the others that it does not have.
+// A group of one rank that resets the count of reads at each synchronization (Broadcast).
 class GroupThatCountsReads final : public collective::Collective {
  public:
   explicit GroupThatCountsReads(ReadsBetweenMeetings* reads) : reads_(reads) {}
@@ -76,7 +76,7 @@ job::Training TrainingToWriteAbout() {
   return training;
 }
 
-// However long rank 0 needs for all of them, the others wait for one read at a time.
+// However long rank 0 takes in total, the other ranks wait for at most one read at a time.
 TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
   graph::PowerLawOptions generated;
   generated.num_nodes = 300;
@@ -118,7 +118,7 @@ TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
   EXPECT_EQ(reads.total, 2);
 
   context.folder = "pieces";
-  context.bytes_per_read = 50 * 8 * sizeof(float);  // of 300 rows of embeddings
+  context.bytes_per_read = 50 * 8 * sizeof(float);  // 50 of 300 rows of embeddings
   reads = ReadsBetweenMeetings();
   const auto pieces = ExportNodeResults(context, *model, *inference, request, "pieces");
   ASSERT_TRUE(pieces.ok()) << pieces.status().ToString();
