@@ -1,4 +1,5 @@
-// What a server in this process costs the threads that call it, so that it can be told from what the client costs.
+// Measures the processor time that a server in this process uses on the threads of its callers, so that it can be
+// subtracted from the time of the client.
 #pragma once
 
 #include <ctime>
@@ -11,14 +12,14 @@
 
 namespace espalier::ctl::client {
 
-// Processor time of a thread; of the calling one by CLOCK_THREAD_CPUTIME_ID.
+// Returns the processor time of a clock in seconds; CLOCK_THREAD_CPUTIME_ID is the calling thread.
 inline double CpuSeconds(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Thread-safe. The inner transport does its work on the caller's thread. Both outlive what Open returns.
+// Thread-safe. The inner transport must do its work on the caller's thread. Both must outlive the streams.
 class MeteredTransport final : public HttpTransport {
  public:
   explicit MeteredTransport(HttpTransport& inner) : inner_(inner) {}
@@ -40,7 +41,7 @@ class MeteredTransport final : public HttpTransport {
   }
 
  private:
-  // Adds what the calling thread uses while it lives.
+  // Adds the processor time that the calling thread uses during the lifetime of the object.
   class Meter {
    public:
     explicit Meter(MeteredTransport& transport) : transport_(transport) {}

@@ -1,11 +1,11 @@
-// The operator's controller with real threads against the fake API server, client limits off:
+// Measures the operator's controller, with real threads and without rate limit, against the fake API server:
 //
 //   espalier-reconcile-bench --jobs 200 --idle 5000
 //
-//   jobs/s          from the first creation until each job has all its children (the trainer Job comes last)
-//   CPU a job       the operator's own, and of the fakes that share its processors: on real clusters they are elsewhere
-//   reconcile p99   of these jobs' rounds: upper bound of the histogram's bucket
-//   new job         from its creation behind `idle` suspended jobs until its partition Job exists
+//   jobs/s          from the first creation until each job has all its children (the trainer Job is the last)
+//   CPU a job       processor time of the operator, and of the fakes, which run elsewhere in a real cluster
+//   reconcile p99   upper bound of the histogram bucket with the 99th percentile of the reconcile time of these jobs
+//   new job         from the creation of a job after `idle` suspended jobs until its partition Job exists
 //   memory          of the process: operator, fake API server and fake cluster together
 #include <pthread.h>
 
@@ -28,7 +28,7 @@ namespace {
 using kube::Json;
 
 struct Cpu {
-  double of_operator = 0, server = 0, cluster = 0;  // seconds; the server's of the operator's requests
+  double of_operator = 0, server = 0, cluster = 0;  // seconds; server: for the requests of the operator
 };
 
 void Create(client::ApiClient& client, const std::string& name, bool suspended) {
@@ -47,7 +47,7 @@ double WaitFor(const Timer& timer, const std::function<bool()>& condition) {
   return timer.Seconds();
 }
 
-// The smallest bound below which 99 of 100 observations lie.
+// Returns the smallest bucket bound with at least 99 % of the observations.
 std::string Percentile99(const std::string& metrics, const std::string& name) {
   std::istringstream lines(metrics);
   std::vector<std::pair<std::string, double>> buckets;
@@ -62,7 +62,7 @@ std::string Percentile99(const std::string& metrics, const std::string& name) {
   return "?";
 }
 
-// Over all labels.
+// Returns the sum of the metric over all labels.
 double Sum(const std::string& metrics, const std::string& name) {
   std::istringstream lines(metrics);
   double sum = 0;
@@ -72,7 +72,7 @@ double Sum(const std::string& metrics, const std::string& name) {
   return sum;
 }
 
-// Of the threads that are neither the operator's nor this one's.
+// Returns the processor time clock of the thread.
 clockid_t GetClock(std::jthread& thread) {
   clockid_t clock{};
   ESPALIER_CHECK(pthread_getcpuclockid(thread.native_handle(), &clock) == 0);
@@ -118,7 +118,7 @@ void Run(int num_jobs, int num_idle, int workers) {
   const Timer timer;
   for (int i = 0; i < num_jobs; ++i) Create(user, "job-" + std::to_string(i), false);
   const double seconds = WaitFor(timer, [&] {
-    return server.Count(kube::kJobs) >= static_cast<size_t>(2 * num_jobs);  // partition and trainer Job of each
+    return server.Count(kube::kJobs) >= static_cast<size_t>(2 * num_jobs);  // each has a partition and a trainer Job
   });
   const int64_t requests = server.num_requests() - requests_before;
   const Cpu after = cpu_now();

@@ -1,3 +1,6 @@
+// All calls go through Repeat, which takes a token, sends the request and decides about a retry. Whether a retry is
+// safe follows from the transport's code (FailedPrecondition: not sent; Unavailable: perhaps executed) and from
+// HttpRequest::repeatable. ListPages halves the page size when a page is too large for the transport or the parser.
 #include "operator/client/api_client.h"
 
 #include <algorithm>
@@ -14,9 +17,9 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr int kMaxRepeats = 10;
-constexpr nanoseconds kStopInterval = std::chrono::milliseconds(100);  // at most so long until Stop is noticed
+constexpr nanoseconds kStopInterval = std::chrono::milliseconds(100);  // longest delay until Stop is noticed
 
-// "GET pods default/x"
+// Returns the call for messages: "GET pods default/x".
 std::string Doing(const char* verb, const Resource& resource, const ObjectKey& key) {
   return std::string(verb) + " " + std::string(resource.plural) + " " + kube::ToString(key);
 }
@@ -35,7 +38,7 @@ Status ToError(const HttpResponse& response) {
   return kube::ToStatus(kube::ParseApiError(response.code, response.body));
 }
 
-// What the server asks to wait before the same again. Only seconds: nobody sends dates to API clients.
+// Returns how long the server asks to wait before a retry. Only seconds: API servers do not send dates.
 std::optional<seconds> RetryAfter(const HttpResponse& response) {
   if (response.code != 429 && response.code != 503) return std::nullopt;
   const std::string text = response.Header("Retry-After");
@@ -43,8 +46,8 @@ std::optional<seconds> RetryAfter(const HttpResponse& response) {
   return seconds(std::stol(text));
 }
 
-// kFailedPrecondition says something else to callers (list again with resourceVersion ""): here the server has not even
-// been asked.
+// Replaces kFailedPrecondition of the transport (the request was not sent) by kUnavailable, because for callers the
+// code means: list again with resourceVersion "".
 Status ForCallers(Status status) {
   if (status.code() != StatusCode::kFailedPrecondition) return status;
   return Unavailable("not sent: " + status.message());
@@ -76,7 +79,7 @@ Result<Json> ParseList(const HttpResponse& response) {
   return ParseBody(response, [](const std::string& body) { return kube::ParseObjects(body, kube::ObjectsIn::kList); });
 }
 
-// Asked to stop as soon as one of the two is.
+// A stop token that is requested as soon as one of two others is.
 class EitherStop {
  public:
   EitherStop(const std::stop_token& one, const std::stop_token& other)
@@ -93,7 +96,7 @@ class EitherStop {
   std::stop_callback<Request> when_other_;
 };
 
-// Of a list that is asked for once more because it was too large; 0: a single object is.
+// Returns the limit for requesting a page again that was too large; 0 if a page of one object is too large.
 int SmallerLimit(int limit) { return limit == 0 ? kube::ListOptions().limit : limit / 2; }
 
 struct Page {
@@ -107,11 +110,11 @@ Result<Page> ParsePage(const Resource& resource, const HttpResponse& response) {
   Page page{.resource_version = kube::StringAt(list, {"metadata", "resourceVersion"}),
             .continue_token = kube::StringAt(list, {"metadata", "continue"})};
   const auto items = list.find("items");
-  if (items == list.end() || items->is_null()) return page;  // Go's empty slice
+  if (items == list.end() || items->is_null()) return page;  // an empty slice in Go
   if (!items->is_array()) return Internal("items is not a list");
   for (Json& item : *items) {
     if (!item.is_object()) return Internal("an item is not an object");
-    // The items of built-in lists do not say what they are.
+    // The items of built-in lists have no apiVersion and kind.
     item.emplace("apiVersion", resource.api_version());
     item.emplace("kind", std::string(resource.kind));
     page.items.push_back(std::move(item));
@@ -155,8 +158,8 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
   const EitherStop either(stop_.get_token(), stop);
   kube::ListOptions next = options;
   bool has_restarted = false;
-  // The transport says so of an answer over its cap, and the parser of one with too many values; a 429 is an answer
-  // with a code. The same page comes in parts; the token does not mind.
+  // The transport returns kResourceExhausted for a response above its limit, the parser for one with too many values; a
+  // 429 is a response with a code. The page is requested again with a smaller limit; the token stays valid.
   const auto comes_in_parts = [&next](const Status& status) {
     return status.code() == StatusCode::kResourceExhausted && (next.limit = SmallerLimit(next.limit)) > 0;
   };
@@ -170,7 +173,7 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
       Status error = ToError(*response);
       const bool is_old_token = error.code() == StatusCode::kOutOfRange && !next.continue_token.empty();
       if (!is_old_token || std::exchange(has_restarted, true)) return std::move(error).While(doing);
-      // What the token pointed into has been compacted. Without pages there is no token that could expire again.
+      // The state that the token refers to has been compacted. Without pages there is no token that could expire again.
       next = options;
       next.limit = 0;
       restart();
@@ -181,7 +184,7 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
       if (comes_in_parts(parsed.status())) continue;
       return std::move(parsed).status().While(doing);
     }
-    response->body = std::string();  // not both in memory while the page is looked at
+    response->body = std::string();  // free the body while the page is processed
     if (!page(std::move(parsed->items))) return Cancelled(doing + ": its reader has enough");
     if (parsed->continue_token.empty()) return parsed->resource_version;
     if (parsed->continue_token == next.continue_token) return Internal(doing + ": the same continue token twice");
@@ -244,7 +247,7 @@ Status ApiClient::Delete(const Resource& resource, const ObjectKey& key, const k
   if (!response.ok()) return response.status().While(doing);
   if (IsSuccess(response->code)) return {};
   const kube::ApiError error = kube::ParseApiError(response->code, response->body);
-  // Only where the API server says so: a proxy's 404 page does not mean that the object is gone.
+  // Only the API server's own NotFound counts: a 404 page of a proxy does not mean that the object is gone.
   if (error.code == 404 && error.reason == "NotFound") return {};
   return kube::ToStatus(error).While(doing);
 }
@@ -272,14 +275,14 @@ Result<HttpResponse> ApiClient::Repeat(const kube::HttpRequest& request, Deadlin
     Result<HttpResponse> response = Timed(request.method, attempt);
     if (!response.ok()) {
       const StatusCode code = response.status().code();
-      // FailedPrecondition: surely not carried out; Unavailable: perhaps.
+      // FailedPrecondition: the request was not executed; Unavailable: it may have been executed.
       const bool may_repeat =
           code == StatusCode::kFailedPrecondition || (code == StatusCode::kUnavailable && request.repeatable);
       if (!may_repeat || std::exchange(has_broken, true)) return ForCallers(std::move(response).status());
       continue;
     }
     const std::optional<seconds> pause = RetryAfter(*response);
-    // Where there is no time left to wait, the server's own words say more than a deadline.
+    // Without time for the pause the server's response is returned, since it says more than a deadline error.
     if (!pause.has_value() || num_repeats == kMaxRepeats || *pause >= deadline.Remaining(clock_)) return response;
     ++num_repeats;
     RETURN_IF_ERROR(Pause(*pause, stop));

@@ -1,10 +1,10 @@
-// The Kubernetes API as calls: requests of kube/request.h over a transport, with the limits and retries that every
-// caller wants.
+// A client of the Kubernetes API: sends the requests of kube/request.h over a transport, with rate limit and retries.
 //
-// Guarantees: every call ends by its deadline. 429 and 503 with Retry-After are repeated after that long, at most 10
-// times, within the deadline; what may be repeated is repeated once after a broken connection; nothing else is. Every
-// request, retries included, takes a token of the bucket. Caveat: what a broken connection carried may have been done:
-// names are deterministic, so that doing it again finds AlreadyExists.
+// Guarantees: Every call ends by its deadline. After 429 and 503 with Retry-After the request is retried after that
+// time, at most 10 times and within the deadline. After a broken connection it is retried once, if it is repeatable or
+// was not sent. There are no other retries. Every request, including retries, takes a token of the rate limit.
+// After a broken connection the server may have executed the request. Names of objects are deterministic, so that a
+// second create returns AlreadyExists.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct ApiClientOptions {
   std::string field_manager = "espalier-operator";
   double qps = 50;  // 0: no limit
   double burst = 100;
-  // Of each call below, and of each page of a list, retries included.
+  // Limit of each call below, and of each page of a list, including retries.
   std::chrono::nanoseconds call_timeout = std::chrono::seconds(30);
 };
 
@@ -32,44 +32,48 @@ struct ObjectList {
   std::string resource_version;
 };
 
-// Thread-safe. All outlive it.
+// Thread-safe. The constructor's references must outlive it.
 //
-// Errors have "GET pods default/x: " in front. Those of the server are as kube::ToStatus says; of the others,
-// Unavailable: no connection, or it broke; DeadlineExceeded; Cancelled: Stop, or `stop`; Internal: an answer that is
-// none; InvalidArgument: a name or namespace that cannot be (nothing was sent).
+// Error messages start with the call, for example "GET pods default/x: ". Errors of the server have the codes of
+// kube::ToStatus. Other errors: Unavailable: no connection, or it broke; DeadlineExceeded; Cancelled: Stop was called,
+// or `stop` was requested; Internal: an invalid response; InvalidArgument: an invalid name or namespace, nothing was
+// sent.
 class ApiClient {
  public:
   ApiClient(HttpTransport& transport, ApiClientOptions options, ClientMetrics& metrics, Clock& clock = Clock::Real());
 
+  // Returns the object without metadata.managedFields.
   Result<kube::Json> Get(const kube::Resource& resource, const kube::ObjectKey& key);
-  // The same without leaving out metadata.managedFields.
+  // Returns the object with metadata.managedFields.
   Result<kube::Json> GetWithManagedFields(const kube::Resource& resource, const kube::ObjectKey& key);
-  // All pages. A continue token that has expired restarts the list once without pages; what is more than the transport
-  // takes is asked for again in smaller pages. `options.continue_token` is empty.
+  // Returns the objects of all pages. If a continue token has expired, the list restarts once without pages. A page
+  // that is too large for the transport or the parser is requested again in smaller pages. `options.continue_token`
+  // must be empty.
   Result<ObjectList> List(const kube::Resource& resource, const kube::ListOptions& options);
-  // Page by page, for lists that should not be in memory twice: `page` is called for each; false ends it (Cancelled).
-  // `restart`: what was seen counts no more, everything comes again. Returns the list's resourceVersion.
+  // Calls `page` for each page, so that a list need not be in memory as a whole, and returns the list's
+  // resourceVersion. If `page` returns false, the call ends with Cancelled. `restart` is called when the list starts
+  // over: the pages so far are void.
   Result<std::string> ListPages(const kube::Resource& resource, const kube::ListOptions& options,
                                 const std::function<bool(std::vector<kube::Json>)>& page,
                                 const std::function<void()>& restart, const std::stop_token& stop = {});
-  // Lines are kube::ParseWatchEvent's. Errors of opening as above; an ERROR event is a line. `stop` ends opening, not
-  // the stream.
+  // Opens a watch and returns its lines, for kube::ParseWatchEvent. An ERROR event is a line, not an error. `stop` ends
+  // the opening, not the stream.
   Result<std::unique_ptr<LineStream>> Watch(const kube::Resource& resource, const kube::WatchOptions& options,
                                             const std::stop_token& stop = {});
 
   Result<kube::Json> Create(const kube::Resource& resource, const kube::Json& object);
-  Result<kube::Json> Replace(const kube::Resource& resource,
-                             const kube::Json& object);  // kAborted where it is not the newest
-  // An empty options.field_manager is this client's.
+  // Returns kAborted if the object's resourceVersion is not the newest.
+  Result<kube::Json> Replace(const kube::Resource& resource, const kube::Json& object);
+  // Applies the object (server-side apply). An empty options.field_manager stands for that of this client.
   Result<kube::Json> Apply(const kube::Resource& resource, const kube::Json& object, const kube::ApplyOptions& options);
   Result<kube::Json> ApplyStatus(const kube::Resource& resource, const kube::Json& object,
                                  const kube::ApplyOptions& options);
   Result<kube::Json> MergePatch(const kube::Resource& resource, const kube::ObjectKey& key, const kube::Json& patch);
-  // ok for what is gone already; kAborted where another object has the name now.
+  // Returns OK also if the object does not exist, and kAborted if the name now belongs to an object with another uid.
   Status Delete(const kube::Resource& resource, const kube::ObjectKey& key, const kube::DeleteOptions& options);
 
   const ApiClientOptions& options() const { return options_; }
-  // Calls after this, and those that wait, end with Cancelled. Streams go on: who has one cancels it.
+  // Makes current and later calls end with Cancelled. Open streams are not affected; their owners must cancel them.
   void Stop();
 
  private:

@@ -1,3 +1,5 @@
+// Tests the API client with scripted responses: names and error messages, lists in pages, retries with their limits,
+// the rate limit, and the opening of watches.
 #include "operator/client/api_client.h"
 
 #include <gmock/gmock.h>
@@ -394,7 +396,7 @@ TEST_F(ApiClientTest, OpensAWatchAsOtherCallsAreMade) {
 
 TEST_F(ApiClientTest, StopEndsCallsAndThoseThatWait) {
   transport_.Then([this](const kube::HttpRequest&) -> Result<HttpResponse> {
-    client_.Stop();  // while the answer is on its way
+    client_.Stop();  // before the response arrives
     return HttpResponse{429, {{"Retry-After", "5"}}, ""};
   });
   EXPECT_EQ(client_.Get(kPods, kKey).status(), Cancelled("GET pods ml/x: the client has stopped"));

@@ -7,8 +7,8 @@
 
 namespace espalier::ctl::client {
 
-// A token without the white space around it. InvalidArgument, without its text, for an empty one, and for one with
-// anything but printable ASCII in it: a line break would end the header and begin another.
+// Returns the token without surrounding white space. Returns InvalidArgument if it is empty or has characters other
+// than printable ASCII: a line break would end the header and start another. Error messages do not contain the token.
 Result<telemetry::Secret> ParseBearerToken(std::string_view text);
 
 }  // namespace espalier::ctl::client

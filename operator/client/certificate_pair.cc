@@ -19,12 +19,12 @@ struct Deleter {
 template <class T>
 using Owned = std::unique_ptr<T, Deleter>;
 
-// OpenSSL keeps its errors in a queue of the thread, where they would surprise whoever looks next.
+// Clears OpenSSL's error queue of this thread, so that later calls do not find errors of this file.
 struct ErrorQueueCleaner {
   ~ErrorQueueCleaner() { ERR_clear_error(); }
 };
 
-// Without one, OpenSSL asks for a password on the terminal.
+// Password callback that fails; without a callback OpenSSL would ask for a password on the terminal.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 Owned<BIO> Reader(const std::string& text) {

@@ -6,11 +6,11 @@
 
 namespace espalier::ctl::client {
 
-// InvalidArgument, without the texts, where one of them is not PEM, the key has a password, or they do not belong
-// together: cpprestsdk would then connect anonymously without a word.
+// Returns InvalidArgument if the certificate or the key is not PEM, the key has a password, or they do not match: with
+// such a pair cpprestsdk would connect anonymously without an error. Error messages do not contain the texts.
 Status CheckCertificatePair(const std::string& certificate_pem, const std::string& key_pem);
 
-// InvalidArgument where there is not one certificate in `pem`.
+// Returns InvalidArgument if `pem` does not start with a valid certificate.
 Status CheckAuthorities(const std::string& pem);
 
 }  // namespace espalier::ctl::client

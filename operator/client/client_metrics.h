@@ -1,4 +1,5 @@
-// rest_client_requests_total{code,method} and rest_client_request_duration_seconds{verb}, as client-go names them.
+// Metrics with the names of client-go: rest_client_requests_total{code,method} and
+// rest_client_request_duration_seconds{verb}.
 #pragma once
 
 #include <chrono>
@@ -11,9 +12,9 @@ namespace espalier::ctl::client {
 // Thread-safe.
 struct ClientMetrics {
   explicit ClientMetrics(telemetry::MetricRegistry& r) : registry(r) {}
-  // Every request sent, retries too. code 0: no answer ("<error>").
+  // Counts a request; each retry counts. code 0: no response, with label "<error>".
   void Count(const std::string& method, int code, std::chrono::nanoseconds duration);
-  telemetry::MetricRegistry& registry;  // outlives this
+  telemetry::MetricRegistry& registry;  // must outlive this
 };
 
 }  // namespace espalier::ctl::client

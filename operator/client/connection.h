@@ -1,5 +1,5 @@
-// Where an API server is and who asks: what kubeconfig (kube_config.h) and a pod's environment (in_cluster.h) come to,
-// and what client/cpprest connects with.
+// The address of an API server and the credentials for it. kube_config.h reads them from kubeconfig files, in_cluster.h
+// from the environment of a pod; client/cpprest connects with them.
 #pragma once
 
 #include <chrono>
@@ -14,35 +14,36 @@
 
 namespace espalier::ctl::client {
 
-// Who asks, now.
+// Current credentials of the client.
 struct Credentials {
   telemetry::Secret bearer_token;      // without white space; empty: none
-  std::string client_certificate_pem;  // both or none
+  std::string client_certificate_pem;  // empty if and only if client_key_pem is empty
   telemetry::Secret client_key_pem;
 };
-// Whether a connection made with one will do for the other.
+// Returns true if both have the same client certificate and key, so that they can share TLS connections.
 bool SameCertificate(const Credentials& a, const Credentials& b);
 
 // Thread-safe.
 class CredentialsSource {
  public:
   virtual ~CredentialsSource() = default;
-  // Fresh enough to be sent; may run a program or read a file, by the deadline. What was good stays in use where the
-  // source cannot be read for a moment.
+  // Returns credentials that are valid now. May read a file, or run a program until the deadline. If the source cannot
+  // be read, earlier credentials stay in use as long as they are valid.
   virtual Result<Credentials> Get(Deadline deadline) = 0;
-  // The server answered 401 to what Get said: the next Get looks again.
+  // Reports that the server returned 401 for the credentials of Get: the next Get reads the source again.
   virtual void Reject() = 0;
 };
 
-// Always the same.
+// Returns a source with constant credentials.
 std::shared_ptr<CredentialsSource> FixedCredentials(Credentials credentials);
-// A token in a file that is replaced from time to time (the kubelet's): read again every minute and after Reject.
+// Returns a source that reads a token from a file which is replaced from time to time, as the kubelet does. The file is
+// read again every minute and after Reject.
 std::shared_ptr<CredentialsSource> TokenFile(std::string path, Clock& clock = Clock::Real());
-// A client certificate and key in files, read again in the same way.
-// The old pair stays in use while the two files do not belong together.
+// Returns a source that reads a client certificate and its key from files, in the same way as TokenFile. While the two
+// files do not match, the old pair stays in use.
 std::shared_ptr<CredentialsSource> CertificateFiles(std::string certificate_path, std::string key_path,
                                                     Clock& clock = Clock::Real());
-// The token of one and the certificate of the other.
+// Returns a source with the token of one source and the certificate of another.
 std::shared_ptr<CredentialsSource> TokenAndCertificate(std::shared_ptr<CredentialsSource> token,
                                                        std::shared_ptr<CredentialsSource> certificate);
 
@@ -50,13 +51,13 @@ struct Connection {
   std::string host;  // name or address, IPv6 without brackets
   uint16_t port = 443;
   bool tls = true;
-  std::string base_path;    // "/k8s/clusters/c-1": before every target; usually empty
+  std::string base_path;    // prefix of every target, "/k8s/clusters/c-1"; usually empty
   std::string server_name;  // expected in the certificate; empty: host
   std::string ca_file;      // read for every new connection, so that it may be replaced
-  std::string ca_pem;       // in place of ca_file; both empty: the system's authorities
+  std::string ca_pem;       // used instead of ca_file; both empty: the system's CA certificates
   bool skip_verification = false;
   std::string proxy_url;         // "http://proxy:3128"; empty: none
-  std::string impersonate_user;  // "as"; empty: nobody
+  std::string impersonate_user;  // "as"; empty: no impersonation
   std::string impersonate_uid;
   std::vector<std::string> impersonate_groups;
   std::string name_space;  // of the context or the pod; empty: "default"

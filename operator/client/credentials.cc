@@ -1,3 +1,5 @@
+// The implementations of CredentialsSource for constant credentials, files and combinations. ReadFromFiles caches the
+// credentials for kReadInterval; when reading fails, it keeps the last valid ones and logs the first failure in a row.
 #include <functional>
 #include <utility>
 

@@ -1,3 +1,4 @@
+// Tests when credentials in files are read again, and that the old ones stay in use while new ones are invalid.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +91,7 @@ TEST_F(CredentialFilesTest, KeepsTheOldCertificateUntilTheNewPairIsWhole) {
   const Result<Credentials> first = source->Get(Soon());
   ASSERT_TRUE(first.ok()) << first.status().ToString();
   EXPECT_EQ(first->client_key_pem.Reveal(), TestFile("client.key"));
-  Write("key", TestFile("other.key"));  // the certificate follows a moment later
+  Write("key", TestFile("other.key"));  // does not match the certificate, which is not replaced yet
   clock_.Advance(seconds(60));
   const Result<Credentials> second = source->Get(Soon());
   ASSERT_TRUE(second.ok());

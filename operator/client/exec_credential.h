@@ -1,4 +1,4 @@
-// What is said to an exec plugin and what it says (client.authentication.k8s.io, v1 and v1beta1). No I/O.
+// Input and output of exec plugins (client.authentication.k8s.io, v1 and v1beta1). No I/O.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,11 @@
 
 namespace espalier::ctl::client {
 
+// Returns true for the supported apiVersions.
 bool IsExecApiVersion(std::string_view api_version);
 
-// The value of KUBERNETES_EXEC_INFO; a null `cluster` is left out. Not interactive: the operator has no terminal.
+// Returns the value of KUBERNETES_EXEC_INFO. A null `cluster` is left out. Not interactive: the operator has no
+// terminal.
 std::string ExecInfo(const std::string& api_version, const kube::Json& cluster);
 
 struct ExecCredential {
@@ -20,8 +22,9 @@ struct ExecCredential {
   std::optional<kube::WallTime> expires_at;
 };
 
-// YAML or JSON. InvalidArgument for another kind or apiVersion than was asked for, for a status without token and
-// certificate, a certificate without key, a pair that does not match. Errors do not repeat what was printed.
+// Parses a plugin's output, YAML or JSON. Returns InvalidArgument if kind or apiVersion differ from the expected ones,
+// if the status has neither a token nor a certificate, or if certificate and key do not match or one is missing. Error
+// messages do not contain the output.
 Result<ExecCredential> ParseExecCredential(const std::string& output, const std::string& api_version);
 
 }  // namespace espalier::ctl::client

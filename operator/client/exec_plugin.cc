@@ -1,3 +1,6 @@
+// Get starts a run when the credentials are about to expire, on a thread that stores the result in Finish. Callers wait
+// for is_running_ to become false only if they have no valid credentials. Get, Reject and Finish change the state and
+// hold mutex_; the run itself does not.
 #include "operator/client/exec_plugin.h"
 
 #include <optional>
@@ -14,9 +17,9 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kExpiryMargin{10};  // so that what is sent is still good when it arrives
+constexpr seconds kExpiryMargin{10};  // so that credentials are still valid when a request arrives
 constexpr seconds kPauseAfterFailure{5};
-// Requests that were under way with the old token are refused after the new one has come: their news is old.
+// Reject is ignored for this long after a run: requests that were sent with the old token may fail after it.
 constexpr seconds kRejectGrace{2};
 
 class Plugin final : public CredentialsSource {
@@ -44,7 +47,7 @@ class Plugin final : public CredentialsSource {
  private:
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_running_ = true;
-    // Joins the one before, which has nothing more to do.
+    // The assignment joins the thread of the previous run, which has ended.
     running_ = std::jthread([this](const std::stop_token& stop) { Finish(Run(stop)); });
   }
 
@@ -92,7 +95,7 @@ class Plugin final : public CredentialsSource {
   }
 
   void LogFailure() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!IsValidFor(seconds(0))) return;  // the caller hears of it
+    if (!IsValidFor(seconds(0))) return;  // Get returns the error
     telemetry::Log(telemetry::Level::kWarning, "credentials cannot be renewed, the old ones stay in use",
                    {{"error", failure_}});
   }
@@ -109,7 +112,7 @@ class Plugin final : public CredentialsSource {
   SteadyTime fetched_at_ ABSL_GUARDED_BY(mutex_);
   Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last run
   SteadyTime failed_at_ ABSL_GUARDED_BY(mutex_);
-  std::jthread running_ ABSL_GUARDED_BY(mutex_);  // last: ends before what it uses
+  std::jthread running_ ABSL_GUARDED_BY(mutex_);  // last member, so that it is joined before the others are destroyed
 };
 
 }  // namespace

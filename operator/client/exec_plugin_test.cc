@@ -1,3 +1,4 @@
+// Tests when an exec plugin runs, how long its credentials are used, and its errors. The plugins are shell scripts.
 #include "operator/client/exec_plugin.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,8 @@ using ::testing::StartsWith;
 
 constexpr char kVersion[] = "client.authentication.k8s.io/v1";
 
-// A plugin in shell: `status` is printed as the status of a credential, $n in it counts the runs.
+// Creates plugins as shell scripts. They print `status` as the status of a credential; $n in it is the number of the
+// run.
 class ExecPluginTest : public ::testing::Test {
  protected:
   ExecPluginOptions Options(const std::string& script) const {
@@ -47,7 +49,7 @@ EOF
     const Result<Credentials> credentials = source.Get(Soon());
     return credentials.ok() ? credentials->bearer_token.Reveal() : credentials.status().ToString();
   }
-  // False where it is another one for a minute.
+  // Polls until the source returns the token. Returns false at the deadline.
   bool AwaitToken(CredentialsSource& source, const std::string& token) {
     while (Token(source) != token) {
       if (Soon().HasPassed()) return false;
@@ -76,7 +78,7 @@ EOF
 
   storage::TemporaryFolder folder_;
   FakeClock clock_;
-  // Atomic, because plugins run on threads of their own.
+  // Atomic, because plugins read it on their own threads.
   std::atomic<kube::WallTime> now_ = *kube::ParseTime("2026-01-02T03:00:00Z");
 };
 
@@ -129,7 +131,7 @@ TEST_F(ExecPluginTest, DoesNotRunAgainAtOnceAfterAFailure) {
   EXPECT_EQ(NumRuns(), 2);
 }
 
-// The caller is a lease that must be renewed: the plugin takes longer than it has.
+// For example, the renewal of a lease must not wait for a plugin that is slower than the lease's term.
 TEST_F(ExecPluginTest, WhatIsValidIsInUseWhileASlowPluginRenewsIt) {
   const auto plugin = Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T03:0$n:00Z"})",
                              "test $n = 1 || { touch started; while ! test -e go; do sleep 0.01; done; };");
@@ -150,7 +152,7 @@ TEST_F(ExecPluginTest, ARunEndsWithItsSource) {
   auto plugin = Plugin(R"({"token":"t$n"})", "touch started; sleep 1000;");
   EXPECT_EQ(plugin->Get(Deadline::After(seconds(0))).status().code(), StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(AwaitFile("started"));
-  plugin.reset();  // or the test's time limit
+  plugin.reset();  // must not wait for the plugin
 }
 
 TEST_F(ExecPluginTest, DoesNotUseWhatWasRejectedWhileThePluginFails) {
@@ -185,7 +187,7 @@ TEST_F(ExecPluginTest, WhoWaitsForARunWaitsUntilItsOwnDeadline) {
   ASSERT_TRUE(AwaitFile("started"));
   EXPECT_EQ(plugin->Get(Deadline::After(std::chrono::milliseconds(1))).status(),
             DeadlineExceeded("exec plugin sh: it is still running"));
-  plugin->Reject();  // does not wait either
+  plugin->Reject();  // must not wait for the run
   Touch("go");
 }
 

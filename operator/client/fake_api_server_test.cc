@@ -1,4 +1,4 @@
-// The fake API server does what the real one does (the suite), and what tests ask of it besides.
+// Runs the suite of api_server_suite.h on the fake API server, and tests its functions for tests.
 #include "operator/client/testing/fake_api_server.h"
 
 #include <thread>
@@ -53,7 +53,7 @@ class FakeApiServerTest : public ::testing::Test {
     EXPECT_TRUE(stream.ok() && stream->head.code == 200);
     return std::move(stream->lines);
   }
-  // "ADDED", ..., "END", or the code of what went wrong; waits for what is there already.
+  // Returns the type of the next event ("ADDED"), "END", or the error code, without waiting.
   std::string Next(LineStream& lines) {
     const Result<std::optional<std::string>> line = lines.Next(Deadline::After(std::chrono::nanoseconds(0), clock_));
     if (!line.ok()) return StatusCodeName(line.status().code());
@@ -180,7 +180,7 @@ TEST_F(FakeApiServerTest, SendsBookmarksInTimeAndOnDemand) {
   EXPECT_EQ(Next(*lines), "BOOKMARK");
   EXPECT_EQ(last_version_, version);
   EXPECT_EQ(Next(*lines), "DEADLINE_EXCEEDED");
-  ASSERT_TRUE(server_.Put(kube::kPods, Pod("p")).ok());  // of another kind: only the version moves
+  ASSERT_TRUE(server_.Put(kube::kPods, Pod("p")).ok());  // another kind: only the version changes
   server_.SendBookmarks();
   EXPECT_EQ(Next(*lines), "BOOKMARK");
   EXPECT_EQ(last_version_, VersionOf(*server_.Find(kube::kPods, {"default", "p"})));
@@ -221,7 +221,7 @@ TEST_F(FakeApiServerTest, HonoursDeadlinesAndStops) {
             StatusCode::kCancelled);
 }
 
-// Every change is told once, in order, whoever makes it meanwhile.
+// With concurrent writers, a watch receives every change once, in the order of versions.
 TEST(FakeApiServerThreadsTest, TellsAWatchEveryChangeInOrder) {
   constexpr int kThreads = 4, kEach = 250;
   FakeApiServer server;

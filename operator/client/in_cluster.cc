@@ -16,7 +16,7 @@ Result<std::string> NeededVariable(const std::map<std::string, std::string>& env
   return value;
 }
 
-// IPv6 addresses come bare from the kubelet, in brackets from people.
+// Removes the brackets of an IPv6 address. The kubelet sets it without brackets, users sometimes with them.
 std::string WithoutBrackets(const std::string& host) {
   const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   return has_brackets ? host.substr(1, host.size() - 2) : host;
@@ -41,7 +41,7 @@ Result<Connection> InClusterConnection(const std::map<std::string, std::string>&
                    ReadFile(connection.ca_file, kMaxAccountFileBytes, FileKinds::kRegular));
   RETURN_IF_ERROR(CheckAuthorities(authorities).While(connection.ca_file));
 
-  // Optional: a hand-made mount may lack it.
+  // The namespace file is optional.
   const Result<std::string> name_space = ReadFile(folder + "/namespace", kMaxAccountFileBytes, FileKinds::kRegular);
   if (name_space.ok()) connection.name_space = name_space->substr(0, name_space->find_last_not_of(" \r\n\t") + 1);
   return connection;

@@ -1,4 +1,4 @@
-// The API server as a pod sees it: address from the environment, token and authority from the mounted folder.
+// The connection of a pod to its API server: the address is in the environment, token and CA in the mounted folder.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@ namespace espalier::ctl::client {
 
 inline constexpr char kServiceAccountFolder[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// NotFound where the process is in no pod: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the folder's token are
-// needed.
+// Returns the connection with the pod's service account. Returns NotFound if the process does not run in a pod:
+// KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the folder's token are required.
 Result<Connection> InClusterConnection(const std::map<std::string, std::string>& environment,
                                        const std::string& folder = kServiceAccountFolder);
 

@@ -68,7 +68,7 @@ TEST_F(InClusterTest, IsInNoPodWithoutAddressOrToken) {
 TEST_F(InClusterTest, RefusesABadPortAndAuthoritiesThatAreNone) {
   Write("ca.crt", "no certificate");
   EXPECT_EQ(Connect().status(), InvalidArgument(folder_.path() + "/ca.crt: no PEM certificate"));
-  environment_["KUBERNETES_SERVICE_PORT"] = "tcp://10.96.0.1:443";  // what a Service named "kubernetes-service" leaves
+  environment_["KUBERNETES_SERVICE_PORT"] = "tcp://10.96.0.1:443";  // set for a Service named "kubernetes-service"
   EXPECT_THAT(Connect().status().message(), HasSubstr("KUBERNETES_SERVICE_PORT"));
 }
 

@@ -1,3 +1,6 @@
+// LoadKubeConfig merges the files, selects context, cluster and user, applies the overrides to them, and resolves both
+// to a Connection. Certificates, keys and tokens are read and checked once here, so that a wrong file is reported at
+// the start and not at the first request; sources that come from files are read again later (connection.h).
 #include "operator/client/kube_config.h"
 
 #include <sstream>
@@ -79,7 +82,8 @@ Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
   return ResolveAuthorities(cluster, connection);
 }
 
-// Data wins over the file of the same field; where either is a file, both are read again from time to time.
+// Returns the source of the client certificate, or null if there is none. Data takes precedence over the file of the
+// same field. Only if certificate and key are both in files, they are read again from time to time.
 Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser& user) {
   const bool has_certificate = !user.certificate_pem.empty() || !user.certificate_file.empty();
   const bool has_key = !user.key_pem.empty() || !user.key_file.empty();
@@ -119,7 +123,7 @@ Result<std::shared_ptr<CredentialsSource>> MakeTokenSource(const KubeUser& user)
   return FixedCredentials({.bearer_token = std::move(token)});
 }
 
-// spec.cluster of KUBERNETES_EXEC_INFO.
+// Returns spec.cluster of KUBERNETES_EXEC_INFO.
 Result<Json> ClusterInfo(const KubeCluster& cluster) {
   std::string ca_pem = cluster.ca_pem;
   if (ca_pem.empty() && !cluster.ca_file.empty()) {
@@ -224,7 +228,7 @@ Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
   if (!context.cluster.empty() || overrides.server.empty()) {
     ASSIGN_OR_RETURN(cluster, Chosen(config.clusters, "cluster", context.cluster).While(doing));
   }
-  KubeUser user;  // of a context without one: anonymous
+  KubeUser user;  // stays empty, thus anonymous, if the context has no user
   if (!context.user.empty()) {
     ASSIGN_OR_RETURN(user, Chosen(config.users, "user", context.user).While(doing));
   }

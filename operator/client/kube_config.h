@@ -1,4 +1,4 @@
-// kubeconfig files (https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/).
+// Reads kubeconfig files (https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/).
 #pragma once
 
 #include <map>
@@ -9,20 +9,20 @@
 
 namespace espalier::ctl::client {
 
-// What kubectl's flags of the same names put in the place of what the files say; empty: nothing.
+// Values that replace those of the files, as kubectl's flags of the same names; empty: not replaced.
 struct KubeOverrides {
-  std::string cluster;  // instead of the context's
+  std::string cluster;  // replaces the cluster of the context
   std::string user;
-  std::string server;  // instead of the cluster's; needs no file at all
+  std::string server;  // replaces the server of the cluster; no file is needed then
   std::string ca_file;
   std::string tls_server_name;
   bool skip_verification = false;
-  std::string token;  // instead of the user's token, token file or plugin
+  std::string token;  // replaces the user's token, token file or plugin
   std::string as, as_uid;
   std::vector<std::string> as_groups;
 
-  // Returns whether a field says which cluster or user is meant, or how the cluster is verified: the account of a pod
-  // is then no substitute. Impersonation (as, as_uid, as_groups) works with it.
+  // Returns true if a field selects the cluster or the user, or changes how the cluster is verified: the service
+  // account of a pod must not be used then. Impersonation (as, as_uid, as_groups) works with a service account.
   bool chooses_a_cluster_or_user() const {
     return !cluster.empty() || !user.empty() || !server.empty() || !token.empty() || !ca_file.empty() ||
            !tls_server_name.empty() || skip_verification;
@@ -30,24 +30,25 @@ struct KubeOverrides {
 };
 
 struct KubeConfigOptions {
-  // Paths, the first to name something wins; from --kubeconfig, or $KUBECONFIG split at ':', or ~/.kube/config.
+  // Paths from --kubeconfig, or from $KUBECONFIG (separated by ':'), or ~/.kube/config. The first file with an entry
+  // wins.
   std::vector<std::string> paths;
-  bool paths_are_chosen = false;                   // by --kubeconfig or $KUBECONFIG: one of them must exist
+  bool paths_are_chosen = false;                   // paths are from --kubeconfig or $KUBECONFIG: one must exist
   std::string context;                             // empty: current-context
   std::map<std::string, std::string> environment;  // for exec plugins
   KubeOverrides overrides = {};
 };
 
-// Reads, merges and resolves; relative paths are relative to the file that has them, *-data wins over files. Files that
-// do not exist are passed over as long as one does. Errors name file, entry and field and never repeat a secret;
-// InvalidArgument for what is not understood (auth-provider), NotFound for a context, cluster or user that is not
-// there.
+// Reads and merges the files and returns the connection of the context. Relative paths are relative to their file;
+// *-data fields take precedence over files. Missing files are skipped if at least one exists. Returns NotFound if the
+// context, cluster or user does not exist, and InvalidArgument for unsupported fields such as auth-provider. Error
+// messages name file, entry and field, and never contain a secret.
 Result<Connection> LoadKubeConfig(const KubeConfigOptions& options);
 
-// InvalidArgument for groups or a uid without a user.
+// Sets the impersonation of the connection. Returns InvalidArgument for groups or a uid without a user.
 Status Impersonate(const KubeOverrides& overrides, Connection* connection);
 
-// The paths above from flag and environment.
+// Returns KubeConfigOptions::paths for the flag --kubeconfig and the environment.
 std::vector<std::string> KubeConfigPaths(const std::string& flag,
                                          const std::map<std::string, std::string>& environment);
 

@@ -1,3 +1,5 @@
+// The document is parsed to JSON first. Fields then reads typed values from one object and keeps the first error, so
+// that a reader function checks the status once at its end.
 #include "operator/client/kube_config_file.h"
 
 #include <filesystem>
@@ -10,13 +12,14 @@ namespace {
 
 using kube::Json;
 
-// Below the folder where relative. Not made canonical: a symbolic link that is replaced shall be followed anew.
+// Returns the path, resolved against the folder if it is relative. Symbolic links are not resolved, because they may be
+// replaced later.
 std::string Resolved(const std::string& path, const std::string& folder) {
   if (path.empty() || path.front() == '/') return path;
   return (std::filesystem::path(folder) / path).string();
 }
 
-// Reads typed fields of one object; the first wrong one is the error, and everything after it stays empty.
+// Reads typed fields of one object. A field with a wrong type is read as empty, and the first such field is the error.
 class Fields {
  public:
   Fields(const Json& object, std::string where, std::string folder)
@@ -56,7 +59,7 @@ class Fields {
     return kube::ListAt(object_, {field});
   }
 
-  // Of an absent one all fields are empty.
+  // Returns a reader of the object in `field`. If it is absent, all its fields are empty.
   Fields Object(std::string_view field) const {
     static const Json& none = *new Json();
     const Json* const value = Value(field);
@@ -124,7 +127,8 @@ Result<KubeExec> ReadExec(Fields fields) {
   return exec;
 }
 
-// Ignoring one of these would be somebody else, or nobody, asking.
+// Returns the first unsupported field of a user with the reason, or "". Ignoring such a field would send requests with
+// another identity.
 std::string NotUnderstood(const Fields& fields) {
   static constexpr std::pair<const char*, const char*> kFields[] = {
       {"auth-provider", "was removed in Kubernetes 1.26: use exec"},
@@ -167,7 +171,7 @@ Result<KubeContext> ReadContext(Fields fields) {
   return context;
 }
 
-// A list of {"name": ..., `field`: {...}}.
+// Reads a list of {"name": ..., `field`: {...}}.
 template <class T>
 Status ReadEntries(Fields& config, const std::string& list, const std::string& field, Result<T> (*read)(Fields),
                    const std::string& path, const std::string& folder, std::map<std::string, T>* entries) {

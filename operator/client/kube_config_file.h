@@ -1,4 +1,4 @@
-// One kubeconfig file, read and typed: nothing is opened, looked up or chosen yet.
+// Parses one kubeconfig file into typed entries. Opens no other files and selects no context.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace espalier::ctl::client {
 
-// Paths are as in the file, or below the file's folder where they were relative. PEM texts are decoded.
+// Relative paths are resolved against the folder of the file. PEM texts are decoded from base64.
 struct KubeCluster {
   std::string server;
   std::string tls_server_name;
@@ -44,7 +44,7 @@ struct KubeUser {
   std::string impersonate_uid;
   std::vector<std::string> impersonate_groups;
   std::optional<KubeExec> exec;
-  // What it has that is not understood ("auth-provider"), and why; an error for who chooses this user.
+  // Unsupported field, such as "auth-provider", with the reason; an error if this user is selected. Empty: none.
   std::string not_understood;
 };
 
@@ -61,11 +61,11 @@ struct KubeConfigFile {
   std::map<std::string, KubeContext> contexts;
 };
 
-// `path` is where the text is from. InvalidArgument names it, the entry and the field, and no value. Unknown fields are
-// passed over, as kubectl does.
+// Parses the text of the file at `path`. Returns InvalidArgument with path, entry and field, but without values.
+// Unknown fields are ignored, as by kubectl.
 Result<KubeConfigFile> ParseKubeConfigFile(const std::string& text, const std::string& path);
 
-// Entries and current-context that `config` does not have yet: who comes first wins, entry by entry.
+// Adds the entries and the current-context of `later` that `config` lacks.
 void MergeKubeConfig(KubeConfigFile later, KubeConfigFile* config);
 
 }  // namespace espalier::ctl::client

@@ -1,3 +1,4 @@
+// Tests the loading of kubeconfig files: valid and invalid files of a corpus, merging of several files, and overrides.
 #include "operator/client/kube_config.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// What a connection comes to, on one line: "https api.test 6443 token certificate".
+// Returns a connection as one line: "https api.test 6443 token certificate".
 std::string Describe(const Connection& connection) {
   std::string text =
       std::string(connection.tls ? "https " : "http ") + connection.host + " " + std::to_string(connection.port);
@@ -49,7 +50,7 @@ std::string Describe(const Connection& connection) {
   return text;
 }
 
-// Each file of the corpus says in its first line what is expected of it.
+// A file of the corpus. Its first line has the expected result.
 struct CorpusFile {
   std::string path;
   std::string folder;
@@ -118,7 +119,7 @@ users: [{name: u, user: {tokenFile: token}}]
 contexts: [{name: a, context: {cluster: later}}]
 )";
 
-// As kubectl's flags do.
+// The same as with the flags of kubectl.
 TEST_F(KubeConfigMergeTest, FlagsReplaceWhatTheFilesSay) {
   Write("two/token", "t0ken\n");
   const std::string first = Write("one/config", kFirst);
@@ -137,11 +138,11 @@ TEST_F(KubeConfigMergeTest, FlagsReplaceWhatTheFilesSay) {
   EXPECT_EQ(load(both, {.as = "jane", .as_uid = "7", .as_groups = {"a", "b"}}),
             "https first.test 443 token as=jane uid=7 groups=a,b");
   EXPECT_THAT(load(both, {.as_groups = {"a"}}), HasSubstr("as-groups and as-uid need as"));
-  // Without any file a server and a token do.
+  // Without a file, a server and a token suffice.
   const std::string missing = folder_.path() + "/missing";
   EXPECT_EQ(load({missing}, {.server = "https://other.test", .token = "t"}), "https other.test 443 token");
   EXPECT_THAT(load({missing}, {.token = "t"}), HasSubstr("no kubeconfig"));
-  // Unless the file was chosen.
+  // A file that was named explicitly must exist.
   const Result<Connection> chosen =
       LoadKubeConfig({.paths = {missing}, .paths_are_chosen = true, .overrides = {.server = "https://other.test"}});
   EXPECT_EQ(chosen.status().code(), StatusCode::kNotFound);

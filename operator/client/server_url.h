@@ -8,7 +8,7 @@
 
 namespace espalier::ctl::client {
 
-// "https://[fd00::1]:6443/k8s/clusters/c-1"
+// The parts of a URL such as "https://[fd00::1]:6443/k8s/clusters/c-1".
 struct ServerUrl {
   bool tls = true;
   std::string host;  // IPv6 without brackets
@@ -17,11 +17,11 @@ struct ServerUrl {
   friend bool operator==(const ServerUrl&, const ServerUrl&) = default;
 };
 
-// InvalidArgument for anything but http and https, and for a user, a query or a fragment, which have no place there.
-// Errors do not repeat the text: it may hold a password.
+// Parses the URL of an API server. Returns InvalidArgument for other schemes than http and https, and for a user, a
+// query or a fragment. Error messages do not contain the URL, because it may have a password.
 Result<ServerUrl> ParseServerUrl(std::string_view url);
 
-// Decimal, 1 to 65535.
+// Parses a decimal port, 1 to 65535.
 Result<uint16_t> ParsePort(std::string_view text);
 
 }  // namespace espalier::ctl::client

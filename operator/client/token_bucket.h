@@ -1,4 +1,4 @@
-// So many requests a second, with a burst: `qps` tokens flow in a second, `burst` fit.
+// A token bucket for rate limits: `qps` tokens are added per second, at most `burst` are kept.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@ namespace espalier::ctl::client {
 // Thread-safe.
 class TokenBucket {
  public:
-  // Full at first. qps 0: no limit.
-  TokenBucket(double qps, double burst, Clock& clock = Clock::Real());  // `clock` outlives this
+  // The bucket starts full. qps 0: no limit.
+  TokenBucket(double qps, double burst, Clock& clock = Clock::Real());  // `clock` must outlive this
 
-  // Takes a token, now or from the future, and says how long to wait before acting on it (zero: at once).
+  // Takes a token, if necessary one of the future, and returns how long the caller must wait until it is available.
   std::chrono::nanoseconds Take();
-  // The same where the wait is at most `longest`; else takes nothing, so that who gives up costs others no time.
+  // Like Take, but takes no token and returns nullopt if the wait would be longer than `longest`.
   std::optional<std::chrono::nanoseconds> TakeWithin(std::chrono::nanoseconds longest);
 
  private:

@@ -1,5 +1,4 @@
-// HTTP to one API server, as small as the client needs it: a fake, a script or cpprestsdk (client/cpprest) is behind
-// it.
+// The interface of HTTP connections to one API server. Implementations: client/cpprest, and fakes in client/testing.
 #pragma once
 
 #include <memory>
@@ -20,19 +19,20 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;  // names as the server wrote them
   std::string body;
 
-  // Compared without case; empty where there is none.
+  // Returns the value of a header, or "". The name is compared without case.
   std::string Header(std::string_view name) const;
 };
 
-// The body of a streamed answer, line by line. Next is called by one thread, Cancel by any.
+// The body of a streamed response, line by line. Next must be called by one thread; Cancel may be called by any.
 class LineStream {
  public:
   virtual ~LineStream() = default;
-  // The next line without its newline; nullopt at the clean end (a last line without a newline is dropped: a watch that
-  // was cut in mid-event). DeadlineExceeded: nothing came by then, the stream is still good. Cancelled after Cancel.
-  // ResourceExhausted: a line longer than the cap. Unavailable: the connection broke.
+  // Blocks for the next line and returns it without its newline, or nullopt at the end of the response. A last line
+  // without a newline is dropped, because it is a truncated event. Errors: DeadlineExceeded: no line by the deadline,
+  // the stream stays usable; Cancelled: Cancel was called; ResourceExhausted: a line is too long; Unavailable: the
+  // connection broke.
   virtual Result<std::optional<std::string>> Next(Deadline deadline) = 0;
-  // Makes Next return within a second, now and always. Idempotent.
+  // Makes the current and all later calls of Next return within a second. Idempotent.
   virtual void Cancel() = 0;
 };
 
@@ -41,19 +41,20 @@ class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
 
-  // One request, the whole answer, whatever its code. DeadlineExceeded at the deadline, which bounds everything,
-  // connecting and a dripping server included; Cancelled when asked to stop; ResourceExhausted for an answer over 64
-  // MiB; Unavailable: the server may or may not have carried it out; FailedPrecondition: it surely has not (not
-  // connected, or the request was not written whole); Unauthenticated: the server's certificate is not accepted.
-  // Credentials are the transport's business, and it looks for fresh ones when the server answers 401, once a request.
+  // Sends a request and returns the whole response, with any HTTP code. The deadline limits the whole call, including
+  // connecting and a slow response. The transport adds the credentials; after a 401 it reads them again and retries
+  // once. Errors: DeadlineExceeded; Cancelled: `stop` was requested; ResourceExhausted: the response is larger than
+  // 64 MiB; Unavailable: the server may have executed the request; FailedPrecondition: the server has not executed it
+  // (no connection, or the request was not completely written); Unauthenticated: the server's certificate is not
+  // accepted.
   virtual Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) = 0;
 
   struct Stream {
-    HttpResponse head;                  // with a body only where code is not 200
-    std::unique_ptr<LineStream> lines;  // null where code is not 200
+    HttpResponse head;                  // has a body only if code is not 200
+    std::unique_ptr<LineStream> lines;  // null if code is not 200
   };
-  // Waits for the answer's head until the deadline, or until asked to stop; the stream has none, but for those of Next,
-  // and ends by its own Cancel.
+  // Sends a request and returns its response as a stream, with the errors of Send. `deadline` and `stop` apply until
+  // the head has arrived; afterwards only the deadlines of Next and LineStream::Cancel do.
   virtual Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) = 0;
 };
 

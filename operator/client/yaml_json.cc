@@ -17,7 +17,7 @@ using job::YamlKind;
 using job::YamlNode;
 using kube::Json;
 
-// Only what JSON writes the same way is a number or a boolean; all else is text.
+// Returns numbers and booleans only if JSON writes them in the same way; other scalars are strings.
 Json ScalarToJson(const YamlNode& node) {
   if (!node.plain) return node.text;
   if (const std::optional<bool> boolean = job::ReadBool(node.text)) return *boolean;
@@ -33,7 +33,7 @@ Json ScalarToJson(const YamlNode& node) {
   return node.text;
 }
 
-// The reader bounds the depth.
+// Recursive; ReadYaml limits the depth.
 Json ToJson(const YamlNode& node) {
   switch (node.kind) {
     case YamlKind::kNull: return nullptr;
@@ -52,7 +52,7 @@ Json ToJson(const YamlNode& node) {
   return nullptr;
 }
 
-// kubectl merges "<<", this reader does not: better an error than half a document.
+// Reports merge keys as errors. kubectl merges "<<", this reader does not, and would ignore a part of the document.
 void RefuseMergeKeys(const YamlNode& node, std::vector<YamlError>* errors) {
   for (const YamlNode& item : node.items) RefuseMergeKeys(item, errors);
   for (const YamlEntry& entry : node.entries) {
@@ -66,7 +66,7 @@ void RefuseMergeKeys(const YamlNode& node, std::vector<YamlError>* errors) {
 Result<Json> ParseYamlOrJson(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin != std::string::npos && text[begin] == '{') {
-    // YAML contains JSON on paper only: tabs and surrogate pairs, for two, are read by JSON's own parser.
+    // The YAML reader does not accept all JSON texts, for example those with tabs or surrogate pairs.
     Result<Json> json = kube::ParseJson(text);
     if (json.ok()) return json;
   }
@@ -76,7 +76,7 @@ Result<Json> ParseYamlOrJson(const std::string& text) {
   if (errors.empty()) return ToJson(root);
   std::string message = errors.front().message;
   constexpr std::string_view kSecondDocument =
-      "a second document";  // "... : one file holds one job" goes on the reader
+      "a second document";  // the reader's message continues with ": one file holds one job"
   if (message.starts_with(kSecondDocument)) message = kSecondDocument;
   return InvalidArgument("line " + std::to_string(errors.front().at.line) + ": " + message);
 }

@@ -1,4 +1,4 @@
-// YAML as JSON, for files that people and programs write: kubeconfigs, and what exec plugins print.
+// Converts YAML to JSON, for kubeconfig files and the output of exec plugins.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace espalier::ctl::client {
 
 constexpr size_t kMaxYamlBytes = 4 << 20;
 
-// One document; an empty one is null. InvalidArgument, with the line and without the text, for what is neither; for
-// explicit tags, keys that come twice and merge keys ("<<"); for documents deeper than 40 levels or, aliases expanded,
-// with more than 50,000 values.
+// Parses one document; an empty one is null. Returns InvalidArgument if the text is neither YAML nor JSON, has explicit
+// tags, duplicate keys or merge keys ("<<"), is deeper than 40 levels, or has more than 50,000 values after expanding
+// aliases. Error messages have the line, but not the text.
 Result<kube::Json> ParseYamlOrJson(const std::string& text);
 
 }  // namespace espalier::ctl::client

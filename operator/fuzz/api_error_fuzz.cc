@@ -1,4 +1,4 @@
-// The body of an answer that is no success, whoever wrote it. The first byte chooses HTTP's code.
+// Fuzzes the bodies of error responses. The first byte selects the HTTP code.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

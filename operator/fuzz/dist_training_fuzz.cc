@@ -1,4 +1,4 @@
-// A DistTraining resource as an API server might send it, whatever its schema has let through.
+// Fuzzes DistTraining resources from an API server, including those that violate the schema.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!training.ok()) return 0;
   ESPALIER_CHECK(training->spec.has_value() == training->violations.empty());
 
-  // What the operator writes, it reads as the same, and would not write again.
+  // A status that is written and read again is unchanged, so the operator would not write it again.
   const kube::Json written = api::ToJson(training->status);
   const api::Status read = api::StatusFromJson(written);
   ESPALIER_CHECK(api::ToJson(read) == written);

@@ -1,4 +1,4 @@
-// A DistTraining document, as users write it, read for a laptop and for a cluster.
+// Fuzzes DistTraining documents of users, parsed for a laptop and for a cluster.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,13 +17,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ESPALIER_CHECK(!parsed.status().message().empty());
       continue;
     }
-    // What is written with all defaults is the same job, and has no more defaults to fill in.
+    // A document with all defaults filled in is the same job, and parsing it adds no more defaults.
     const auto again = ParseJob("job.json", parsed->effective_json, {}, runs_on);
     ESPALIER_CHECK(again.ok()) << again.status().ToString();
     const auto before = espalier::ctl::kube::ParseJson(parsed->effective_json);
     const auto after = espalier::ctl::kube::ParseJson(again->effective_json);
-    ESPALIER_CHECK(before.ok() && after.ok() && *before == *after);  // in whatever order
-    // And so is what is written with none.
+    ESPALIER_CHECK(before.ok() && after.ok() && *before == *after);  // the order of fields may differ
+    // A document without defaults is also the same job.
     const auto shortest = ParseJob("job.json", WithoutDefaults(parsed->effective_json), {}, runs_on);
     ESPALIER_CHECK(shortest.ok()) << shortest.status().ToString();
     const auto back = espalier::ctl::kube::ParseJson(shortest->effective_json);

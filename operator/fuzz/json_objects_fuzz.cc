@@ -1,4 +1,4 @@
-// JSON, and every object that the operator reads out of it.
+// Fuzzes the JSON parser and the parsers of all objects that the operator reads.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const espalier::Result<Json> json = ParseJson(text);
   if (!json.ok()) return 0;
-  // What is printed reads as the same, for servers that take YAML too.
+  // Printed JSON parses to the same value, also as printed for server-side apply.
   const espalier::Result<Json> again = ParseJson(Print(*json));
   ESPALIER_CHECK(again.ok() && *again == *json);
   const espalier::Result<Json> applied = ParseJson(ApplyRequest(kPods, *json, {}).body);

@@ -1,4 +1,5 @@
-// A kubeconfig file, and the URLs in it. Opens no file and starts no plugin: what does that comes after what is here.
+// Fuzzes the parsers of kubeconfig files, their URLs, and the output of exec plugins. Opens no file and starts no
+// plugin.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ESPALIER_CHECK(cluster.ca_file.empty() || cluster.ca_file.front() == '/');
     }
   }
-  // The same bytes as a plugin's output, read by the same YAML reader.
+  // The same bytes as the output of a plugin.
   const auto credential = ParseExecCredential(text, "client.authentication.k8s.io/v1");
   ESPALIER_CHECK(!credential.ok() || !credential->credentials.bearer_token.empty() ||
                  !credential->credentials.client_certificate_pem.empty());

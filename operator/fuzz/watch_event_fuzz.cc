@@ -1,4 +1,4 @@
-// A watch's bytes: cut into pieces as the network might, put together to lines, read as events.
+// Fuzzes the bytes of a watch: splits them into pieces like a network, reassembles lines, and parses events.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ void TakeLine(std::string_view line) {
   }
 }
 
-// What a stream of these bytes is: all lines that end, whatever the pieces were.
+// Returns the expected lines of a stream with these bytes: all lines that end with a newline.
 std::vector<std::string_view> Lines(std::string_view text) {
   std::vector<std::string_view> lines;
   for (size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
@@ -41,7 +41,7 @@ std::vector<std::string_view> Lines(std::string_view text) {
   return lines;
 }
 
-// The text is also where the sizes of its pieces come from: 1 to 256 bytes.
+// Appends the text in pieces of 1 to 256 bytes. The first byte of a piece determines its size.
 LineBuffer::Appended AppendInPieces(std::string_view text, LineBuffer& buffer) {
   LineBuffer::Appended appended = LineBuffer::Appended::kGoOn;
   while (!text.empty() && appended != LineBuffer::Appended::kRefused) {
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool is_refused = AppendInPieces(text, buffer) == LineBuffer::Appended::kRefused;
   buffer.End({});
 
-  const espalier::Deadline now = espalier::Deadline::At({});  // all there will be is there
+  const espalier::Deadline now = espalier::Deadline::At({});  // the buffer is complete, so no call has to wait
   for (const std::string_view expected : Lines(text)) {
     const auto line = buffer.NextLine(now);
     if (!line.ok()) {

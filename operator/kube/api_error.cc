@@ -1,3 +1,5 @@
+// ToStatusCode maps an error to the action of the caller; api_error.h has the table. Status objects may lack their code
+// or their reason: kReasons supplies the missing one. All texts are cut, since they end up in conditions and logs.
 #include "operator/kube/api_error.h"
 
 #include <algorithm>
@@ -7,10 +9,10 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 4096;
 constexpr size_t kMaxCauses = 32;
-constexpr size_t kMaxForeignBytes = 256;  // of a page that some proxy wrote
+constexpr size_t kMaxForeignBytes = 256;  // of a body that is not a Status object
 constexpr int64_t kMaxRetryAfterSeconds = 3600;
 
-// Cut at a character's boundary, so that what was UTF-8 stays UTF-8.
+// Returns the text without what exceeds `max_bytes`, cut between characters, so that valid UTF-8 stays valid.
 std::string Cut(std::string text, size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   size_t end = max_bytes;
@@ -19,7 +21,7 @@ std::string Cut(std::string text, size_t max_bytes) {
   return text + "...";
 }
 
-// One line of printable text out of whatever it is.
+// Returns the start of the text as one line: whitespace and control characters become single spaces.
 std::string OneLine(std::string_view text) {
   std::string line;
   for (const char c : text.substr(0, 4 * kMaxForeignBytes)) {
@@ -34,7 +36,7 @@ std::string OneLine(std::string_view text) {
   return Cut(std::move(line), kMaxForeignBytes);
 }
 
-// For Status objects that say only one of the two.
+// Code and reason of a Status object, for objects that have only one of them.
 struct CodeAndReason {
   int code;
   const char* reason;
@@ -76,7 +78,7 @@ StatusCode ToStatusCode(const ApiError& error) {
     return cause.reason == "ResourceVersionTooLarge";
   });
   if (is_too_large) return StatusCode::kFailedPrecondition;
-  // Server-side apply of a field that the schema does not have: the API server (1.35) says 500 without a reason.
+  // For server-side apply of a field that is not in the schema, the API server (1.35) returns 500 without a reason.
   if (error.code == 500 && error.message.starts_with("failed to create typed patch object")) {
     return StatusCode::kInvalidArgument;
   }
@@ -137,7 +139,7 @@ ApiError ParseApiError(int http_code, std::string_view body) {
     if (http_code >= 400) error.code = http_code;
     return error;
   }
-  // Without a reason: nobody who speaks Kubernetes wrote this.
+  // No reason: the body does not come from an API server.
   ApiError error{.code = http_code, .message = "HTTP " + std::to_string(http_code)};
   const std::string text = OneLine(body);
   if (!text.empty()) error.message += ": " + text;

@@ -1,4 +1,4 @@
-// What an API server says went wrong (metav1.Status), as a value and as a Status.
+// Errors of an API server (metav1.Status), and their conversion to Status.
 #pragma once
 
 #include <chrono>
@@ -16,31 +16,33 @@ struct ApiError {
     std::string field;   // "spec.template.spec.containers[0].image"
     std::string message;
   };
-  int code = 0;         // HTTP's
+  int code = 0;         // HTTP status code
   std::string reason;   // "NotFound", "AlreadyExists", "Conflict", "Expired", "Invalid", "Forbidden", ...
-  std::string message;  // the server's, cut at 4 KiB
+  std::string message;  // from the server, cut at 4 KiB
   std::vector<Cause> causes;
   std::optional<std::chrono::seconds> retry_after;
-  std::string continue_token;  // of a 410 to a paged list
+  std::string continue_token;  // metadata.continue: set in a 410 to a paged list
 };
 
-// Whatever the body is: a Status, another JSON, an HTML page of a proxy, nothing.
+// Returns the error of a response. The body may be a Status object, other JSON, an HTML page of a proxy, or empty; if
+// it is not a Status object, the error has no reason, and its message contains the code and the start of the body.
 ApiError ParseApiError(int http_code, std::string_view body);
+// Returns the error in a Status object, for example in that of an ERROR event.
 ApiError ApiErrorOfStatusObject(const Json& status_object);
 
-// By what the caller should do:
+// Returns a Status whose code tells the caller how to proceed:
 //   404 NotFound                             -> kNotFound
 //   409 AlreadyExists                        -> kAlreadyExists
-//   409 anything else, 412                   -> kAborted              read again, then repeat
+//   409 with another reason, 412             -> kAborted              read again, then retry
 //   410, reason Expired                      -> kOutOfRange           list again
-//   504 or any with ResourceVersionTooLarge  -> kFailedPrecondition   list again with resourceVersion ""
-//   401 -> kUnauthenticated   403 -> kPermissionDenied (exceeded quota too: the message says so)
-//   400, 405, 406, 413, 415, 422, and the 500 to an apply with unknown fields -> kInvalidArgument
+//   any code, cause ResourceVersionTooLarge  -> kFailedPrecondition   list again with resourceVersion ""
+//   401 -> kUnauthenticated   403 -> kPermissionDenied (also for an exceeded quota; the message says so)
+//   400, 405, 406, 413, 415, 422, and 500 for an apply with unknown fields -> kInvalidArgument
 //   429 -> kResourceExhausted  408, 500, 502, 503, 504 -> kUnavailable   others -> kUnknown
 Status ToStatus(const ApiError& error);
 
-// The kUnavailable of a write for which an admission webhook has to be asked that does not answer. It may stay so until
-// somebody looks after the webhook, so people should be told.
+// Returns true for the kUnavailable of a write whose admission webhook does not respond. The error may last until the
+// webhook is repaired, so the operator reports it to the user.
 bool IsOfAWebhookOutOfReach(const Status& status);
 
 }  // namespace espalier::ctl::kube

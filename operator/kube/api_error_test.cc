@@ -1,3 +1,4 @@
+// Tests the parsing of error responses, with and without Status objects, and their conversion to codes.
 #include "operator/kube/api_error.h"
 
 #include <gmock/gmock.h>
@@ -111,7 +112,7 @@ TEST(ApiErrorTest, KeepsOneShortLineOfWhatIsNoStatus) {
 TEST(ApiErrorTest, CutsLongMessagesBetweenCharacters) {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += "é";
-  text.insert(0, "x");  // so that byte 4096 lies in the middle of a character
+  text.insert(0, "x");  // moves byte 4096 into the middle of a character
   const std::string message = ParseApiError(422, StatusText(422, "Invalid", text)).message;
   EXPECT_EQ(message.size(), 4095u + 3);
   EXPECT_THAT(message, EndsWith("é..."));

@@ -1,4 +1,4 @@
-// One entry of status.conditions, as built-in kinds and ours have them.
+// Entries of status.conditions, of built-in kinds and of DistTraining.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,12 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-// nullopt where the object has none of this type.
+// Returns the object's condition of this type, or nullopt.
 std::optional<Condition> FindCondition(const Json& object, std::string_view type);
+// Returns true if the object has the condition with status "True".
 bool IsConditionTrue(const Json& object, std::string_view type);
 
-// A time field; nullopt where there is none, or no time.
+// Returns the time at `path`, or nullopt if there is no valid time.
 std::optional<WallTime> TimeAt(const Json& value, JsonPath path);
 
 }  // namespace espalier::ctl::kube

@@ -1,5 +1,5 @@
-// The manager that wrote a field of an object, by metadata.managedFields. The caches drop them (json.h): the object is
-// read with ApiClient::GetWithManagedFields.
+// Finds the manager that wrote a field of an object, by metadata.managedFields. The caches drop managedFields (json.h);
+// read the object with ApiClient::GetWithManagedFields.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ struct FieldManager {
   friend bool operator==(const FieldManager&, const FieldManager&) = default;
 };
 
-// Returns the manager of `field` ({"spec", "suspend"}), the one that wrote last where several share it; nullopt where
-// none is named. Entries of subresources do not count.
+// Returns the manager of `field`, for example {"spec", "suspend"}; of several managers, the one with the latest write.
+// Returns nullopt if no manager owns the field. Entries of subresources are ignored.
 std::optional<FieldManager> FindFieldManager(const Json& object, JsonPath field);
 
 }  // namespace espalier::ctl::kube

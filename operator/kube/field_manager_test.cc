@@ -5,7 +5,7 @@
 namespace espalier::ctl::kube {
 namespace {
 
-// As a 1.35 API server has it of a Job that the operator created and kubectl patched.
+// The managedFields of an API server 1.35 for a Job that the operator has created and kubectl has patched.
 constexpr char kJob[] = R"({"metadata": {"name": "cora-trainer-1", "managedFields": [
   {"apiVersion": "batch/v1", "fieldsType": "FieldsV1", "manager": "espalier-operator", "operation": "Update",
    "time": "2026-01-02T03:04:05Z",

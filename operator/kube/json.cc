@@ -1,3 +1,6 @@
+// The parser is nlohmann's SAX parser with TreeBuilder, which applies the limits during parsing, so that a hostile text
+// fails before it fills the memory. Values that are dropped (managedFields, too deep values) are never built; only the
+// depth of dropped containers is tracked (dropped_depth_).
 #include "operator/kube/json.h"
 
 #include <algorithm>
@@ -8,9 +11,12 @@
 namespace espalier::ctl::kube {
 namespace {
 
-constexpr char kTooDeepMark[] = "espalier.io/nests-too-deep";  // no API server keeps it beside kind and metadata
+// Key that ParseObjects adds to objects that nest too deep. Objects of an API server have no such top-level key.
+constexpr char kTooDeepMark[] = "espalier.io/nests-too-deep";
 
-// Builds the tree from the parser's events, because only there can depth, size and managedFields be seen in time.
+// Builds the tree from the parser's events, where depth, count and managedFields are known before values are stored.
+// With `object_level`, values that nest too deep are dropped and their object at that level is marked; without it they
+// are an error.
 class TreeBuilder final : public nlohmann::json_sax<Json> {
  public:
   explicit TreeBuilder(ManagedFields managed_fields, std::optional<size_t> object_level = std::nullopt)
@@ -95,7 +101,8 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     if (object.is_object()) object[kTooDeepMark] = true;
   }
 
-  // Where it is now; null after too many. It stays there while it is open: only the last item of an array is ever open.
+  // Adds the value and returns its address, or null if there are too many values. The address stays valid while the
+  // value is open, because only the last item of an array is ever open.
   Json* Add(Json value) {
     if (++num_values_ > kMaxJsonValues) {
       Fail("more than " + std::to_string(kMaxJsonValues) + " values");
@@ -110,10 +117,10 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   }
 
   const bool drops_managed_fields_;
-  const std::optional<size_t> object_level_;  // of objects that are marked where they nest too deep
+  const std::optional<size_t> object_level_;  // depth of the objects to mark; nullopt: too deep is an error
   Json root_;
   std::vector<OpenValue> open_;
-  Json* next_ = nullptr;  // of an open object: where the next value goes
+  Json* next_ = nullptr;  // place of the next value in the open object
   bool next_is_metadata_ = false;
   bool drops_next_ = false;
   int dropped_depth_ = 0;
@@ -173,7 +180,7 @@ std::optional<int64_t> IntegerAt(const Json& value, JsonPath path) {
   }
   if (const auto* const integer = found->get_ptr<const int64_t*>()) return *integer;
   if (const auto* const real = found->get_ptr<const double*>()) {
-    // -2^63 is a double, 2^63 the first one that is no int64_t.
+    // -2^63 is the smallest double that fits an int64_t, 2^63 the smallest positive one that does not.
     if (*real >= -0x1p63 && *real < 0x1p63 && std::trunc(*real) == *real) return static_cast<int64_t>(*real);
   }
   return std::nullopt;
@@ -185,7 +192,7 @@ bool BoolAt(const Json& value, JsonPath path) {
 }
 
 const Json& ListAt(const Json& value, JsonPath path) {
-  static const Json& empty = *new Json(Json::array());  // never destroyed: other statics may read it at the end
+  static const Json& empty = *new Json(Json::array());  // never destroyed: destructors of statics may use it
   const Json* const found = Find(value, path);
   return found != nullptr && found->is_array() ? *found : empty;
 }

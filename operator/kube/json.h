@@ -1,4 +1,5 @@
-// JSON as it comes from an API server, kubectl or a proxy: parsed within bounds, read without surprises.
+// Parses JSON from API servers, kubectl and proxies within limits of size, depth and count, and reads values without
+// exceptions.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +17,43 @@ using Json = nlohmann::json;  // keys sorted: equal values print the same
 
 constexpr size_t kMaxJsonBytes = 64 << 20;
 constexpr int kMaxJsonDepth = 100;
-// "[[],[],...": 3 bytes of text are 80 of memory, and so many 160 MiB of the 256 that the chart gives the operator.
+// Limits memory: in "[[],[],...", 3 bytes of text become 80 bytes in memory. With this many values that is 160 MiB of
+// the 256 MiB that the chart gives the operator.
 constexpr size_t kMaxJsonValues = 2 << 20;
 
-// metadata.managedFields is half of a pod's memory, and nobody here reads it. kDrop leaves it out while parsing, so
-// that it is never in memory.
+// Whether to keep metadata.managedFields, which is half of a pod's memory and is rarely read. kDrop skips it while
+// parsing, so that it is never in memory.
 enum class ManagedFields { kKeep, kDrop };
 
-// InvalidArgument for what is no JSON (with the offset, without the text), nests deeper than kMaxJsonDepth or is longer
-// than kMaxJsonBytes; ResourceExhausted where it has more than kMaxJsonValues values. Of a key that comes twice the
-// last value counts, as in Go. Never throws.
+// Parses a JSON text. If a key occurs twice, the last value counts, as in Go. Returns InvalidArgument if the text is
+// not JSON (the message has the offset, not the text), nests deeper than kMaxJsonDepth or is longer than kMaxJsonBytes,
+// and ResourceExhausted if it has more than kMaxJsonValues values. Never throws.
 Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields = ManagedFields::kKeep);
 
-// Where in an answer objects begin: it is one, or has one below "object", or many below "items".
+// Where a response contains objects: it is one object, has one at "object" (watch event), or many in "items" (list).
 enum class ObjectsIn { kAnswer, kEvent, kList };
-// As ParseJson, without managedFields; but an object that makes the text nest too deep does not spoil the others: what
-// lies deeper is left out of it, and NestsTooDeep tells. (A resource that keeps unknown fields holds whatever somebody
-// has put there.)
+// Parses like ParseJson, without managedFields, but tolerates values that nest deeper than kMaxJsonDepth: they are
+// left out, and NestsTooDeep returns true for their object. One such object, of a resource that keeps unknown fields,
+// would otherwise make a whole list unreadable.
 Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in);
+// Returns true if ParseObjects left out values of the object because they nest too deep.
 bool NestsTooDeep(const Json& object);
 
-// One line. Text that is not UTF-8 is printed with replacement characters.
+// Returns the value as JSON in one line. Invalid UTF-8 is printed with replacement characters.
 std::string Print(const Json& value);
 
 using JsonPath = std::initializer_list<std::string_view>;  // {"metadata", "labels"}
 
-// What is at `path`; null where there is nothing or a value on the way is no object.
+// Returns the value at `path`, or null if there is none.
 const Json* Find(const Json& value, JsonPath path);
-// Empty, nullopt, false where there is nothing or a value of another kind.
+// Returns the string at `path`, or "" if there is no string.
 std::string StringAt(const Json& value, JsonPath path);
-// A float without a fraction is an integer too: some clients write 3.0.
+// Returns the integer at `path`, or nullopt if there is none or it does not fit. A float without a fraction is
+// accepted, because some clients write 3.0.
 std::optional<int64_t> IntegerAt(const Json& value, JsonPath path);
+// Returns true if the value at `path` is true.
 bool BoolAt(const Json& value, JsonPath path);
-// The items of a list; an empty list where there is none.
+// Returns the list at `path`, or an empty list if there is none.
 const Json& ListAt(const Json& value, JsonPath path);
 
 }  // namespace espalier::ctl::kube

@@ -1,3 +1,4 @@
+// Tests the limits of the JSON parser, the dropping of managedFields, and access by paths.
 #include "operator/kube/json.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +51,7 @@ TEST(JsonTest, RefusesDeepNestingWithoutRecursion) {
   EXPECT_THAT(ErrorOf(Repeated("{\"a\":", 1'000'000)), HasSubstr("nests deeper than 100 levels"));
 }
 
-// Somebody's object among others', and a million levels, which no parser may follow by recursion.
+// One object of a list nests too deep; with a million levels, a recursive parser would overflow the stack.
 TEST(JsonTest, OneObjectThatNestsTooDeepDoesNotSpoilTheOthers) {
   const auto object_of = [](const std::string& name, const std::string& spec) {
     return R"({"metadata":{"name":")" + name + R"("},"spec":)" + spec + R"(,"tail":1})";

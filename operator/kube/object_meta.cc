@@ -3,7 +3,7 @@
 namespace espalier::ctl::kube {
 namespace {
 
-// Absent and null are both empty: Go's omitempty and other languages' encoders.
+// Returns the field, or null if it is absent or null: Go omits empty fields, other encoders write null.
 const Json* Field(const Json& meta, std::string_view field) {
   const Json* const found = Find(meta, {field});
   return found == nullptr || found->is_null() ? nullptr : found;
@@ -63,7 +63,7 @@ Status ReadController(const Json& meta, std::optional<OwnerReference>* controlle
   return {};
 }
 
-// Deletion was asked for when the grace period began; deletionTimestamp is when it ends.
+// Computes the time of the deletion request: deletionTimestamp is the end of the grace period.
 Status ReadDeletion(const Json& json, ObjectMeta* meta) {
   RETURN_IF_ERROR(ReadTime(json, "deletionTimestamp", &meta->deletion_requested_at));
   int64_t grace_seconds = 0;

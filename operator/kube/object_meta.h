@@ -1,4 +1,4 @@
-// The part of an object that all kinds share.
+// metadata of an object, which all kinds share.
 #pragma once
 
 #include <map>
@@ -28,16 +28,16 @@ struct ObjectMeta {
   std::map<std::string, std::string> annotations;
   std::optional<OwnerReference> controller;  // the owner with controller: true
   WallTime created_at{};
-  std::optional<WallTime> deletion_requested_at;  // deletionTimestamp less deletionGracePeriodSeconds
+  std::optional<WallTime> deletion_requested_at;  // deletionTimestamp minus deletionGracePeriodSeconds
   std::chrono::seconds deletion_grace{0};         // deletionGracePeriodSeconds
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 };
 
-// InvalidArgument for an object without a name, or with fields of other types than they have. managedFields are not
-// read.
+// Parses an object's metadata, without managedFields. Returns InvalidArgument if the object has no name or if a field
+// has the wrong type.
 Result<ObjectMeta> ParseObjectMeta(const Json& object);
 
-// {"apiVersion", "kind", "name", "uid", "controller": true, "blockOwnerDeletion": true}
+// Returns an owner reference to `owner`, with controller and blockOwnerDeletion set.
 Json ControllerReference(const Resource& resource, const ObjectMeta& owner);
 
 }  // namespace espalier::ctl::kube

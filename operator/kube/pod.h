@@ -1,4 +1,4 @@
-// What the operator wants to know of a pod.
+// The fields of a pod that the operator reads.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct ContainerEnd {
   int exit_code = 0;
   int signal = 0;
-  std::string reason;   // "OOMKilled", "Error", "Completed"; "Unknown", "ContainerStatusUnknown": nobody saw it end
-  std::string message;  // what the process left in its termination log
+  std::string reason;   // "OOMKilled", "Error"; "Unknown", "ContainerStatusUnknown": the end was not observed
+  std::string message;  // termination log of the process
   WallTime finished_at{};
   bool succeeded() const { return exit_code == 0 && signal == 0; }
   friend bool operator==(const ContainerEnd&, const ContainerEnd&) = default;
@@ -28,7 +28,7 @@ struct ContainerState {
   std::string waiting_reason;  // "ImagePullBackOff", "CreateContainerConfigError"; empty: not waiting
   std::string waiting_message;
   std::optional<ContainerEnd> ended;       // state.terminated
-  std::optional<ContainerEnd> last_ended;  // lastState.terminated: before the restart
+  std::optional<ContainerEnd> last_ended;  // lastState.terminated: end before the last restart
   friend bool operator==(const ContainerState&, const ContainerState&) = default;
 };
 
@@ -40,15 +40,16 @@ struct Pod {
   std::string node;  // spec.nodeName; empty: not scheduled
   std::string ip;
   bool ready = false;                       // condition Ready
-  std::optional<WallTime> ready_since;      // when it became so, or ceased to be; nullopt: it was never told
+  std::optional<WallTime> ready_since;      // last transition of Ready, in either direction; nullopt: no condition
   bool disruption_target = false;           // condition DisruptionTarget
-  std::string disruption_reason;            // its reason: "DeletionByTaintManager", "EvictionByEvictionAPI"
-  std::optional<WallTime> disrupted_since;  // when it became so; nullopt: it is not, or the condition has no time
+  std::string disruption_reason;            // reason of DisruptionTarget: "DeletionByTaintManager"
+  std::optional<WallTime> disrupted_since;  // transition to DisruptionTarget; nullopt: not a target, or no time
   std::string unscheduled_reason;           // message of PodScheduled=False
   std::vector<ContainerState> containers;   // init containers first
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
+// Parses a pod. Returns InvalidArgument if its metadata is invalid; other fields that are absent or invalid are empty.
 Result<Pod> ParsePod(const Json& object);
 
 }  // namespace espalier::ctl::kube

@@ -1,3 +1,6 @@
+// Paths follow the API conventions: /api/VERSION for the core group, /apis/GROUP/VERSION for others, then namespace,
+// resource and name. All parts from callers are percent-encoded. Empty query parameters are left out. Bodies are JSON,
+// also for server-side apply, whose media type is YAML (see PrintForYaml).
 #include "operator/kube/request.h"
 
 namespace espalier::ctl::kube {
@@ -5,7 +8,7 @@ namespace {
 
 class Query {
  public:
-  // Leaves out what is empty.
+  // Adds a parameter, unless the value is empty.
   void Add(std::string_view name, std::string_view value) {
     if (value.empty()) return;
     text_ += (text_.empty() ? "?" : "&") + std::string(name) + "=" + PercentEncode(value);
@@ -43,8 +46,9 @@ HttpRequest WithBody(const char* method, std::string target, const char* content
           .body = std::move(body)};
 }
 
-// JSON that YAML 1.1 readers take too, as server-side apply's do: characters that are line breaks or unprintable there,
-// but plain in JSON, are escaped. All of them are in the basic plane; a pair of surrogates would not be understood.
+// Returns the object as JSON that YAML 1.1 readers accept too, as server-side apply requires. Escapes the characters
+// that are plain in JSON but line breaks or unprintable in YAML. All of them are in the basic multilingual plane, so no
+// surrogate pairs are needed, which YAML readers would not decode.
 std::string PrintForYaml(const Json& object) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string escaped;
@@ -97,7 +101,7 @@ HttpRequest ListRequest(const Resource& resource, const ListOptions& options) {
     query.Add("continue", options.continue_token);
   } else {
     query.Add("resourceVersion", options.resource_version);
-    // Without it, a version together with a limit means exactly this one, which may have been compacted.
+    // Without resourceVersionMatch, a version with a limit means exactly this version, which may have been compacted.
     if (!options.resource_version.empty() && options.resource_version != "0") {
       query.Add("resourceVersionMatch", "NotOlderThan");
     }
@@ -154,10 +158,10 @@ HttpRequest MergePatchRequest(const Resource& resource, const ObjectKey& key, co
 }
 
 HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const DeleteOptions& options) {
-  // An empty uid is sent too: no object has it, so nothing is deleted.
+  // An empty uid is sent too: it matches no object, so nothing is deleted.
   Json preconditions = {{"uid", options.uid}};
   if (!options.resource_version.empty()) preconditions["resourceVersion"] = options.resource_version;
-  // Always with a propagation: the API server orphans the pods of a Job for whom does not say otherwise.
+  // The propagation policy is always sent: by default the API server orphans the pods of a deleted Job.
   Json body = {{"apiVersion", "v1"},
                {"kind", "DeleteOptions"},
                {"preconditions", std::move(preconditions)},

@@ -1,4 +1,4 @@
-// Requests to an API server, built and nothing else: no I/O, no credentials, no clock.
+// Builds requests to an API server. No I/O, no credentials, no clock.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@ namespace espalier::ctl::kube {
 
 struct HttpRequest {
   std::string method;                                        // "GET"
-  std::string target;                                        // "/api/v1/pods?limit=500": percent-encoded
+  std::string target;                                        // percent-encoded: "/api/v1/pods?limit=500"
   std::vector<std::pair<std::string, std::string>> headers;  // Accept, Content-Type
   std::string body;
-  // Sending it twice does no harm beyond an AlreadyExists, Conflict or NotFound that the caller expects.
+  // True if the request may be sent twice: the second has no effect, or fails with AlreadyExists, Conflict or NotFound.
   bool repeatable = true;
 };
 
@@ -25,11 +25,11 @@ struct ListOptions {
   std::string name_space;      // "": all
   std::string label_selector;  // "app.kubernetes.io/managed-by=espalier-operator"
   std::string field_selector;
-  // "": the newest; "0": what the server has in its cache, all of it at once, whatever the limit; else: not older than
-  // this.
+  // "": the newest state; "0": the state in the server's cache, as one response, because the server then ignores the
+  // limit; other values: a state that is not older than this version.
   std::string resource_version;
-  int limit = 500;             // 0: no pages
-  std::string continue_token;  // of the page before; resource_version is not sent with it
+  int limit = 500;             // objects per page; 0: no pages
+  std::string continue_token;  // from the previous page; resource_version is not sent with it
 };
 
 struct WatchOptions {
@@ -37,12 +37,12 @@ struct WatchOptions {
   std::string label_selector;
   std::string field_selector;
   std::string resource_version;
-  std::chrono::seconds timeout{60};  // when the server ends the watch
+  std::chrono::seconds timeout{60};  // the server ends the watch after this time
 };
 
 enum class Propagation { kBackground, kForeground, kOrphan };
 struct DeleteOptions {
-  std::string uid;               // precondition; required: nothing is deleted by name alone
+  std::string uid;               // precondition; required, so that only the expected object is deleted
   std::string resource_version;  // precondition; "": none
   Propagation propagation = Propagation::kBackground;
   std::optional<int64_t> grace_period_seconds;
@@ -51,17 +51,17 @@ struct DeleteOptions {
 struct ApplyOptions {
   std::string field_manager;
   bool force = true;
-  bool dry_run = false;  // with fieldValidation=Strict
+  bool dry_run = false;  // also sets fieldValidation=Strict
 };
 
 HttpRequest GetRequest(const Resource& resource, const ObjectKey& key);
 HttpRequest ListRequest(const Resource& resource, const ListOptions& options);
 HttpRequest WatchRequest(const Resource& resource, const WatchOptions& options);  // with bookmarks
-// POST of a whole object, which names itself. Not repeatable in the sense above only for generateName, which is a bug.
+// POST of a whole object. Repeatable if the object has a name; an object with generateName would be created twice.
 HttpRequest CreateRequest(const Resource& resource, const Json& object, const std::string& field_manager);
 // PUT with the object's resourceVersion.
 HttpRequest ReplaceRequest(const Resource& resource, const Json& object, const std::string& field_manager);
-// Server-side apply of `object`, which has apiVersion, kind and metadata.name; `subresource` is "" or "status".
+// Server-side apply of `object`, which must have apiVersion, kind and metadata.name. `subresource` is "" or "status".
 HttpRequest ApplyRequest(const Resource& resource, const Json& object, const ApplyOptions& options,
                          const std::string& subresource = "");
 // application/merge-patch+json.
@@ -69,7 +69,7 @@ HttpRequest MergePatchRequest(const Resource& resource, const ObjectKey& key, co
                               const std::string& field_manager, const std::string& subresource = "");
 HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const DeleteOptions& options);
 
-// RFC 3986: everything but unreserved characters.
+// Encodes all characters that are not unreserved (RFC 3986, section 2.3).
 std::string PercentEncode(std::string_view text);
 
 }  // namespace espalier::ctl::kube

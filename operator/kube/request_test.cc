@@ -1,3 +1,4 @@
+// Tests the method, target, headers and body of each kind of request.
 #include "operator/kube/request.h"
 
 #include <gmock/gmock.h>

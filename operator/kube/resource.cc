@@ -20,7 +20,7 @@ constexpr const Resource* kAll[] = {&kPods,
                                     &kDistTrainings,
                                     &kCustomResourceDefinitions};
 
-// Kubernetes' own rule (apimachinery, validation/path): what may stand between two slashes.
+// Returns true if the name is valid between two slashes; the rule of Kubernetes (apimachinery, validation/path).
 bool IsPathSegment(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == std::string_view::npos;
 }

@@ -1,4 +1,4 @@
-// The kinds of objects that the operator deals with.
+// The kinds of objects that the operator reads and writes.
 #pragma once
 
 #include <string>
@@ -37,19 +37,19 @@ inline constexpr Resource kDistTrainings{"espalier.io", "v1alpha1", "disttrainin
 inline constexpr Resource kCustomResourceDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
                                                      "CustomResourceDefinition", false};
 
-// The one among the above whose apiVersion and kind these are; null for others.
+// Returns the resource of the above with this apiVersion and kind, or null.
 const Resource* FindResource(std::string_view api_version, std::string_view kind);
 
 // An object's name in the cluster.
 struct ObjectKey {
-  std::string name_space;  // "" for what is not namespaced
+  std::string name_space;  // "" for cluster-scoped objects
   std::string name;
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
 std::string ToString(const ObjectKey& key);  // "namespace/name", or "name"
 
-// InvalidArgument for a key that no object of this kind can have. In a request's path such a name would lead elsewhere:
-// an empty one to the whole collection, ".." to its parent.
+// Returns InvalidArgument for a key that no object of this kind can have. In a request's path such a name would address
+// something else: an empty name the whole collection, ".." its parent.
 Status CheckKey(const Resource& resource, const ObjectKey& key);
 
 }  // namespace espalier::ctl::kube

@@ -1,4 +1,4 @@
-// resourceVersion as a number of any length (KEP-5504): comparable within one resource.
+// Compares resourceVersions as decimal numbers of any length (KEP-5504). Only versions of one resource are comparable.
 #pragma once
 
 #include <optional>
@@ -6,9 +6,10 @@
 
 namespace espalier::ctl::kube {
 
-// Decimal digits, no leading zero: what can be compared. "" and "0" are questions to a server, not versions.
+// Returns true for decimal digits without a leading zero. "" and "0" are not versions: they have special meanings in
+// requests.
 bool IsComparable(std::string_view resource_version);
-// True where a < b; nullopt where either is not comparable.
+// Returns whether a < b, or nullopt if either is not comparable.
 std::optional<bool> IsOlder(std::string_view a, std::string_view b);
 
 }  // namespace espalier::ctl::kube

@@ -1,3 +1,5 @@
+// ParseTime reads the fixed fields of RFC 3339 from left to right with a Scanner, which remembers the first mismatch,
+// so that errors are checked only once at the end. Leap seconds (":60") are rejected, as in Go.
 #include "operator/kube/time.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ using std::chrono::microseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Reads from the front of a text; once something was not as asked, nothing is.
+// Reads fields from the front of a text. After the first mismatch ok() stays false.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -29,7 +31,7 @@ class Scanner {
   }
   void Expect(char c) { ok_ = Skip(c) && ok_; }
 
-  // Exactly so many digits, and a number in [least, most].
+  // Reads a number of exactly `num_digits` digits in [least, most].
   int Number(int num_digits, int least, int most) {
     int number = 0;
     for (int i = 0; i < num_digits; ++i) {
@@ -41,7 +43,7 @@ class Scanner {
     return number;
   }
 
-  // What follows a decimal point, cut at microseconds as Go's clock would print them.
+  // Reads the digits after a decimal point; those beyond microseconds are dropped.
   microseconds Fraction() {
     int64_t count = 0;
     int num_digits = 0;
@@ -78,7 +80,7 @@ seconds Offset(Scanner& scanner) {
 constexpr WallTime kFirst{std::chrono::sys_days(std::chrono::year(0) / 1 / 1)};
 constexpr WallTime kLast{std::chrono::sys_days(std::chrono::year(9999) / 12 / 31) + days(1) - microseconds(1)};
 
-// "2026-01-02T03:04:05" and what is left of the second.
+// Returns the time in whole seconds, "2026-01-02T03:04:05", and the fraction of the second.
 std::pair<std::string, microseconds> Split(WallTime time) {
   time = std::clamp(time, kFirst, kLast);
   const auto day = std::chrono::floor<days>(time);

@@ -1,4 +1,4 @@
-// Times as Kubernetes writes them: UTC, RFC 3339.
+// Formats and parses times in the format of Kubernetes: UTC, RFC 3339.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,12 @@ namespace espalier::ctl::kube {
 
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
-WallTime SystemTime();  // the machine's clock; what decides by the time takes it as a function or a value
+WallTime SystemTime();  // the machine's clock; code that decides by the time takes a function or a value instead
 
-// RFC 3339 has the years 0 to 9999; times outside print as the nearest inside.
+// RFC 3339 has the years 0 to 9999; times outside are printed as the nearest time inside.
 std::string FormatTime(WallTime time);       // metav1.Time: "2026-01-02T03:04:05Z"
 std::string FormatMicroTime(WallTime time);  // metav1.MicroTime: "2026-01-02T03:04:05.000006Z"
-// Both, and offsets ("+01:00"). InvalidArgument for anything else.
+// Parses both formats, also with an offset such as "+01:00". Returns InvalidArgument for any other text.
 Result<WallTime> ParseTime(std::string_view text);
 
 }  // namespace espalier::ctl::kube

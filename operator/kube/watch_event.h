@@ -1,4 +1,4 @@
-// One line of a watch.
+// Parses the lines of a watch response.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct WatchEvent {
   Json object;  // of a bookmark: only apiVersion, kind and metadata.resourceVersion; of an error: a Status
 };
 
-// InvalidArgument for a line that is no event; its message does not repeat the line.
+// Parses a line of a watch. Returns InvalidArgument if it is not an event; the message does not contain the line.
 Result<WatchEvent> ParseWatchEvent(std::string_view line);
 
 }  // namespace espalier::ctl::kube

@@ -50,7 +50,7 @@ Result<Job> ParseJob(const Json& object) {
   if (const auto suspended = FindCondition(object, "Suspended"); suspended && suspended->is_true()) {
     job.suspended_since = suspended->changed_at;
   }
-  // FailureTarget comes first and has the same reason; Failed only follows when the last pod has ended.
+  // FailureTarget is set first and has the same reason; Failed follows when the last pod has ended.
   for (const char* const type : {"FailureTarget", "Failed"}) {
     const std::optional<Condition> condition = FindCondition(object, type);
     if (!condition.has_value() || !condition->is_true()) continue;
@@ -65,14 +65,14 @@ Result<StatefulSet> ParseStatefulSet(const Json& object) {
   ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
   return StatefulSet{.meta = std::move(meta),
                      .observed_generation = CountAt(object, {"status", "observedGeneration"}),
-                     .wanted = IntegerAt(object, {"spec", "replicas"}).value_or(1),  // what the API server fills in
+                     .wanted = IntegerAt(object, {"spec", "replicas"}).value_or(1),  // the API server's default
                      .current = CountAt(object, {"status", "replicas"}),
                      .ready = CountAt(object, {"status", "readyReplicas"})};
 }
 
 Result<Event> ParseEvent(const Json& object) {
   ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
-  // Written by the old recorder (lastTimestamp) or the new one (eventTime, series); the other's fields are null.
+  // The legacy recorder writes lastTimestamp, the new one eventTime and series; the fields of the other are null.
   WallTime last_seen = meta.created_at;
   for (const auto& time : {TimeAt(object, {"lastTimestamp"}), TimeAt(object, {"eventTime"}),
                            TimeAt(object, {"series", "lastObservedTime"})}) {

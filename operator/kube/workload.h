@@ -1,4 +1,4 @@
-// What the operator wants to know of Jobs, StatefulSets and events about them.
+// The fields of Jobs, StatefulSets and their Events that the operator reads.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ struct Job {
   int64_t succeeded = 0;
   int64_t failed = 0;
   bool complete = false;              // condition Complete=True
-  bool success_criteria_met = false;  // condition SuccessCriteriaMet=True: about to be complete
-  bool failure_target = false;        // condition FailureTarget=True: it is going to fail, pods still end
+  bool success_criteria_met = false;  // condition SuccessCriteriaMet=True: Complete follows when all pods have ended
+  bool failure_target = false;        // condition FailureTarget=True: Failed follows when all pods have ended
   bool has_failed = false;            // condition Failed=True
   std::string failure_reason;
   std::string failure_message;
@@ -26,7 +26,7 @@ struct Job {
   std::string completed_indexes;            // of an Indexed Job: "0,2-4"
   std::optional<WallTime> suspended_since;  // of condition Suspended=True
 
-  // Whether `index`, a pod's completion index, is among completed_indexes.
+  // Returns whether `index`, a pod's completion index, is in completed_indexes.
   bool HasCompleted(const std::string& index) const;
   friend bool operator==(const Job&, const Job&) = default;
 };
@@ -42,7 +42,7 @@ struct StatefulSet {
 };
 Result<StatefulSet> ParseStatefulSet(const Json& object);
 
-// Of "v1": what controllers say happened to the object with `involved_uid`.
+// An Event of the core group ("v1"), in which a controller reports about the object with `involved_uid`.
 struct Event {
   ObjectMeta meta;
   std::string involved_uid;

@@ -1,3 +1,4 @@
+// Tests the parsing of Jobs, StatefulSets and Events, including objects with fields of wrong types.
 #include "operator/kube/workload.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Under which names a job's pods find each other: "<pod>.<service>.<namespace>.svc.<cluster domain>:<port>".
+// Names and addresses of a job's pods: "<pod>.<service>.<namespace>.svc.<cluster domain>:<port>".
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 
 namespace espalier::ctl::resources {
 
-// "cora-server-0-[0-2643].cora.ml.svc.cluster.local:7000": all in one, as services/rpc/address_range.h reads it.
-std::string ServerAddresses(
-    const Context& context);  // by partition; those of its replicas and containers joined by '|'
+// Returns the addresses of all servers or samplers as ranges in the format of services/rpc/address_range.h:
+// "cora-server-0-[0-2643].cora.ml.svc.cluster.local:7000". A range of servers has one address per partition; the ranges
+// of replicas and containers are joined by '|'.
+std::string ServerAddresses(const Context& context);
 std::string SamplerAddresses(const Context& context);   // empty: trainers sample themselves
 std::string Rank0Host(const Context& context);          // of status.incarnation
 std::string RendezvousAddress(const Context& context);  // of rank 0 of status.incarnation
 
-// "*.cora.default.svc.cluster.local": all pods of the job.
+// Returns the wildcard for all pods of the job: "*.cora.default.svc.cluster.local".
 std::string WildcardHost(const Context& context);
 
 }  // namespace espalier::ctl::resources

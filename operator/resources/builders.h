@@ -1,5 +1,5 @@
-// One total function per child: from what the job wants to the object as it is applied. Pure. Every object has the job
-// as its controller, our labels, and kInputsAnnotation.
+// Builds the child objects of a job, one pure function per child. Each returns the object as it is applied, with the
+// job as its controller, the labels of labels.h, and kInputsAnnotation.
 #pragma once
 
 #include <string>
@@ -11,49 +11,48 @@
 
 namespace espalier::ctl::resources {
 
-// How a cluster's nodes get images; a role's template says more, or otherwise.
+// How nodes pull images. The template of a role may override it.
 struct ImagePull {
   std::string policy = "IfNotPresent";
   std::vector<std::string> secrets = {};  // names, in the job's namespace
 };
 
-// What builders need besides the resource.
+// Input of the builders.
 struct Context {
   const api::DistTraining& training;  // with a valid spec
-  api::Status status;  // images, partition, incarnation, attempt, trainer_replicas as they are going to be written
+  api::Status status;  // images, partition, incarnation, attempt, trainer_replicas as they will be written
   std::string cluster_domain = "cluster.local";
   ImagePull image_pull = {};
-  const JobDefaults* defaults = nullptr;  // null: none; outlives this
+  const JobDefaults* defaults = nullptr;  // null: none; must outlive this
 };
 
-// Ports of the pods; where several servers are in a pod (spec.servers.containersPerPod), each listens on ports that are
-// as many higher as its number.
+// Ports of the pods. If a pod has several servers (spec.servers.containersPerPod), server n adds n to its ports.
 inline constexpr int kServerPort = 7000;
 inline constexpr int kSamplerPort = 7100;
-inline constexpr int kTrainerPort = 7200;  // rendezvous, or the ring's end
+inline constexpr int kTrainerPort = 7200;  // rendezvous and ring
 inline constexpr int kAdminPort = 9090;
 static_assert(kServerPort + int{job::kMostContainersPerPod} <= kSamplerPort);
 
 kube::Json Service(const Context& context);
 kube::Json ServiceAccount(const Context& context);
-kube::Json ConfigMap(const Context& context);         // job.json; of partitioner, servers and samplers
-kube::Json TrainerConfigMap(const Context& context);  // job.json; immutable, of status.incarnation
+kube::Json ConfigMap(const Context& context);         // job.json for partitioner, servers and samplers
+kube::Json TrainerConfigMap(const Context& context);  // job.json for the trainers of status.incarnation; immutable
 kube::Json NetworkPolicy(const Context& context);
 kube::Json DisruptionBudget(const Context& context);
-kube::Json PartitionJob(const Context& context);  // of status.partition_attempt; indexed where there are several pods
+kube::Json PartitionJob(const Context& context);  // of status.partition_attempt; indexed if there are several pods
 kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero);
 kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
 kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers
 
-// The kInputsAnnotation that an object would have, without building it.
+// Return the kInputsAnnotation that an object would have, without building it.
 std::string InputsOfShared(
     const Context& context);  // Service, ServiceAccount, ConfigMap, NetworkPolicy, DisruptionBudget
 std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // of every replica
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
 
-// The run's own folder: "<output.uri>/<name>-<first 8 of uid>".
+// Returns the folder of the run: "<output.uri>/<name>-<first 8 characters of uid>".
 std::string RunPrefix(const api::DistTraining& training);
-// "<graph.partitions.uri>" or "<output.uri>/partitions".
+// Returns the folder of the partitions: "<graph.partitions.uri>" or "<output.uri>/partitions".
 std::string PartitionsPrefix(const api::DistTraining& training);
 
 }  // namespace espalier::ctl::resources

@@ -1,10 +1,7 @@
-// Every child of two jobs as it is applied, and those of a third that differ from the second's, in
-// testdata/<job>/<child>.json (but for job.json in ConfigMaps, which stands there as a tree). After a change that is
-// meant:
+// Compares every child of two jobs, and the differing children of a third, with testdata/<job>/<child>.json. job.json
+// of ConfigMaps is stored there as a JSON tree. After an intended change, update the files and review the difference:
 //
 //   ESPALIER_UPDATE_GOLDENS=1 build/release/bin/espalier_ctl_resources_test --gtest_filter='*Golden*'
-//
-// and read the difference.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

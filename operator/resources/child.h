@@ -1,4 +1,4 @@
-// The head that every child has, and the hash of what it was made from.
+// Parts that every child object has: its header, and the hash of its inputs.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace espalier::ctl::resources {
 
-// What a child was made from, beyond what never changes once a job is accepted. Fields that say nothing are left out
-// by whoever fills it, so that one which only a newer operator knows changes no hash.
+// The values that a child is made from, except those that are immutable once a job is accepted. The caller must leave
+// out empty values, so that a field that only a newer operator knows does not change the hashes of existing children.
 class Inputs {
  public:
   Inputs& Add(const std::string& name, kube::Json value);
-  // 16 hexadecimal digits.
+  // Returns the hash, 16 hexadecimal digits.
   std::string Hash(const api::DistTraining& training) const;
 
  private:
   kube::Json inputs_ = kube::Json::object();
 };
-// Of a role's pods: its fields of the document, and its image.
+// Returns the inputs of a role's pods: the role's fields in the document, and its image.
 Inputs SelectInputs(const Context& context, api::Role role);
 
-// apiVersion, kind and metadata; `component` is a role's name or kSharedComponent.
+// Returns an object with apiVersion, kind and metadata. `component` is a role's name or kSharedComponent.
 kube::Json MakeChild(const Context& context, const kube::Resource& resource, const std::string& name,
                      const std::string& component, const Inputs& inputs = {});
 

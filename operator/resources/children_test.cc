@@ -1,4 +1,4 @@
-// What holds for children whatever the job.
+// Tests properties that the children of all jobs have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ std::vector<Json> Children(const Job& job) {
 const Json& PodOf(const Json& workload) { return workload["spec"]["template"]["spec"]; }
 const Json& ProgramOf(const Json& workload) { return PodOf(workload)["containers"][0]; }
 
-// Null where there is no such variable.
+// Returns the value or source of the variable, or null.
 Json VariableOf(const Json& workload, const std::string& name) {
   for (const Json& variable : ProgramOf(workload)["env"]) {
     if (variable["name"] == name) return variable.contains("value") ? variable["value"] : variable["valueFrom"];
@@ -69,7 +69,7 @@ TEST(NamesTest, FitWhereTheyBecomeLabelsAndHostNames) {
   EXPECT_LE(TlsSecretName(longest, api::Role::kPartitioner).size(), kMost);
 }
 
-// What the plan compares with what is there, without building the object.
+// The plan compares these with the annotations of existing objects, without building the new ones.
 TEST(ChildrenTest, TheirInputsAreKnownBeforeTheyAreBuilt) {
   for (const Job& job : {SmallJob(), FullJob()}) {
     const Context context = job.context();
@@ -249,8 +249,8 @@ TEST(ServerContainersTest, AreTheSameButForTheirPorts) {
   EXPECT_EQ(containers[1]["ports"][1]["containerPort"], kAdminPort + 1);
 }
 
-// Each answer but 200 is a Warning event: nothing is asked before the program listens, while it becomes ready, or after
-// a trainer has ended.
+// Each failed probe is a Warning event. So there are no probes before the program listens, one request waits until it
+// is ready, and there are none after a trainer has ended.
 TEST(ProbesTest, AskOnceWhetherAProgramIsReady) {
   const Json server = PodOf(ServerSet(TwoContainersJob().context(), 0, false))["containers"][0];
   const Json trainer = PodOf(TrainerJob(TwoContainersJob().context()))["containers"][0];
@@ -263,7 +263,7 @@ TEST(ProbesTest, AskOnceWhetherAProgramIsReady) {
   EXPECT_FALSE(trainer.contains("livenessProbe"));
 }
 
-// Kubernetes wants the names of a pod's ports to be unique, and no two processes of it can listen on one.
+// Kubernetes requires unique port names in a pod, and two processes of a pod cannot listen on the same port.
 TEST(ServerContainersTest, ShareNoPortOfTheirPod) {
   const Json set = ServerSet(JobWith({{"servers", {{"containersPerPod", 16}}}}).context(), 0, false);
   std::set<std::string> names;
@@ -405,7 +405,7 @@ TEST(PartitionJobTest, IsScrapedAndEndedByNoProbe) {
   EXPECT_EQ(VariableOf(PartitionJob(SmallJob().context()), "ESPALIER_ADMIN_LISTEN"), "[::]:9090");
 }
 
-// A restart of the trainers, or their scaling, must not roll servers and samplers.
+// Restarting or scaling the trainers must not restart servers and samplers.
 TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
   const Job job = FullJob();
   Context next = job.context();
@@ -424,7 +424,7 @@ TEST(ServerSetTest, ServersAreToldOfTheirPlugins) {
   const Json plugins = Json::array(
       {{{"name", "degrees"}, {"path", "/opt/degrees.so"}}, {{"name", "other"}, {"path", "/opt/$(HOME)/other.so"}}});
   const Json set = ServerSet(JobWith({{"servers", {{"plugins", plugins}}}}).context(), 0, false);
-  // The kubelet makes $ of $$.
+  // The kubelet replaces $$ by $.
   EXPECT_EQ(VariableOf(set, "ESPALIER_PLUGINS"), "degrees=/opt/degrees.so,other=/opt/$$(HOME)/other.so");
 }
 

@@ -8,7 +8,7 @@ using kube::Json;
 
 namespace {
 
-constexpr int kIndent = 2;  // people read it
+constexpr int kIndent = 2;  // for readability
 
 std::string ToText(const Json& document) {
   return document.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
@@ -21,7 +21,7 @@ Json MakeData(const Json& document) { return {{"job.json", ToText(document)}}; }
 Json ConfigMap(const Context& context) {
   Json map = MakeChild(context, kube::kConfigMaps, ConfigName(context.training.meta.key.name), kSharedComponent);
   map["data"] = MakeData(JobDocument(context.training, std::nullopt));
-  // For people: what the job's pods have besides.
+  // Not read by the job; shows users which defaults its pods have.
   if (context.defaults != nullptr && !context.defaults->document.is_null()) {
     map["data"]["defaults.json"] = ToText(context.defaults->document);
   }

@@ -25,7 +25,8 @@ Status CheckObject(const Json& object, const std::string& path, std::initializer
   return {};
 }
 
-// A list that is none would be merged as a whole and refused by the API server in every job.
+// Checks the fields of a template and the types of its lists. A wrong type would replace the list of the pod, and the
+// API server would reject the pods of every job.
 Status CheckTemplate(const Json& partial, const std::string& path) {
   RETURN_IF_ERROR(CheckObject(partial, path, {"metadata", "spec"}));
   const Json* const spec = kube::Find(partial, {"spec"});

@@ -1,5 +1,5 @@
-// What an administrator gives the pods of every job: partial pod templates between what the operator makes and what the
-// document says (docs/decisions/0028-defaults-are-pod-templates.md).
+// Defaults that an administrator sets for the pods of all jobs. They are partial pod templates, merged into the
+// operator's pods before the document's fields and templates (docs/decisions/0028-defaults-are-pod-templates.md).
 #pragma once
 
 #include <array>
@@ -10,16 +10,16 @@
 namespace espalier::ctl::resources {
 
 struct JobDefaults {
-  // By role, to be merged in this order. The role's program container has its own name in them.
+  // Templates by role, to be merged in this order. kProgramContainer is replaced by the name of the role's container.
   std::array<std::vector<kube::Json>, api::kRoles.size()> templates;
-  kube::Json document;  // as it was given; null: there are none
+  kube::Json document;  // the input of ParseJobDefaults; null: no defaults
 };
 
-// The name of the role's own container in a template for all roles.
+// Name of the container that runs the role's program, in a template for all roles.
 inline constexpr char kProgramContainer[] = "program";
 
-// Of {template: {...}, partitioner|servers|samplers|trainers: {template: {...}}}, all of which may be missing; a
-// template is a partial PodTemplateSpec. InvalidArgument names the field.
+// Parses {template: {...}, partitioner|servers|samplers|trainers: {template: {...}}}. All fields are optional; a
+// template is a partial PodTemplateSpec. Returns InvalidArgument with the name of the field.
 Result<JobDefaults> ParseJobDefaults(const kube::Json& document);
 
 }  // namespace espalier::ctl::resources

@@ -1,3 +1,4 @@
+// Tests that an administrator's defaults reach the pods of each role, and their order relative to the document.
 #include "operator/resources/job_defaults.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ Json PodWithDefaults(const api::DistTraining& training, api::Role role, const Jo
   return {};
 }
 
-// Of the container `name`.
+// Returns the container, or null.
 Json ContainerNamed(const Json& pod, const std::string& name) {
   for (const Json& container : pod["spec"]["containers"]) {
     if (container["name"] == name) return container;
@@ -103,7 +104,7 @@ TEST(JobDefaultsTest, ASidecarStandsBehindAllServersOfAPod) {
   EXPECT_EQ(names, (std::vector<std::string>{"server", "server-1", "beside"}));
 }
 
-// The job's children tell what they were given.
+// Users can read the defaults of a job in its ConfigMap.
 TEST(JobDefaultsTest, StandInTheJobsConfigMap) {
   const api::DistTraining training = TrainingWith(Json::object());
   const JobDefaults defaults = *ParseJobDefaults(FromText(kDefaultsOfAll));

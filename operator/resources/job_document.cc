@@ -9,7 +9,8 @@ using kube::Json;
 
 namespace {
 
-// As a program of the version that the job's images are pinned to reads it, whatever this one's defaults are.
+// Returns the document without defaults, so that the images of the job, which may be older than the operator, can read
+// it.
 Json Shortened(const Json& document) {
   Result<Json> shortened = kube::ParseJson(job::WithoutDefaults(kube::Print(document)));
   ESPALIER_CHECK(shortened.ok()) << shortened.status().ToString();
@@ -28,7 +29,7 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
   for (const char* const part : {"storage", "graph", "training", "checkpoint", "output", "tls"}) {
     if (const Json* const value = kube::Find(document, {"spec", part})) spec[part] = *value;
   }
-  // What spec.training may name.
+  // spec.training may refer to plugins.
   if (const Json* const plugins = kube::Find(document, {"spec", "servers", "plugins"})) {
     spec["servers"]["plugins"] = *plugins;
   }

@@ -1,4 +1,4 @@
-// The document as role binaries read it (--job).
+// The document for the programs of the roles (--job).
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace espalier::ctl::resources {
 
-// Without what only a cluster uses (pods may read it, and a role's template is none of another's business) and
-// without what may change while the job runs: a running process's document stays true. The trainers' has the number
-// of trainers of their incarnation.
+// Returns the document for a role's pods. It lacks the fields that only the operator uses, such as templates of other
+// roles, and those that may change while the job runs, so that it stays valid for a running process. With `trainers`,
+// it is the document of the trainers, with their number and program.
 kube::Json JobDocument(const api::DistTraining& training, std::optional<int64_t> trainers);
 
-// Trainers of status.incarnation; before the first one, as many as the document wants.
+// Returns the number of trainers of status.incarnation; before the first incarnation, the number in the document.
 int64_t CountTrainers(const Context& context);
 
 }  // namespace espalier::ctl::resources

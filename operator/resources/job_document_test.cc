@@ -1,4 +1,4 @@
-// What a job's programs read is what its author wrote.
+// Tests that the programs of a job read the same values as the operator.
 #include <gtest/gtest.h>
 
 #include "operator/resources/builders.h"
@@ -17,7 +17,7 @@ using testing::SmallJob;
 
 std::string TextOf(const kube::Json& config_map) { return config_map["data"]["job.json"]; }
 
-// As espalier-trainer and espalier-sampler do.
+// Parses the document like espalier-trainer and espalier-sampler.
 Result<job::ParsedJob> AsTrainersRead(const Job& job) {
   return job::ParseJob("job.json", TextOf(TrainerConfigMap(job.context())), {});
 }
@@ -45,7 +45,7 @@ TEST(JobDocumentTest, TellsNothingOfPods) {
   }
 }
 
-// Each program checks the whole of what it is given: a part that another part names must be there.
+// Each program validates its whole document, so the document must contain all parts that other parts refer to.
 TEST(JobDocumentTest, OfEveryValidDocumentIsAcceptedByAllWhoReadIt) {
   for (const char* const folder : {"crds/examples", "crds/tests/valid"}) {
     for (const schema::TestDocument& document : schema::DocumentsIn(folder)) {
@@ -58,7 +58,7 @@ TEST(JobDocumentTest, OfEveryValidDocumentIsAcceptedByAllWhoReadIt) {
         const Result<job::ParsedJob> by_sampler = job::ParseJob("job.json", shared, {});
         EXPECT_TRUE(by_sampler.ok()) << document.name << ": " << by_sampler.status().ToString();
       }
-      if (job.training.spec->job.program) continue;  // which reads what it likes
+      if (job.training.spec->job.program) continue;  // programs of users may read any part
       const Result<job::ParsedJob> by_trainer = AsTrainersRead(job);
       EXPECT_TRUE(by_trainer.ok()) << document.name << ": " << by_trainer.status().ToString();
     }

@@ -7,10 +7,11 @@
 namespace espalier::ctl::resources {
 namespace {
 
-// With all below them; x-k8s.io is that of Kueue and other projects of Kubernetes.
+// Domains whose labels are not inherited, including subdomains. x-k8s.io belongs to Kueue and other Kubernetes
+// projects.
 constexpr std::string_view kDomainsOfTools[] = {".kubernetes.io", ".k8s.io",      ".x-k8s.io", ".espalier.io",
                                                 ".helm.sh",       ".argoproj.io", ".fluxcd.io"};
-// The API server refuses a Job whose pods have another value of a label that the Job controller sets.
+// Labels that the Job controller sets: the API server rejects a Job whose pod template has other values.
 constexpr std::string_view kLabelsOfJobs[] = {"job-name", "controller-uid"};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Labels and annotations that the operator writes, and those it selects by.
+// Labels and annotations that the operator writes, and selectors by them.
 #pragma once
 
 #include <map>
@@ -10,18 +10,18 @@ namespace espalier::ctl::resources {
 
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";  // = "espalier-operator"
 inline constexpr char kNameLabel[] = "app.kubernetes.io/name";             // = "espalier"
-inline constexpr char kComponentLabel[] = "app.kubernetes.io/component";   // = role, or "job" for what all roles share
+inline constexpr char kComponentLabel[] = "app.kubernetes.io/component";   // = role, or kSharedComponent
 inline constexpr char kJobLabel[] = "espalier.io/job";                     // = name of the DistTraining
 inline constexpr char kIncarnationLabel[] = "espalier.io/incarnation";     // trainers and their ConfigMap
 inline constexpr char kAttemptLabel[] = "espalier.io/attempt";             // partition Jobs
 inline constexpr char kCompletionIndexLabel[] =
-    "batch.kubernetes.io/job-completion-index";                 // the Job controller's; an annotation too
-inline constexpr char kReplicaLabel[] = "espalier.io/replica";  // of a server: its group's number
-// Of what a child was made from and what may change in a job's life (its role's fields, image, replicas, incarnation),
-// not of its rendered text: an upgraded operator that renders otherwise re-applies nothing that runs.
+    "batch.kubernetes.io/job-completion-index";                 // set by the Job controller; also an annotation
+inline constexpr char kReplicaLabel[] = "espalier.io/replica";  // of a server: number of its replica
+// Hash of the mutable inputs of a child (its role's fields, image, replicas, incarnation; child.h). It is not a hash of
+// the rendered object, so that an upgraded operator that renders differently does not re-apply running objects.
 inline constexpr char kInputsAnnotation[] = "espalier.io/inputs";
 inline constexpr char kRenewAnnotation[] =
-    "espalier.io/renew-certificates";  // on the DistTraining: any new value renews
+    "espalier.io/renew-certificates";  // on the DistTraining: a new value renews its certificates
 
 inline constexpr char kManagedBySelector[] = "app.kubernetes.io/managed-by=espalier-operator";
 
@@ -30,7 +30,7 @@ inline constexpr char kSharedComponent[] = "job";
 using Labels = std::map<std::string, std::string>;
 
 Labels MakeLabels(const api::DistTraining& training, const std::string& component);
-// Of all pods of the job, and of a role's.
+// Return the selectors of all pods of the job, and of a role's pods.
 Labels MakeSelector(const api::DistTraining& training);
 Labels MakeSelector(const api::DistTraining& training, api::Role role);
 

@@ -1,4 +1,5 @@
-// The names of a job's children: functions of the job's name, so that making one twice finds AlreadyExists.
+// The names of a job's child objects. They depend only on the job's name and a number, so that creating a child twice
+// returns AlreadyExists.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ std::string ServiceAccountName(const std::string& job);             // "cora-job
 std::string NetworkPolicyName(const std::string& job);              // "cora-job"
 std::string DisruptionBudgetName(const std::string& job);           // "cora-server"
 
-// Of a port that each container of a pod has which runs the program: "admin", "admin-1"; a pod's names are unique.
+// Returns the name of a port in program container `container`: "admin", "admin-1". Names of ports are unique in a pod.
 std::string PortName(const std::string& name, uint32_t container);
 
 }  // namespace espalier::ctl::resources

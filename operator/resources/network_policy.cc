@@ -7,14 +7,14 @@ using kube::Json;
 
 namespace {
 
-// Each by itself: not every network knows ranges.
+// Returns one entry per port, because not every network plugin supports ranges.
 Json Ports(const std::vector<int>& numbers) {
   Json ports = Json::array();
   for (const int number : numbers) ports.push_back({{"port", number}, {"protocol", "TCP"}});
   return ports;
 }
 
-// Of a pod's servers.
+// Returns the ports of the servers in a pod.
 std::vector<int> PortsFrom(int first, const job::DistTraining& job) {
   std::vector<int> ports;
   for (int number = 0; number < static_cast<int>(job.server_containers_per_pod); ++number) {
@@ -25,13 +25,13 @@ std::vector<int> PortsFrom(int first, const job::DistTraining& job) {
 
 }  // namespace
 
-// Who may connect to the job's pods: each other, and anybody to the admin ports (probes, metrics). What they may
-// connect to is left open: object storage has no address that a policy could name.
+// Allows connections among the job's pods, and from anywhere to the admin ports (probes, metrics). Outgoing connections
+// are not restricted, because a policy cannot name the addresses of object storage.
 Json NetworkPolicy(const Context& context) {
   const Json pods = {{"matchLabels", MakeSelector(context.training)}};
   Json among_pods = {{"from", Json::array({{{"podSelector", pods}}})}};
   const api::Spec& spec = *context.training.spec;
-  // The ranks of a user's program listen on free ports (client::InitProcessGroup).
+  // All ports for programs of users, whose ranks listen on free ports (client::InitProcessGroup).
   if (!spec.job.program.has_value()) {
     std::vector<int> ports = PortsFrom(kServerPort, spec.job);
     ports.insert(ports.end(), {kSamplerPort, kTrainerPort});

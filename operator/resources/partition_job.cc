@@ -10,13 +10,14 @@ using kube::Json;
 namespace {
 
 constexpr api::Role kRole = api::Role::kPartitioner;
-constexpr std::chrono::seconds kGrace{30};  // it gives up within 10 s; what it wrote is of no use to anybody
+constexpr std::chrono::seconds kGrace{30};  // the partitioner ends within 10 s; incomplete output is not used
 
-// Whoever has started waits for pods that cannot be scheduled yet; one that has started and ends ends the Job at once.
+// How long partitioners wait for pods of their group that cannot be scheduled yet. It may be long, because a
+// partitioner that fails ends the Job at once.
 constexpr std::chrono::hours kLongestStart{24};
 
-// Partitioners find each other in the store by a name that no group had before: of the resource, the attempt, and how
-// many they are, which may change while the job is suspended.
+// Partitioners find each other in the store by the name of their group. It must be unique, so it has the uid, the
+// attempt and the number of partitioners, which may change while the job is suspended.
 void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
   const std::string size = std::to_string(partitioners);
   pod->VariableOfPod("ESPALIER_PARTITIONER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
@@ -28,7 +29,8 @@ void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
 
 }  // namespace
 
-// The operator counts attempts, and tells a bad document from a lost node: the Job controller starts no second pod.
+// With backoffLimit 0 the Job controller never replaces a pod. The operator starts a new attempt, because it can tell
+// whether the document is invalid or a node was lost.
 Json PartitionJob(const Context& context) {
   const int64_t attempt = context.status.partition_attempt;
   const std::string& name = context.training.meta.key.name;
@@ -39,7 +41,7 @@ Json PartitionJob(const Context& context) {
       .Cache()
       .ThreadsByProcessorLimit()
       .AdminPort()
-      .Argument("--job=$(ESPALIER_JOB)")  // it has no variables for the document and the threads
+      .Argument("--job=$(ESPALIER_JOB)")  // espalier-partitioner does not read these variables itself
       .Argument("--output=" + Literal(PartitionsPrefix(context.training)))
       .Argument("--threads=$(ESPALIER_THREADS)")
       .Argument("--json")
@@ -48,7 +50,7 @@ Json PartitionJob(const Context& context) {
       .GracePeriod(kGrace);
   Inputs inputs = SelectInputs(context, kRole);
   inputs.Add("attempt", attempt);
-  // Its document lacks the program, whose spec.training need not name what the graph has.
+  // The document for the partitioner lacks the program, so a flag says that spec.training may be incomplete.
   const std::optional<job::Program>& program = context.training.spec->job.program;
   if (program) pod.Argument("--trained-by-program");
   if (program && program->script) pod.Script(*program->script);

@@ -1,3 +1,6 @@
+// Merged applies the partial template recursively; KeyOfList knows the lists that are merged by a key. KeepPod then
+// restores what the program depends on. Both treat values of wrong types as opaque, because the template comes from the
+// user and its schema is checked only by the API server.
 #include "operator/resources/pod_template.h"
 
 #include <algorithm>
@@ -13,7 +16,7 @@ using kube::Json;
 
 namespace {
 
-// By what items of a list are the same one; nullopt: the list is replaced.
+// Returns the field that identifies the items of a list, or nullopt if the list is replaced as a whole.
 std::optional<std::string_view> KeyOfList(std::string_view list) {
   for (const std::string_view by_name : {"containers", "initContainers", "volumes", "env", "imagePullSecrets"}) {
     if (list == by_name) return "name";
@@ -36,7 +39,7 @@ Json Merged(const Json& base, const Json& change);
 Json MergedList(std::string_view name, const Json& base, const Json& change) {
   const std::optional<std::string_view> key = KeyOfList(name);
   if (!key && name != "tolerations") return change;
-  // A variable is a value or a reference, a volume has one source: halves of two make none.
+  // A variable is a value or a reference, and a volume has one source, so their fields must not be mixed.
   const bool has_one_source = name == "volumes" || name == "env";
   Json merged = base;
   for (const Json& item : change) {
@@ -79,11 +82,11 @@ void KeepFields(const Json& ours, std::initializer_list<std::string_view> fields
   }
 }
 
-// Items of ours for which `is_kept` holds, in place of those with the same key.
+// Replaces the items of a list by those of `ours` with the same key for which `is_kept` returns true.
 template <class IsKept>
 void KeepItems(const Json& ours, std::string_view list, std::string_view key, Json* merged, IsKept is_kept) {
   const auto found = merged->find(list);
-  if (found == merged->end() || !found->is_array()) return;  // of another type: refused by the API server
+  if (found == merged->end() || !found->is_array()) return;  // a wrong type is rejected by the API server
   for (const Json& item : kube::ListAt(ours, {list})) {
     const Json* const item_key = is_kept(item) ? kube::Find(item, {key}) : nullptr;
     Json* const same = item_key == nullptr ? nullptr : ItemWith(*found, key, *item_key);
@@ -103,7 +106,8 @@ void KeepProgram(const Json& ours, Json* merged) {
   KeepItems(ours, "volumeMounts", "mountPath", merged, [](const Json&) { return true; });
 }
 
-// With restartPolicy the init container would be a sidecar, and the program would start before the script is there.
+// Restores the script's init container. With a restartPolicy it would be a sidecar, and the program would start before
+// the script has been fetched.
 void KeepScript(const Json& ours, Json* merged) {
   const auto containers = merged->find("initContainers");
   if (containers == merged->end() || !containers->is_array()) return;
@@ -125,7 +129,7 @@ void KeepPod(const Json& ours, size_t num_programs, Json* merged) {
   const Json& programs = kube::ListAt(ours, {"containers"});
   const auto containers = merged->find("containers");
   if (containers == merged->end() || !containers->is_array()) return;
-  // Ours stand first; others came with a template.
+  // The containers of the program come first; templates append others.
   for (size_t i = 0; i < std::min(num_programs, programs.size()); ++i) {
     const Json* const name = kube::Find(programs[i], {"name"});
     Json* const program = name == nullptr ? nullptr : ItemWith(*containers, "name", *name);

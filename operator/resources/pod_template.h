@@ -1,21 +1,21 @@
-// A role's pods: what the program needs, the user's partial template merged into it by name, ours winning where the
-// program depends on it.
+// Merges the user's partial pod templates into the pods of the operator.
 #pragma once
 
 #include "operator/resources/builders.h"
 
 namespace espalier::ctl::resources {
 
-// `ours`, whose first `programs` containers run the program, and a partial PodTemplateSpec: objects are merged field by
-// field; containers, initContainers, env and imagePullSecrets by name, volumeMounts by mountPath, ports by
-// containerPort; a volume of the same name replaces ours, because it has one source; tolerations are appended; other
-// lists and scalars replace. What is null says nothing. Then what `ours` must keep is put back: each program's image,
-// command, args, termination message, its variables of the operator's (ESPALIER_*, AWS_*, *_NUM_THREADS, those from
-// Secrets), its mounts, volumes of ConfigMaps and Secrets, restartPolicy, subdomain, and labels and annotations of
-// ours.
+// Returns `ours`, whose first `programs` containers run the program, with a partial PodTemplateSpec merged into it.
+// Objects are merged field by field; the lists containers, initContainers and imagePullSecrets by name, volumeMounts by
+// mountPath, ports by containerPort. A volume or variable replaces that of the same name. Tolerations are appended;
+// other lists and scalars replace those of `ours`. Nulls are ignored.
 //
-// Merging a template twice is merging it once. What is of the wrong type is left for the API server to refuse, by
-// its path.
+// Then the parts that the program depends on are restored from `ours`: each program's image, command, args, termination
+// message settings, variables of the operator (ESPALIER_*, AWS_*, *_NUM_THREADS, those from Secrets) and mounts;
+// volumes of ConfigMaps and Secrets, restartPolicy, subdomain, and the labels and annotations of `ours`.
+//
+// Merging is idempotent. Values of a wrong type are merged as they are, so that the API server rejects them with their
+// path.
 kube::Json MergePodTemplate(const kube::Json& ours, const kube::Json& partial, size_t programs = 1);
 
 }  // namespace espalier::ctl::resources

@@ -1,3 +1,5 @@
+// Tests which fields a partial pod template adds or replaces, which fields of the operator stay, and templates with
+// wrong types.
 #include "operator/resources/pod_template.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +11,7 @@ using kube::Json;
 
 Json Parsed(const char* text) { return *kube::ParseJson(text); }
 
-// A pod as the operator makes it, in small.
+// A small pod of the operator.
 Json Ours() {
   return Parsed(R"({
     "metadata": {"labels": {"espalier.io/job": "cora"}},
@@ -112,7 +114,7 @@ TEST(MergePodTemplateTest, AppendsTolerationsAndReplacesOtherLists) {
   EXPECT_EQ(pod["spec"]["hostAliases"], Parsed(R"([{"ip": "10.0.0.1"}])"));
 }
 
-// What the API server refuses by its path must reach it.
+// Wrong types are kept, so that the API server can reject them with their path.
 TEST(MergePodTemplateTest, LeavesWrongTypesForTheApiServer) {
   EXPECT_EQ(Merge(R"({"spec": {"containers": "none"}})")["spec"]["containers"], "none");
   EXPECT_EQ(Merge(R"({"spec": {"volumes": {"job": 1}}})")["spec"]["volumes"], Parsed(R"({"job": 1})"));
@@ -135,7 +137,7 @@ TEST(MergePodTemplateTest, EachOfSeveralProgramsStays) {
   EXPECT_EQ(MergePodTemplate(ours, partial, /*programs=*/2), ours);
 }
 
-// Anything that a schema without a schema lets through.
+// Templates of all shapes: the CRD's schema does not restrict them.
 const char* const kTemplates[] = {
     "{}",
     R"({"spec": {"containers": [{"name": "trainer", "args": ["x"], "env": [{"name": "A", "value": "1"}]}]}})",
@@ -160,7 +162,7 @@ TEST(MergePodTemplateTest, TheProgramStaysWhateverATemplateSays) {
   for (const char* const text : kTemplates) {
     const Json pod = Merge(text);
     const Json* const containers = kube::Find(pod, {"spec", "containers"});
-    if (containers == nullptr || !containers->is_array()) continue;  // no API server takes it
+    if (containers == nullptr || !containers->is_array()) continue;  // rejected by the API server
     const Json& program = containers->front();
     EXPECT_EQ(program["command"], Parsed(R"(["espalier-trainer"])")) << text;
     EXPECT_EQ(program["image"], "ours:1") << text;

@@ -1,4 +1,4 @@
-// The trainers' Job of a document that names a program of the user's.
+// Tests the trainers' Job of a document with a program of the user.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::Job;
 using testing::JobWith;
 using ::testing::Not;
 
-// Without spec.training; `trainers` is merged into spec.trainers.
+// Returns a job with a program and without spec.training; `trainers` is merged into spec.trainers.
 Job UsersJob(const Json& trainers = Json::object()) {
   Json spec = {{"training", nullptr},
                {"graph", {{"partitions", {{"count", 2}}}}},
@@ -36,7 +36,7 @@ Job UsersJob(const Json& trainers = Json::object()) {
 const Json& UsersPod(const Json& job) { return job["spec"]["template"]["spec"]; }
 const Json& UsersContainer(const Json& job) { return UsersPod(job)["containers"][0]; }
 
-// Null where there is no such variable.
+// Returns the value or source of the variable, or null.
 Json UsersVariable(const Json& job, const std::string& name) {
   for (const Json& variable : UsersContainer(job)["env"]) {
     if (variable["name"] == name) return variable.contains("value") ? variable["value"] : variable["valueFrom"];
@@ -62,7 +62,7 @@ TEST(ProgramJobTest, StartsTheUsersWordsInTheUsersImageAsTheyAreWritten) {
   EXPECT_FALSE(UsersContainer(TrainerJob(alone.context())).contains("args"));
 }
 
-// The table of docs/programs.md.
+// Checks the variables in the table of docs/programs.md.
 TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
   const Job job = UsersJob();
   const Context context = job.context();
@@ -87,7 +87,7 @@ TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
   EXPECT_EQ(UsersVariable(trainers, "MKL_NUM_THREADS"), "2");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_TERMINATION_LOG"), UsersContainer(trainers)["terminationMessagePath"]);
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_SAMPLERS"), nullptr);
-  // What only Espalier's trainer knows what to do with.
+  // Variables of Espalier's trainer only.
   for (const char* const name : {"ESPALIER_RENDEZVOUS", "ESPALIER_RING_LISTEN", "ESPALIER_CHECKPOINTS"}) {
     EXPECT_EQ(UsersVariable(trainers, name), nullptr) << name;
   }
@@ -122,7 +122,7 @@ TEST(ProgramJobTest, HasATrainersCertificateAndNoProbes) {
   EXPECT_EQ(UsersVariable(TrainerJob(clear.context()), "ESPALIER_TLS_KEY"), nullptr);
 }
 
-// Its ranks take free ports to meet at; under TLS too, where nobody else gets in.
+// The ranks of a program listen on free ports, also with TLS.
 TEST(ProgramJobTest, ItsPodsReachEachOtherOnAnyPort) {
   const Json ingress = NetworkPolicy(UsersJob().context())["spec"]["ingress"];
   EXPECT_FALSE(ingress[0].contains("ports"));
@@ -154,13 +154,13 @@ TEST(ProgramJobTest, ItsDocumentSaysWhatRuns) {
   EXPECT_EQ(parsed->training.trainer_replicas, 3u);
   ASSERT_TRUE(parsed->training.program.has_value());
   EXPECT_EQ(parsed->training.program->Words(), job.training.spec->job.program->Words());
-  // The partitioner's says nothing of trainers' programs, and needs no training.
+  // The document for the partitioner has no program and may lack spec.training.
   const std::string shared = ConfigMap(job.context())["data"]["job.json"];
   EXPECT_THAT(shared, Not(HasSubstr("my-program")));
   EXPECT_TRUE(job::ParseJob("job.json", shared, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional).ok());
 }
 
-// spec.training is the program's own: it may name what the graph lacks.
+// With a program, spec.training may refer to parts that the graph lacks.
 TEST(ProgramJobTest, ThePartitionerIsToldWhoTrains) {
   const auto arguments = [](const Job& job) {
     return UsersContainer(PartitionJob(job.context()))["args"].get<std::vector<std::string>>();

@@ -1,3 +1,7 @@
+// The builder functions fill pod_, a pod template with one program container. Template merges in order: the
+// administrator's defaults, the script's init container, the document's fields, the further program containers (copies
+// of the first), and the user's template. The order matters: copies have the defaults, and the user's template can
+// address each container by its name.
 #include "operator/resources/role_pod.h"
 
 #include <utility>
@@ -15,10 +19,10 @@ using kube::Json;
 
 namespace {
 
-// Clusters default to 300: long for a job that stands still until the node is given up.
+// How long pods stay on a lost node. The default of clusters, 300, is long for a job that cannot continue without them.
 constexpr int kLostNodeSeconds = 30;
-// As patient with servers as a trainer is with a mini-batch (--data-timeout-seconds): one that was lost comes back
-// with its partition.
+// How long to try to connect to servers, so that a lost server has time to load its partition again. Equal to the time
+// that a trainer waits for a mini-batch (--data-timeout-seconds).
 constexpr int kConnectSeconds = 600;
 constexpr char kTerminationLog[] = "/dev/termination-log";
 constexpr char kJobFolder[] = "/etc/espalier/job";  // job.json
@@ -34,7 +38,7 @@ Json ToleratingLostNodes() {
   return tolerations;
 }
 
-// The pod's part of the restricted standard; the image's user is a number that is not 0.
+// The pod's part of the restricted standard. It requires an image whose user is a number other than 0.
 Json PodSecurity() { return {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}; }
 
 Json ContainerSecurity() {
@@ -43,7 +47,8 @@ Json ContainerSecurity() {
           {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
-// Trainers load large libraries before they listen; only the job's phase depends on this probe.
+// Delay of the first probe. Trainers load large libraries before they listen; only the job's phase depends on their
+// probe.
 int SecondsBeforeAProbe(api::Role role) { return role == api::Role::kTrainer ? 5 : 2; }
 
 // The container is ready once its startup probe succeeds; there is no readiness probe. Every failed probe would be a
@@ -71,8 +76,8 @@ Json Port(const std::string& name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
 }
 
-// The container's ports, and the probes that go there. A program that works to its end, as a trainer does, has no
-// liveness probe: it would fail between that end and the kubelet's notice of it.
+// Sets the container's ports and probes. A program that runs to completion, as a trainer, has no liveness probe: the
+// probe would fail between the end of the program and the time at which the kubelet notices it.
 void SetPorts(api::Role role, const std::string& name, int port, uint32_t number, Json* container) {
   const std::string admin = PortName("admin", number);
   const int offset = static_cast<int>(number);
@@ -87,8 +92,8 @@ void SetVariable(const std::string& name, const std::string& value, Json* contai
   }
 }
 
-// What a template says of the role's container it says of all that run the program; what it says of one of them by its
-// own name comes on top.
+// Applies the template's entry for the role's container to all program containers. Entries for one of them by its own
+// name are merged after it.
 Json OfEachContainer(const Json& partial, const std::vector<std::string>& names) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (names.size() == 1 || containers == nullptr || !containers->is_array()) return partial;
@@ -119,7 +124,7 @@ Json LiteralWords(const std::vector<std::string>& words) {
 // each container, and the pod needs no more, because the two do not run at the same time.
 void ShareResources(Json* pod) {
   const Json& containers = kube::ListAt(*pod, {"spec", "containers"});
-  // What a template has made no list of is refused by the API server.
+  // A template may have replaced the lists by other types, which the API server rejects.
   if (containers.empty() || kube::ListAt(*pod, {"spec", "initContainers"}).empty()) return;
   const Json* const resources = kube::Find(containers[0], {"resources"});
   if (resources == nullptr) return;
@@ -130,7 +135,7 @@ void ShareResources(Json* pod) {
   }
 }
 
-// Unset where the document says nothing, so that the image's or the operator's default counts.
+// Leaves the field unset if the document has no value, so that the default of the image or of the operator applies.
 void SetUnlessEmpty(const std::string& name, const Json& value, Json* object) {
   if (!value.empty()) (*object)[name] = value;
 }
@@ -152,7 +157,7 @@ RolePod::RolePod(const Context& context, api::Role role, const job::Program& pro
 
 RolePod::RolePod(const Context& context, api::Role role, const std::string& program) : context_(context), role_(role) {
   Labels labels = MakeLabels(context.training, api::ToString(role));
-  // What the template says of a label is said of these pods.
+  // Labels in the role's template take precedence over inherited ones.
   for (const auto& [label, value] : PassedOnLabels(context.training)) {
     const Json& own = context.training.spec->role(role).pod_template;
     if (kube::Find(own, {"metadata", "labels", label}) == nullptr) labels.emplace(label, value);
@@ -160,12 +165,13 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
   pod_["metadata"]["labels"] = std::move(labels);
   pod_["spec"] = {{"serviceAccountName", ServiceAccountName(context.training.meta.key.name)},
                   {"automountServiceAccountToken", false},
-                  // Services of the namespace would become variables, some perhaps of our names.
+                  // Variables for the services of the namespace could collide with variables of the program.
                   {"enableServiceLinks", false},
-                  // A signal that process 1 has no handler for is lost: that process is not ours, which ends of it
-                  // while its libraries are still being loaded, too, and so does a user's program that has no handler.
+                  // The kernel drops signals for process 1 if it has no handler. With a shared namespace process 1 is
+                  // the pause container, so that SIGTERM also ends a program without a handler, or one that is still
+                  // loading its libraries.
                   {"shareProcessNamespace", true},
-                  // What the images are built for; the document's nodeSelector comes over it.
+                  // The architecture of the images; the document's nodeSelector may override it.
                   {"nodeSelector", {{"kubernetes.io/arch", "amd64"}}},
                   {"tolerations", ToleratingLostNodes()},
                   {"securityContext", PodSecurity()}};
@@ -184,7 +190,7 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
   }
   pod_["spec"]["containers"] = Json::array({std::move(main)});
   Variable("ESPALIER_TERMINATION_LOG", kTerminationLog);
-  Variable("OMP_WAIT_POLICY", "passive");  // idle threads that spin take the processor from the node's other pods
+  Variable("OMP_WAIT_POLICY", "passive");  // spinning idle threads would take processor time from other pods
   Mount("tmp", "/tmp", /*read_only=*/false, {{"emptyDir", Json::object()}});
 }
 
@@ -229,7 +235,7 @@ RolePod& RolePod::Document(const std::string& config_map) {
 
 RolePod& RolePod::Graph() {
   Variable("ESPALIER_SERVERS", ServerAddresses(context_));
-  // Servers are of this job alone: a job that is created again has new ones.
+  // The name suffices: servers belong to one job, and a job that is created again has new servers.
   Variable("ESPALIER_JOB_NAME", context_.training.meta.key.name);
   Variable("ESPALIER_CONNECT_SECONDS", std::to_string(kConnectSeconds));
   return Variable("ESPALIER_ACCESS", "rpc");  // pods share no files
@@ -251,7 +257,8 @@ RolePod& RolePod::ObjectStorage() {
   return *this;
 }
 
-// In memory its pages count towards the container's memory limit; on disk they are page cache, which gives way.
+// In memory, cached files count towards the container's memory limit; on disk they are page cache, which can be
+// evicted.
 RolePod& RolePod::Cache() {
   Json source = {{"emptyDir", Json::object()}};
   if (context_.training.spec->role(role_).cache_in_memory) source["emptyDir"]["medium"] = "Memory";
@@ -282,9 +289,9 @@ RolePod& RolePod::Script(const job::Script& script) {
   return *this;
 }
 
-// Of the operator's core image, with the variables and volumes that the operator and its defaults give `program`: the
-// store's settings and credentials, authorities of a company. What the document says of the program's container does
-// not reach it; what a template says of an init container of its name does.
+// Returns the init container, with the operator's core image. It has the variables and volumes that the operator and
+// its defaults give `program`, such as settings and credentials of object storage and CA certificates of a company. The
+// document's fields for the program's container do not apply to it; a template may have an init container of its name.
 Json RolePod::ScriptContainer(const Json& program) const {
   Json script = {{"name", api::kScriptContainer},
                  {"imagePullPolicy", context_.image_pull.policy},
@@ -384,20 +391,20 @@ Json RolePod::Template() const {
       pod = MergePodTemplate(pod, partial);
     }
   }
-  if (!script_arguments_.is_null()) {  // before init containers of defaults, which may run for ever
+  if (!script_arguments_.is_null()) {  // before init containers of defaults, which may be sidecars
     Json& others = pod["spec"]["initContainers"];
     if (!others.is_array()) others = Json::array();
     others.insert(others.begin(), ScriptContainer(pod["spec"]["containers"][0]));
   }
   pod = MergePodTemplate(pod, FieldsOfDocument());
-  // An account of the user's is there for its token.
+  // A service account of the user needs its token.
   if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
   std::vector<std::string> names = {api::ProgramContainer(role_, 0)};
   const uint32_t count = api::CountProgramContainers(*context_.training.spec, role_);
   Json& containers = pod["spec"]["containers"];
   for (uint32_t number = 1; number < count; ++number) {
     names.push_back(api::ProgramContainer(role_, number));
-    // Before sidecars that come with defaults.
+    // Inserted before the sidecars of defaults.
     containers.insert(containers.begin() + number, Twin(containers[0], number));
   }
   pod = MergePodTemplate(pod, OfEachContainer(role.pod_template, names), names.size());

@@ -1,5 +1,5 @@
-// The pod template that the four roles share: one container with the role's program, of servers perhaps several (the
-// document says how many), told everything by environment variables, under the restricted Pod Security standard.
+// The pod template of the four roles: one container with the role's program, or several for servers
+// (spec.servers.containersPerPod), configured by environment variables, under the restricted Pod Security standard.
 #pragma once
 
 #include <chrono>
@@ -10,46 +10,46 @@
 
 namespace espalier::ctl::resources {
 
-// `text` as it must stand in a command, an argument or a variable to arrive as it is: the kubelet expands $(NAME).
+// Returns `text` escaped for a command, an argument or a variable, where the kubelet would expand $(NAME).
 std::string Literal(const std::string& text);
 
-// Where a program listens on every address of its pod.
+// Returns the address for listening on all addresses of the pod.
 std::string AllAddresses(int port);
 
-// What one role's pod has that others' have not.
+// Builds the pod template of one role. The functions add the parts that the role needs and return *this.
 class RolePod {
  public:
   RolePod(const Context& context, api::Role role, const std::string& program);
-  // Of a program of the user's.
+  // For a program of the user.
   RolePod(const Context& context, api::Role role, const job::Program& program);
 
-  RolePod& Argument(const std::string& argument);                        // in which $(NAME) is a variable
+  RolePod& Argument(const std::string& argument);                        // $(NAME) is expanded
   RolePod& Variable(const std::string& name, const std::string& value);  // literal
-  // Of the pod itself, by the downward API: "status.podIP", "metadata.labels['...']".
+  // A variable with a field of the pod (downward API): "status.podIP", "metadata.labels['...']".
   RolePod& VariableOfPod(const std::string& name, const std::string& field_path);
-  // ESPALIER_THREADS: the processor limit, rounded up; without a limit all of the node.
+  // ESPALIER_THREADS: the processor limit, rounded up; without a limit the number of processors of the node.
   RolePod& ThreadsByProcessorLimit();
   RolePod& Label(const std::string& name, const std::string& value);
 
-  RolePod& Document(const std::string& config_map);  // of job.json
-  RolePod& Graph();                                  // the servers' addresses, and the job's name to them
+  RolePod& Document(const std::string& config_map);  // mounts job.json of the ConfigMap
+  RolePod& Graph();                                  // addresses of the servers, and the job's name for them
   RolePod& ObjectStorage();                          // endpoint, region and credentials
-  RolePod& Cache();                                  // a folder for copies of what is in object storage
-  // An init container that fetches the script and compares its digest with status.script. Where the status has none,
-  // the container's last words give it. A trainer's program finds the script in api::kScriptFolder, read-only.
+  RolePod& Cache();                                  // a folder for copies of files in object storage
+  // Adds an init container that fetches the script and compares its digest with status.script. If the status has no
+  // digest, the container reports it in its termination message. The program of a trainer has the script in
+  // api::kScriptFolder, read-only.
   RolePod& Script(const job::Script& script);
-  // A data port, mutual TLS or leave to do without, and the admin port with its probes.
+  // Adds a data port with Transport, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);
-  // The admin port alone, without probes: of a program that works to its end, which nobody is to end before because it
-  // was short of processors when it was asked.
+  // Adds the admin port without probes, for a program that runs to completion: a failed probe must not end it.
   RolePod& AdminPort();
-  // Mutual TLS or leave to do without alone: of a program whose ports, if it has any, nobody knows.
+  // Adds mutual TLS, or the permission to listen without it. Alone, for a program with unknown ports.
   RolePod& Transport();
   RolePod& GracePeriod(std::chrono::seconds grace);
-  RolePod& Field(const std::string& name, kube::Json value);  // of the pod's spec
+  RolePod& Field(const std::string& name, kube::Json value);  // sets a field of the pod's spec
 
-  // With the role's fields of the document, then its template, merged into it. Further containers of the program are
-  // the same as the first but for their ports, and share its volumes.
+  // Returns the template: defaults, the role's fields of the document, and the role's template are merged into the pod,
+  // in this order. Further program containers equal the first one except for their ports, and share its volumes.
   kube::Json Template() const;
 
  private:
@@ -59,9 +59,9 @@ class RolePod {
   kube::Json ScriptContainer(const kube::Json& program) const;
   kube::Json FieldsOfDocument() const;
 
-  const Context& context_;  // outlives this
+  const Context& context_;  // must outlive this
   const api::Role role_;
-  std::string port_name_;  // of Peers
+  std::string port_name_;  // set by Peers
   int port_ = 0;
   kube::Json script_arguments_;  // null: the pod needs no script
   kube::Json pod_;

@@ -10,7 +10,7 @@ using kube::Json;
 namespace {
 
 constexpr api::Role kSamplerRole = api::Role::kSampler;
-constexpr std::chrono::seconds kSamplerGrace{30};  // calls under way have 10 s (--drain-seconds)
+constexpr std::chrono::seconds kSamplerGrace{30};  // running calls have 10 s to end (--drain-seconds)
 
 int64_t CountSamplers(const Context& context, bool scaled_to_zero) {
   return scaled_to_zero ? 0 : int64_t{context.training.spec->job.sampler_replicas};
@@ -26,7 +26,8 @@ std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero) {
   return InputsOfSet(context, scaled_to_zero).Hash(context.training);
 }
 
-// Samplers learn the incarnation from servers and trainers, so that a restart of the trainers leaves them alone.
+// The pods do not depend on the incarnation, which samplers learn from servers and trainers, so that samplers are not
+// restarted with the trainers.
 Json SamplerSet(const Context& context, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
   const Json pod = RolePod(context, kSamplerRole, "espalier-sampler")

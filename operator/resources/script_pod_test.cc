@@ -1,4 +1,4 @@
-// Pods of a job whose program is a script: the init container that fetches it, and where the program finds it.
+// Tests the pods of a job whose program is a script: the init container that fetches it, and its folder in the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ TEST(ScriptPodTest, ItIsFetchedByTheOperatorsImageWithTheJobsCredentials) {
     EXPECT_EQ(VariableNamed(fetcher, "ESPALIER_TERMINATION_LOG")["value"], fetcher["terminationMessagePath"]);
     EXPECT_EQ(fetcher["securityContext"], PodSpecOf(child)["containers"][0]["securityContext"]);
     EXPECT_EQ(MountNamed(fetcher, "script"), Json({{"name", "script"}, {"mountPath", "/etc/espalier/script"}}));
-    EXPECT_EQ(MountNamed(fetcher, "tls"), nullptr);  // a trainer's certificate
+    EXPECT_EQ(MountNamed(fetcher, "tls"), nullptr);  // the certificate is for the program only
   }
 }
 
@@ -121,7 +121,7 @@ TEST(ScriptPodTest, AConfigMapsKeyIsMountedForIt) {
   EXPECT_EQ(PodSpecOf(trainers)["containers"][0]["command"][1], "/etc/espalier/script/train.py");
 }
 
-// What defaults of the operator give every program, an authority of a company for one, it needs too.
+// The init container needs the operator's defaults for programs too, for example a company's CA certificate.
 TEST(ScriptPodTest, DefaultsReachItAndTheDocumentsVariablesDoNot) {
   const Job job = ScriptJob({{"uri", "s3://code/train.py"}},
                             {{"env", Json::array({{{"name", "AWS_ENDPOINT_URL_S3"}, {"value", "https://other"}},
@@ -166,11 +166,11 @@ TEST(ScriptPodTest, ATemplateChangesNothingThatItFetchesBy) {
   EXPECT_FALSE(fetcher.contains("restartPolicy"));
   EXPECT_EQ(VariableNamed(fetcher, "AWS_ENDPOINT_URL_S3")["value"], "https://s3.example.com");
   EXPECT_EQ(VariableNamed(fetcher, "AWS_CA_BUNDLE")["value"], "/mnt/ca.crt");
-  EXPECT_EQ(fetcher["resources"]["limits"]["memory"], "1Gi");  // a quota may ask for some
+  EXPECT_EQ(fetcher["resources"]["limits"]["memory"], "1Gi");  // a quota may require a limit
   EXPECT_EQ(PodSpecOf(trainers)["initContainers"].size(), 2u);
 }
 
-// The API server refuses them, by their paths.
+// The API server rejects such templates with their path.
 TEST(ScriptPodTest, TemplatesOfTheWrongTypesAreNoneOfItsBusiness) {
   for (const Json& pod : {Json({{"initContainers", "none"}}), Json({{"initContainers", Json::array({3, "x"})}}),
                           Json({{"containers", "none"}}), Json({{"containers", Json::array()}})}) {

@@ -1,3 +1,6 @@
+// A job has one CA, and each role a certificate that it signs, with the job and the role as SPIFFE identity. A Secret
+// is accepted only if its certificate is signed by the CA in it and names the identity that follows from the Secret's
+// own metadata, so that a Secret of another job or role is replaced.
 #include "operator/resources/secrets.h"
 
 #include <utility>
@@ -14,10 +17,10 @@ using kube::Json;
 
 namespace {
 
-// The authority is never replaced while its job lives: leaves of two authorities do not trust each other.
+// The CA is never replaced while its job exists: certificates of two CAs do not trust each other.
 constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};
 
-// Secrets of this type must have the first two; authorities have no more.
+// Secrets of this type must have the first two entries. The CA's Secret has only these.
 constexpr char kTlsType[] = "kubernetes.io/tls";
 constexpr char kCertificate[] = "tls.crt";
 constexpr char kKey[] = "tls.key";
@@ -49,7 +52,7 @@ std::string FormatRenewal(const Json& secret) {
   return kube::StringAt(secret, {"metadata", "annotations", kRenewAnnotation});
 }
 
-// Who the certificate must be of, by the Secret's own metadata.
+// Returns the identity that the certificate must have according to the Secret's metadata, or "".
 std::string IdentityIn(const Json& secret) {
   const Json& owners = kube::ListAt(secret, {"metadata", "ownerReferences"});
   const std::string uid = owners.size() == 1 ? kube::StringAt(owners[0], {"uid"}) : "";

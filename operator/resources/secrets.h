@@ -1,5 +1,5 @@
-// The job's certificate authority and its roles' certificates, as Secrets. Not pure: keys are random, certificates
-// dated.
+// Builds the Secrets with the job's CA and the certificates of its roles. Not pure: keys are random and certificates
+// have dates.
 #pragma once
 
 #include <optional>
@@ -12,31 +12,32 @@ namespace espalier::ctl::resources {
 
 inline constexpr std::chrono::hours kLeafLifetime{24 * 30};
 
-// What the operator has to know of a Secret of certificates without keeping its contents.
+// Properties of a Secret with a certificate, for the operator's caches, which must not keep keys.
 struct CertificateFacts {
   kube::WallTime expires_at{};
-  std::string authority;  // fingerprint of the authority that signed it, or of itself
-  std::string renewal;    // value of kRenewAnnotation it was made for
+  std::string authority;  // fingerprint of the CA that signed it; for a CA its own
+  std::string renewal;    // value of kRenewAnnotation when it was made
   friend bool operator==(const CertificateFacts&, const CertificateFacts&) = default;
 };
-// nullopt for a Secret that cannot be used: it is made again.
+// Returns the properties of a Secret, or nullopt if the Secret is invalid: the operator then replaces it.
 std::optional<CertificateFacts> ParseCertificateFacts(const kube::Json& secret);
-// At two thirds of kLeafLifetime.
+// Returns when to renew a certificate: after two thirds of kLeafLifetime.
 kube::WallTime RenewalTime(const CertificateFacts& facts);
 
 Result<kube::Json> MakeAuthoritySecret(const Context& context);
 
-// The Secret of MakeAuthoritySecret, read once for all that it signs.
+// The CA of a Secret made by MakeAuthoritySecret, parsed once for all certificates that it signs.
 struct Authority {
   CertificateFacts facts;
   pki::LeafIssuer issuer;
 };
-// FailedPrecondition for a Secret without certificate or key, InvalidArgument where those are of no use.
+// Parses the CA's Secret. Returns FailedPrecondition if the certificate or the key is missing, and InvalidArgument if
+// they are invalid.
 Result<Authority> ReadAuthoritySecret(const kube::Json& secret);
 
 struct TlsSecret {
   kube::Json secret;       // tls.crt, tls.key, ca.crt
-  CertificateFacts facts;  // what ParseCertificateFacts would read out of it again
+  CertificateFacts facts;  // equal to ParseCertificateFacts(secret)
 };
 Result<TlsSecret> MakeTlsSecret(const Context& context, api::Role role, const Authority& authority);
 

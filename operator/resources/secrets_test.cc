@@ -1,3 +1,5 @@
+// Tests the Secrets of a job: their certificates are valid for the role, are renewed in time, and invalid Secrets are
+// detected.
 #include "operator/resources/secrets.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +32,7 @@ class SecretsTest : public ::testing::Test {
   Job job_ = SmallJob();
 };
 
-// As the kubelet does it.
+// Writes an entry of the Secret to a file, like the kubelet, and returns the path.
 std::string WriteEntry(const Json& secret, const std::string& key) {
   const std::string path = ::testing::TempDir() + "/secrets-test-" + std::to_string(getpid()) + "-" + key;
   std::ofstream(path, std::ios::binary) << *DecodeBase64(secret["data"][key].get<std::string>());
@@ -77,7 +79,7 @@ TEST_F(SecretsTest, LeavesTellWhoSignedThem) {
   EXPECT_NE(ParseCertificateFacts(Leaf(Authority()))->authority, signer->authority);
 }
 
-// The operator does not read again what it has just written.
+// The facts that are returned with a new Secret equal those that parsing it returns.
 TEST_F(SecretsTest, AreKnownAsTheyAreMade) {
   job_.training.meta.annotations[kRenewAnnotation] = "2026-01-02";
   const Json secret = Authority();

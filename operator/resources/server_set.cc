@@ -9,9 +9,9 @@ using kube::Json;
 namespace {
 
 constexpr api::Role kServerRole = api::Role::kServer;
-constexpr std::chrono::seconds kServerGrace{30};  // calls under way have 10 s (--drain-seconds)
+constexpr std::chrono::seconds kServerGrace{30};  // running calls have 10 s to end (--drain-seconds)
 
-// Servers of one partition keep off each other's nodes where they can.
+// Prefers different nodes for the servers of one partition.
 Json AwayFromTwins(const Context& context) {
   const Json twins = {{"labelSelector", {{"matchLabels", MakeSelector(context.training, kServerRole)}}},
                       {"matchLabelKeys", Json::array({"apps.kubernetes.io/pod-index"})},
@@ -24,7 +24,7 @@ int64_t CountServers(const Context& context, bool scaled_to_zero) {
   return scaled_to_zero ? 0 : int64_t{context.training.spec->job.graph.partitions.count};
 }
 
-// "name=path,name=path"; empty: none.
+// Returns the plugins as "name=path,name=path".
 std::string ListPlugins(const Context& context) {
   std::string plugins;
   for (const job::ServerPlugin& plugin : context.training.spec->job.server_plugins) {
@@ -50,7 +50,8 @@ std::string InputsOfServerSet(const Context& context, bool scaled_to_zero) {
   return InputsOfServers(context, scaled_to_zero).Hash(context.training);
 }
 
-// The ordinal is the partition. Pods say nothing of the incarnation: a restart of the trainers leaves servers alone.
+// The ordinal of a pod is its partition. The pods do not depend on the incarnation, so that servers are not restarted
+// with the trainers.
 Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
   const std::string group = std::to_string(replica);

@@ -7,7 +7,8 @@ namespace espalier::ctl::resources {
 
 using kube::Json;
 
-// Gives every pod its name in DNS. Not-ready addresses too: trainers meet before they are ready.
+// A headless service that gives every pod a DNS name. It publishes pods that are not ready, because trainers connect to
+// each other before they are ready.
 Json Service(const Context& context) {
   Json ports = Json::array();
   const auto add = [&](const std::string& name, int number) {

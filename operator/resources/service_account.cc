@@ -3,7 +3,7 @@
 
 namespace espalier::ctl::resources {
 
-// No process of a job asks the API server anything.
+// Has no token, because the processes of a job do not use the API server.
 kube::Json ServiceAccount(const Context& context) {
   kube::Json account =
       MakeChild(context, kube::kServiceAccounts, ServiceAccountName(context.training.meta.key.name), kSharedComponent);

@@ -12,7 +12,7 @@ using kube::Json;
 namespace {
 
 constexpr api::Role kTrainerRole = api::Role::kTrainer;
-// For the step under way and the checkpoint's upload; a trainer that is done earlier ends earlier.
+// For the current step and the upload of the checkpoint; a trainer that needs less ends earlier.
 constexpr std::chrono::seconds kTrainerGrace{300};
 
 std::string MakeConfig(const Context& context) {
@@ -21,7 +21,7 @@ std::string MakeConfig(const Context& context) {
 
 std::string RankField() { return "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']"; }
 
-// The math library reads its thread count when it is loaded.
+// The thread counts are variables, because the math library reads them when it is loaded.
 void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
   const std::string threads = std::to_string(context.training.spec->job.trainer_threads);
   pod->Variable("OMP_NUM_THREADS", threads).Variable("MKL_NUM_THREADS", threads);
@@ -37,11 +37,11 @@ RolePod EspaliersTrainer(const Context& context) {
       .Peers("trainer", kTrainerPort)
       .Graph()
       .Variable("ESPALIER_INCARNATION", std::to_string(context.status.incarnation))
-      .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // its /status says whose progress it is
+      .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // reported by /status with the progress
       .VariableOfPod("ESPALIER_RANK", RankField())
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
-      // Rank 0 must not wait for its own name, which DNS may not know yet.
+      // Not the DNS name of rank 0, which rank 0 might not be able to resolve yet.
       .Variable("ESPALIER_RING_LISTEN", "[::]:" + std::to_string(kTrainerPort))
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", run)
@@ -50,8 +50,8 @@ RolePod EspaliersTrainer(const Context& context) {
   return pod;
 }
 
-// What `espalier run -- PROGRAM` says (services/runner/run/commands.cc, docs/programs.md). No port is known of it, so
-// that nobody asks how it is: it is ready when it runs.
+// Sets the same variables as `espalier run -- PROGRAM` (services/runner/run/commands.cc, docs/programs.md). Its ports
+// are unknown, so it has no probes and is ready when it runs.
 RolePod UsersProgram(const Context& context, const job::Program& program) {
   const api::Status& status = context.status;
   RolePod pod(context, kTrainerRole, program);
@@ -65,9 +65,9 @@ RolePod UsersProgram(const Context& context, const job::Program& program) {
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", RunPrefix(context.training))
-      // What an earlier incarnation has saved; a job that is created again has a prefix of its own.
+      // Resumes from the state that an earlier incarnation has saved. A job that is created again has another prefix.
       .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never")
-      // What torch.distributed.init_process_group reads.
+      // Variables that torch.distributed.init_process_group reads.
       .VariableOfPod("RANK", RankField())
       .Variable("WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("LOCAL_RANK", "0")
@@ -80,7 +80,8 @@ RolePod UsersProgram(const Context& context, const job::Program& program) {
 
 }  // namespace
 
-// One group of trainers that lives and dies together: no policy tells the Job controller to replace a single pod.
+// A group of trainers that starts and ends together: with backoffLimit 0 the Job controller does not replace single
+// pods.
 Json TrainerJob(const Context& context) {
   const std::string& name = context.training.meta.key.name;
   const std::string incarnation = std::to_string(context.status.incarnation);

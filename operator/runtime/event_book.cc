@@ -1,3 +1,6 @@
+// A series is in at most one state: being written, due (in queue_), or idle (all occurrences are written). Schedule is
+// the only place that changes queue_ and num_pressing_, and by_time_ finds idle series to remove. OnFailed keeps the
+// series due, with a growing delay. A patch of an Event that has expired in the cluster becomes a create.
 #include "operator/runtime/event_book.h"
 
 #include <algorithm>
@@ -14,12 +17,12 @@ namespace {
 
 constexpr size_t kMaxNoteBytes = 1024;
 constexpr size_t kMaxInstanceBytes = 128;
-constexpr size_t kMaxNameBytes = 253 - 17;  // of the object's part of the Event's name
+constexpr size_t kMaxNameBytes = 253 - 17;  // of the object's name in the Event's name, which adds "." and 16 digits
 constexpr RetryPolicy kTriesBackoff{.initial_delay = std::chrono::seconds(1), .max_delay = std::chrono::seconds(30)};
 
-// In at most so many bytes of UTF-8.
+// Returns the text as valid UTF-8 of at most `max_bytes` bytes.
 std::string Cut(const std::string& text, size_t max_bytes) {
-  // Printing replaces what is not UTF-8.
+  // Print replaces invalid UTF-8.
   const Result<kube::Json> clean = kube::ParseJson(kube::Print(kube::Json(text)));
   return ShortenMiddle(clean.ok() && clean->is_string() ? clean->get<std::string>() : "", max_bytes);
 }
@@ -34,7 +37,7 @@ kube::Json MakeSeries(int64_t count, kube::WallTime last_at) {
   return {{"count", count}, {"lastObservedTime", kube::FormatMicroTime(last_at)}};
 }
 
-// Trying again may help.
+// Returns true if a retry may succeed.
 bool IsPassingTrouble(StatusCode code) {
   return IsRetryable(code) || code == StatusCode::kUnauthenticated || code == StatusCode::kUnknown ||
          code == StatusCode::kFailedPrecondition;
@@ -83,7 +86,7 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
     ++series.count;
     series.last_at = at;
     series.last_seen = now;
-    // What failed keeps its delay.
+    // After a failure the series keeps its delay.
     if (series.tries == 0) Schedule(known->second, &series, DueTime(series, now));
     return true;
   }
@@ -161,7 +164,7 @@ bool EventBook::OnFailed(const Write& write, const Status& status, SteadyTime no
   Series* const series = Find(write.series);
   if (series == nullptr) return false;
   series->is_being_written = false;
-  // Events live for an hour in the cluster.
+  // The API server deletes Events after an hour by default.
   const bool is_gone = write.kind == Write::Kind::kPatch && status.code() == StatusCode::kNotFound;
   if (++series->tries >= kMaxTries || !(is_gone || IsPassingTrouble(status.code()))) {
     Forget(write.series);

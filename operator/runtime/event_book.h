@@ -1,11 +1,11 @@
-// Which Events there are and what of them is still to be written: no I/O, no clock. It differs from client-go's
-// tools/events in one point: events with different notes are separate events. A series would show its first note for
-// ever ("Job cora-trainer-1" while cora-trainer-2 runs).
+// Keeps the Events of the process as series and decides which requests have to be sent for them. No I/O, no clock. It
+// differs from client-go's tools/events in one point: events with different notes are separate series, because a series
+// keeps its first note forever ("Job cora-trainer-1" while cora-trainer-2 runs).
 //
-//   first time            create the Event
-//   second time           patch: series {count: 2, lastObservedTime}
-//   more                  counted; patched every 30 minutes
-//   none for 6 minutes    the last count is patched and the series forgotten: the next time is a first time
+//   first occurrence      create the Event
+//   second occurrence     patch: series {count: 2, lastObservedTime}
+//   further occurrences   counted; patched every 30 minutes
+//   none for 6 minutes    the last count is patched and the series removed: the next occurrence creates a new Event
 #pragma once
 
 #include <chrono>
@@ -29,23 +29,23 @@ struct EventNote {
   EventType type = EventType::kNormal;
   std::string reason;  // constant, CamelCase: "TrainerRestarted"
   std::string action;  // constant: "Restart"
-  std::string note;    // for people; of more than 1024 bytes the middle is left out
+  std::string note;    // for users; cut in the middle to 1024 bytes
   friend bool operator==(const EventNote&, const EventNote&) = default;
 };
 
 // Thread-compatible.
 class EventBook {
  public:
-  static constexpr size_t kMaxQueued = 1000;  // to be created, or patched for the first time
-  static constexpr size_t kMaxSeries = 4096;  // in all: beyond, the one that has been quiet for longest is forgotten
-  static constexpr int kMaxTries = 12;        // to write one
+  static constexpr size_t kMaxQueued = 1000;  // series to be created, or patched for the first time
+  static constexpr size_t kMaxSeries = 4096;  // beyond that, the written series with the oldest event is removed
+  static constexpr int kMaxTries = 12;        // attempts to write a series
   static constexpr std::chrono::minutes kRefresh{30};
   static constexpr std::chrono::minutes kFinish{6};
 
-  // `controller` is a qualified name ("espalier.io/operator"), `instance` the process's.
+  // `controller` is a qualified name ("espalier.io/operator"), `instance` the name of the process.
   EventBook(std::string controller, std::string instance);
 
-  // False where there is no room: the event is dropped.
+  // Records an occurrence of an event. Returns false if there is no room for a new series: the event is dropped.
   bool Record(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note, kube::WallTime at,
               SteadyTime now);
 
@@ -57,13 +57,14 @@ class EventBook {
     int64_t count = 0;
   };
   enum class Due { kNow, kEver };
-  // The next one to write, to be followed by OnWritten or OnFailed; nullopt: none. kEver: before its time, too.
+  // Returns the next request, or nullopt. With kEver, requests that are not due yet are returned too. The caller must
+  // report the result with OnWritten or OnFailed.
   std::optional<Write> NextWrite(Due due, SteadyTime now);
   void OnWritten(const Write& write, SteadyTime now);
-  // False where it was given up.
+  // Schedules a retry. Returns false if there is none: the series is removed.
   bool OnFailed(const Write& write, const Status& status, SteadyTime now);
 
-  // When NextWrite has something; nullopt: nothing is queued.
+  // Returns when the next request is due, or nullopt if none is queued.
   std::optional<SteadyTime> NextTime() const;
   size_t num_series() const { return series_.size(); }
 
@@ -85,12 +86,12 @@ class EventBook {
     int64_t count = 1;
     kube::WallTime last_at{};
     SteadyTime last_seen{};
-    int64_t written_count = 0;  // 0: is to be created
+    int64_t written_count = 0;  // 0: not created yet
     SteadyTime written_at{};
     int tries = 0;  // since the last success
     bool is_being_written = false;
     std::optional<SteadyTime> due;  // in queue_
-    bool is_pressing = false;       // in num_pressing_
+    bool is_pressing = false;       // counted in num_pressing_
   };
 
   kube::Json MakeEvent(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,
@@ -108,9 +109,9 @@ class EventBook {
   uint64_t next_id_ = 1;
   std::map<uint64_t, Series> series_;
   std::map<Identity, uint64_t> ids_;
-  std::set<std::pair<SteadyTime, uint64_t>> queue_;    // by when it is due
-  size_t num_pressing_ = 0;                            // of queue_, without refreshes of what is written
-  std::set<std::pair<SteadyTime, uint64_t>> by_time_;  // by when it was last seen
+  std::set<std::pair<SteadyTime, uint64_t>> queue_;    // by due time
+  size_t num_pressing_ = 0;                            // entries of queue_ that create, or patch for the first time
+  std::set<std::pair<SteadyTime, uint64_t>> by_time_;  // by last_seen
 };
 
 }  // namespace espalier::ctl::runtime

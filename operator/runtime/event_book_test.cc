@@ -1,3 +1,4 @@
+// Tests when Events are created and patched, which occurrences form a series, retries after failures, and the limits.
 #include "operator/runtime/event_book.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +35,7 @@ class EventBookTest : public testing::Test {
     return kube::WallTime(seconds(1'000'000'000)) + (std::chrono::duration_cast<seconds>(now - begin));
   }
   std::optional<EventBook::Write> Next(Due due = Due::kNow) { return book.NextWrite(due, now); }
-  // Writes all that is due: how many.
+  // Writes everything that is due and returns the number of writes.
   int WriteAll() {
     int writes = 0;
     for (auto write = Next(); write; write = Next(), ++writes) book.OnWritten(*write, now);
@@ -190,7 +191,7 @@ TEST_F(EventBookTest, AFailureIsTriedAgainLaterUnderTheSameName) {
   ASSERT_TRUE(first);
   EXPECT_TRUE(book.OnFailed(*first, Unavailable("no route"), now));
   EXPECT_EQ(Next(), std::nullopt);
-  Record();  // does not hurry it
+  Record();  // does not shorten the delay
   EXPECT_EQ(Next(), std::nullopt);
 
   now += seconds(1);
@@ -280,7 +281,7 @@ TEST_F(EventBookTest, NotesAreCutBetweenCharactersAndAreUtf8) {
   const auto cut = Next();
   const auto mended = Next();
 
-  // 1019 bytes are left beside the gap: a beginning and an end of whole characters.
+  // Without the gap 1019 bytes remain: the start and the end of the note, cut between characters.
   EXPECT_EQ(kube::StringAt(cut->body, {"note"}), note.substr(0, 509) + " ... " + note.substr(note.size() - 510));
   EXPECT_EQ(kube::StringAt(mended->body, {"note"}), "bytes \uFFFD\uFFFD");
 }

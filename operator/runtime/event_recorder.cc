@@ -34,7 +34,7 @@ void EventRecorder::WriteDue() {
   }
 }
 
-// False where there is nothing to write.
+// Returns false if there is nothing to write.
 bool EventRecorder::WriteNext(EventBook::Due due) {
   std::optional<EventBook::Write> write;
   {
@@ -60,7 +60,7 @@ Status EventRecorder::Send(const EventBook::Write& write) {
     return client_.MergePatch(kube::kEvents, write.key, write.body).status();
   }
   const Status status = client_.Create(kube::kEvents, write.body).status();
-  // An earlier try did it, and its answer was lost.
+  // An earlier try created it, and its response was lost.
   return status.code() == StatusCode::kAlreadyExists ? Status() : status;
 }
 

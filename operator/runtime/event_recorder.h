@@ -1,4 +1,4 @@
-// Events for people (events.k8s.io/v1): the same about the same object is one Event with a growing series.
+// Writes Events (events.k8s.io/v1) for users: repetitions of an event about an object are one Event with a series.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@
 
 namespace espalier::ctl::runtime {
 
-// Thread-safe. Never blocks and never fails: events beyond a queue of 1000 are dropped and counted, each is tried at
-// most 12 times; what the server forbids, or takes for wrong, is given up at once. Names are deterministic, so that a
-// repeated request does not double one. `client`, which is best its own, lest events take the tokens of work, `metrics`
-// and `clock` outlive it.
+// Records events and writes them in a thread of its own. Record never waits for a request and never fails: if 1000
+// events are queued, further events are dropped and counted. A write is tried at most 12 times, and only once if the
+// server rejects it as forbidden or invalid. Names are deterministic, so that a repeated request does not create a
+// second Event. Thread-safe. `client`, `metrics` and `clock` must outlive the recorder. `client` should not be shared:
+// events would use up the rate limit of reconciling.
 class EventRecorder {
  public:
   EventRecorder(client::ApiClient& client, std::string controller /* "espalier.io/operator" */, std::string instance,
                 telemetry::MetricRegistry& metrics, Clock& clock = Clock::Real());
-  ~EventRecorder();  // drops what is queued
+  ~EventRecorder();  // drops queued events
 
   void Record(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note);
-  void Start();  // once
-  // Writes what is queued until the deadline, or the end of the call that is under way then, and ends.
+  void Start();  // at most once
+  // Stops the thread and writes the queued events. Starts no request after the deadline, but waits for the last one.
   void Stop(Deadline deadline);
-  // Writes what is due. What the thread does; tests call it.
+  // Writes the events that are due. The thread calls it; public for tests.
   void WriteDue();
 
  private:
@@ -41,7 +42,7 @@ class EventRecorder {
   EventBook book_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t num_records_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::jthread thread_;  // last: ends before what it uses
+  std::jthread thread_;  // last member, so that it is joined before the others are destroyed
 };
 
 }  // namespace espalier::ctl::runtime

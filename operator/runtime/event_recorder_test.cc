@@ -1,3 +1,4 @@
+// Tests the event recorder on a fake API server: series, lost responses, expired and forbidden Events, and Stop.
 #include "operator/runtime/event_recorder.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +33,7 @@ class EventRecorderTest : public testing::Test {
     return kube::Print(
         {{"apiVersion", "v1"}, {"kind", "Status"}, {"status", "Failure"}, {"code", code}, {"reason", reason}});
   }
-  // Every request is answered so, without being carried out.
+  // Responds to every request with this error and does not execute it.
   void RefuseAll(int code, const std::string& reason) {
     server.SetInterceptor([=](const kube::HttpRequest&, bool) -> Answer {
       return Result<client::HttpResponse>(client::HttpResponse{.code = code, .body = StatusBody(code, reason)});
@@ -139,7 +140,7 @@ TEST_F(EventRecorderTest, StopWritesWhatIsQueuedWhateverItsTime) {
   recorder.WriteDue();
   Record();
   recorder.WriteDue();
-  Record();  // would be refreshed in half an hour
+  Record();  // due in half an hour
   Record("Suspended");
   recorder.Stop(Deadline::After(seconds(10), clock));
 

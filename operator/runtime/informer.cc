@@ -16,7 +16,7 @@ void Informer::Start() {
 
 void Informer::Run() {
   while (!WaitToStop(list_watch_.delay())) {
-    // What went wrong shows in last_error, in the metrics, and in the next delay.
+    // An error is visible in last_error, in the metrics and in the next delay.
     (void)list_watch_.Turn();
   }
 }

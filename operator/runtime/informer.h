@@ -1,5 +1,4 @@
-// One kind of objects, kept in a Store by a thread that lists and watches (reflector.h), and whoever wants to know
-// told.
+// A thread that lists and watches one kind of objects (reflector.h) and delivers them to a sink, usually a Store.
 #pragma once
 
 #include <string>
@@ -9,23 +8,24 @@
 
 namespace espalier::ctl::runtime {
 
-// Thread-safe. `client`, `sink`, `metrics` and `clock` outlive it.
+// Thread-safe. `client`, `sink`, `metrics` and `clock` must outlive it.
 class Informer {
  public:
   Informer(client::ApiClient& client, InformerOptions options, ObjectSink& sink, telemetry::MetricRegistry& metrics,
            Clock& clock = Clock::Real());
   ~Informer();  // stops
 
-  void Start();  // once
-  // Ends what is under way, a request too, and does not wait for it: with several, all are told before one is stopped.
+  void Start();  // at most once
+  // Cancels the current request and makes the thread end, without waiting for it. To stop several informers, cancel all
+  // of them before the first Stop.
   void Cancel();
-  void Stop();  // cancels, and waits
+  void Stop();  // calls Cancel and waits for the thread
   bool has_synced() const { return list_watch_.has_synced(); }
-  // True once the first list is in the sink; false at the deadline, or after Stop.
+  // Blocks until the first list is in the sink. Returns false at the deadline or after Cancel.
   bool WaitForSync(Deadline deadline) { return list_watch_.WaitForSync(deadline); }
-  // The newest resourceVersion that the sink has seen: for stale_guard.h.
+  // Returns the newest resourceVersion that the sink has seen; stale_guard.h compares it with that of writes.
   std::string resource_version() const { return list_watch_.resource_version(); }
-  // Of the list or watch under way; empty: fine.
+  // Returns the error of the last list or watch, or "" if it succeeded or is open.
   std::string last_error() const { return list_watch_.last_error(); }
 
  private:
@@ -35,7 +35,7 @@ class Informer {
   ListWatch list_watch_;
   Mutex mutex_;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // last: ends before what it uses
+  std::jthread thread_;  // last member, so that it is joined before the others are destroyed
 };
 
 }  // namespace espalier::ctl::runtime

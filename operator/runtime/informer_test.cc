@@ -1,3 +1,4 @@
+// Tests an informer with its thread on a fake API server: lists, watches that are cut or expire, and Stop.
 #include "operator/runtime/informer.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ kube::Json ConfigMap(const std::string& name, const std::string& value) {
           {"data", {{"value", value}}}};
 }
 
-// Against an API server in memory; waiting is for what is told, never for time.
+// Tests wait for changes that the informer reports, never for a time.
 class InformerTest : public testing::Test {
  protected:
   void Put(const std::string& name, const std::string& value = "") {
@@ -122,7 +123,7 @@ TEST_F(InformerTest, StopEndsAWatchThatIsSilent) {
   ASSERT_TRUE(informer.WaitForSync(Deadline::After(seconds(30))));
   server.MuteWatches(true);
 
-  informer.Stop();  // or the test's time limit
+  informer.Stop();  // must not wait for the watch
   informer.Stop();
 }
 

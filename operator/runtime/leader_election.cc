@@ -1,3 +1,7 @@
+// One thread tries to take or renew the Lease (Try): a write with the resourceVersion of the last read, so that of two
+// competing writers one fails with a conflict. A second thread checks the renew deadline, because the first may hang in
+// a request. A term starts when a request is sent, not when the response arrives: the Lease may have been stored at
+// once. Roles change under mutex_; requests, `lost` and logging run without it.
 #include "operator/runtime/leader_election.h"
 
 #include <algorithm>
@@ -14,7 +18,7 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-constexpr int kReleaseTries = 3;  // a conflict is read again
+constexpr int kReleaseTries = 3;  // after a conflict the Lease is read again
 constexpr std::chrono::minutes kLongestWait{1};
 
 kube::WallTime TimeAt(const kube::Json& object, kube::JsonPath path) {
@@ -22,13 +26,13 @@ kube::WallTime TimeAt(const kube::Json& object, kube::JsonPath path) {
   return time.ok() ? *time : kube::WallTime();
 }
 
-// All but the version, which changes with a label too.
+// Compares all fields except resource_version, which also changes with a label.
 bool IsSameTerm(LeaseRecord a, const LeaseRecord& b) {
   a.resource_version = b.resource_version;
   return a == b;
 }
 
-// `object` with `record` for its spec: labels and what else others put there stay.
+// Returns `object` with the fields of `record` in its spec. Labels and other fields are kept.
 kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
   kube::Json& spec = object["spec"];
   if (!spec.is_object()) spec = kube::Json::object();
@@ -42,7 +46,8 @@ kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
 
 }  // namespace
 
-// Two tries in a row, the second at once after the first or retry_period after its start, whichever is later.
+// The first argument of min is for a second try that starts when the first one has timed out, the other one for a
+// second try that starts retry_period after the first.
 std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options) {
   return std::min((options.renew_deadline - options.retry_period) / 2,
                   options.renew_deadline - 2 * options.retry_period);
@@ -72,7 +77,7 @@ LeaderElector::LeaderElector(client::ApiClient& client, LeaderElectionOptions op
   ESPALIER_CHECK(options_.lease_duration > options_.renew_deadline &&
                  options_.renew_deadline > 2 * options_.retry_period)
       << "lease_duration > renew_deadline > 2 retry_period";
-  // Nor may a request outlive the lease: it may be carried out when another leads.
+  // A request must also end before the term: the server could execute it while another process leads.
   ESPALIER_CHECK(client.options().call_timeout <= LeaseCallTimeout(options_))
       << "the call_timeout of the lease's client leaves no time for a second try";
 }
@@ -102,13 +107,13 @@ bool LeaderElector::TryOnce() {
 Status LeaderElector::Try() {
   const Result<LeaseRecord> known = ParseLease(object_);
   if (is_leader() && known.ok()) {
-    // Nobody else can have changed it; and if so, the server says it.
+    // Written without reading first: if another process has changed the Lease, the server reports a conflict.
     const Status status = Write(OwnRecord(*known));
     if (status.code() != StatusCode::kAborted && status.code() != StatusCode::kNotFound) return status;
   }
   Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);
   if (lease.status().code() == StatusCode::kNotFound) {
-    // Somebody has deleted it, which who holds it may not know yet: the term that was seen last runs out first.
+    // The Lease was deleted, which its holder may not have noticed yet: wait until the last term seen has ended.
     const bool is_free = !known.ok() || MayBeTaken(*known);
     return is_free ? Create() : Status();
   }
@@ -119,7 +124,7 @@ Status LeaderElector::Try() {
   if (!record.holder.empty() && record.holder != options_.identity) Lose("another process holds the lease");
   if (!MayBeTaken(record)) return Status();
   const Status status = Write(OwnRecord(record));
-  // Another was faster.
+  // kAborted: another process has taken it first.
   return status.code() == StatusCode::kAborted ? Status() : status;
 }
 
@@ -130,7 +135,7 @@ Status LeaderElector::Create() {
                              {"metadata", {{"name", options_.lease.name}, {"namespace", options_.lease.name_space}}}};
   const SteadyTime asked_at = clock_.Now();
   Result<kube::Json> created = client_.Create(kube::kLeases, WithRecord(object, record));
-  if (created.status().code() == StatusCode::kAlreadyExists) return Status();  // another was faster
+  if (created.status().code() == StatusCode::kAlreadyExists) return Status();  // another process has created it first
   if (!created.ok()) return std::move(created).status();
   Adopt(*std::move(created), record, asked_at);
   return Status();
@@ -150,7 +155,7 @@ void LeaderElector::Observe(const LeaseRecord& record) {
   observed_at_ = clock_.Now();
 }
 
-// The lease is ours, counted from before it was asked for.
+// Records that this process holds the Lease. Its term starts at `asked_at`, before the request was sent.
 void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTime asked_at) {
   const Result<LeaseRecord> stored = ParseLease(object);
   object_ = std::move(object);
@@ -160,12 +165,12 @@ void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTi
     observed_at_ = clock_.Now();
     if (role_ != Role::kFollower && role_ != Role::kLeader) return;
     renewed_at_ = asked_at;
-    // An answer may come so late that the term is over; the next try then renews it.
+    // If the response comes so late that the term is over, the next try renews it.
     if (role_ == Role::kLeader || clock_.Now() - asked_at >= options_.renew_deadline) return;
     role_ = Role::kLeader;
     leads_.Set(1);
   }
-  // Unlocked: whoever reads the log may be slow, and the deadline waits for nobody.
+  // Without the lock: logging may block, and CheckRenewDeadline must not wait for it.
   Log(Level::kInfo, "leading", {{"lease", kube::ToString(options_.lease)}, {"identity", options_.identity}});
 }
 
@@ -173,7 +178,7 @@ bool LeaderElector::MayBeTaken(const LeaseRecord& record) const {
   MutexLock lock(&mutex_);
   if (is_stopping_ || (role_ != Role::kFollower && role_ != Role::kLeader)) return false;
   if (record.holder.empty() || record.holder == options_.identity) return true;
-  // Whoever holds it may have been configured for longer terms than we.
+  // The holder may be configured with a longer lease_duration than this process.
   const std::chrono::nanoseconds theirs = std::chrono::seconds(std::clamp<int64_t>(record.duration_seconds, 0, 3600));
   return clock_.Now() - observed_at_ >= std::max<std::chrono::nanoseconds>(theirs, options_.lease_duration);
 }
@@ -195,7 +200,7 @@ void LeaderElector::Lose(const char* why) {
     if (role_ != Role::kLeader) return;
     role_ = Role::kLost;
   }
-  // First of all: a log that nobody reads would hold it up, while others go on writing.
+  // Called first: logging may block, while other threads continue to write to the cluster.
   lost_();
   leads_.Set(0);
   Log(Level::kError, "lease lost", {{"lease", kube::ToString(options_.lease)}, {"why", why}});
@@ -228,7 +233,7 @@ void LeaderElector::RunTries() {
   }
 }
 
-// Apart from the tries, which may hang in a request.
+// Runs in a thread of its own, because a try may hang in a request.
 void LeaderElector::RunDeadlines() {
   while (true) {
     {
@@ -254,7 +259,7 @@ bool LeaderElector::WaitToLead(Deadline deadline) {
     return role_ != Role::kFollower || is_stopping_;
   };
   while (!is_decided() && !deadline.HasPassed(clock_)) {
-    // In real time, whatever the clock.
+    // Waits in real time even if clock_ is a fake.
     const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestWait);
     mutex_.AwaitBefore(Deadline::After(wait), is_decided);
   }
@@ -298,7 +303,7 @@ void LeaderElector::Release() {
   Status status;
   for (int i = 0; i < kReleaseTries; ++i) {
     Result<LeaseRecord> record = ParseLease(object_);
-    if (!record.ok() || record->holder != options_.identity) return;  // no more ours to give
+    if (!record.ok() || record->holder != options_.identity) return;  // not held by this process
     record->holder = "";
     record->duration_seconds = 1;
     record->renewed_at = kube::SystemTime();

@@ -1,16 +1,17 @@
-// One of several processes at a time, by a Lease (client-go's tools/leaderelection): whoever holds it renews it; the
-// others take it once it has not changed for `lease_duration` of their own monotonic time. The times in the Lease are
-// for people: clocks of different machines are not compared.
+// Elects one of several processes as leader with a Lease (client-go's tools/leaderelection). The leader renews the
+// Lease; another process takes it when it has not changed for `lease_duration` of that process's monotonic time. The
+// times in the Lease are informational: clocks of different machines are not compared.
 //
-//   leader     counts from before a renewal was sent; gives up renew_deadline later, and `lost` is called
-//   others     count from after they saw the Lease change; take it lease_duration later
+//   leader     measures from before it sends a renewal; stops leading renew_deadline later, and `lost` is called
+//   others     measure from after they saw the Lease change; take it lease_duration later
 //
-// Guarantees: between the leader's giving up and another's taking over lies at least lease_duration - renew_deadline.
-// `lost` is called once, also while a request hangs, and at once when another holder is seen, before anything that may
-// wait, a line to the log among it; it should end the process (_exit), for there may be writes under way. One request
-// that hangs costs no term: another try fits before renew_deadline (LeaseCallTimeout). All of
-// it holds where somebody deletes the Lease too, but for a process that has never seen it, which takes it at once.
-// Caveat: no fencing; names are deterministic for that reason.
+// Guarantees:
+// - At least lease_duration - renew_deadline lies between the end of one leadership and the start of the next.
+// - `lost` is called once, also while a request hangs, and immediately when another holder is seen. It is called before
+//   anything that may block, such as logging. It should end the process (_exit), because writes may be in progress.
+// - A single renewal that hangs does not end the leadership: another one fits before renew_deadline (LeaseCallTimeout).
+// - All this holds too if the Lease is deleted, except for a process that has never seen it, which takes it at once.
+// There is no fencing: late writes of an old leader are possible. For that reason names of objects are deterministic.
 #pragma once
 
 #include <chrono>
@@ -30,11 +31,11 @@ struct LeaderElectionOptions {
   std::string identity;   // unique per process: pod name and a random suffix
   std::chrono::milliseconds lease_duration{10000};
   std::chrono::milliseconds renew_deadline{7000};
-  std::chrono::milliseconds retry_period{2000};  // from start to start; up to half more while another leads
+  std::chrono::milliseconds retry_period{2000};  // between starts of tries; up to half more while another leads
 };
-// How long a request may take so that a renewal that hangs leaves time for one more: it is sent retry_period after the
-// renewal before it, the next one retry_period later, or as soon as it has failed. Not positive where retry_period is
-// not below half of renew_deadline.
+// Returns the longest timeout of a request with which a renewal that hangs leaves time for one more before
+// renew_deadline. A try starts retry_period after the start of the one before, or when that one has failed, whichever
+// is later. Not positive unless retry_period is less than half of renew_deadline.
 std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options);
 
 struct LeaseRecord {
@@ -46,33 +47,35 @@ struct LeaseRecord {
   std::string resource_version;
   friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
 };
-// What is missing, or no time, is empty or zero. InvalidArgument for what is no object with a resourceVersion.
+// Parses a Lease. Absent or invalid fields are empty or zero. Returns InvalidArgument if there is no resourceVersion.
 Result<LeaseRecord> ParseLease(const kube::Json& object);
 
-// Thread-safe, but that Start, TryOnce, NextTryAt and StopAndRelease are one thread's.
+// Thread-safe, except that Start, TryOnce, NextTryAt and StopAndRelease must be called by one thread.
 class LeaderElector {
  public:
-  // `client` is best its own: its call_timeout is LeaseCallTimeout at most (checked), and it must not wait for others'
-  // tokens.
+  // `client` should not be shared: its call_timeout must be at most LeaseCallTimeout (checked), and a renewal must not
+  // wait for the rate limit of other requests.
   LeaderElector(client::ApiClient& client, LeaderElectionOptions options, std::function<void()> lost,
                 telemetry::MetricRegistry& metrics, Clock& clock = Clock::Real());
   ~LeaderElector();  // does not release
 
-  // One try to take or renew: true while this process leads. What a thread does at NextTryAt; tests call it.
+  // Tries once to take or renew the Lease; returns whether this process leads. A thread calls it at NextTryAt; public
+  // for tests.
   bool TryOnce();
-  // retry_period after the last try began, which may be over: a try that took long is followed at once.
+  // Returns when the next try is due: retry_period after the start of the last one. In the past after a slow try.
   SteadyTime NextTryAt() const { return next_try_at_; }
-  // Calls `lost` where renew_deadline has passed. What another thread does at that moment; tests call it.
+  // Calls `lost` if this process leads and renew_deadline has passed. A second thread calls it; public for tests.
   void CheckRenewDeadline();
   void Start();
-  // True once this process leads; false at the deadline, after a loss or after StopAndRelease.
+  // Blocks until this process leads. Returns false at the deadline, after a loss or after StopAndRelease.
   bool WaitToLead(Deadline deadline);
   bool is_leader() const;
   std::string holder() const;  // as last seen
-  // Gives the lease back if held, so that another need not wait; after all work has stopped. Idempotent.
+  // Stops the threads and releases the Lease if held, so that the next leader need not wait. Call it after all work has
+  // stopped. Idempotent.
   void StopAndRelease();
-  // False when this process leads, or did until it lost the lease, and has not renewed for lease_duration and `grace`:
-  // for /livez.
+  // Returns false if this process leads, or has lost the Lease, and its last renewal is older than lease_duration plus
+  // `grace`. For /livez.
   bool IsHealthy(std::chrono::nanoseconds grace) const;
 
  private:
@@ -97,7 +100,7 @@ class LeaderElector {
   Clock& clock_;
   telemetry::Gauge leads_;
 
-  // Of the thread that tries.
+  // Used only by the thread that tries.
   PhiloxStream jitter_;
   kube::Json object_;  // as last read or written; null: none yet
   SteadyTime next_try_at_{};
@@ -106,10 +109,10 @@ class LeaderElector {
   Role role_ ABSL_GUARDED_BY(mutex_) = Role::kFollower;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   LeaseRecord observed_ ABSL_GUARDED_BY(mutex_);
-  SteadyTime observed_at_ ABSL_GUARDED_BY(mutex_){};  // when it was first seen so
+  SteadyTime observed_at_ ABSL_GUARDED_BY(mutex_){};  // when observed_ was first seen
   SteadyTime renewed_at_ ABSL_GUARDED_BY(mutex_){};   // when the last renewal was sent
 
-  std::jthread tries_;  // last: they end before what they use
+  std::jthread tries_;  // last members, so that they are joined before the others are destroyed
   std::jthread deadlines_;
 };
 

@@ -1,3 +1,5 @@
+// Tests leader election with two candidates, each with its own fake clock, and without threads: taking, renewing,
+// losing and releasing the Lease, with requests that fail, hang or lose their response.
 #include "operator/runtime/leader_election.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +21,7 @@ using testing::HasSubstr;
 const kube::ObjectKey kLease{"espalier-system", "espalier-operator"};
 using Answer = std::optional<Result<client::HttpResponse>>;
 
-// A process that would like to lead. Its clock is its own, as on another machine.
+// A candidate process. It has its own clock, like a process on another machine.
 struct Candidate {
   Candidate(client::FakeApiServer& server, const std::string& identity) : transport(server.Connect()) {
     elector = std::make_unique<LeaderElector>(
@@ -49,7 +51,7 @@ class LeaderElectionTest : public testing::Test {
     a.Pass(time);
     b.Pass(time);
   }
-  // What the network does from now on (FakeApiServer::Interceptor).
+  // Sets the interceptor for requests (FakeApiServer::Interceptor).
   void Disturb(std::function<Answer(const kube::HttpRequest&, bool is_done)> disturb) {
     server.SetInterceptor(std::move(disturb));
   }
@@ -89,7 +91,7 @@ TEST_F(LeaderElectionTest, WhoRenewsKeepsTheLease) {
 
 TEST_F(LeaderElectionTest, AnotherTakesTheLeaseWhenItHasNotChangedForItsDurationAsTheOtherSawIt) {
   ASSERT_TRUE(a.elector->TryOnce());
-  b.Pass(seconds(100));  // it knows nothing of that time
+  b.Pass(seconds(100));  // does not count: b has not seen the Lease yet
   EXPECT_FALSE(b.elector->TryOnce());
   b.Pass(milliseconds(9999));
   EXPECT_FALSE(b.elector->TryOnce());
@@ -104,7 +106,7 @@ TEST_F(LeaderElectionTest, AnotherTakesTheLeaseWhenItHasNotChangedForItsDuration
 TEST_F(LeaderElectionTest, TimesInTheLeaseAreNotBelieved) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
-  // The leader's clock is years behind; it lives.
+  // A renewal by a leader whose clock is years behind.
   ASSERT_TRUE(server
                   .Update(kube::kLeases, kLease,
                           [](kube::Json& lease) { lease["spec"]["renewTime"] = "1999-01-01T00:00:00.000000Z"; })
@@ -147,7 +149,7 @@ TEST_F(LeaderElectionTest, OfTwoWhoFindItExpiredOneGetsIt) {
   ASSERT_FALSE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
   PassForBoth(seconds(10));
-  // b is faster between a's reading and a's writing.
+  // b takes the Lease after a has read it and before a writes it.
   bool is_in_between = false;
   Disturb([&](const kube::HttpRequest& request, bool is_done) -> Answer {
     if (request.method == "PUT" && !is_done && !std::exchange(is_in_between, true)) {
@@ -195,7 +197,7 @@ TEST_F(LeaderElectionTest, ALeaderThatCannotRenewLosesAtTheRenewDeadlineOnce) {
   EXPECT_THAT(a.registry.Serialize(), HasSubstr("leader_election_master_status{name=\"espalier-operator\"} 0\n"));
 }
 
-// Renewed at 0, hung from 2 to 4.5: another try begins then, and has until 7.
+// Renewed at 0 s; the next renewal hangs from 2 s to 4.5 s; the one after it starts at 4.5 s and has time until 7 s.
 TEST_F(LeaderElectionTest, ARenewalThatHangsLeavesTimeForAnother) {
   ASSERT_TRUE(a.elector->TryOnce());
   a.clock.Advance(a.elector->NextTryAt() - a.clock.Now());
@@ -235,7 +237,7 @@ TEST_F(LeaderElectionTest, TriesBeginAPeriodApartAndALittleMoreWhileAnotherLeads
   EXPECT_LT(b.elector->NextTryAt(), other + seconds(3));
 }
 
-// What is told before it is logged is told also where the log hangs.
+// `lost` is called before the loss is logged, and thus also if logging blocks.
 TEST_F(LeaderElectionTest, ALossIsToldBeforeItIsLogged) {
   std::string logged_before = "never told";
   client::ApiClient client(*a.transport, {.qps = 0, .call_timeout = seconds(1)}, a.metrics, a.clock);
@@ -256,7 +258,7 @@ TEST_F(LeaderElectionTest, TheTermCountsFromBeforeTheRenewalWasSent) {
   ASSERT_TRUE(a.elector->TryOnce());
   a.Pass(seconds(2));
   Disturb([&](const kube::HttpRequest& request, bool is_done) -> Answer {
-    if (request.method == "PUT" && is_done) a.Pass(seconds(2));  // the answer takes its time
+    if (request.method == "PUT" && is_done) a.Pass(seconds(2));  // a slow response
     return std::nullopt;
   });
   ASSERT_TRUE(a.elector->TryOnce());
@@ -274,7 +276,7 @@ TEST_F(LeaderElectionTest, ALossWhileARequestHangsIsNotUndoneByItsAnswer) {
   Disturb([&](const kube::HttpRequest& request, bool is_done) -> Answer {
     if (request.method != "PUT" || !is_done) return std::nullopt;
     a.Pass(seconds(1));
-    a.elector->CheckRenewDeadline();  // the other thread
+    a.elector->CheckRenewDeadline();  // as the second thread does
     return std::nullopt;
   });
 
@@ -286,7 +288,7 @@ TEST_F(LeaderElectionTest, NobodyTakesOverBeforeTheOldLeaderHasGivenUp) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
   Disturb([&](const kube::HttpRequest& request, bool) -> Answer {
-    // Only b reaches the server.
+    // Requests of a fail.
     if (request.body.find("\"holderIdentity\":\"a\"") == std::string::npos) return std::nullopt;
     return Result<client::HttpResponse>(Unavailable("cut"));
   });
@@ -349,7 +351,7 @@ TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsMadeAgain) {
   EXPECT_EQ(a.num_losses, 0);
 }
 
-// The leader leads until it hears of it.
+// The leader continues to lead until it notices the deletion.
 TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsNotTakenBeforeItsTermIsOver) {
   ASSERT_TRUE(a.elector->TryOnce());
   ASSERT_FALSE(b.elector->TryOnce());
@@ -361,7 +363,7 @@ TEST_F(LeaderElectionTest, ALeaseThatWasDeletedIsNotTakenBeforeItsTermIsOver) {
   EXPECT_TRUE(a.elector->TryOnce());
   EXPECT_EQ(Holder(), "a");
   ASSERT_TRUE(server.Remove(kube::kLeases, kLease).ok());
-  PassForBoth(seconds(10));  // a is gone
+  PassForBoth(seconds(10));  // a does not renew
   EXPECT_TRUE(b.elector->TryOnce());
   EXPECT_EQ(Holder(), "b");
 }

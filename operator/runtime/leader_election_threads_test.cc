@@ -16,7 +16,7 @@ using std::chrono::seconds;
 const kube::ObjectKey kThreadsLease{"espalier-system", "espalier-operator"};
 using Answer = std::optional<Result<client::HttpResponse>>;
 
-// With threads and the real clock: what is waited for always comes.
+// Tests the threads of leader election with the real clock. The events that tests wait for always occur.
 class LeaderElectionThreadsTest : public testing::Test {
  protected:
   std::unique_ptr<LeaderElector> Elector(const std::string& identity, std::function<void()> lost) {

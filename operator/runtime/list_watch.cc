@@ -1,3 +1,7 @@
+// List puts all pages into the sink and then deletes the known objects that were not listed. Watch follows the stream
+// line by line and passes events to the sink and to the reflector. Cancel may be called at any time by another thread:
+// it stops requests by a stop token and an open stream by LineStream::Cancel. Objects that cannot be decoded are
+// skipped and logged once, so that one invalid object does not stop the informer.
 #include "operator/runtime/list_watch.h"
 
 #include <algorithm>
@@ -16,7 +20,7 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-constexpr size_t kMaxPassedOver = 1000;  // objects that the log has told of; beyond, it starts over
+constexpr size_t kMaxPassedOver = 1000;  // logged objects to remember; the set is cleared when it is full
 constexpr std::chrono::minutes kLongestReadPause{1};
 
 kube::ObjectKey ToKey(const kube::Json& object) {
@@ -58,7 +62,7 @@ Status ListWatch::List(const std::string& resource_version) {
   options.name_space = options_.name_space;
   options.label_selector = options_.label_selector;
   options.resource_version = resource_version;
-  // Undecodable ones too: they are there.
+  // Includes undecodable objects, since they exist.
   std::set<kube::ObjectKey> listed;
   const auto take_page = [&](const std::vector<kube::Json>& page) {
     for (const kube::Json& object : page) {
@@ -74,7 +78,7 @@ Status ListWatch::List(const std::string& resource_version) {
     reflector_.OnListFailed();
     return version.status();
   }
-  // Deleted while nobody watched.
+  // Known but not listed: deleted while no watch was open.
   for (const auto& [key, uid] : sink_.Known()) {
     if (!listed.contains(key)) sink_.OnDeleted(key, uid);
   }
@@ -96,7 +100,7 @@ Status ListWatch::Watch(const std::string& resource_version) {
     reflector_.OnWatchFailed(opened.status());
     return opened.status();
   }
-  Publish(Status());  // a watch that is open is no error any more
+  Publish(Status());  // clears the last error
   const std::shared_ptr<client::LineStream> stream = *std::move(opened);
   if (!Register(stream)) return Cancelled("stopped");
 
@@ -126,14 +130,14 @@ Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, Wat
       PassOver({}, event.status());
       continue;
     }
-    // What still talks sense beyond its time is not dead.
+    // A connection that still delivers events after its time is not dead.
     silent_until = std::max(silent_until, clock_.Now() + options_.idle_grace);
     ++tally->num_events;
     RETURN_IF_ERROR(TakeEvent(*event));
   }
 }
 
-// What an ERROR says.
+// Applies an event. Returns the error of an ERROR event.
 Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
   switch (event.type) {
     case kube::WatchEventType::kAdded:
@@ -180,7 +184,8 @@ bool ListWatch::Register(std::shared_ptr<client::LineStream> stream) {
 }
 
 void ListWatch::Cancel() {
-  // Unlocked: it calls what waits for it. A stream that is registered before is seen below, one after is not taken.
+  // Without the lock, because request_stop runs callbacks. A stream registered before is canceled below; later ones are
+  // refused by Register.
   cancel_.request_stop();
   std::shared_ptr<client::LineStream> stream;
   {
@@ -198,7 +203,7 @@ bool ListWatch::has_synced() const {
 bool ListWatch::WaitForSync(Deadline deadline) {
   MutexLock lock(&mutex_);
   while (!has_synced_ && !is_cancelled() && !deadline.HasPassed(clock_)) {
-    // In real time, whatever the clock.
+    // Waits in real time even if clock_ is a fake.
     const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestReadPause);
     mutex_.AwaitBefore(Deadline::After(wait),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return has_synced_ || is_cancelled(); });

@@ -1,5 +1,5 @@
-// A reflector's requests, made: one Turn is one list or one watch, from opening to its end. The informer's thread calls
-// Turn for ever; tests call it themselves.
+// Performs the actions of a Reflector. One Turn is one list, or one watch from opening to its end. The informer's
+// thread calls Turn in a loop; tests call it directly.
 #pragma once
 
 #include <chrono>
@@ -20,29 +20,30 @@ struct InformerOptions {
   const kube::Resource* resource = nullptr;
   std::string name_space;  // "": all
   std::string label_selector;
-  // The server ends a watch after a random time between these; silence of `idle_grace` beyond that is a dead
-  // connection.
+  // The server ends a watch after a random time between these. If neither an event nor the end arrives within
+  // `idle_grace` after it, the connection counts as dead.
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   std::chrono::seconds idle_grace{5};
   uint64_t seed = 0;
 };
 
-// Turn and delay are one thread's; the rest is thread-safe. What is given outlives it.
+// Turn and delay must be called by one thread; the other functions are thread-safe. The constructor's references must
+// outlive the ListWatch.
 class ListWatch {
  public:
   ListWatch(client::ApiClient& client, InformerOptions options, ObjectSink& sink, telemetry::MetricRegistry& metrics,
             Clock& clock = Clock::Real());
 
-  // What to wait before the next Turn.
+  // Returns how long to wait before the next Turn.
   std::chrono::milliseconds delay() const { return reflector_.Next().delay; }
-  // Lists or watches. An error has been counted and logged, and is answered by the next Turn; Cancelled after Cancel.
+  // Lists or watches. Errors are counted and logged; the next Turn reacts to them. Returns Cancelled after Cancel.
   Status Turn();
-  // Makes Turn return soon, now and always.
+  // Ends the current Turn soon and all later ones immediately.
   void Cancel();
 
   bool has_synced() const;
-  // True once the first list is in the sink; false at the deadline.
+  // Blocks until the first list is in the sink. Returns false at the deadline or after Cancel.
   bool WaitForSync(Deadline deadline);
   std::string resource_version() const;
   std::string last_error() const;
@@ -55,7 +56,7 @@ class ListWatch {
   void Put(const kube::Json& object);
   void PassOver(const kube::ObjectKey& key, const Status& why);
   void Publish(const Status& status);
-  // False after Cancel.
+  // Stores the stream for Cancel. Returns false after Cancel.
   bool Register(std::shared_ptr<client::LineStream> stream);
   bool is_cancelled() const { return cancel_.stop_requested(); }
 
@@ -65,10 +66,10 @@ class ListWatch {
   CacheMetrics metrics_;
   Clock& clock_;
 
-  // Of the thread that calls Turn.
+  // Used only by the thread that calls Turn.
   Reflector reflector_;
-  PhiloxStream lengths_;                   // of watches
-  std::set<kube::ObjectKey> passed_over_;  // of which the log has told
+  PhiloxStream lengths_;                   // random numbers for the lengths of watches
+  std::set<kube::ObjectKey> passed_over_;  // undecodable objects that have been logged
 
   std::stop_source cancel_;
   mutable Mutex mutex_;

@@ -1,3 +1,5 @@
+// Tests lists and watches with scripted responses and without threads: errors, expired versions, objects that cannot be
+// decoded, cancellation, and connections that become silent.
 #include "operator/runtime/list_watch.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +51,7 @@ std::string StatusBody(int code, const std::string& reason) {
 
 class ListWatchTest : public testing::Test {
  protected:
-  // Turns until a list has succeeded.
+  // Runs one turn that lists these items.
   void ListTo(const std::string& version, const std::vector<kube::Json>& items) {
     transport.Then(200, ListOf(version, items));
     ASSERT_TRUE(list_watch.Turn().ok());
@@ -116,7 +118,7 @@ TEST_F(ListWatchTest, APageTokenThatExpiresStartsTheListOver) {
   ListTo("100", {ThingJson("a", "1", "90"), ThingJson("b", "2", "91")});
   transport.ThenStream({ErrorLine(410, "Expired")});
   (void)list_watch.Turn();
-  // "a" is on the first page, and deleted when the second should come.
+  // "a" is on the first page and is deleted before the second page is requested.
   transport.Then(200, ListOf("300", {ThingJson("a", "1", "90")}, "more"));
   transport.Then(410, StatusBody(410, "Expired"));
   transport.Then(200, ListOf("400", {ThingJson("b", "2", "91")}));
@@ -197,7 +199,7 @@ TEST_F(ListWatchTest, WhatCannotBeReadIsCountedAndPassedOver) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_undecodable_total{resource=\"pods\"} 5\n"));
 }
 
-// A tenant's, say: a list that fails for it would keep the operator from all others.
+// One such object, for example of another tenant, must not make the list fail for all objects.
 TEST_F(ListWatchTest, AnObjectThatNestsTooDeepIsPassedOver) {
   kube::Json deep = 1;
   for (int level = 0; level < 200; ++level) deep = kube::Json{{"a", std::move(deep)}};
@@ -261,7 +263,7 @@ TEST_F(ListWatchTest, NothingIsAskedAfterCancel) {
 }
 
 TEST_F(ListWatchTest, CancelEndsTheOpeningOfAWatch) {
-  // Answers lists, and keeps watches waiting until it is asked to stop.
+  // Responds to lists, and blocks when a watch is opened until a stop is requested.
   class Hanging final : public client::HttpTransport {
    public:
     Result<client::HttpResponse> Send(const kube::HttpRequest&, Deadline, std::stop_token) override {
@@ -301,12 +303,12 @@ TEST_F(ListWatchTest, CancelEndsAListBetweenObjects) {
   EXPECT_FALSE(list_watch.WaitForSync(Deadline::At(clock.Now() + seconds(60)))) << "and nobody waits for it";
 }
 
-// One list, then a watch that says what the test wants at the times it wants.
+// Returns an empty list, and then a watch with the given lines at the given times.
 class TimedTransport final : public client::HttpTransport {
  public:
   struct Step {
-    seconds after;     // the step before
-    std::string line;  // "": never: Next waits for its deadline
+    seconds after;     // time since the previous step
+    std::string line;  // "": no line, Next waits for its deadline
   };
   TimedTransport(FakeClock& clock, std::vector<Step> steps) : clock_(clock), steps_(std::move(steps)) {}
 
@@ -351,7 +353,7 @@ class TimedTransport final : public client::HttpTransport {
 
 class DeadConnectionTest : public testing::Test {
  protected:
-  // How long it is until such a watch is given up.
+  // Returns how long it takes until the watch is given up.
   seconds LengthOfWatch(std::vector<TimedTransport::Step> steps, uint64_t seed = 1) {
     TimedTransport transport(clock, std::move(steps));
     client::ApiClient client(transport, {.qps = 0}, client_metrics, clock);
@@ -372,7 +374,7 @@ class DeadConnectionTest : public testing::Test {
   FakeClock clock;
   telemetry::MetricRegistry registry;
   client::ClientMetrics client_metrics{registry};
-  seconds asked{0};  // of the server: timeoutSeconds
+  seconds asked{0};  // timeoutSeconds of the request
 };
 
 TEST_F(DeadConnectionTest, SilenceIsNoticedFiveSecondsAfterTheServerShouldHaveEndedTheWatch) {

@@ -5,10 +5,10 @@ namespace {
 
 using telemetry::ExponentialBuckets;
 
-// client-go's: 10 ns to 1000 s.
+// Returns the buckets of client-go: 10 ns to 1000 s.
 std::vector<double> QueueBuckets() { return ExponentialBuckets(1e-8, 10, 12); }
 
-// controller-runtime's.
+// Returns the buckets of controller-runtime.
 const std::vector<double>& ReconcileBuckets() {
   static const std::vector<double> kBuckets{
       0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1,  1.25, 1.5,

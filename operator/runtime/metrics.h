@@ -1,4 +1,4 @@
-// What this library counts. Names are controller-runtime's and client-go's where the meaning is theirs.
+// Metrics of this library. Those with the meaning of a metric of controller-runtime or client-go have its name.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ struct WorkQueueMetrics {
   telemetry::Counter retries;
   telemetry::Histogram queue_seconds;
   telemetry::Histogram work_seconds;
-  telemetry::Gauge unfinished_work_seconds;  // of all keys under way together
+  telemetry::Gauge unfinished_work_seconds;  // sum over the keys in processing
   telemetry::Gauge longest_running_processor_seconds;
 };
 
 // controller_runtime_...{controller}
 struct ReconcileMetrics {
   ReconcileMetrics(telemetry::MetricRegistry& registry, const std::string& controller);
-  telemetry::Counter succeeded;  // controller_runtime_reconcile_total{result="success"}, and so on
+  telemetry::Counter succeeded;  // controller_runtime_reconcile_total{result="success"}; the next three are alike
   telemetry::Counter failed;
   telemetry::Counter requeued;
   telemetry::Counter requeued_after;

@@ -1,4 +1,4 @@
-// Where a reflector's objects go.
+// Receives the objects of a list and watch.
 #pragma once
 
 #include <functional>
@@ -13,20 +13,20 @@
 
 namespace espalier::ctl::runtime {
 
-// Takes what the reflector delivers. Called by one thread; must not block. Implemented by StoreSink<T>.
+// Receives objects and deletions. Called by one thread; must not block. Implemented by StoreSink<T>.
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
-  // InvalidArgument for an object that is not what it should be: logged once per object, counted, left out; what is
-  // known of it stays as it was.
+  // Takes a new or changed object. Returns InvalidArgument if it cannot be decoded: the caller logs it once per object
+  // and counts it; the previous value, if any, stays.
   virtual Status OnObject(const kube::Json& object) = 0;  // new or changed
-  // An empty uid is any.
+  // Removes an object. An empty uid matches any uid.
   virtual void OnDeleted(const kube::ObjectKey& key, const std::string& uid) = 0;
   virtual std::vector<std::pair<kube::ObjectKey, std::string>> Known() const = 0;  // keys and uids
 };
 
-// Parses into Store<T> and calls `changed(before, after)` (either may be null, not both) afterwards. An object that
-// was deleted and made again between two looks is told as both: changed(old, null), changed(null, new).
+// Parses objects into a Store<T> and then calls `changed(before, after)`; one of both may be null. If an object was
+// deleted and created again in between, both are reported: changed(old, null), then changed(null, new).
 template <class T>
 class StoreSink final : public ObjectSink {
  public:

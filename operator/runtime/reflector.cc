@@ -12,7 +12,7 @@ namespace {
 
 constexpr RetryPolicy kBackoff{.initial_delay = std::chrono::milliseconds(800), .max_delay = std::chrono::seconds(30)};
 
-// The same watch may do later: the version it starts from is not the trouble.
+// Returns true if the same watch may succeed later, because the error is not about the version it starts from.
 bool IsPassing(StatusCode code) {
   switch (code) {
     case StatusCode::kUnavailable:
@@ -45,7 +45,8 @@ ReflectorAction Reflector::Next() const {
 
 void Reflector::Fail() { delay_ = DelayBefore(++num_failures_, kBackoff, jitter_.Next()); }
 
-// Nothing is wrong with a server that has forgotten an old version: but where it forgets the newest too, there is.
+// A server may drop an old version at any time, which needs no delay. If it also drops the version of a new list, the
+// server has a problem, and the delay grows.
 void Reflector::Expire() {
   if (has_listed_anew_) return Fail();
   has_listed_anew_ = true;
@@ -89,7 +90,7 @@ bool Reflector::OnEvent(const kube::WatchEvent& event) {
 
 void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, WatchTally tally) {
   const bool is_garbled = tally.num_events == 0 && tally.num_garbled > 0;
-  // What it showed before it ended counts before how it ended.
+  // A watch that lasted long enough resets the failures before its end is evaluated.
   if (lasted >= kHealthyWatch && !is_garbled) {
     num_failures_ = 0;
     has_listed_anew_ = false;
@@ -100,7 +101,7 @@ void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted,
     delay_ = std::chrono::milliseconds(0);
     return;
   }
-  // A line that does not fit would come again, and so, it seems, would those that cannot be read.
+  // The same watch would receive a line that is too long again, and probably also lines that cannot be parsed.
   if (how.code() == StatusCode::kResourceExhausted || num_garbled_watches_ >= kMaxGarbledWatches) {
     state_ = State::kMustList;
     num_garbled_watches_ = 0;

@@ -1,29 +1,28 @@
-// List, then watch, for ever: the state machine alone (after kube-rs's watcher and client-go's reflector). It does no
-// I/O and has no clock: `Next` says what to do, `On...` what came of it, and the driver (list_watch.h) does it.
+// The state machine of list and watch (after kube-rs's watcher and client-go's reflector). It does no I/O and has no
+// clock: `Next` returns the next action, the driver (list_watch.h) performs it and reports its outcome with `On...`.
 //
 //   list (in pages) ─► watch ─► watch again from the newest resourceVersion ... ─► 410: list again
 //
-//   what happened                            what is next
-//   watch ended, in whatever way             watch from the newest version; after an error, or where it ended at once
-//                                            (kVeryShortWatch), with a delay
-//   opening refused, 429, 5xx, 401, 403      the same watch, with a delay: a new list would only add to the trouble
-//   410 as status or as ERROR event          list, at once: the version is too old, which is nobody's trouble; with a
-//                                            delay where that happens again before a watch has lasted
-//   504 ResourceVersionTooLarge              list: this server is behind the one that was asked before
-//   a line that is too long                  list: the watch would meet it again
-//   400, 404, what is not understood         list
-//   nothing but ERROR events, or nothing     the same watch, with a delay; list after kMaxErrorEvents or
-//   but lines that cannot be read            kMaxGarbledWatches of them
+//   outcome                                  next action
+//   watch ended                              watch from the newest version; with a delay after an error, or if it ended
+//                                            without an event within kVeryShortWatch
+//   opening refused, 429, 5xx, 401, 403      the same watch, with a delay: a new list would add load
+//   410 as status or as ERROR event          list immediately: an expired version is normal; with a delay if the next
+//                                            version expires before a watch has lasted for kHealthyWatch
+//   504 ResourceVersionTooLarge              list: this server is behind the server of the previous request
+//   a line that is too long                  list: the watch would receive it again
+//   400, 404, unknown errors                 list
+//   only ERROR events, or only lines that    the same watch, with a delay; list after kMaxErrorEvents events or
+//   cannot be parsed                         kMaxGarbledWatches watches in a row
 //
-// Lists are of resourceVersion "", the newest, and so come in pages and never from before what was seen already. "0",
-// as client-go begins, is cheaper for the store, for it is read from the server's cache; but the server then ignores
-// the limit, and hands out all objects as one body, which a large cluster makes too large to take. A few lists at each
-// start of one operator are no load.
+// Lists use resourceVersion "", the newest state: they come in pages and are never older than what was seen. client-go
+// starts with "0", which is cheaper, because it is read from the server's cache. But then the server ignores the limit
+// and returns all objects in one body, which is too large in a large cluster. One operator lists only a few times per
+// start, so the cost does not matter.
 //
-// Guarantees: an object that is missing from a new list is reported deleted (by the driver); resourceVersions are never
-// taken from ADDED events of a watch that began at "" or "0", which come in no order; bookmarks only advance the
-// version; a version never goes back but by a list; delays double from 0.8 s to 30 s, jittered, and start over when a
-// watch has lasted for kHealthyWatch.
+// Guarantees: The driver reports an object that is missing from a new list as deleted. resourceVersions are never taken
+// from ADDED events of a watch that started at "" or "0", which have no order. Only a list may lower the version.
+// Delays double from 0.8 s to 30 s, with jitter, and start over after a watch that has lasted for kHealthyWatch.
 #pragma once
 
 #include <chrono>
@@ -43,20 +42,20 @@ inline constexpr int kMaxGarbledWatches = 5;
 
 enum class ReflectorStep { kList, kWatch };
 
-// What a watch brought.
+// Numbers of lines of a watch.
 struct WatchTally {
-  int64_t num_events = 0;   // that could be read, an ERROR among them
-  int64_t num_garbled = 0;  // lines that could not
+  int64_t num_events = 0;   // lines that could be parsed, including ERROR events
+  int64_t num_garbled = 0;  // lines that could not be parsed
 };
 
 struct ReflectorAction {
   ReflectorStep step = ReflectorStep::kList;
   std::string resource_version;        // to watch from
-  std::chrono::milliseconds delay{0};  // before it
+  std::chrono::milliseconds delay{0};  // wait before the step
   friend bool operator==(const ReflectorAction&, const ReflectorAction&) = default;
 };
 
-// Owned by one thread.
+// Thread-compatible.
 class Reflector {
  public:
   explicit Reflector(uint64_t seed) : jitter_(seed, 0) {}
@@ -64,13 +63,13 @@ class Reflector {
   ReflectorAction Next() const;
   void OnListed(const std::string& resource_version);
   void OnListFailed();
-  void OnWatchFailed(const Status& status);  // to open
-  // An event was applied; false: it says that this watch is of no use any more (ERROR), and the watch must be closed.
+  void OnWatchFailed(const Status& status);  // the watch could not be opened
+  // Reports an event. Returns false for an ERROR event: the driver must close the watch.
   bool OnEvent(const kube::WatchEvent& event);
-  // After OnEvent's false, too.
+  // Reports the end of a watch, also after OnEvent has returned false.
   void OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, WatchTally tally);
 
-  bool has_listed() const { return has_listed_; }                            // once, ever
+  bool has_listed() const { return has_listed_; }                            // at least once
   const std::string& resource_version() const { return resource_version_; }  // newest seen
 
  private:
@@ -82,10 +81,10 @@ class Reflector {
   State state_ = State::kMustList;
   bool has_listed_ = false;
   std::string resource_version_;
-  bool is_in_order_ = true;  // events of this watch come in order of their versions
+  bool is_in_order_ = true;  // events of this watch are ordered by version
   bool ended_by_error_event_ = false;
-  bool expired_ = false;          // said the ERROR event
-  bool has_listed_anew_ = false;  // for a version that was too old, and no watch has lasted since
+  bool expired_ = false;          // the ERROR event was a 410
+  bool has_listed_anew_ = false;  // after an expired version, and no watch has been healthy since
   int num_error_events_ = 0;      // in a row
   int num_garbled_watches_ = 0;   // in a row
   int num_failures_ = 0;          // since the last healthy watch

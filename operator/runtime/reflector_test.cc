@@ -1,3 +1,4 @@
+// Tests the state machine of list and watch: the next action and its delay after each kind of outcome.
 #include "operator/runtime/reflector.h"
 
 #include <gmock/gmock.h>
@@ -22,12 +23,12 @@ kube::WatchEvent Error(int code, const std::string& reason) {
 
 class ReflectorTest : public testing::Test {
  protected:
-  // What is next, whatever the delay.
+  // Checks the next step, with any delay.
   void ExpectNext(ReflectorStep step, const std::string& version) {
     EXPECT_EQ(reflector.Next().step, step);
     EXPECT_EQ(reflector.Next().resource_version, version);
   }
-  // Of the nth failure in a row.
+  // Checks the delay after the nth failure in a row.
   void ExpectDelayOfFailure(int n) {
     const milliseconds step = std::min<milliseconds>(milliseconds(800) * (1 << std::min(n - 1, 10)), seconds(30));
     EXPECT_GE(reflector.Next().delay, step / 2) << "failure " << n;
@@ -90,7 +91,7 @@ TEST_F(ListedReflectorTest, TheVersionNeverGoesBackByAnEvent) {
   EXPECT_EQ(reflector.resource_version(), "100");
   Apply(WatchEventType::kModified, "");
   EXPECT_EQ(reflector.resource_version(), "100");
-  reflector.OnListed("7");  // the store was restored from a backup
+  reflector.OnListed("7");  // for example after the store was restored from a backup
   EXPECT_EQ(reflector.resource_version(), "7");
 }
 

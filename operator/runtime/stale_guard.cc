@@ -21,7 +21,7 @@ void StaleGuard::Wrote(const kube::ObjectKey& owner, const kube::Resource& resou
   if (resource_version.empty()) return;
   MutexLock lock(&mutex_);
   const auto [it, is_new] = notes_[owner].emplace(ToString(resource), Note{resource, resource_version, clock_.Now()});
-  // Answers of two writes may be noted in the other order.
+  // Concurrent writes may be recorded out of order.
   if (is_new || kube::IsOlder(resource_version, it->second.resource_version).value_or(false)) return;
   it->second = Note{resource, resource_version, clock_.Now()};
 }
@@ -52,7 +52,7 @@ bool StaleGuard::IsFresh(const kube::ObjectKey& owner, const std::function<std::
   if (it == notes_.end()) return true;
   for (const auto& [name, version] : shown) {
     const auto note = it->second.find(name);
-    // It may have been written again meanwhile.
+    // Kept if there was another write in the meantime.
     if (note != it->second.end() && note->second.resource_version == version) it->second.erase(note);
   }
   if (!it->second.empty()) return false;

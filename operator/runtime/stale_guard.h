@@ -1,6 +1,6 @@
-// Does the cache show what we wrote? (KEP-5647.) After each write the returned resourceVersion is noted for the owner
-// and the kind; until the informer of that kind has seen it, the owner is not reconciled: what looks missing may only
-// be late.
+// Tracks whether the cache contains the operator's own writes (KEP-5647). After each write the returned resourceVersion
+// is recorded for the owner and the kind. Until the informer of that kind has seen it, the owner is not reconciled:
+// otherwise an object that was just created could look missing.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,16 @@ namespace espalier::ctl::runtime {
 // Thread-safe.
 class StaleGuard {
  public:
-  // For versions that cannot be compared, and caches that never show a write (it was overtaken by a deletion):
-  // after this long what was noted is forgotten.
+  // A write counts as seen after `patience`, in case versions are not comparable or the cache never shows the write,
+  // for example because the object was deleted right after it.
   explicit StaleGuard(std::chrono::seconds patience = std::chrono::seconds(30), Clock& clock = Clock::Real());
 
-  // The newest of several counts; an empty version says nothing.
+  // Records a write. Of several versions of a kind the newest counts; an empty version is ignored.
   void Wrote(const kube::ObjectKey& owner, const kube::Resource& resource, const std::string& resource_version);
-  // `seen(resource)` is the informer's newest resourceVersion; not called under a lock.
+  // Returns true if the cache has seen all writes for the owner. `seen(resource)` returns the newest resourceVersion of
+  // the informer; it is called without a lock.
   bool IsFresh(const kube::ObjectKey& owner, const std::function<std::string(const kube::Resource&)>& seen);
+  // Drops the recorded writes of the owner.
   void Forget(const kube::ObjectKey& owner);
 
  private:

@@ -14,7 +14,7 @@ using kube::kPods;
 const kube::ObjectKey kCora{"default", "cora"};
 const kube::ObjectKey kOgbn{"default", "ogbn"};
 
-// What the informers have seen, by plural.
+// Returns a function with the versions that the informers have seen, by plural.
 std::function<std::string(const kube::Resource&)> Seen(std::map<std::string, std::string, std::less<>> versions) {
   return [versions](const kube::Resource& resource) {
     const auto it = versions.find(resource.plural);
@@ -104,7 +104,7 @@ TEST_F(StaleGuardTest, ADeletedOwnerIsForgotten) {
 TEST_F(StaleGuardTest, AWriteBetweenLookingAndForgettingIsKept) {
   guard.Wrote(kCora, kJobs, "100");
 
-  // Another thread writes while the cache is asked.
+  // Another thread writes while IsFresh reads the version of the cache.
   EXPECT_FALSE(guard.IsFresh(kCora, [&](const kube::Resource&) {
     guard.Wrote(kCora, kJobs, "101");
     return std::string("100");

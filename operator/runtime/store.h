@@ -1,5 +1,4 @@
-// What a watch has told so far of one kind of objects, as typed projections. Readers get copies of shared pointers to
-// values that never change.
+// Objects of one kind as typed values, as last seen by a watch. Readers get shared pointers to immutable values.
 #pragma once
 
 #include <functional>
@@ -14,23 +13,24 @@
 
 namespace espalier::ctl::runtime {
 
-// T has `kube::ObjectMeta meta`. Thread-safe; one writer.
+// A map from keys to values, with an optional index. T must have a member `kube::ObjectMeta meta`. Thread-safe for one
+// writer and any number of readers.
 template <class T>
 class Store {
  public:
   using Value = std::shared_ptr<const T>;
-  // Objects are found by this besides their key: the key of the DistTraining they belong to, say.
+  // Returns the second key of an object, for example the key of the DistTraining that it belongs to; nullopt: none.
   using IndexOf = std::function<std::optional<kube::ObjectKey>(const T&)>;
   explicit Store(IndexOf index_of = {}) : index_of_(std::move(index_of)) {}
 
-  // Null where there is none.
+  // Returns the value of the key, or null.
   Value Get(const kube::ObjectKey& key) const {
     MutexLock lock(&mutex_);
     const auto it = values_.find(key);
     return it == values_.end() ? nullptr : it->second;
   }
 
-  // In order of keys.
+  // Returns the values with this index, in order of their keys.
   std::vector<Value> ByIndex(const kube::ObjectKey& index) const {
     MutexLock lock(&mutex_);
     const auto it = by_index_.find(index);
@@ -47,7 +47,7 @@ class Store {
     return values_.size();
   }
 
-  // The value that stood there before; null.
+  // Stores the value and returns the previous value of its key, or null.
   Value Put(T value) {
     auto after = std::make_shared<const T>(std::move(value));
     const std::optional<kube::ObjectKey> index = index_of_ ? index_of_(*after) : std::nullopt;

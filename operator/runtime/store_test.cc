@@ -1,3 +1,4 @@
+// Tests the lookup by key and index, and the changes that StoreSink reports.
 #include "operator/runtime/store.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,6 @@
+// The sets are those of client-go: ready_ is the queue, dirty_ has the keys that need processing, processing_ those
+// that workers have. Add during processing only marks a key dirty, and Done moves it to ready_, so that no two workers
+// have the same key. Delayed keys wait in delayed_by_time_; there is no timer thread, since Get moves due keys itself.
 #include "operator/runtime/work_queue.h"
 
 #include <algorithm>
@@ -9,7 +12,7 @@
 namespace espalier::ctl::runtime {
 namespace {
 
-// What Get waits at most before it looks again: keeps arithmetic with far deadlines harmless.
+// Longest wait of Get before it looks again; avoids overflow with distant deadlines.
 constexpr std::chrono::minutes kLongestQueueWait{1};
 
 double SecondsBetween(SteadyTime begin, SteadyTime end) { return std::chrono::duration<double>(end - begin).count(); }
@@ -94,7 +97,7 @@ std::optional<WorkQueue::Key> WorkQueue::Get(Deadline deadline) {
     if (now >= deadline.time()) return std::nullopt;
     SteadyTime until = std::min(deadline.time(), now + kLongestQueueWait);
     if (!delayed_by_time_.empty()) until = std::min(until, delayed_by_time_.begin()->first);
-    // In real time, whatever the clock: that a fake one was moved is seen when the queue changes.
+    // Waits in real time even if clock_ is a fake; a change of a fake clock is noticed when the queue changes.
     mutex_.AwaitBefore(Deadline::After(until - now), [this, seen = num_changes_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                                                          mutex_) { return num_changes_ != seen; });
   }

@@ -1,6 +1,6 @@
-// Keys that want to be looked at, each at most once at a time (client-go's workqueue): a key added while it is being
-// processed is processed once more afterwards; failures come back with growing delays, and all keys together at a
-// bounded rate.
+// A queue of keys to reconcile (client-go's workqueue). A key is processed by one worker at a time: a key that is added
+// while it is being processed is processed once more afterwards. Failed keys return with growing delays, and all of
+// them together at a bounded rate.
 #pragma once
 
 #include <chrono>
@@ -23,31 +23,33 @@ namespace espalier::ctl::runtime {
 
 struct WorkQueueOptions {
   std::string name = "disttraining";
-  std::chrono::milliseconds first_delay{5};  // of a failed key, doubled each time; jittered down to half
+  std::chrono::milliseconds first_delay{5};  // of a failed key; doubled each time, with jitter down to half
   std::chrono::milliseconds max_delay{std::chrono::seconds(1000)};
-  double qps = 10;  // of failed keys together
+  double qps = 10;  // rate limit of all failed keys together
   double burst = 100;
 };
 
-// workqueue_depth, workqueue_adds_total, workqueue_queue_duration_seconds, workqueue_work_duration_seconds,
-// workqueue_retries_total, workqueue_unfinished_work_seconds, workqueue_longest_running_processor_seconds {name}.
+// Metrics, with label `name`: workqueue_depth, workqueue_adds_total, workqueue_queue_duration_seconds,
+// workqueue_work_duration_seconds, workqueue_retries_total, workqueue_unfinished_work_seconds,
+// workqueue_longest_running_processor_seconds.
 //
-// Thread-safe. `metrics` and `clock` outlive it.
+// Thread-safe. `metrics` and `clock` must outlive the queue.
 class WorkQueue {
  public:
   using Key = kube::ObjectKey;
   WorkQueue(WorkQueueOptions options, telemetry::MetricRegistry& metrics, Clock& clock = Clock::Real());
 
-  void Add(const Key& key);                                       // ordinary events
-  void AddAfter(const Key& key, std::chrono::nanoseconds delay);  // the earliest of several counts
+  void Add(const Key& key);                                       // at once
+  void AddAfter(const Key& key, std::chrono::nanoseconds delay);  // of several calls for a key the earliest time counts
   void AddRateLimited(const Key& key);                            // after a failure
   void Forget(const Key& key);                                    // after a success: the next failure waits first_delay
-  // The next key, to be followed by Done; nullopt after Shutdown (at once: what waits is dropped), or at the deadline.
+  // Blocks until a key is ready and returns it; the caller must call Done for it. Returns nullopt at the deadline or
+  // after Shutdown.
   std::optional<Key> Get(Deadline deadline);
   void Done(const Key& key);
-  void Shutdown();
+  void Shutdown();  // drops all waiting keys and wakes all callers of Get
   bool is_shut_down() const;
-  size_t depth() const;  // keys that Get would return
+  size_t depth() const;  // number of keys that are ready
   const std::string& name() const { return options_.name; }
 
  private:
@@ -65,17 +67,17 @@ class WorkQueue {
 
   mutable Mutex mutex_;
   bool is_shut_down_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t num_changes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what Get waits for
+  uint64_t num_changes_ ABSL_GUARDED_BY(mutex_) = 0;  // changes that Get has to look at
   PhiloxStream jitter_ ABSL_GUARDED_BY(mutex_);
   std::deque<Key> ready_ ABSL_GUARDED_BY(mutex_);
-  // Keys to be processed (again), since when: those of ready_, and those added while they are in processing_.
+  // Keys that need processing, with the time of Add: those of ready_, and those added while they are in processing_.
   std::map<Key, SteadyTime> dirty_ ABSL_GUARDED_BY(mutex_);
-  std::map<Key, SteadyTime> processing_ ABSL_GUARDED_BY(mutex_);  // since when
-  std::map<Key, SteadyTime> delayed_ ABSL_GUARDED_BY(mutex_);     // until when
+  std::map<Key, SteadyTime> processing_ ABSL_GUARDED_BY(mutex_);  // with the time of Get
+  std::map<Key, SteadyTime> delayed_ ABSL_GUARDED_BY(mutex_);     // with the due time
   std::set<std::pair<SteadyTime, Key>> delayed_by_time_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, int> num_failures_ ABSL_GUARDED_BY(mutex_);
 
-  std::shared_ptr<void> measuring_;  // last: ends before what it looks at
+  std::shared_ptr<void> measuring_;  // last member: its callback ends before the others are destroyed
 };
 
 }  // namespace espalier::ctl::runtime

@@ -1,3 +1,4 @@
+// Tests the order and the delays of keys, that two workers never have the same key, shutdown, and metrics.
 #include "operator/runtime/work_queue.h"
 
 #include <gmock/gmock.h>
@@ -28,17 +29,17 @@ const kube::ObjectKey kC{"default", "c"};
 
 class WorkQueueTest : public testing::Test {
  protected:
-  // What is there now.
+  // Takes a key that is ready now.
   std::optional<kube::ObjectKey> Take(WorkQueue& from) { return from.Get(Deadline::At(clock.Now())); }
   std::optional<kube::ObjectKey> Take() { return Take(queue); }
 
-  // Fails `key` once more, and says how long it stays away, to the millisecond.
+  // Adds `key` after a failure and returns how long it is delayed.
   milliseconds DelayOfFailure(WorkQueue& from, const kube::ObjectKey& key) {
     from.AddRateLimited(key);
     milliseconds waited{0};
     for (milliseconds step{1}; !Take(from).has_value(); waited += step) {
       if (waited > hours(1)) return milliseconds(-1);
-      step = std::max(milliseconds(1), waited / 64);  // long delays in fewer steps, to about 2 %
+      step = std::max(milliseconds(1), waited / 64);  // fewer steps for long delays, with an error of about 2 %
       clock.Advance(step);
     }
     from.Done(key);

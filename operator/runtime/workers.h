@@ -1,4 +1,4 @@
-// Threads that take keys from the queue and reconcile them, until told to stop.
+// Threads that take keys from a work queue and reconcile them until the queue is shut down.
 #pragma once
 
 #include <chrono>
@@ -16,32 +16,34 @@
 
 namespace espalier::ctl::runtime {
 
-// What a stale key waits, doubled each time and jittered down to half; the write that the cache has not shown yet wakes
-// it sooner, as a rule.
+// Delay of a stale key, doubled each time, with jitter down to half. Usually the event of the write that the cache
+// lacks adds the key sooner.
 inline constexpr std::chrono::milliseconds kFirstStaleDelay{50};
 inline constexpr std::chrono::milliseconds kMaxStaleDelay{2000};
 
 struct ReconcileOutcome {
-  // An error: the key comes back, rate limited. kAborted is none: somebody was faster, and the next round sees more;
-  // but a conflict that stays is not repeated faster than an error.
+  // After an error the key is requeued with the rate limit of failures. kAborted (a conflict with another writer) is
+  // requeued in the same way, but not counted or logged as an error.
   Status status;
-  std::optional<std::chrono::nanoseconds> requeue_after;  // used where status is ok
-  bool stale = false;                                     // the cache is behind our writes: again in a moment, no error
+  std::optional<std::chrono::nanoseconds> requeue_after;  // used if status is ok
+  bool stale = false;                                     // the cache lacks own writes: requeued soon, not an error
 };
 using Reconcile = std::function<ReconcileOutcome(const kube::ObjectKey&)>;
 
-// controller_runtime_reconcile_total{controller,result}, controller_runtime_reconcile_errors_total,
-// controller_runtime_reconcile_time_seconds, controller_runtime_active_workers,
-// controller_runtime_max_concurrent_reconciles; `controller` is the queue's name. Thread-safe. `queue` outlives it.
+// Metrics, with the queue's name as label `controller`: controller_runtime_reconcile_total{result},
+// controller_runtime_reconcile_errors_total, controller_runtime_reconcile_time_seconds,
+// controller_runtime_active_workers, controller_runtime_max_concurrent_reconciles.
+//
+// Thread-safe. `queue` must outlive the workers.
 class Workers {
  public:
   Workers(WorkQueue& queue, Reconcile reconcile, int num_threads, telemetry::MetricRegistry& metrics);
-  ~Workers();  // shuts the queue down and waits for what is under way, however long that takes
+  ~Workers();  // shuts the queue down and waits for running reconciles without a limit
 
-  void Start();  // once
-  // Shuts the queue down and waits for what is under way; false where that did not end by the deadline.
+  void Start();  // at most once
+  // Shuts the queue down and waits for running reconciles. Returns false if some still run at the deadline.
   bool Stop(Deadline deadline);
-  // Reconciles one key: false where Get had none by the deadline. What the threads do; tests call it.
+  // Reconciles the next key. Returns false if there is none by the deadline. The threads call it; public for tests.
   bool RunOnce(Deadline deadline);
 
  private:
@@ -58,7 +60,7 @@ class Workers {
   int num_running_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<kube::ObjectKey, int> num_stale_ ABSL_GUARDED_BY(mutex_);  // in a row
   PhiloxStream jitter_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::jthread> threads_;  // last: they end before what they use
+  std::vector<std::jthread> threads_;  // last member, so that they are joined before the others are destroyed
 };
 
 }  // namespace espalier::ctl::runtime

@@ -1,3 +1,4 @@
+// Tests when a key is reconciled again after each outcome, concurrent workers, and Stop.
 #include "operator/runtime/workers.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@ const kube::ObjectKey kWorkedOn{"default", "cora"};
 
 class WorkersTest : public testing::Test {
  protected:
-  // Reconciles what is there now; false: nothing is.
+  // Reconciles a key that is ready now. Returns false if there is none.
   bool RunOnce(Workers& workers) { return workers.RunOnce(Deadline::At(clock.Now())); }
   Reconcile Always(ReconcileOutcome outcome) {
     return [this, outcome](const kube::ObjectKey& key) {

@@ -1,5 +1,5 @@
-// The CustomResourceDefinition of disttrainings.espalier.io. crds/disttrainings.yaml is what CrdYaml prints (the
-// program espalier-crd writes it); a test holds them together.
+// The CustomResourceDefinition of disttrainings.espalier.io. The program espalier-crd prints it as YAML for
+// crds/disttrainings.yaml; a test checks that the file is up to date.
 #pragma once
 
 #include <string>

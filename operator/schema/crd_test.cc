@@ -24,7 +24,7 @@ TEST(CrdTest, TheFileSaysWhatWasMeant) {
   EXPECT_EQ(*read, kube::Json::parse(Crd().dump()));
 }
 
-// kubectl's client-side apply writes the whole object into an annotation, of which all together have 262,144 bytes.
+// Client-side apply of kubectl stores the whole object in an annotation, and all annotations may have 262,144 bytes.
 TEST(CrdTest, IsSmallEnoughForEveryWayOfInstallingIt) {
   EXPECT_LT(Crd().dump().size(), 200'000u);
   EXPECT_LT(CrdYaml().size(), 200'000u);
@@ -38,7 +38,7 @@ TEST(CrdTest, ColumnsAndScaleReadFieldsThatExist) {
   for (const auto& [name, path] : version["subresources"]["scale"].items()) paths.push_back(path);
   for (const std::string& path : paths) {
     if (path == ".metadata.creationTimestamp") continue;
-    if (path.starts_with(".status.replicaStatuses.")) {  // a map: roles are its keys
+    if (path.starts_with(".status.replicaStatuses.")) {  // a map by role
       const OrderedJson* role = FindField(&schema, "status.replicaStatuses");
       ASSERT_NE(role, nullptr);
       const std::string field = path.substr(path.rfind('.') + 1);
@@ -49,7 +49,7 @@ TEST(CrdTest, ColumnsAndScaleReadFieldsThatExist) {
   }
 }
 
-// What a schema does not know is dropped on the way into the store.
+// Checks that the schema has all fields of the value. An API server drops other fields.
 void ExpectKnown(const kube::Json& value, const OrderedJson& schema, const std::string& path) {
   if (value.is_array()) {
     ASSERT_TRUE(schema.contains("items")) << path;

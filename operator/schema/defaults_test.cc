@@ -1,4 +1,5 @@
-// One set of defaults: the schema's, the parser's and the documentation's, field by field and as a whole.
+// Tests that the schema, the parser and the documentation have the same defaults, for each field and for whole
+// documents.
 #include <gtest/gtest.h>
 
 #include "operator/client/yaml_json.h"
@@ -17,7 +18,7 @@ bool IsInSchema(const FieldSpec& field) { return field.path.starts_with("spec");
 
 Json SchemaToReadFrom() { return Json::parse(DocumentSchema().dump()); }
 
-// As an API server does it: into what is there, a default's own fields included.
+// Fills in defaults like an API server: in objects that are present, and in objects that are defaults themselves.
 void FillIn(const Json& schema, Json* value) {
   if (value->is_array() && schema.contains("items")) {
     for (Json& item : *value) FillIn(schema.at("items"), &item);

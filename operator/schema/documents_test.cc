@@ -1,5 +1,5 @@
-// crds/examples and crds/tests through the validator that the operator and `espalier run` share.
-// operator/tests/crd_live_test.cc puts the same documents through an API server.
+// Tests the validator of the operator and of `espalier run` with the documents of crds/examples and crds/tests.
+// operator/tests/crd_live_test.cc applies the same documents to an API server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,13 +16,13 @@ namespace {
 
 using testing::HasSubstr;
 
-// The validator quotes names that are the author's own; an API server does not.
+// Removes quotes: the validator quotes names from the document, an API server does not.
 std::string WithoutQuotes(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), '\''), text.end());
   return text;
 }
 
-// A line for this field, or for a part of it.
+// Returns true if a line is about this field or a part of it.
 bool NamesField(const std::string& violations, const std::string& path) {
   std::istringstream lines(WithoutQuotes(violations));
   for (std::string line; std::getline(lines, line);) {

@@ -1,3 +1,5 @@
+// Each entry of the field table becomes the schema of its value (MakeItemSchema, MakeList) and is inserted at its path;
+// objects stand before their fields in the table. Afterwards AddDefaultsOfObjects computes the defaults of objects.
 #include "operator/schema/field_schema.h"
 
 #include <limits>
@@ -26,7 +28,7 @@ OrderedJson Integer(const FieldSpec& field) {
   const bool is_small = field.maximum_integer <= std::numeric_limits<int32_t>::max();
   OrderedJson schema = {
       {"type", "integer"}, {"format", is_small ? "int32" : "int64"}, {"minimum", field.minimum_integer}};
-  // Bounds are doubles in an API server, which do not hold the greatest int64; the format says it.
+  // API servers read bounds as doubles, which cannot hold the largest int64; `format` implies that bound.
   if (field.maximum_integer < std::numeric_limits<int64_t>::max()) schema["maximum"] = field.maximum_integer;
   return schema;
 }
@@ -50,7 +52,7 @@ OrderedJson MakeMap(OrderedJson values, size_t max_entries) {
   return {{"type", "object"}, {"maxProperties", max_entries}, {"additionalProperties", std::move(values)}};
 }
 
-// One item's, where the field is a list.
+// Returns the schema of the field, or of one item if the field is a list.
 OrderedJson MakeItemSchema(const FieldSpec& field) {
   switch (field.type) {
     case FieldType::kObject: return {{"type", "object"}};
@@ -92,7 +94,7 @@ OrderedJson MakeList(const FieldSpec& field) {
   return schema;
 }
 
-// With what `kubectl explain` does not print of the schema itself: range, form and default.
+// Returns the description, with the range, format and default, because `kubectl explain` does not print those.
 std::string MakeDescription(const FieldSpec& field) {
   const bool is_plain = field.type == FieldType::kObject || field.type == FieldType::kFreeObject;
   std::string details = is_plain ? "" : DescribeExpected(field);
@@ -108,7 +110,7 @@ OrderedJson MakeSchema(const FieldSpec& field) {
   return schema;
 }
 
-// The API server's own: only their names are ours to say something about.
+// Returns true for the fields that the API server defines (apiVersion, kind, metadata). Their schema is in Header().
 bool IsOfTheHeader(const std::string& path) { return !path.starts_with("spec"); }
 
 OrderedJson Header() {
@@ -130,9 +132,9 @@ void Insert(const FieldSpec& field, OrderedJson* document) {
   (*object)["properties"][name] = MakeSchema(field);
 }
 
-// An object that stands for its fields' defaults where it is left out, as in services/job/check_fields.cc: an API
-// server looks into an object for defaults only where the object is there. All of them are spelled out: rules are tried
-// on a default as it stands, before its own fields' defaults are filled in.
+// Gives objects a default with the defaults of their fields, as services/job/check_fields.cc does: an API server
+// applies the defaults of fields only if their object is present. The default contains all fields, because an API
+// server evaluates rules on a default before it fills in the defaults of its fields.
 void AddDefaultsOfObjects(OrderedJson* schema) {
   if (schema->contains("items")) AddDefaultsOfObjects(&schema->at("items"));
   if (!schema->contains("properties")) return;

@@ -1,3 +1,4 @@
+// Tests that the schema has exactly the fields of the field table, with their descriptions, limits and defaults.
 #include "operator/schema/field_schema.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 
 OrderedJson WholeSchema() { return Crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]; }
 
-// Every schema in it, with its path.
+// Calls `visit` for the schema and all schemas in it, with their paths.
 void Walk(const OrderedJson& schema, const std::string& path,
           const std::function<void(const OrderedJson&, const std::string&)>& visit) {
   visit(schema, path);
@@ -48,7 +49,7 @@ TEST(FieldSchemaTest, HoldsEveryFieldOfTheTableAndNoOther) {
   EXPECT_EQ(in_schema, in_table);
 }
 
-// `kubectl explain` prints neither bounds nor defaults of a schema.
+// Descriptions contain ranges and defaults, because `kubectl explain` does not print those of a schema.
 TEST(FieldSchemaTest, DescriptionsSayRangesAndDefaults) {
   OrderedJson schema = DocumentSchema();
   const auto description_of = [&](const char* path) {
@@ -105,8 +106,8 @@ TEST(FieldSchemaTest, ListsSayHowTheyAreMerged) {
   EXPECT_EQ(type_of("spec.trainers.env"), "map");
   EXPECT_EQ(type_of("spec.training.sampling.layers[].edgeTypes"), "map");
   EXPECT_EQ(type_of("spec.training.sampling.layers"), "atomic");
-  EXPECT_EQ(type_of("spec.training.inputs"), "atomic");             // nodeType may be left out
-  EXPECT_EQ(type_of("spec.training.inputs[].features"), "atomic");  // their order counts
+  EXPECT_EQ(type_of("spec.training.inputs"), "atomic");             // its key nodeType is optional
+  EXPECT_EQ(type_of("spec.training.inputs[].features"), "atomic");  // ordered
   EXPECT_EQ(type_of("spec.output.save"), "set");
   EXPECT_EQ(*FindField(&schema, "spec.trainers.env")->find("x-kubernetes-list-map-keys"), OrderedJson({"name"}));
 }
@@ -115,9 +116,9 @@ TEST(FieldSchemaTest, AnObjectWithDefaultsIsItselfADefault) {
   OrderedJson schema = DocumentSchema();
   EXPECT_EQ((*FindField(&schema, "spec.servers"))["default"],
             OrderedJson({{"replicasPerPartition", 1}, {"containersPerPod", 1}, {"cacheMedium", "Disk"}}));
-  EXPECT_FALSE(FindField(&schema, "spec.trainers.resources")->contains("default"));  // nothing in it has one
-  EXPECT_FALSE(FindField(&schema, "spec.training.task")->contains("default"));       // it cannot be left out
-  EXPECT_FALSE(FindField(&schema, "spec.tls")->contains("default"));  // what unset means depends on the place
+  EXPECT_FALSE(FindField(&schema, "spec.trainers.resources")->contains("default"));  // its fields have no defaults
+  EXPECT_FALSE(FindField(&schema, "spec.training.task")->contains("default"));       // required
+  EXPECT_FALSE(FindField(&schema, "spec.tls")->contains("default"));  // the default depends on where the job runs
 }
 
 TEST(FieldSchemaTest, FindsNothingWhereThereIsNothing) {

@@ -1,14 +1,14 @@
-// What may change when. A job that was accepted, or has ever begun, is what it is: replicas, labels and runPolicy may
-// change, and while it is suspended, before or after the change, what decides where its pods run and from which image
-// (queueing controllers write that when they admit a job, in the same request that resumes it). A job that was not
-// accepted may be mended.
+// Rules on changes of a document. Once a job is accepted or has started, only replicas, labels and runPolicy may
+// change. While it is suspended (before or after the change), the fields that decide where its pods run and with which
+// image may change too: queueing controllers set them in the request that resumes the job. A job that was not accepted
+// may change freely.
 #include "operator/schema/rules.h"
 
 namespace espalier::ctl::schema {
 namespace {
 
-// (Not with optionals: whose size an API server cannot estimate costs too much.)
-// startTime never goes away again, whereas a change that is not accepted takes Accepted=True away.
+// Optionals of CEL are not used: an API server cannot estimate their size and rejects the rule as too expensive.
+// startTime is checked too, because it stays, whereas an invalid change removes Accepted=True.
 constexpr char kAccepted[] =
     "(has(oldSelf.status) && (has(oldSelf.status.startTime) || has(oldSelf.status.conditions) && "
     "oldSelf.status.conditions.exists(one, one.type == 'Accepted' && one.status == 'True')))";
@@ -16,7 +16,7 @@ constexpr char kSuspended[] = "self.spec.runPolicy.suspend || oldSelf.spec.runPo
 
 std::string Equal(const std::string& field) { return "self.spec." + field + " == oldSelf.spec." + field; }
 
-// Equal, or left out in both. The object that holds the field is always there.
+// Holds if the field is equal or absent in both documents. The object that contains the field is always present.
 std::string Unchanged(const std::string& field) {
   const std::string now = "has(self.spec." + field + ")";
   const std::string before = "has(oldSelf.spec." + field + ")";
@@ -34,7 +34,7 @@ Rule FixedUnlessSuspended(const std::string& field, const std::string& unchanged
           "FieldValueForbidden"};
 }
 
-// replicas, minReplicas and maxReplicas are left out.
+// All fields of trainers except replicas, minReplicas and maxReplicas.
 Rule FixedTrainers() {
   std::string unchanged;
   for (const char* field :
@@ -44,15 +44,16 @@ Rule FixedTrainers() {
   return FixedUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");
 }
 
-// has() looks at the last name only: where the role were left out (as in what is stored since a version without
-// defaults for it), asking for its image would be an error, and an error refuses whatever is written, the status too.
+// has() checks only the last name of a path. If the role is absent, as in objects stored by a version without defaults
+// for it, has() of its image would be an error, and an API server rejects every write with an error, including the
+// status.
 std::string HasImage(const std::string& object, const std::string& role) {
   const std::string at = object + ".spec." + role;
   return "(has(" + at + ") && has(" + at + ".image))";
 }
 
-// Left out, it would be whatever the operator of the day takes for its default, under a job that has checkpoints of
-// another; what the operator resolved once it keeps.
+// An image must not be removed from a document: the operator's current default would replace it, although the job has
+// checkpoints of another version. A default image that the operator has resolved once stays.
 Rule KeepsAnImage(const std::string& role) {
   return {"", "!" + std::string(kAccepted) + " || !" + HasImage("oldSelf", role) + " || " + HasImage("self", role),
           "cannot be left out again: name the image that the job is to go on with", "spec." + role + ".image",
@@ -73,7 +74,7 @@ std::vector<Rule> ImmutabilityRules() {
   rules.push_back(FixedUnlessSuspended("samplers", Unchanged("samplers"), ""));
   rules.push_back(FixedTrainers());
   for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) rules.push_back(KeepsAnImage(role));
-  // Of a job's life, not of its acceptance: two controllers must never both take it for theirs.
+  // Immutable from the creation on: two controllers must never manage the same job.
   rules.push_back(
       {"", Unchanged("runPolicy.managedBy"), "is immutable", "spec.runPolicy.managedBy", "FieldValueForbidden"});
   return rules;

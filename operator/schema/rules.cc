@@ -1,3 +1,6 @@
+// Rules are grouped by part of the document. A rule stands at an object that contains all its fields, which are written
+// relative to `self`. An API server evaluates it after it has filled in the defaults of the schema; optional fields
+// without a default need has(). AddRules inserts the rules into the schema.
 #include "operator/schema/rules.h"
 
 #include "services/base/check.h"
@@ -8,7 +11,7 @@
 namespace espalier::ctl::schema {
 namespace {
 
-// Of a rule at spec: holds where nothing is said of training, which a job with a program may leave out.
+// Returns a rule at spec that also holds if spec.training is absent, as is possible for a job with a program.
 std::string OfTraining(const std::string& cel) { return "!has(self.training) || (" + cel + ")"; }
 
 std::string IsUnset(const std::string& field, bool unset) { return (unset ? "" : "!") + field; }
@@ -18,7 +21,7 @@ std::string IsUnset(const std::string& field, E unset) {
   return field + " == '" + ToString(unset) + "'";
 }
 
-// Of a rule at spec.training: every option of draws is what it is when nothing is said of it.
+// Returns a condition at spec.training: all options of sampling have their defaults.
 std::string NoDrawOptions() {
   const sampler::DrawSpec unset;
   std::string cel;
@@ -42,7 +45,7 @@ std::vector<Rule> GraphRules() {
   };
 }
 
-// What several processes cannot do, each with a part of the graph.
+// Options that are not possible with several partitioners, each of which has a part of the graph.
 std::vector<Rule> PartitionerRules() {
   const std::string alone = "self.partitioner.replicas == 1 || ";
   const std::string otherwise = ", or 1 in spec.partitioner.replicas";
@@ -71,13 +74,13 @@ std::vector<Rule> ServerRules() {
   };
 }
 
-// Of a schedule: what the others do not heed is as its defaults.
+// Condition on a learning rate schedule: options that only the type Step uses have their defaults with other types.
 constexpr char kStepAlone[] = "self.type == 'Step' || (self.stepEpochs == 10 && self.factor == 0.1)";
 
 std::vector<Rule> TrainingRules() {
   const std::string training = "spec.training";
   const std::string layer = "spec.training.sampling.layers[]";
-  const std::string negatives =  // of one trainer's share of a step
+  const std::string negatives =  // of one trainer in a step
       "(self.training.batchSize + self.trainers.replicas - 1) / self.trainers.replicas * "
       "self.training.task.negatives.count";
   return {
@@ -226,7 +229,7 @@ std::vector<Rule> TrainingRules() {
   };
 }
 
-// EdgeClassification and EdgeRegression.
+// Rules on EdgeClassification and EdgeRegression.
 std::vector<Rule> EdgeLabelRules() {
   const std::string training = "spec.training";
   const std::string nodes = "!(self.task.type in ['EdgeClassification', 'EdgeRegression']) || ";
@@ -326,7 +329,7 @@ std::vector<Rule> ProgramRules() {
   };
 }
 
-// As services/job/script_checks.cc, of a document that names one place.
+// The checks of services/job/script_checks.cc.
 std::vector<Rule> ScriptRules() {
   const std::string script = "spec.trainers.program.script";
   const std::string file = "(has(self.uri) ? self.uri : has(self.configMapKeyRef) ? self.configMapKeyRef.key : '')";
@@ -361,19 +364,19 @@ std::vector<Rule> EnvironmentRules() {
   return rules;
 }
 
-// As services/job/check_uris.cc, and absolute, as operator/api/check_cluster.cc wants it.
+// The checks of services/job/check_uris.cc, and that paths are absolute (operator/api/check_cluster.cc).
 constexpr char kUriRule[] =
     R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^[sS]3[aA]?://[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9](/[^/]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)')))";
 constexpr char kEndpointRule[] =
     R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~-]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)'))";
-// As services/job/cross_checks.cc, and absolute, as operator/api/check_cluster.cc wants it.
+// The checks of services/job/cross_checks.cc, and that paths are absolute (operator/api/check_cluster.cc).
 constexpr char kPluginRule[] = R"(self.startsWith('/') && !self.matches('[,[:cntrl:]]'))";
 constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";
 
-// A prefix begins behind the slash after the bucket, which ends at the first '/' from position 6 on: "s3a://" has 6
-// characters, and in "s3://" position 5 is a bucket's first character.
+// Limits the length of the prefix of an s3:// URI. The prefix starts after the first '/' at or after position 6:
+// "s3a://" has 6 characters, and in "s3://" position 5 is the first character of the bucket.
 Rule PrefixRule(const job::FieldSpec& field) {
   return {field.path,
           "!self.matches('^[sS]3[aA]?://') || self.indexOf('/', 6) < 0 || size(self) - self.indexOf('/', 6) <= " +
@@ -411,7 +414,7 @@ std::vector<Rule> PlaceRules() {
     if (field.type == job::FieldType::kUri) {
       rules.push_back(
           {field.path, kUriRule, "expected s3://bucket/prefix, or an absolute path under a volumeMount", ""});
-      // That all of it has at most 1024 says the schema.
+      // The schema limits the length of the whole URI.
       if (field.max_prefix < job::kMaxKeyBytes) rules.push_back(PrefixRule(field));
     } else if (field.type == job::FieldType::kEndpoint) {
       rules.push_back({field.path, kEndpointRule, "expected " + DescribeExpected(field), ""});

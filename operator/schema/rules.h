@@ -1,7 +1,8 @@
-// What a structural schema cannot say: relations among fields, places, and what may change, as rules in CEL that an API
-// server evaluates. The first are services/job/cross_checks.cc, learning_checks.cc and operator/api/check_cluster.cc in
-// another language; crds/tests/invalid runs both over the same documents. What CEL cannot see (templates), or not at
-// its price (that no feature stands in a list twice), the operator refuses: Accepted=False.
+// Validation rules in CEL, which an API server evaluates: relations among fields, formats of URIs and names, and
+// immutability, which a structural schema cannot express. They repeat the checks of services/job/cross_checks.cc,
+// learning_checks.cc and operator/api/check_cluster.cc; a test runs both on the documents of crds/tests/invalid. Checks
+// that CEL cannot express (templates), or only at too high a cost (no feature occurs twice in a list), are done by the
+// operator: Accepted=False.
 #pragma once
 
 #include <string>
@@ -12,18 +13,18 @@
 namespace espalier::ctl::schema {
 
 struct Rule {
-  std::string at;  // the field whose value is `self`: "spec.training.inputs[]"; "": the whole object
+  std::string at;  // field whose value is `self`, for example "spec.training.inputs[]"; "": the whole object
   std::string cel;
   std::string message;
-  std::string field;  // below `at`, where the message points: "tls.secretName"; "": at `at`
+  std::string field;  // field below `at` that the error names, for example "tls.secretName"; "": `at` itself
   std::string reason = "FieldValueInvalid";
 };
 
 std::vector<Rule> RelationRules();      // among fields of one document
 std::vector<Rule> PlaceRules();         // URIs, addresses and names
-std::vector<Rule> ImmutabilityRules();  // between a document and the one before it (immutability_rules.cc)
+std::vector<Rule> ImmutabilityRules();  // on changes of a document (immutability_rules.cc)
 
-// Each into x-kubernetes-validations of its field.
+// Adds each rule to x-kubernetes-validations of its field.
 void AddRules(const std::vector<Rule>& rules, OrderedJson* document_schema);
 
 }  // namespace espalier::ctl::schema

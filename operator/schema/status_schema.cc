@@ -1,3 +1,6 @@
+// The schema is written by hand, because the fields of the status are not in the field table. Lengths and numbers of
+// items are limited; the limits that the operator applies when it writes a status are constants of
+// operator/api/status.h.
 #include "operator/schema/status_schema.h"
 
 #include "operator/api/status.h"
@@ -25,7 +28,7 @@ OrderedJson MakeMap(const std::string& description, size_t max_entries, OrderedJ
           {"additionalProperties", std::move(values)}};
 }
 
-// metav1.Condition.
+// The schema of a list of metav1.Condition.
 OrderedJson Conditions() {
   OrderedJson condition = Object(
       "One aspect of the job.",

@@ -1,5 +1,5 @@
-// The schema of `status`, as operator/api/status.h prints it. An API server drops what the schema does not know without
-// a word, so a test puts a full status through it.
+// The schema of `status`, as operator/api/status.h prints it. An API server silently drops fields that are not in the
+// schema, so a test checks the schema with a complete status.
 #pragma once
 
 #include "operator/schema/field_schema.h"

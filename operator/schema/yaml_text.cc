@@ -25,7 +25,7 @@ bool IsPlain(const std::string& text) {
 std::string Quoted(const std::string& text) {
   const bool has_control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; });
   if (has_control) return Json(text).dump();
-  // The kind of quotes that leaves more as it is: rules are full of single ones, patterns of backslashes.
+  // Uses the quotes that need less escaping: rules contain many single quotes, patterns many backslashes.
   if (text.find_first_of("\"\\") == std::string::npos && text.find('\'') != std::string::npos) return '"' + text + '"';
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
@@ -38,7 +38,7 @@ bool IsBlock(const Json& value) { return value.is_structured() && !value.empty()
 
 void Append(const Json& value, size_t indent, std::string* yaml);
 
-// After "key:" or "-".
+// Appends a scalar after "key:" or "-".
 void AppendScalar(const Json& value, std::string* yaml) {
   *yaml += ' ' + (value.is_string() ? TextOf(value.get<std::string>()) : value.dump()) + '\n';
 }
@@ -52,7 +52,7 @@ void AppendList(const Json& list, size_t indent, std::string* yaml) {
     }
     std::string block;
     Append(item, indent + 2, &block);
-    *yaml += ' ' + block.substr(indent + 2);  // the first line goes on behind the dash
+    *yaml += ' ' + block.substr(indent + 2);  // the first line follows the dash
   }
 }
 

@@ -1,4 +1,4 @@
-// JSON printed as block YAML, for files that people read.
+// Prints JSON as block YAML, for files that are read by users.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,8 @@
 
 namespace espalier::ctl::schema {
 
-// Reads back as the same value in YAML 1.1 and 1.2: text that any version takes for something else stands in quotes.
+// Returns the value as YAML that parses to the same value in YAML 1.1 and 1.2: strings that a version would read as
+// another type are quoted.
 std::string ToYaml(const nlohmann::ordered_json& value);
 
 }  // namespace espalier::ctl::schema

@@ -1,4 +1,4 @@
-// The controllers behind FakeCluster::Step.
+// The controllers that FakeCluster::Step runs.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 namespace espalier::ctl::cluster {
 
 using Pods = std::vector<std::reference_wrapper<const kube::Json>>;
-using PodsByOwner = std::map<std::string, Pods>;  // by the controller's uid
+using PodsByOwner = std::map<std::string, Pods>;  // by the uid of the controller
 
-// Indexed Jobs with backoffLimit 0 and neither podFailurePolicy nor podReplacementPolicy: the first pod that fails, or
-// is being deleted, makes the Job a failing one (FailureTarget); it has failed when no pod of it is left running.
+// Supports Indexed Jobs with backoffLimit 0 and without podFailurePolicy and podReplacementPolicy. The first pod that
+// fails or is being deleted sets FailureTarget; the Job has failed when all its pods have ended.
 class JobController {
  public:
   explicit JobController(FakeCluster& cluster) : cluster_(cluster) {}
@@ -25,7 +25,7 @@ class JobController {
   FakeCluster& cluster_;
 };
 
-// podManagementPolicy Parallel, updateStrategy OnDelete.
+// Supports podManagementPolicy Parallel and updateStrategy OnDelete.
 class StatefulSetController {
  public:
   explicit StatefulSetController(FakeCluster& cluster) : cluster_(cluster) {}
@@ -35,7 +35,7 @@ class StatefulSetController {
   FakeCluster& cluster_;
 };
 
-// Scheduler and all nodes' kubelets.
+// The scheduler and the kubelets of all nodes.
 class Kubelet {
  public:
   explicit Kubelet(FakeCluster& cluster) : cluster_(cluster) {}

@@ -1,3 +1,6 @@
+// A step works on snapshots of pods, Jobs and StatefulSets, and the controllers write to the server directly, as in
+// FakeApiServer::Put. Only deletions use the API, since they have grace periods and finalizers. A change that a part
+// makes is seen by the others at the next step at the latest.
 #include "operator/testing/fake_cluster.h"
 
 #include <utility>
@@ -154,7 +157,7 @@ bool FakeCluster::SetStatus(const kube::Resource& resource, const Json& object, 
   const Status updated = server_.Update(resource, key, [&](Json& live) {
     if (kube::StringAt(live, {"metadata", "uid"}) == uid) live["status"] = status;
   });
-  if (!updated.ok()) return false;  // it went away between two looks
+  if (!updated.ok()) return false;  // the object was deleted in the meantime
   ++changes_;
   return true;
 }

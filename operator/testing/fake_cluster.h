@@ -1,11 +1,10 @@
-// The rest of a cluster on a FakeApiServer: the StatefulSet and the Job controller, a scheduler, kubelets, and nodes
-// that fail. Nothing happens by itself: Step lets each of them look once, so that a test decides what comes before
-// what.
+// The other parts of a cluster for a FakeApiServer: the StatefulSet and Job controllers, a scheduler, kubelets, and
+// nodes that can fail. There are no threads: Step runs each part once, so that a test controls the order of events.
 //
-//   job_controller, stateful_set_controller   make pods, count them, delete them
-//   kubelet                                   pods begin, get ready, end as their program says, and go
+//   job_controller, stateful_set_controller   create, count and delete pods
+//   kubelet                                   starts pods, makes them ready, ends them as their program says
 //
-// Caveats: no capacity, no images, no volumes; a pod that is deleted is gone at the next step, without a last status.
+// Not simulated: capacity, images, volumes. A deleted pod is removed at the next step, without a last status.
 #pragma once
 
 #include <functional>
@@ -20,59 +19,59 @@
 
 namespace espalier::ctl::cluster {
 
-// How the main container of a pod ends.
+// How the program container of a pod ends.
 struct PodEnd {
   int exit_code = 0;
   std::string message;               // its termination log
   std::string reason = "Completed";  // "Error", "OOMKilled"
 };
-PodEnd Exit(int code, const std::string& message = "");  // with the termination message that our processes write
+PodEnd Exit(int code, const std::string& message = "");  // with a termination message as Espalier's processes write it
 PodEnd KilledForMemory();
-PodEnd Partitioned();  // exit 0, saying hash, cut and bytes
+PodEnd Partitioned();  // exit 0, with hash, cut and bytes in the termination message
 
-// What a program sees of the pod it runs in.
+// The pod of a program.
 struct RunningPod {
   std::string name;
   std::string name_space;
   std::string job;   // DistTraining
   std::string role;  // "trainer"
   std::string node;
-  int64_t index = 0;        // of the Job's completion, or the StatefulSet's ordinal
+  int64_t index = 0;        // completion index of a Job, or ordinal of a StatefulSet
   int64_t incarnation = 0;  // of trainers
   int64_t attempt = 0;      // of partitioners
   int restarts = 0;
 };
 
-// Owned by one thread.
+// Thread-compatible.
 class FakeCluster {
  public:
   using WallClock = std::function<kube::WallTime()>;
-  // Asked at every step that the pod runs; nullopt: it goes on.
+  // Called at every step for each running pod. Returns how the program ends, or nullopt if it continues.
   using Program = std::function<std::optional<PodEnd>(const RunningPod&)>;
 
-  // Nodes "node-0" .. Both outlive it.
+  // The nodes are "node-0", "node-1", and so on. The server must outlive the cluster.
   FakeCluster(client::FakeApiServer& server, WallClock now, int num_nodes = 4);
   ~FakeCluster();
 
-  // Partitioners end with Partitioned(), all others run for ever.
+  // Partitioners end with Partitioned(); all other programs run forever.
   static std::optional<PodEnd> DefaultProgram(const RunningPod& pod);
   void SetProgram(Program program) { program_ = std::move(program); }
-  // What object storage has for the init container that fetches a script (espalier fetch-script): its SHA-256.
+  // Sets the SHA-256 of the script that the init container (espalier fetch-script) fetches from object storage.
   void SetScript(std::string sha256) { script_sha256_ = std::move(sha256); }
-  // Pods are not made any more; an event of the controller's says this. Empty: they are.
+  // Makes the creation of pods fail; the controller reports the message in an Event. Empty: pods are created again.
   void RefusePods(std::string message) { pod_refusal_ = std::move(message); }
-  // As an admission webhook does: a container that never ends, before the program's, in pods made from now on.
+  // Adds a container that never ends before the program's container in new pods, like an admission webhook.
   void InjectSidecar(std::string name) { sidecar_ = std::move(name); }
-  // Pods of this role are made and never start.
+  // Pods of this role are created but do not start until LetGo.
   void HoldBack(const std::string& role) { held_back_.insert(role); }
   void LetGo(const std::string& role) { held_back_.erase(role); }
 
-  // Its kubelet says nothing any more: pods stay as they are.
+  // Stops the kubelet of the node: its pods do not change any more.
   void FailNode(const std::string& node);
-  // The node controller gives up on the pods of nodes that have failed: they are to go, with DisruptionTarget.
+  // Deletes the pods of failed nodes with the condition DisruptionTarget, like the node controller.
   void EvictFromFailedNodes();
 
-  // One look of everybody. The number of changes.
+  // Runs each controller and kubelet once. Returns the number of changes.
   int Step();
 
  private:
@@ -81,11 +80,11 @@ class FakeCluster {
   friend class Kubelet;
 
   using Json = kube::Json;
-  void Delete(const kube::Resource& resource, const Json& object);  // through the API, with grace
+  void Delete(const kube::Resource& resource, const Json& object);  // by the API, with the grace period
   void MakePod(const Json& controller, const kube::Resource& resource, const std::string& name, Json extra_labels,
                const std::string& hostname);
   void ReportFailedCreate(const Json& controller, const kube::Resource& resource);
-  // Writes status where it differs. True where it did.
+  // Writes the status if it differs. Returns true if it was written.
   bool SetStatus(const kube::Resource& resource, const Json& object, const Json& status);
 
   client::FakeApiServer& server_;
@@ -100,11 +99,11 @@ class FakeCluster {
   std::set<std::string> failed_nodes_;
   int64_t num_pods_made_ = 0;
   int64_t num_scheduled_ = 0;
-  int changes_ = 0;                                                           // of the step under way
-  client::FakeApiServer::KnownObjects known_pods_, known_jobs_, known_sets_;  // as of the last look
+  int changes_ = 0;                                                           // of the current step
+  client::FakeApiServer::KnownObjects known_pods_, known_jobs_, known_sets_;  // caches of parsed objects
 };
 
-// Views of objects, as the controllers look at them.
+// Helpers of the controllers.
 bool IsOwnedBy(const kube::Json& object, const std::string& uid);
 bool IsGoing(const kube::Json& object);  // has a deletionTimestamp
 

@@ -1,3 +1,5 @@
+// Each step moves a pod one state further: scheduled, running and ready, ended. A pod of a failed node does not change.
+// A pod that is being deleted is removed at once. The script's init container ends in the step in which the pod starts.
 #include <algorithm>
 
 #include "operator/api/program_container.h"
@@ -42,7 +44,7 @@ bool ProgramHasEnded(const Json& pod) {
   });
 }
 
-// Nothing where the pod has no such container.
+// Returns how the script's init container ends, or nullopt if the pod has none.
 std::optional<PodEnd> EndOfScript(const Json& pod, const std::string& found_sha256) {
   for (const Json& container : kube::ListAt(pod, {"spec", "initContainers"})) {
     if (kube::StringAt(container, {"name"}) != api::kScriptContainer) continue;
@@ -134,10 +136,10 @@ void Kubelet::Begin(const Json& pod) {
 }
 
 void Kubelet::Follow(const Json& pod) {
-  if (kube::StringAt(pod, {"spec", "restartPolicy"}) == "Never" && ProgramHasEnded(pod)) return;  // a sidecar runs on
+  if (kube::StringAt(pod, {"spec", "restartPolicy"}) == "Never" && ProgramHasEnded(pod)) return;  // a sidecar runs
   const std::optional<PodEnd> end = cluster_.program_(ViewOf(pod));
   Json status = pod.value("status", Json::object());
-  if (!end) {  // a container that was restarted is ready at the next look
+  if (!end) {  // a restarted container is ready at the next step
     status["conditions"] = Conditions(true);
     for (Json& container : status["containerStatuses"]) container["ready"] = true;
     cluster_.SetStatus(kube::kPods, pod, status);

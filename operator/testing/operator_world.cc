@@ -1,3 +1,6 @@
+// The controller's caches are filled by real informer threads, so Sync polls until they equal the server; everything
+// else runs in the calling thread. A limit on the number of turns detects two components that undo each other's
+// changes.
 #include "operator/testing/operator_world.h"
 
 #include <algorithm>
@@ -13,7 +16,7 @@ namespace {
 using kube::Json;
 
 constexpr char kNamespace[] = "ml";
-constexpr int kMaxTurns = 2000;  // of one Settle: more is a loop that never ends
+constexpr int kMaxTurns = 2000;  // limit for one Settle, to detect endless loops
 
 client::ApiClientOptions Unlimited() {
   client::ApiClientOptions options;
@@ -147,7 +150,7 @@ void OperatorWorld::Edit(const std::string& name, const Json& spec_patch) {
   ESPALIER_CHECK(answer.ok() && answer->code == 200) << (answer.ok() ? answer->body : answer.status().ToString());
 }
 
-// For a world that does not come to rest: what it is busy with.
+// Returns the last requests, for the message of a failed Settle or RunUntil.
 std::string OperatorWorld::LastRequests() const {
   const std::vector<client::FakeApiServer::LoggedRequest> log = server.log();
   std::string text;

@@ -1,5 +1,5 @@
-// A fake API server, a fake cluster and the operator's controller in one thread of events: nothing happens but by the
-// calls below, and time passes only where a test lets it, up to the moment for which a plan asked to be woken.
+// A fake API server, a fake cluster and the operator's controller, driven by one thread. All changes are made by the
+// calls below. Time passes only by Advance, or in RunUntil up to the next requeue time.
 #pragma once
 
 #include <atomic>
@@ -16,33 +16,33 @@
 
 namespace espalier::ctl::cluster {
 
-// The wall clock of everybody. Thread-safe.
+// The wall clock of all components. Thread-safe.
 class WallTimer {
  public:
   kube::WallTime Now() const { return kube::WallTime(std::chrono::microseconds(micros_.load())); }
   void Advance(std::chrono::nanoseconds time) { micros_ += std::chrono::ceil<std::chrono::microseconds>(time).count(); }
 
  private:
-  // Begins now: certificates are dated by the system's clock, whatever a test makes of the time.
+  // Starts at the current time, because certificates are dated by the system's clock.
   std::atomic<int64_t> micros_{
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count()};
 };
 
-// One operator process: dropping it is kill -9 as far as the API server can tell.
+// One operator process. Its destruction looks like SIGKILL to the API server.
 class TestOperator {
  public:
   TestOperator(client::FakeApiServer& server, WallTimer& wall, controller::ControllerOptions options = {});
   ~TestOperator();
 
-  // Waits until the caches show what the server has.
+  // Waits until the caches equal the objects of the server.
   void Sync();
   struct Round {
-    bool did_something = false;                          // a write, an error, or a wish to be called at once
-    std::optional<std::chrono::nanoseconds> wake_after;  // the nearest
+    bool did_something = false;                          // a write, an error, or an immediate requeue
+    std::optional<std::chrono::nanoseconds> wake_after;  // the earliest requeue time
     std::vector<Status> errors;
   };
-  Round ReconcileAll();  // each DistTraining once, in order of names
+  Round ReconcileAll();  // reconciles each DistTraining once, in order of names
 
   client::FaultyApiTransport& transport() { return transport_; }
   controller::Controller& controller() { return controller_; }
@@ -68,17 +68,18 @@ class OperatorWorld {
   OperatorWorld();
   ~OperatorWorld();
 
-  // A valid DistTraining "ml/<name>" with `spec` merged into it (RFC 7396).
+  // Creates a valid DistTraining "ml/<name>" with `spec` merged into its spec (RFC 7396).
   void Create(const std::string& name, const kube::Json& spec = kube::Json::object());
-  // As kubectl edit: the spec's generation grows.
+  // Changes the spec, like kubectl edit.
   void Edit(const std::string& name, const kube::Json& spec_patch);
   void RestartOperator();
 
-  // One turn of everybody: caches, each job, the cluster. False where nothing happened.
+  // Syncs the caches, reconciles each job, and steps the cluster. Returns false if nothing changed.
   bool Turn();
-  void Settle();  // turns until nothing happens
+  void Settle();  // calls Turn until nothing changes
   void Advance(std::chrono::nanoseconds time) { wall.Advance(time); }
-  // Turns, and time between them as the plans want to be woken, until the condition holds; false after `longest`.
+  // Runs turns until the condition holds, and advances the time to the next requeue when nothing changes. Returns false
+  // after `longest`.
   bool RunUntil(const std::function<bool()>& condition, std::chrono::seconds longest = std::chrono::minutes(10));
   void RunFor(std::chrono::seconds time);
 
@@ -87,9 +88,9 @@ class OperatorWorld {
   std::string PhaseOf(const std::string& name) const;  // as printed
   bool RunUntilPhase(const std::string& name, const std::string& phase,
                      std::chrono::seconds longest = std::chrono::minutes(10));
-  // Names, sorted, of all objects of a kind.
+  // Returns the sorted names of all objects of a kind.
   std::vector<std::string> Names(const kube::Resource& resource) const;
-  // "Job cora-trainer-1", of all kinds of children, sorted.
+  // Returns kind and name of all children, sorted: "Job cora-trainer-1".
   std::vector<std::string> Children() const;
 
   std::string LastRequests() const;

@@ -14,7 +14,7 @@ void StatefulSetController::Sync(const Json& set, const Pods& pods) {
   for (int64_t i = 0; i < replicas; ++i) wanted.insert(name + "-" + std::to_string(i));
 
   int64_t ready = 0;
-  std::set<std::string> there;  // a name is taken for as long as a pod is going
+  std::set<std::string> there;  // includes pods that are being deleted, whose names are still taken
   for (const Json& pod : pods) {
     const std::string pod_name = kube::StringAt(pod, {"metadata", "name"});
     there.insert(pod_name);

@@ -1,3 +1,6 @@
+// A generation number makes clients obsolete: Renew and a new client certificate increase it, and Return drops clients
+// of older generations, which were in use at that time. Make configures a client: TLS by SetUpTls, options of the
+// socket, and proxy; the library's own timeouts and redirects are disabled.
 #include "operator/client/cpprest/client_pool.h"
 
 #include <boost/asio/ssl.hpp>
@@ -8,12 +11,12 @@
 namespace espalier::ctl::client {
 namespace {
 
-// Each is some kilobytes; the connection within is closed by the library after 30 to 60 s without use.
+// Each client takes some kilobytes; the library closes its connection after 30 to 60 s without use.
 constexpr size_t kMaxIdle = 64;
 
-// The library's timer starts anew with every byte, counts time that the reader makes the server wait, and has races at
-// its end. Ours are deadlines of whole calls; this one shall never fire, but for tunnels: until a proxy has answered
-// CONNECT the library does not hear of a cancellation, and the timer is all that closes the socket.
+// The library's timer restarts with every byte, also runs while a slow reader makes the server wait, and has races when
+// it fires. The deadlines of calls replace it, and it is set so that it never fires. Tunnels are an exception: until a
+// proxy has answered CONNECT the library ignores a cancellation, and only the timer closes the socket.
 constexpr std::chrono::hours kNever{24};
 
 using TlsStream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>;
@@ -28,7 +31,8 @@ void ConfigureProxy(const Endpoint& endpoint, web::http::client::http_client_con
 }
 
 void ConfigureSockets(const Endpoint& endpoint, bool tls, web::http::client::http_client_config& config) {
-  // The handle is a socket before a tunnel through a proxy is made, and a TLS stream later; nothing says which.
+  // With a tunnel the handle is a socket before the tunnel is open, and a TLS stream afterwards. The callback cannot
+  // tell which.
   if (tls && !endpoint.proxy_uri.empty()) return;
   config.set_nativehandle_options([family = endpoint.address_family, tls](web::http::client::native_handle handle) {
     SetSocketOptions(
@@ -77,7 +81,7 @@ void ClientPool::Return(std::shared_ptr<PooledClient> client) {
 }
 
 void ClientPool::Renew() {
-  std::vector<std::shared_ptr<PooledClient>> dropped;  // closes its connections unlocked
+  std::vector<std::shared_ptr<PooledClient>> dropped;  // destroyed after the lock: closes connections
   MutexLock lock(&mutex_);
   dropped.swap(idle_);
   ++generation_;
@@ -107,7 +111,7 @@ Result<std::shared_ptr<PooledClient>> ClientPool::Make(const Credentials& creden
     const bool is_tunnel = connection_.tls && !endpoint_.proxy_uri.empty();
     config.set_timeout(is_tunnel ? tunnel_timeout_ : std::chrono::milliseconds(kNever));
     config.set_max_redirects(0);
-    config.set_tlsext_sni_enabled(false);  // ours is in tls_setup.cc
+    config.set_tlsext_sni_enabled(false);  // tls_setup.cc sends the name
     config.set_validate_certificates(!connection_.skip_verification);
     config.set_ssl_context_callback(
         [settings, refusal = connection_.skip_verification ? nullptr : refusal](boost::asio::ssl::context& context) {

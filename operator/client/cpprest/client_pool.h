@@ -1,8 +1,8 @@
-// Connections that are kept for the next request.
+// A pool of connections for later requests.
 //
-// The library pools connections within an http_client and decides alone what to reuse and what to send again. Here each
-// http_client carries one request at a time, and so has one connection at most: after anything strange it is thrown
-// away together with its connection, and a new one has surely no connection that the server may have closed.
+// The library pools connections within an http_client and decides by itself which to reuse and what to send again. To
+// control this, each http_client here carries one request at a time and thus has at most one connection. After any
+// error it is dropped with its connection, and a new http_client cannot pick a connection that the server has closed.
 #pragma once
 
 #include <cpprest/http_client.h>
@@ -30,12 +30,13 @@ class ClientPool {
   ClientPool(const Connection& connection, Endpoint endpoint, AuthorityPaths system,
              std::chrono::milliseconds tunnel_timeout);
 
-  // An idle one whose connection shows the same certificate, or a new one.
+  // Returns an idle client whose connection uses the same client certificate, or a new client.
   Result<std::shared_ptr<PooledClient>> Take(const Credentials& credentials);
   Result<std::shared_ptr<PooledClient>> TakeNew(const Credentials& credentials);
-  // After an answer that was read to its end. Drops it where it is too old or there are many.
+  // Puts a client back after its response was read to the end. Drops it if it is from before the last Renew or change
+  // of the certificate, or if there are too many idle clients.
   void Return(std::shared_ptr<PooledClient> client);
-  // What is idle now, and what is under way, is not used again: the server was restarted, or is gone.
+  // Prevents the reuse of all current clients, idle or in use: their server was restarted, or cannot be reached.
   void Renew();
 
  private:
@@ -47,8 +48,8 @@ class ClientPool {
   const AuthorityPaths system_;
   const std::chrono::milliseconds tunnel_timeout_;
   Mutex mutex_;
-  std::vector<std::shared_ptr<PooledClient>> idle_ ABSL_GUARDED_BY(mutex_);  // the last used at the end
-  Credentials shown_ ABSL_GUARDED_BY(mutex_);  // whose certificate the connections of this generation show
+  std::vector<std::shared_ptr<PooledClient>> idle_ ABSL_GUARDED_BY(mutex_);  // most recently used last
+  Credentials shown_ ABSL_GUARDED_BY(mutex_);  // client certificate of the connections of this generation
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

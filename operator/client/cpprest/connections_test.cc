@@ -1,4 +1,4 @@
-// Which connection a request takes, and what happens when that one is dead.
+// Tests which connection a request uses, and requests on connections that the server has closed or that are silent.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -15,7 +15,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// So many requests under way at once, each of which gets an answer only when all have come.
+// Sends `count` concurrent requests; the server responds only after all of them have arrived.
 class AllAtOnce {
  public:
   explicit AllAtOnce(int count) : count_(count), all_are_here_(count) {}
@@ -117,7 +117,7 @@ TEST(ConnectionsTest, WhatMustNotBeRepeatedIsNot) {
   MisbehavingServer server([](ServerConnection& connection) {
     if (!connection.Read()) return;
     connection.Answer(200, "ok");
-    connection.Read();  // takes the second request in, and dies
+    connection.Read();  // reads the second request, then closes the connection
   });
   const auto transport = Connect(PlainTo(server));
   for (int i = 0; i < 10; ++i) {
@@ -139,7 +139,7 @@ TEST(ConnectionsTest, AServerThatDiesAfterReadingMayHaveDoneIt) {
   EXPECT_EQ(server.requests().size(), 1u);
 }
 
-// The library sends it again, to nobody, and reports that it could not connect.
+// The library sends the request again, to a closed port, and reports that it could not connect.
 TEST(ConnectionsTest, AServerThatIsGoneAfterReadingMayHaveDoneIt) {
   for (const std::string body : {"", "{}"}) {
     MisbehavingServer server([](ServerConnection& connection) {
@@ -173,8 +173,8 @@ TEST(ConnectionsTest, AServerThatIsNotThereSurelyHasNotDoneIt) {
   EXPECT_TRUE(transport->Send(Post("{}"), InTime()).ok());
 }
 
-// Each of these leaves the library with a task that fails when nobody waits for it any more, which by its default ends
-// the process.
+// Each of these requests leaves a task in the library that fails after the caller has given up. By default the library
+// would then terminate the process.
 TEST(ConnectionsTest, RequestsThatAreGivenUpHarmNobody) {
   MisbehavingServer server([](ServerConnection& connection) {
     switch (connection.number() % 4) {
@@ -221,10 +221,10 @@ TEST(ConnectionsTest, AServerThatFellSilentIsConnectedToAnew) {
   const Deadline soon = Deadline::After(std::chrono::milliseconds(100));
   EXPECT_EQ(transport->Send(Get(), soon).status().code(), StatusCode::kDeadlineExceeded);
   phase = kTalksToNewOnes;
-  EXPECT_TRUE(transport->Send(Get(), InTime()).ok());  // one timeout, not five
+  EXPECT_TRUE(transport->Send(Get(), InTime()).ok());  // one timeout retires all five connections
 }
 
-// Descriptors of this process that are connected to `port`.
+// Returns the descriptors of this process that are connected to `port`.
 std::vector<int> ConnectedTo(uint16_t port) {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -1,3 +1,6 @@
+// Send and Open share Ask, which waits for the head of the response. AskOnce takes a client from the pool and starts an
+// Exchange; Ask adds the two retries. A client goes back to the pool only after a response that was read completely.
+// Any error of a connection also retires all other connections (Failed), because they share its cause in most cases.
 #include "operator/client/cpprest/cpprest_transport.h"
 
 #include "operator/client/cpprest/endpoint.h"
@@ -8,7 +11,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// An answer whose head is here.
+// A response whose head has arrived.
 struct Answer {
   std::shared_ptr<PooledClient> client;
   std::shared_ptr<Exchange> exchange;
@@ -21,10 +24,11 @@ Status MayBeSent(Deadline deadline, const std::stop_token& stop) {
   return {};
 }
 
-// The library reads no trailers: the next request on the connection would find them in front of its answer.
+// Returns true if the connection may be reused. The library does not read trailers, so the next request would receive
+// them as the start of its response.
 bool MayBeFollowed(const HttpResponse& head) { return head.Header("Trailer").empty(); }
 
-// Gives the connection back at the clean end, and closes it in all other cases.
+// Returns the connection to the pool at the end of the response, and closes it in all other cases.
 class CpprestLineStream final : public LineStream {
  public:
   CpprestLineStream(Answer answer, std::shared_ptr<ClientPool> pool)
@@ -46,7 +50,7 @@ class CpprestLineStream final : public LineStream {
   const std::shared_ptr<ClientPool> pool_;
   const std::shared_ptr<Exchange> exchange_;
   const bool may_be_followed_;
-  std::shared_ptr<PooledClient> client_;  // the reader's
+  std::shared_ptr<PooledClient> client_;  // used only by the thread that calls Next
 };
 
 class CpprestTransport final : public HttpTransport {
@@ -76,7 +80,7 @@ class CpprestTransport final : public HttpTransport {
                          LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
   Result<Credentials> FreshCredentials(Deadline deadline);
   Result<std::string> ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop);
-  // Words and consequences that every failure of a connection has.
+  // Handles a failure of a connection, and returns the status with the endpoint in its message.
   Status Failed(Status status);
 
   const CpprestOptions options_;
@@ -87,7 +91,7 @@ class CpprestTransport final : public HttpTransport {
 };
 
 Result<HttpResponse> CpprestTransport::Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) {
-  // A body is mostly one long line.
+  // Most bodies are one long line.
   const LineBuffer::Limits limits{.max_line_bytes = options_.max_response_bytes,
                                   .high_water_bytes = options_.high_water_bytes};
   ASSIGN_OR_RETURN(Answer answer, Ask(request, deadline, stop, limits));
@@ -111,12 +115,12 @@ Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& re
   return stream;
 }
 
-// Two failures are worth a second try, on a new connection: a request that a kept connection did not take, and a 401,
-// once the credentials' source knows.
+// Sends the request and waits for the head. Retries once on a new connection if a reused connection did not take the
+// request, and once with new credentials after a 401.
 Result<Answer> CpprestTransport::Ask(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
                                      LineBuffer::Limits limits) {
-  // Where the server closes a kept connection after it read the request, the library silently sends it once more, a
-  // POST too. On a new connection it does not.
+  // If the server closes a reused connection after reading the request, the library silently sends the request again,
+  // even a POST. On a new connection it does not.
   const Connecting connecting = request.repeatable ? Connecting::kReuse : Connecting::kNew;
   bool was_reused = false;
   Result<Answer> answer = AskOnce(request, deadline, stop, limits, connecting, &was_reused);
@@ -141,7 +145,7 @@ Result<Answer> CpprestTransport::AskOnce(const kube::HttpRequest& request, Deadl
   ASSIGN_OR_RETURN(std::shared_ptr<PooledClient> client,
                    connecting == Connecting::kNew ? pool_->TakeNew(credentials) : pool_->Take(credentials));
   *was_reused = client->is_reused;
-  // Credentials may have taken their time.
+  // Getting the credentials may have taken long.
   RETURN_IF_ERROR(MayBeSent(deadline, stop));
 
   std::shared_ptr<Exchange> exchange = Exchange::Start(client, wire, request.body.size(), limits);
@@ -152,7 +156,7 @@ Result<Answer> CpprestTransport::AskOnce(const kube::HttpRequest& request, Deadl
     return Failed(std::move(head).status());
   }
   if (head->code < 200 || head->code > 599) {
-    // The library takes 100 Continue for the answer; the real one is still to come on this connection.
+    // The library returns 100 Continue as the response; the actual response follows on this connection.
     exchange->Cancel();
     return Failed(Unavailable("the answer's code is " + std::to_string(head->code)));
   }
@@ -180,8 +184,7 @@ Result<std::string> CpprestTransport::ReadBody(Answer& answer, Deadline deadline
 }
 
 Status CpprestTransport::Failed(Status status) {
-  // What broke or stalled one connection has most likely done so to the others: a server that was restarted, a network
-  // that is gone.
+  // The other connections probably have the same problem, for example a restarted server or a lost network.
   const bool is_ours = status.code() == StatusCode::kCancelled || status.code() == StatusCode::kResourceExhausted;
   if (!is_ours) pool_->Renew();
   return std::move(status).While(endpoint_.label);

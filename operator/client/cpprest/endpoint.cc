@@ -23,7 +23,8 @@ bool IsName(const std::string& host) {
   });
 }
 
-// Of names only the one that every resolver keeps on this machine: "127.evil.example" is anybody's.
+// Returns true for loopback addresses and "localhost". Other names, such as "127.evil.example", may resolve to any
+// address.
 bool IsLoopback(const std::string& host) {
   in_addr v4{};
   in6_addr v6{};
@@ -42,7 +43,7 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
     endpoint.address_family = AddressFamily(host);
     if (endpoint.address_family == AF_UNSPEC && !IsName(host)) return InvalidArgument("the proxy's URL has no host");
     if (proxy.scheme() != "http") return InvalidArgument("a proxy is reached by http:// only, not " + proxy.scheme());
-    // Port and brackets: as in BaseUri; without a port the library would connect to port 0.
+    // Without brackets, as in BaseUri. Without a port the library would connect to port 0.
     endpoint.proxy_uri = "http://" + host + ":" + std::to_string(proxy.port() > 0 ? proxy.port() : 80);
     const std::string& user_info = proxy.user_info();
     const size_t colon = std::min(user_info.find(':'), user_info.size());
@@ -55,9 +56,9 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
   }
 }
 
-// The library hands the host to the resolver as it stands in the URI, brackets included, and its URI parser takes an
-// IPv6 address without them as long as a port follows. Behind a proxy nothing is resolved, and the brackets are needed
-// for the proxy to understand the request.
+// Returns the URI of the API server. The library passes the host of the URI to the resolver, including brackets, so
+// IPv6 addresses are written without brackets; its URI parser accepts this if a port follows. With a proxy the library
+// does not resolve the host, and the proxy needs the brackets.
 std::string BaseUri(const Connection& connection, bool has_proxy) {
   return std::string(connection.tls ? "https://" : "http://") +
          (has_proxy ? Bracketed(connection.host) : connection.host) + ":" + std::to_string(connection.port);

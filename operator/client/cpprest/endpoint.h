@@ -1,4 +1,4 @@
-// A Connection's host and proxy in the words that cpprestsdk understands.
+// The host and proxy of a Connection in the form that cpprestsdk needs.
 #pragma once
 
 #include <string>
@@ -9,12 +9,11 @@ namespace espalier::ctl::client {
 
 struct Endpoint {
   std::string base_uri;      // "https://10.0.0.1:6443"; see BaseUri
-  std::string host_header;   // where the library's own would be wrong; else empty
+  std::string host_header;   // replaces the library's value where that is wrong; else empty
   std::string label;         // "10.0.0.1:6443", for messages
-  bool is_loopback = false;  // nothing leaves this machine: never so through a proxy
+  bool is_loopback = false;  // requests do not leave this machine; false with a proxy
 
-  // Of the host that is connected to, which is the proxy where there is one: AF_INET, AF_INET6, or AF_UNSPEC for a
-  // name.
+  // Address family of the proxy, or of the host without a proxy: AF_INET, AF_INET6, or AF_UNSPEC for a name.
   int address_family = 0;
 
   std::string proxy_uri;  // empty: none
@@ -22,8 +21,8 @@ struct Endpoint {
   telemetry::Secret proxy_password;
 };
 
-// InvalidArgument for a host or a proxy that makes no sense; does not repeat the proxy's address, which may hold a
-// password.
+// Returns the endpoint of the connection. Returns InvalidArgument for an invalid host or proxy. Error messages do not
+// contain the proxy's URL, because it may have a password.
 Result<Endpoint> ParseEndpoint(const Connection& connection);
 
 }  // namespace espalier::ctl::client

@@ -9,16 +9,16 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
   const std::shared_ptr<Exchange> exchange(new Exchange(limits));
   try {
     request.set_response_stream(Concurrency::streams::streambuf<uint8_t>(exchange->sink_).create_ostream());
-    // An answer is complete a moment before its connection may be reused. Then the library drops the request, and with
-    // it this handler.
+    // A response is complete shortly before its connection can be reused. At that moment the library releases the
+    // request and with it this handler, whose `held` calls LetGo.
     const std::shared_ptr<void> held(nullptr, [exchange](void*) { exchange->LetGo(); });
     request.set_progress_handler(
         [exchange, held, body_bytes](web::http::message_direction::direction direction, utility::size64_t bytes) {
           const bool is_upload = direction == web::http::message_direction::upload;
           if (is_upload && bytes >= body_bytes) exchange->was_written_.store(true);
         });
-    // A failed task that nobody looks at ends the process: the last continuation takes a task, not a value, so that it
-    // sees every failure, and lets none out.
+    // An unobserved failure of a task terminates the process. So the last continuation takes a task, not a value: it
+    // observes every failure and throws none.
     client->http.request(request, exchange->cancellation_.get_token())
         .then([exchange](const web::http::http_response& response) {
           exchange->SetHead(response);
@@ -52,7 +52,7 @@ void Exchange::Cancel() {
     MutexLock lock(&mutex_);
     if (!head_) head_ = Cancelled("the request was cancelled");
   }
-  if (is_done_.exchange(true)) return;  // the connection may be another request's by now
+  if (is_done_.exchange(true)) return;  // another request may already use the connection
   cancellation_.cancel();               // closes the socket, on this thread
 }
 

@@ -1,5 +1,5 @@
-// One request and its answer, under way in the library's threads. The caller waits here, with its own deadline, for
-// the head and for the body; the library is never waited for.
+// One request and its response, processed by the library's threads. The caller waits for the head and the body with its
+// own deadline, and never for the library.
 #pragma once
 
 #include <pplx/pplxtasks.h>
@@ -14,32 +14,33 @@
 
 namespace espalier::ctl::client {
 
-// Thread-safe; one thread reads.
+// Thread-safe, except that only one thread may read the body.
 class Exchange {
  public:
-  // Sends; `body_bytes` is the size of the request's body. Connecting may read files on the calling thread; everything
-  // else happens elsewhere.
+  // Sends the request; `body_bytes` is the size of its body. Setting up the connection may read files on the calling
+  // thread; all other work is done by the library's threads.
   static std::shared_ptr<Exchange> Start(std::shared_ptr<PooledClient> client, web::http::http_request request,
                                          size_t body_bytes, LineBuffer::Limits limits);
 
-  // Without its body. DeadlineExceeded, Cancelled, or why there is none.
+  // Blocks for the head and returns it, without a body. Returns DeadlineExceeded, Cancelled, or the error of the
+  // request.
   Result<HttpResponse> AwaitHead(Deadline deadline);
-  // Ends cleanly only after the library has taken the connection back, so that the next request finds it; with
-  // Unavailable where it broke.
+  // Returns the buffer of the body. It ends with OK only after the library has the connection back, so that the next
+  // request can use it, and with Unavailable if the connection broke.
   LineBuffer& body() { return sink_->buffer(); }
-  // Whoever waits returns at once, and the connection is closed unless the answer is complete.
+  // Makes waiting callers return immediately, and closes the connection unless the response is complete.
   void Cancel();
 
  private:
   explicit Exchange(LineBuffer::Limits limits) : sink_(std::make_shared<LineSink>(limits)) {}
   void SetHead(const web::http::http_response& response);
   void Finish(Status status);
-  void LetGo();  // the library has nothing to do with the request any more
+  void LetGo();  // called when the library has released the request
 
   const std::shared_ptr<LineSink> sink_;
   pplx::cancellation_token_source cancellation_;
-  std::atomic<bool> is_done_{false};      // finished or cancelled
-  std::atomic<bool> was_written_{false};  // whole, to whichever connection
+  std::atomic<bool> is_done_{false};      // finished or canceled
+  std::atomic<bool> was_written_{false};  // the request was completely written to a connection
   Mutex mutex_;
   std::optional<Result<HttpResponse>> head_ ABSL_GUARDED_BY(mutex_);
   bool is_complete_ ABSL_GUARDED_BY(mutex_) = false;

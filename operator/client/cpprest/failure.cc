@@ -8,7 +8,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// The library keeps a code's number and forgets its category.
+// Returns the meaning of an error code. The library keeps only the number, not the category.
 std::string WhatCodeMeans(int code) {
   if (code == 0) return "";
   if (code == 1 || code == 2) return "the connection was closed";  // Asio's stream_truncated and eof
@@ -18,8 +18,8 @@ std::string WhatCodeMeans(int code) {
   return "code " + std::to_string(code);
 }
 
-// Neither code nor text of an error says whether the server can have the request: the library may have sent it again on
-// its own, and then reports what became of the second time.
+// Returns the error of a broken connection. Its code depends only on `was_written`: the library may have sent the
+// request twice by itself, and then its error is about the second time.
 Status Broken(std::string text, bool was_written) {
   return was_written ? Unavailable(std::move(text)) : FailedPrecondition(std::move(text));
 }

@@ -1,4 +1,4 @@
-// From cpprestsdk's exceptions to the codes of transport.h, and for our own callbacks the way back.
+// Converts exceptions of cpprestsdk to the codes of transport.h, and a Status of a callback to an exception.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace espalier::ctl::client {
 
-// A Status on its way through the library, which carries exceptions only.
+// Carries a Status through the library, which passes on exceptions only.
 class StatusException final : public std::exception {
  public:
   explicit StatusException(Status status) : status_(std::move(status)) {}
@@ -19,8 +19,9 @@ class StatusException final : public std::exception {
   Status status_;
 };
 
-// Unavailable where the request was written whole, even once; FailedPrecondition where it surely was not. `refusal`,
-// where not empty, is why the server's certificate was refused: Unauthenticated.
+// Returns Unavailable if the request was completely written at least once, else FailedPrecondition. A non-empty
+// `refusal` is the reason why the server's certificate was refused; the result is then Unauthenticated, unless the
+// request was written.
 Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool was_written);
 
 }  // namespace espalier::ctl::client

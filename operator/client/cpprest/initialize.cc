@@ -16,7 +16,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// Process-wide, as what it stands for: the library's pool of threads and OpenSSL's environment.
+// Process-wide, like the library's thread pool and OpenSSL's environment variables.
 struct ProcessState {
   Mutex mutex;
   int num_threads ABSL_GUARDED_BY(mutex) = 0;  // 0: not initialized
@@ -28,7 +28,8 @@ ProcessState& State() {
   return state;
 }
 
-// What `variable` says, or `otherwise`; it says /dev/null from now on, to OpenSSL and to programs that are run.
+// Sets the environment variable to /dev/null, for OpenSSL and child processes, and returns its old value, or
+// `otherwise`.
 std::string TakeAway(const char* variable, const char* otherwise) {
   const char* value = std::getenv(variable);
   const std::string before = value == nullptr ? otherwise : value;
@@ -36,8 +37,8 @@ std::string TakeAway(const char* variable, const char* otherwise) {
   return before;
 }
 
-// The library takes its pool of threads down when the process ends, and joins them: one may wait then for what only
-// another would have done. What runs here runs before that.
+// Ends the process before the library's static destructors. They stop the thread pool and join its threads, which may
+// deadlock: a thread can wait for work that only a thread already stopped would have done.
 void EndWithoutTheirEnd(int status, void*) {
   std::fflush(nullptr);
 #if defined(ESPALIER_ADDRESS_SANITIZER)
@@ -56,7 +57,7 @@ Result<AuthorityPaths> SystemAuthorities() {
 }
 
 Status InitializeCpprest(int num_threads) {
-  if (num_threads < 1) return InvalidArgument("cpprestsdk needs a thread");  // with none, requests hang for ever
+  if (num_threads < 1) return InvalidArgument("cpprestsdk needs a thread");  // with none, requests never end
   ProcessState& state = State();
   MutexLock lock(&state.mutex);
   if (state.num_threads == num_threads) return {};
@@ -65,7 +66,7 @@ Status InitializeCpprest(int num_threads) {
   }
   try {
     crossplat::threadpool::initialize_with_threads(static_cast<size_t>(num_threads));
-    pplx::get_ambient_scheduler();  // made by whoever asks first, whom others do not wait for
+    pplx::get_ambient_scheduler();  // created here, because its creation at the first use is not thread-safe
   } catch (const std::exception& e) {
     return FailedPrecondition("cpprestsdk was used before it was initialized: " + std::string(e.what()));
   }

@@ -1,11 +1,11 @@
-// The state of the process that InitializeCpprest (cpprest_transport.h) changes, and what it was before.
+// The process-wide state that InitializeCpprest (cpprest_transport.h) changes, as it was before.
 #pragma once
 
 #include "operator/client/cpprest/tls_setup.h"
 
 namespace espalier::ctl::client {
 
-// OpenSSL's own places, or what SSL_CERT_FILE and SSL_CERT_DIR named before InitializeCpprest took them away.
+// Returns the values of SSL_CERT_FILE and SSL_CERT_DIR from before InitializeCpprest, or OpenSSL's defaults. Returns
 // FailedPrecondition before InitializeCpprest.
 Result<AuthorityPaths> SystemAuthorities();
 

@@ -1,3 +1,6 @@
+// All bytes are in one string with a read position (taken_), which is compacted when at least half of it has been read.
+// Append counts the newlines, so that the reader waits for a number and not for a search. The writer is held above
+// high_water_bytes and resumed at half of it; bytes of an incomplete line do not count, or a long line could never end.
 #include "operator/client/cpprest/line_buffer.h"
 
 #include <cstring>
@@ -103,7 +106,7 @@ Result<std::string> LineBuffer::ReadAll(Deadline deadline, size_t max_bytes) {
     }
     if (resume) resume();
     if (end) return end->ok() ? Result<std::string>(std::move(all)) : *end;
-    // A server that sends a byte now and then keeps the loop busy; the deadline holds all the same.
+    // A server that sends single bytes keeps the loop running, so the deadline is checked here too.
     if (deadline.HasPassed()) return DeadlineExceeded("the answer's end did not come in time");
   }
 }
@@ -113,7 +116,7 @@ std::string LineBuffer::TakeLineLocked() {
   std::string line = bytes_.substr(taken_, newline - taken_);
   taken_ = newline + 1;
   --num_lines_;
-  if (2 * taken_ >= bytes_.size()) {  // now and then, so that each byte is moved at most twice
+  if (2 * taken_ >= bytes_.size()) {  // only then, so that the cost per byte is constant
     bytes_.erase(0, taken_);
     taken_ = 0;
   }

@@ -1,6 +1,6 @@
-// The body of an answer on its way from the connection's thread to the reader's: bytes go in as they come, lines come
-// out. Bounded on both sides: a line that is too long ends it, and a writer that is too far ahead is told to wait.
-// Knows nothing of cpprestsdk, so that framing can be tested (and fuzzed) alone.
+// Passes the body of a response from the connection's thread to the reader: bytes go in, lines come out. Its size is
+// limited: a line that is too long ends it, and a writer that is too far ahead has to wait. Independent of cpprestsdk,
+// so that the framing can be tested and fuzzed alone.
 #pragma once
 
 #include <functional>
@@ -14,45 +14,45 @@
 
 namespace espalier::ctl::client {
 
-// Thread-safe: one writer, one reader, anybody may end or cancel.
+// Thread-safe for one writer and one reader. Any thread may call End and Cancel.
 class LineBuffer {
  public:
   struct Limits {
     size_t max_line_bytes = 0;
-    size_t high_water_bytes = 0;  // of whole lines that wait for the reader
+    size_t high_water_bytes = 0;  // of unread complete lines
   };
   explicit LineBuffer(Limits limits) : limits_(limits) {}
 
   enum class Appended {
     kGoOn,
-    kHold,     // taken in, but no more now: `resume` is called once, by whoever makes room or ends the buffer
-    kRefused,  // a line or a piece that is too long, or the buffer has ended; nothing was taken in
+    kHold,     // appended, but the writer must wait: `resume` is called once, when there is room or the buffer ends
+    kRefused,  // a line or `bytes` is too long, or the buffer has ended; nothing was appended
   };
-  // `bytes` are not looked at where there are more than both limits together: their number may be a lie.
+  // Appends bytes. If there are more than both limits together they are not read, because the size may be wrong.
   Appended Append(std::string_view bytes, const std::function<void()>& resume);
-  // ok: what came is all there is. The first call counts.
+  // Ends the buffer; OK: the body is complete. Only the first call has an effect.
   void End(Status how);
-  // Ends with Cancelled and forgets what came.
+  // Ends the buffer with Cancelled and drops the unread bytes.
   void Cancel();
 
-  // As LineStream::Next. After an error of the connection, the whole lines before it come first.
+  // Like LineStream::Next. Complete lines from before an error are returned before the error.
   Result<std::optional<std::string>> NextLine(Deadline deadline);
-  // The rest, newlines and all. ResourceExhausted for more than `max_bytes`, DeadlineExceeded where the end has not
-  // come by then.
+  // Returns the rest of the body, including newlines. Returns ResourceExhausted if it has more than `max_bytes`, and
+  // DeadlineExceeded if it is not complete by the deadline.
   Result<std::string> ReadAll(Deadline deadline, size_t max_bytes);
 
  private:
   size_t UnreadLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bytes_.size() - taken_; }
   std::string TakeLineLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What to call, unlocked, because there is room again; empty where nobody waits or there is none.
+  // Returns the writer's `resume` if there is room again, else null. It must be called without the lock.
   std::function<void()> ResumeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   Mutex mutex_;
   std::string bytes_ ABSL_GUARDED_BY(mutex_);
-  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;       // of bytes_, by the reader
-  size_t num_lines_ ABSL_GUARDED_BY(mutex_) = 0;   // whole ones among the rest
-  size_t tail_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // after the last newline
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;       // bytes of bytes_ that were read
+  size_t num_lines_ ABSL_GUARDED_BY(mutex_) = 0;   // unread complete lines
+  size_t tail_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes after the last newline
   std::optional<Status> end_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> resume_ ABSL_GUARDED_BY(mutex_);
 };

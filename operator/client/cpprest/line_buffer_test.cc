@@ -1,3 +1,5 @@
+// Tests that a LineBuffer returns the same lines for any split of the bytes, limits lines and responses, holds a writer
+// that is too far ahead, and wakes its reader when it ends.
 #include "operator/client/cpprest/line_buffer.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +63,7 @@ TEST(LineBufferTest, GivesTheWholeLinesBeforeTheError) {
   LineBuffer buffer(kRoomy);
   buffer.Append("whole\nhal", NeverCalled);
   buffer.End(Unavailable("broken"));
-  buffer.End({});  // the first counts
+  buffer.End({});  // has no effect: only the first end counts
 
   EXPECT_EQ(**buffer.NextLine(kNow), "whole");
   EXPECT_EQ(buffer.NextLine(kNow).status(), Unavailable("broken"));
@@ -99,7 +101,7 @@ TEST(LineBufferTest, HoldsTheWriterUntilTheReaderHasTakenHalf) {
   EXPECT_EQ(buffer.Append("789\nx", resume), Appended::kHold);
 
   EXPECT_EQ(**buffer.NextLine(kNow), "123");
-  EXPECT_EQ(num_resumed, 0);  // eight bytes of lines are left
+  EXPECT_EQ(num_resumed, 0);  // eight unread bytes of lines are more than half of the limit
   EXPECT_EQ(**buffer.NextLine(kNow), "456");
   EXPECT_EQ(num_resumed, 1);
   EXPECT_EQ(**buffer.NextLine(kNow), "789");

@@ -1,5 +1,5 @@
-// A LineBuffer as a response stream of cpprestsdk: write-only, and with back-pressure, which comes from a task that is
-// not complete until there is room. The library's own streams have neither cap nor back-pressure (README.md).
+// A LineBuffer as a response stream of cpprestsdk. It is write-only and has back-pressure: the task of a write is not
+// complete until there is room. The library's own streams have neither a limit nor back-pressure (README.md).
 #pragma once
 
 #include <cpprest/astreambuf.h>
@@ -8,7 +8,7 @@
 
 namespace espalier::ctl::client {
 
-// Made by make_shared, as the base class wants it. Thread-safe as LineBuffer.
+// Must be created with make_shared, as the base class requires. Thread-safe like LineBuffer.
 class LineSink final : public Concurrency::streams::details::streambuf_state_manager<uint8_t> {
  public:
   explicit LineSink(LineBuffer::Limits limits) : streambuf_state_manager(std::ios_base::out), buffer_(limits) {}
@@ -33,7 +33,7 @@ class LineSink final : public Concurrency::streams::details::streambuf_state_man
   uint8_t* _alloc(size_t) override { return nullptr; }
   void _commit(size_t) override {}
 
-  // There is nothing to read.
+  // Reading returns the end of the stream.
   pplx::task<int_type> _bumpc() override { return pplx::task_from_result<int_type>(traits::eof()); }
   int_type _sbumpc() override { return traits::eof(); }
   pplx::task<int_type> _getc() override { return pplx::task_from_result<int_type>(traits::eof()); }

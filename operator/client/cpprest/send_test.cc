@@ -1,4 +1,5 @@
-// One request and its answer, against servers that do not play by the rules. README.md names the test of each trap.
+// Tests single requests, with servers that violate the protocol. README.md lists the test of each defect of the
+// library.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -10,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A server that answers the first request by `answer` and lets the connection go when the client does.
+// Returns a behavior that responds to the first request with `answer` and waits until the client closes the connection.
 MisbehavingServer::Behaviour Once(std::function<void(ServerConnection&)> answer) {
   return [answer = std::move(answer)](ServerConnection& connection) {
     if (!connection.Read()) return;
@@ -19,7 +20,7 @@ MisbehavingServer::Behaviour Once(std::function<void(ServerConnection&)> answer)
   };
 }
 
-// What the first request to such a server comes to.
+// Returns the status of the first request to such a server.
 Status AnswerOf(std::function<void(ServerConnection&)> answer, const CpprestOptions& options = {}) {
   MisbehavingServer server(Once(std::move(answer)));
   return Connect(PlainTo(server), options)->Send(Get(), InTime()).status();
@@ -99,7 +100,7 @@ TEST(SendTest, TheDeadlineBoundsASilentServer) {
   MisbehavingServer server(Once([](ServerConnection&) {}));
   const auto transport = Connect(PlainTo(server));
   EXPECT_EQ(transport->Send(Get(), Deadline::After(milliseconds(50))).status().code(), StatusCode::kDeadlineExceeded);
-  EXPECT_TRUE(server.AwaitNoConnections());  // the connection is not left behind
+  EXPECT_TRUE(server.AwaitNoConnections());  // the connection is closed
 }
 
 TEST(SendTest, TheDeadlineBoundsADrippingServer) {
@@ -247,7 +248,7 @@ TEST(SendTest, SendsNoTokenInTheClearThroughAProxy) {
   EXPECT_EQ(proxy.num_connections(), 0);
 }
 
-// Whose credentials come only when `wait` returns.
+// A source whose Get returns after `wait`.
 class SlowCredentials final : public CredentialsSource {
  public:
   explicit SlowCredentials(std::function<void()> wait) : wait_(std::move(wait)) {}
@@ -276,7 +277,7 @@ TEST(SendTest, SendsNothingWhereCredentialsComeTooLate) {
     EXPECT_EQ(Connect(connection)->Send(Post("{}"), InTime(), stop.get_token()).status().code(),
               StatusCode::kCancelled);
   }
-  // One that gets through shows that what was sent before it would have come first.
+  // A successful request proves that no earlier one was sent: it would have arrived first.
   connection.credentials = nullptr;
   ASSERT_TRUE(Connect(connection)->Send(Get(), InTime()).ok());
   EXPECT_EQ(server.num_connections(), 1);

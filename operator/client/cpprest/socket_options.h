@@ -1,14 +1,14 @@
-// What the kernel shall do with a connection to the API server.
+// Socket options of connections to the API server.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
 
 namespace espalier::ctl::client {
 
-// Finds out within half a minute that the other side is gone (keep-alive probes for an idle connection,
-// TCP_USER_TIMEOUT for one that sends), and keeps the descriptor from programs that are run. The socket is not open
-// yet when the library shows it: it is opened here, for which `address_family` must be known; AF_UNSPEC leaves a closed
-// one alone. Failures are left to connecting, which finds them again.
+// Makes the kernel detect a lost peer within 30 s, by keep-alive probes of an idle connection and by TCP_USER_TIMEOUT
+// while sending, and closes the descriptor in child processes. The library passes the socket before it is open, so this
+// function opens it with `address_family`; with AF_UNSPEC a closed socket is left unchanged. Errors are ignored:
+// connecting will report them.
 void SetSocketOptions(boost::asio::ip::tcp::socket& socket, int address_family);
 
 }  // namespace espalier::ctl::client

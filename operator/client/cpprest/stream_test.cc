@@ -1,4 +1,4 @@
-// Watches: lines over a connection that is cut, slow, huge or silent.
+// Tests streams of lines over connections that are cut, slow or silent, and with very long or very many lines.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Answers each request with chunks that `write` makes, and then waits for the client to go.
+// Returns a behavior that responds to each request with the chunks that `write` sends.
 MisbehavingServer::Behaviour Streaming(std::function<void(ServerConnection&)> write) {
   return [write = std::move(write)](ServerConnection& connection) {
     while (connection.Read()) {
@@ -29,7 +29,7 @@ std::unique_ptr<LineStream> OpenStream(HttpTransport& transport) {
   return std::move(stream->lines);
 }
 
-// Lines until the end, then how it ended.
+// All lines of a stream, and how it ended.
 struct Everything {
   std::vector<std::string> lines;
   Status end;
@@ -73,7 +73,7 @@ TEST(StreamTest, ABrokenConnectionIsNotACleanEnd) {
       connection.StartChunks();
       connection.Chunk("whole\n");
       connection.Chunk("hal");
-      connection.ReadHead();  // until the client has the line
+      connection.ReadHead();  // returns when the server is stopped, after the client has read the line
       if (resets) connection.Reset();
     });
     const auto transport = Connect(PlainTo(server));
@@ -190,7 +190,7 @@ TEST(StreamTest, LongLinesComeWhole) {
 
 TEST(StreamTest, AFastServerWaitsForASlowReader) {
   constexpr size_t kNumLines = 4096;
-  const std::string line(64 << 10, 'x');  // 256 MiB in all: more than the kernel's buffers take
+  const std::string line(64 << 10, 'x');  // 256 MiB in all: more than the buffers of the kernel hold
   std::counting_semaphore<> sent(0);
   MisbehavingServer server(Streaming([&](ServerConnection& connection) {
     for (size_t i = 0; i < kNumLines && connection.Chunk(line + "\n"); ++i) sent.release();
@@ -199,7 +199,7 @@ TEST(StreamTest, AFastServerWaitsForASlowReader) {
   const auto transport = Connect(PlainTo(server), {.high_water_bytes = 1 << 20});
   const auto stream = OpenStream(*transport);
   ASSERT_TRUE(sent.try_acquire_for(std::chrono::seconds(60)));
-  // Until nothing is sent for a second: without back-pressure that is when all has been.
+  // Waits until nothing was sent for a second. Without back-pressure all lines would have been sent.
   size_t num_sent = 1;
   while (sent.try_acquire_for(std::chrono::seconds(1))) ++num_sent;
   EXPECT_LT(num_sent, kNumLines / 4);
@@ -269,14 +269,14 @@ TEST(StreamTest, OneThatIsDroppedClosesItsConnection) {
   }));
   auto transport = Connect(PlainTo(server));
   auto stream = OpenStream(*transport);
-  transport.reset();  // before its streams
+  transport.reset();  // streams may outlive their transport
   EXPECT_EQ(**stream->Next(InTime()), "a");
   stream.reset();
   EXPECT_TRUE(server.AwaitNoConnections());
 }
 
 TEST(StreamTest, ManyAtOnceDoNotStarveEachOtherOrTheCalls) {
-  constexpr int kNumStreams = 12;  // three times the library's threads
+  constexpr int kNumStreams = 12;  // three times as many as the library has threads
   std::atomic<bool> may_go_on{false};
   MisbehavingServer server([&](ServerConnection& connection) {
     while (const auto request = connection.Read()) {

@@ -1,3 +1,6 @@
+// The context is configured completely here, and what the library sets later is overridden: the certificate store is
+// replaced, and verification runs in VerifyPeer, which the library's verify callback cannot change. The expected name
+// is a verify parameter of OpenSSL, and SNI is sent from an info callback at the start of the handshake.
 #include "operator/client/cpprest/tls_setup.h"
 
 #include <arpa/inet.h>
@@ -28,7 +31,7 @@ using BioPtr = std::unique_ptr<BIO, Freer<BIO_free_all>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 
-// Without it OpenSSL asks the terminal for a key's password and waits.
+// Password callback that fails; without a callback OpenSSL would ask for the password on the terminal and wait.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 BioPtr Reading(const std::string& text) { return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
@@ -39,7 +42,7 @@ std::vector<X509Ptr> ParseCertificates(const std::string& pem) {
   while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, NoPassword, nullptr)) {
     certificates.emplace_back(certificate);
   }
-  ERR_clear_error();  // the end of the text is an error to OpenSSL
+  ERR_clear_error();  // OpenSSL reports the end of the text as an error
   return certificates;
 }
 
@@ -47,14 +50,14 @@ Status TrustPem(X509_STORE* store, const std::string& pem, const std::string& wh
   const std::vector<X509Ptr> authorities = ParseCertificates(pem);
   if (authorities.empty()) return FailedPrecondition("no certificate of an authority in " + where);
   for (const X509Ptr& authority : authorities) X509_STORE_add_cert(store, authority.get());
-  // Whom the file names is trusted, root or not, as Go's clients do.
+  // Every certificate of the file is trusted, also if it is not a root; Go's clients do the same.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   return {};
 }
 
 Status TrustAuthorities(SSL_CTX* context, const TlsSettings& settings) {
   X509_STORE* store = X509_STORE_new();
-  SSL_CTX_set_cert_store(context, store);  // owns it; what the library had loaded is gone
+  SSL_CTX_set_cert_store(context, store);  // takes ownership; replaces the certificates loaded by the library
   if (!settings.ca_pem.empty()) return TrustPem(store, settings.ca_pem, "the cluster's certificate-authority-data");
   if (!settings.ca_file.empty()) {
     const Result<std::string> pem = ReadFile(settings.ca_file, kMaxAuthorityBytes, FileKinds::kRegular);
@@ -67,7 +70,8 @@ Status TrustAuthorities(SSL_CTX* context, const TlsSettings& settings) {
   return {};
 }
 
-// An EC certificate with an RSA key goes through OpenSSL's loaders, and the connection is then anonymous.
+// Sets the client certificate and key. Checks that they match: OpenSSL's loaders accept, for example, an EC certificate
+// with an RSA key, and the connection is then anonymous.
 Status PresentCertificate(SSL_CTX* context, const TlsSettings& settings) {
   if (settings.client_certificate_pem.empty()) return {};
   std::vector<X509Ptr> chain = ParseCertificates(settings.client_certificate_pem);
@@ -88,7 +92,7 @@ Status PresentCertificate(SSL_CTX* context, const TlsSettings& settings) {
 Status ExpectName(SSL_CTX* context, const std::string& name) {
   X509_VERIFY_PARAM* expected = SSL_CTX_get0_param(context);
   X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  const std::string address = name.substr(0, name.find('%'));  // without the zone of a link-local one
+  const std::string address = name.substr(0, name.find('%'));  // without the zone of a link-local address
   const bool is_set = X509_VERIFY_PARAM_set1_ip_asc(expected, address.c_str()) == 1 ||
                       X509_VERIFY_PARAM_set1_host(expected, name.data(), name.size()) == 1;
   ERR_clear_error();
@@ -100,14 +104,14 @@ void FreeRefusal(void*, void* slot, CRYPTO_EX_DATA*, int, long, void*) {
   delete static_cast<std::shared_ptr<Refusal>*>(slot);
 }
 
-// Where a context keeps its Refusal.
+// Returns the ex_data index of a context's Refusal.
 int RefusalIndex() {
   static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeRefusal);
   return index;
 }
 
-// Stands in for X509_verify_cert as a whole: the library's own callback (Boost's rfc2818_verification) accepts a
-// subject's common name, and compares with the Host header, port and all.
+// Verifies the peer's certificate without the library's verify callback (Boost's rfc2818_verification), which accepts
+// the subject's common name and compares with the Host header including the port.
 int VerifyPeer(X509_STORE_CTX* chain, void*) {
   X509_STORE_CTX_set_verify_cb(chain, [](int preverified, X509_STORE_CTX*) { return preverified; });
   const int verdict = X509_verify_cert(chain);
@@ -119,8 +123,8 @@ int VerifyPeer(X509_STORE_CTX* chain, void*) {
   return 0;
 }
 
-// The name that is expected is the name that is sent; an address is not (RFC 6066). Here, because the library knows
-// only the name in the URI, or worse, in the Host header.
+// Sends the expected name as SNI; an address is not sent (RFC 6066). The library's own SNI is disabled, because it
+// would send the name in the URI or in the Host header.
 void SendServerName(const SSL* ssl, int where, int) {
   if ((where & SSL_CB_HANDSHAKE_START) == 0) return;
   auto* client = const_cast<SSL*>(ssl);

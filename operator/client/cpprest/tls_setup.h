@@ -1,5 +1,4 @@
-// TLS as the operator wants it, on a bare SSL_CTX: OpenSSL and nothing else, so that whatever replaces cpprestsdk can
-// keep it.
+// Configures TLS of a client in an SSL_CTX. Depends on OpenSSL only, so that it can be kept if cpprestsdk is replaced.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -13,22 +12,22 @@
 
 namespace espalier::ctl::client {
 
-// Where the machine keeps its authorities; empty: nowhere.
+// Locations of the system's CA certificates; empty: none.
 struct AuthorityPaths {
   std::string file;
   std::string folder;
 };
 
 struct TlsSettings {
-  std::string server_name;  // name or address that the certificate must be for; a name is also sent (SNI)
+  std::string server_name;  // name or address that the certificate must have; a name is also sent (SNI)
   std::string ca_file;      // read by every SetUpTls
-  std::string ca_pem;       // in place of ca_file; both empty: `system`
+  std::string ca_pem;       // used instead of ca_file; both empty: `system`
   AuthorityPaths system;
-  std::string client_certificate_pem;  // with its chain; both or none
+  std::string client_certificate_pem;  // with its chain; empty if and only if client_key_pem is empty
   telemetry::Secret client_key_pem;
 };
 
-// Why the peer's certificate was refused: the library says only that the handshake failed. Thread-safe.
+// Holds the reason why the peer's certificate was refused; the library only reports a failed handshake. Thread-safe.
 class Refusal {
  public:
   void Set(std::string why) {
@@ -45,10 +44,11 @@ class Refusal {
   std::string why_ ABSL_GUARDED_BY(mutex_);
 };
 
-// For one new connection. TLS 1.2 or newer; only the named authorities; the name or address must stand in the
-// certificate's alternative names, whatever its subject says. Verification is ours from here on: a verify callback that
-// is set on an SSL of this context later is never asked (SSL_VERIFY_NONE still turns it off). FailedPrecondition for
-// authorities, certificates and keys that cannot be used; never repeats a key. `refusal` may be null.
+// Configures the context of one new connection: TLS 1.2 or newer, only the given CA certificates, and the server's name
+// or address must be in the subject alternative names of its certificate; its subject is ignored. Replaces the
+// verification: a verify callback that is set later on an SSL of this context is not called, but SSL_VERIFY_NONE still
+// disables verification. Returns FailedPrecondition for CA certificates, client certificates and keys that cannot be
+// used; messages do not contain the key. `refusal` may be null.
 Status SetUpTls(SSL_CTX* context, const TlsSettings& settings, std::shared_ptr<Refusal> refusal);
 
 }  // namespace espalier::ctl::client

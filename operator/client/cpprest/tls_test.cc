@@ -1,4 +1,4 @@
-// Whom the transport believes, and as whom it speaks.
+// Tests which server certificates the transport accepts, and which client certificate it sends.
 #include <gmock/gmock.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -13,7 +13,7 @@ namespace {
 
 class TlsTest : public testing::Test {
  protected:
-  // A server with such a certificate.
+  // Starts a server with a certificate of these options.
   std::unique_ptr<MisbehavingServer> Serve(const CertificateOptions& certificate, ServerOptions options = {}) {
     return Serve(authority_, certificate, std::move(options));
   }
@@ -26,7 +26,7 @@ class TlsTest : public testing::Test {
     return {.host = "127.0.0.1", .port = server.port(), .ca_pem = authority_.pem()};
   }
   static Status Try(const Connection& connection) { return Connect(connection)->Send(Post("{}"), InTime()).status(); }
-  // Nothing of the request reached the server, and the error names the reason.
+  // Expects that the request does not reach the server and that the error contains the reason.
   static void ExpectRefusal(const Connection& connection, const MisbehavingServer& server, const std::string& reason) {
     const Status status = Try(connection);
     EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.ToString();
@@ -41,7 +41,7 @@ TEST_F(TlsTest, AcceptsTheAddressInTheCertificate) {
   const auto server = Serve({.alternative_names = "DNS:kubernetes,IP:127.0.0.1"});
   const Status status = Try(To(*server));
   EXPECT_TRUE(status.ok()) << status.ToString();
-  EXPECT_EQ(server->requests().at(0).server_name, "");  // an address is no SNI
+  EXPECT_EQ(server->requests().at(0).server_name, "");  // an address is not sent as SNI
 }
 
 TEST_F(TlsTest, AcceptsTheServerNameAndSendsIt) {
@@ -106,7 +106,7 @@ TEST_F(TlsTest, TheMachinesAuthoritiesCountOnlyWhereNoneIsNamed) {
   connection.ca_pem.clear();
   const Status status = Try(connection);
   EXPECT_TRUE(status.ok()) << status.ToString();
-  EXPECT_STREQ(std::getenv("SSL_CERT_FILE"), "/dev/null");  // what keeps the library from loading them each time
+  EXPECT_STREQ(std::getenv("SSL_CERT_FILE"), "/dev/null");  // so that the library does not load them every time
 }
 
 TEST_F(TlsTest, RefusesOldTls) {

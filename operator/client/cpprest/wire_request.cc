@@ -5,7 +5,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// Visible ASCII, and in a value also blanks and what is beyond ASCII.
+// Methods, targets, names and tokens are visible ASCII. Header values may also have spaces and bytes beyond ASCII.
 bool IsVisible(unsigned char c) { return c > 0x20 && c < 0x7f; }
 bool IsWord(const std::string& text) { return !text.empty() && std::all_of(text.begin(), text.end(), IsVisible); }
 bool IsHeaderValue(const std::string& text) {
@@ -20,8 +20,8 @@ Status AddHeader(web::http::http_headers& headers, const std::string& name, cons
   return {};
 }
 
-// A header of each value. The library keeps one value of a name, and joins several with commas, which the API server
-// takes for one group; but it writes values as they are.
+// Adds one header line per value. The library keeps one value per name and joins several with commas, which the API
+// server would read as one group. Since it writes values unchanged, one value with line breaks becomes several lines.
 Status AddLines(web::http::http_headers& headers, const std::string& name, const std::vector<std::string>& values) {
   std::string lines;
   for (const std::string& value : values) {

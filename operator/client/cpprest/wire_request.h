@@ -1,4 +1,4 @@
-// A request of kube/request.h with everything that the connection adds: the library's http_request.
+// Converts a request of kube/request.h to an http_request of the library, and adds the headers of the connection.
 #pragma once
 
 #include <cpprest/http_msg.h>
@@ -10,16 +10,17 @@
 namespace espalier::ctl::client {
 
 struct WireSettings {
-  std::string base_path;  // before every target
+  std::string base_path;  // prefix of every target
   std::string user_agent;
-  std::string impersonate_user;  // empty: nobody
+  std::string impersonate_user;  // empty: no impersonation
   std::string impersonate_uid;
   std::vector<std::string> impersonate_groups;
   bool tls = true;
 };
 
-// The library writes methods, targets and headers as they are, line breaks included: InvalidArgument for anything that
-// would not stay on its line, and for a token that would travel in the clear to another machine. Repeats no secret.
+// Returns the library's request. The library writes methods, targets and headers without checks, so values with line
+// breaks or other control characters are rejected with InvalidArgument. A bearer token that would be sent to another
+// machine without TLS is rejected too. Error messages do not contain secrets.
 Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request, const Credentials& credentials,
                                                 const WireSettings& settings, const Endpoint& endpoint);
 

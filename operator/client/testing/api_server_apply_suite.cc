@@ -1,4 +1,4 @@
-// Server-side apply, and the status subresource.
+// Tests of server-side apply and of the status subresource.
 #include "operator/client/testing/api_server_suite.h"
 
 namespace espalier::ctl::client {
@@ -79,7 +79,7 @@ TEST_P(ApiServerSuite, ApplyConflictsWithAnotherManagerUnlessForced) {
 
   const Json forced = Apply(kube::kConfigMaps, theirs, "two");
   EXPECT_EQ(kube::StringAt(forced, {"data", "x"}), "2");
-  // It is the other's now: who gives it up has nothing to give up.
+  // The field now belongs to the other manager, so the first one cannot remove it.
   const Json without = Apply(kube::kConfigMaps, ConfigMap("a"), "one");
   EXPECT_EQ(kube::StringAt(without, {"data", "x"}), "2");
 }
@@ -92,7 +92,7 @@ TEST_P(ApiServerSuite, ApplyDoesNotBringBackWhatIsGone) {
 
   EXPECT_EQ(client_->Apply(kube::kConfigMaps, update, {.field_manager = "m"}).status().code(), StatusCode::kAborted);
   EXPECT_FALSE(Exists(kube::kConfigMaps, "a"));
-  // Nor is another of the same name touched; that is not a conflict but an immutable field.
+  // Another object of the same name is not changed either; the error is an immutable field, not a conflict.
   const Json second = Create(kube::kConfigMaps, ConfigMap("a"));
   EXPECT_EQ(client_->Apply(kube::kConfigMaps, update, {.field_manager = "m"}).status().code(),
             StatusCode::kInvalidArgument);

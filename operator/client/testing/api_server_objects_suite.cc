@@ -1,4 +1,4 @@
-// Objects: created, read, replaced, patched, deleted, collected.
+// Tests of single objects: create, get, replace, patch, delete, and garbage collection.
 #include "operator/client/testing/api_server_suite.h"
 
 namespace espalier::ctl::client {
@@ -93,7 +93,7 @@ TEST_P(ApiServerSuite, ReplacesALeaseOnlyWhereItsVersionIsNamed) {
   const Json created = Create(kube::kLeases, lease);
   EXPECT_EQ(client_->Replace(kube::kLeases, lease).status().code(), StatusCode::kInvalidArgument);
 
-  Json taken = created;  // two take it at once: one gets it
+  Json taken = created;  // two processes take it at the same time: one succeeds
   taken["spec"]["holderIdentity"] = "two";
   EXPECT_TRUE(client_->Replace(kube::kLeases, taken).ok());
   taken["spec"]["holderIdentity"] = "three";
@@ -193,7 +193,7 @@ TEST_P(ApiServerSuite, LetsAPodOnANodeEndInItsTime) {
   EXPECT_EQ(kube::StringAt(pod, {"status", "phase"}), "Pending");
   EXPECT_TRUE(client_->Delete(kube::kPods, Key("p"), ThisOne(pod)).ok());
 
-  const Json ending = Get(kube::kPods, "p");  // until its kubelet says so, or for ever on a node that is dead
+  const Json ending = Get(kube::kPods, "p");  // exists until the kubelet confirms the end
   EXPECT_EQ(kube::IntegerAt(ending, {"metadata", "deletionGracePeriodSeconds"}), 30);
   EXPECT_THAT(kube::StringAt(ending, {"metadata", "deletionTimestamp"}), Not(IsEmpty()));
   kube::DeleteOptions now = ThisOne(pod);
@@ -250,8 +250,8 @@ TEST_P(ApiServerSuite, CollectsWhatIsCreatedForAnOwnerThatIsGone) {
 TEST_P(ApiServerSuite, OrphansThePodsOfAJobWhereNothingElseIsSaid) {
   const Json job = Create(kube::kJobs, Job("j"));
   const Json pod = Create(kube::kPods, OwnedBy(Pod("p"), kube::kJobs, job));
-  // A pod that the collector has not heard of when the Job goes is taken for one that was left behind. It hears of pods
-  // in order: where a later one of no owner has been collected, it knows this one.
+  // The collector must have seen the pod before the Job is deleted, or it deletes the pod as an object whose owner is
+  // gone. It sees pods in order: when it has collected a later pod without an owner, it has seen this one.
   Json gone = job;
   gone["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000";
   Create(kube::kPods, OwnedBy(Pod("later"), kube::kJobs, gone));
@@ -274,7 +274,7 @@ TEST_P(ApiServerSuite, NamesUnknownFieldsWhereAskedTo) {
   EXPECT_EQ(answer.code, 400);
   EXPECT_THAT(answer.body, HasSubstr("unknown field"));
   EXPECT_THAT(answer.body, HasSubstr("bogus"));
-  // Server-side apply always does, and calls it an error of its own.
+  // Server-side apply always reports unknown fields, with a code of its own.
   const HttpResponse applied = Send(kube::ApplyRequest(kube::kConfigMaps, object, {.field_manager = "m"}));
   EXPECT_EQ(applied.code, 500);
   EXPECT_THAT(applied.body, HasSubstr(".bogus: field not declared in schema"));

@@ -1,3 +1,4 @@
+// The helpers of the suite. Every test has a namespace of its own, so that all tests can share one server.
 #include "operator/client/testing/api_server_suite.h"
 
 #include <unistd.h>
@@ -98,7 +99,7 @@ bool ApiServerSuite::Eventually(const std::function<bool()>& holds) const {
   const Deadline deadline = Deadline::After(kPatience);
   while (!holds()) {
     if (deadline.HasPassed()) return false;
-    Clock::Real().SleepFor(std::chrono::milliseconds(20));  // between looks at another process
+    Clock::Real().SleepFor(std::chrono::milliseconds(20));  // polls another process
   }
   return true;
 }

@@ -1,6 +1,6 @@
-// What an API server does, as far as the operator relies on it: one suite that the fake server
-// (fake_api_server_test.cc) and the real kube-apiserver (operator/tests/real_api_server_test.cc) pass. The tests are in
-// api_server_*_suite.cc, which both programs compile in; each instantiates
+// Tests of the API server behavior that the operator relies on. The fake server (fake_api_server_test.cc) and the real
+// kube-apiserver (operator/tests/real_api_server_test.cc) pass the same suite. The tests are in api_server_*_suite.cc,
+// which both programs compile; each program instantiates them:
 //   INSTANTIATE_TEST_SUITE_P(Fake, ApiServerSuite, ::testing::Values(ApiServerCase{...}), ...);
 #pragma once
 
@@ -21,18 +21,19 @@
 
 namespace espalier::ctl::client {
 
-// Runs the garbage collector; knows disttrainings.espalier.io, with any spec and status.
+// The server under test. It must run the garbage collector and have the resource disttrainings.espalier.io, with any
+// spec and status.
 class ApiServerUnderTest {
  public:
   virtual ~ApiServerUnderTest() = default;
   virtual HttpTransport& transport() = 0;
-  // From now on all resourceVersions and continue tokens but those of the newest version are too old.
+  // Makes all resourceVersions and continue tokens too old, except those of the newest version.
   virtual void ForgetHistory() = 0;
 };
 
 struct ApiServerCase {
   std::string name;
-  std::function<std::shared_ptr<ApiServerUnderTest>()> start;  // may give the same to all tests
+  std::function<std::shared_ptr<ApiServerUnderTest>()> start;  // may return the same server to all tests
 };
 inline void PrintTo(const ApiServerCase& server, std::ostream* out) { *out << server.name; }
 
@@ -40,7 +41,7 @@ class ApiServerSuite : public ::testing::TestWithParam<ApiServerCase> {
  protected:
   void SetUp() override;
 
-  // Objects of the test's own namespace, accepted by the real server.
+  // Return objects in the namespace of the test that the real server accepts.
   kube::Json Object(const kube::Resource& resource, const std::string& name) const;
   kube::Json ConfigMap(const std::string& name, kube::Json data = kube::Json::object()) const;
   kube::Json StatefulSet(const std::string& name, int replicas) const;
@@ -50,7 +51,7 @@ class ApiServerSuite : public ::testing::TestWithParam<ApiServerCase> {
   kube::Json OwnedBy(kube::Json object, const kube::Resource& resource, const kube::Json& owner) const;
   kube::ObjectKey Key(const std::string& name) const { return {name_space_, name}; }
 
-  // The call's object; a failed test and null where it fails.
+  // Returns the object of the call. If the call failed, reports a test failure and returns null.
   kube::Json Must(Result<kube::Json> answer) const;
   kube::Json Create(const kube::Resource& resource, const kube::Json& object) {
     return Must(client_->Create(resource, object));
@@ -62,18 +63,19 @@ class ApiServerSuite : public ::testing::TestWithParam<ApiServerCase> {
     return Must(client_->Apply(resource, object, {.field_manager = manager}));
   }
   bool Exists(const kube::Resource& resource, const std::string& name);
-  // Within a minute: what the garbage collector does takes time on a real server.
+  // Polls until `holds` returns true; returns false after a minute. The garbage collector of a real server takes time.
   bool Eventually(const std::function<bool()>& holds) const;
   std::vector<std::string> Names(const kube::Resource& resource, kube::ListOptions options);
-  // The answer as it comes, without the client's retries and statuses.
+  // Returns the unchanged response, without the retries and error codes of the client.
   HttpResponse Send(const kube::HttpRequest& request);
 
-  // A watch of the test's namespace. Next: "ADDED a", bookmarks left out; "END" at its end; "NOTHING" after a minute.
+  // A watch of the test's namespace. Next returns the next event except bookmarks, for example "ADDED a"; "END" at the
+  // end of the watch, and "NOTHING" after a minute.
   class Reader {
    public:
     explicit Reader(std::unique_ptr<LineStream> lines) : lines_(std::move(lines)) {}
     std::string Next();
-    const kube::Json& object() const { return object_; }  // of the event that Next told
+    const kube::Json& object() const { return object_; }  // of the last event
     LineStream& lines() { return *lines_; }
 
    private:
@@ -81,7 +83,7 @@ class ApiServerSuite : public ::testing::TestWithParam<ApiServerCase> {
     kube::Json object_;
   };
   Reader Watch(const kube::Resource& resource, kube::WatchOptions options);
-  // Of a list, now.
+  // Returns the resourceVersion of a new list.
   std::string Version(const kube::Resource& resource);
 
   std::shared_ptr<ApiServerUnderTest> server_;

@@ -1,4 +1,4 @@
-// Lists and watches.
+// Tests of lists and watches.
 #include "operator/client/testing/api_server_suite.h"
 
 namespace espalier::ctl::client {
@@ -65,7 +65,7 @@ TEST_P(ApiServerSuite, ListsItsCacheWholeWhateverTheLimit) {
   for (const char* name : {"a", "b", "c"}) Create(kube::kConfigMaps, ConfigMap(name));
   const kube::ListOptions from_cache{.name_space = name_space_, .resource_version = "0", .limit = 2};
   Json list;
-  EXPECT_TRUE(Eventually([&] {  // a cache is behind by a moment
+  EXPECT_TRUE(Eventually([&] {  // the cache may lag behind
     list = Must(kube::ParseJson(Send(kube::ListRequest(kube::kConfigMaps, from_cache)).body));
     return kube::ListAt(list, {"items"}).size() == 3;
   }));
@@ -76,7 +76,7 @@ TEST_P(ApiServerSuite, RefusesAPageOfAForgottenListWithATokenForTheRest) {
   for (const char* name : {"a", "b", "c"}) Create(kube::kConfigMaps, ConfigMap(name));
   const HttpResponse first = Send(kube::ListRequest(kube::kConfigMaps, {.name_space = name_space_, .limit = 2}));
   const Json page = Must(kube::ParseJson(first.body));
-  Create(kube::kConfigMaps, ConfigMap("d"));  // or the list would be of the newest version, which nobody forgets
+  Create(kube::kConfigMaps, ConfigMap("d"));  // else the list would be of the newest version, which is never too old
   server_->ForgetHistory();
 
   const HttpResponse second = Send(kube::ListRequest(
@@ -102,7 +102,7 @@ TEST_P(ApiServerSuite, RefusesVersionsOfTheFuture) {
 TEST_P(ApiServerSuite, TellsAWatchWhatHappensAfterItsVersion) {
   Create(kube::kConfigMaps, ConfigMap("before"));
   const std::string version = Version(kube::kConfigMaps);
-  const Json created = Create(kube::kConfigMaps, ConfigMap("a"));  // before it is opened: told all the same
+  const Json created = Create(kube::kConfigMaps, ConfigMap("a"));  // before the watch is opened, but after `version`
   Reader reader = Watch(kube::kConfigMaps, {.resource_version = version});
   EXPECT_EQ(reader.Next(), "ADDED a");
   EXPECT_EQ(VersionOf(reader.object()), VersionOf(created));

@@ -1,3 +1,6 @@
+// Impl parses a request, lets the store, the lister or the history of its kind execute it, and converts the outcome to
+// a response. The interceptor runs before and after; every request is logged. Transports share Impl, so that they stay
+// valid after the server is destroyed.
 #include "operator/client/testing/fake_api_server.h"
 
 #include <atomic>
@@ -163,7 +166,7 @@ class FakeApiServer::Impl {
     return {{200, {{"Content-Type", "application/json"}}, ""}, std::move(lines)};
   }
 
-  // "" is 0.
+  // Parses a number; "" leaves it unchanged.
   static bool ReadNumber(const std::string& text, uint64_t* number) {
     if (text.empty()) return true;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);

@@ -1,19 +1,19 @@
-// An API server in memory, behind the transport interface: objects of the kinds of kube/resource.h with
+// An API server in memory, behind the transport interface. It has objects of the kinds of kube/resource.h with
 // resourceVersions, uids and generations; create, replace, server-side apply, merge patch, delete with preconditions,
-// status subresources, paged lists, watches with bookmarks, conflicts, 410 after compaction, owner references collected
-// in the background. What it promises is the behaviour suite of api_server_suite.h, which the real kube-apiserver
-// passes too. What it does not do (and the suite does not ask): authentication, admission, defaults, schema validation
-// other than unknown top-level fields, scale subresources, one Event seen under both of its API groups, lists in
-// objects merged by key other than conditions and owner references.
+// status subresources, paged lists, watches with bookmarks, conflicts, 410 after compaction, and garbage collection by
+// owner references. Its behavior is tested by the suite of api_server_suite.h, which the real kube-apiserver passes
+// too. Not implemented, and not tested by the suite: authentication, admission, defaults, schema validation except for
+// unknown top-level fields, scale subresources, the visibility of an Event in both of its API groups, and merging lists
+// by key except for conditions and owner references.
 //
-//   fake_api_server_request   what a request asks for
-//   fake_api_server_kinds     how kinds differ
-//   fake_api_server_writes    a write to one object, as a function of what is stored
-//   fake_api_server_fields    which field manager owns which field
+//   fake_api_server_request   parses requests
+//   fake_api_server_kinds     differences between kinds
+//   fake_api_server_writes    a write to one object, as a function of the stored object and the request
+//   fake_api_server_fields    fields and their field managers
 //   fake_api_server_object    one version of one object, and selectors
-//   fake_api_server_store     all objects; fake_api_server_collector.cc: their ends, and the garbage collector
+//   fake_api_server_store     all objects; fake_api_server_collector.cc: deletion and garbage collection
 //   fake_api_server_lists     lists in pages
-//   fake_api_server_watch     the history of each kind, and who reads it
+//   fake_api_server_watch     the history of each kind and its watches
 #pragma once
 
 #include <chrono>
@@ -32,10 +32,10 @@
 namespace espalier::ctl::client {
 
 struct FakeApiServerOptions {
-  Clock* clock = &Clock::Real();             // of watches: their ends and bookmarks; outlives the server
-  std::function<kube::WallTime()> wall_now;  // of creationTimestamp and others; empty: the system's
+  Clock* clock = &Clock::Real();             // for timeouts and bookmarks of watches; must outlive the server
+  std::function<kube::WallTime()> wall_now;  // for creationTimestamp and others; empty: the system's clock
   std::chrono::seconds bookmark_interval{60};
-  size_t history_per_kind = 4096;  // events; watches from before are 410
+  size_t history_per_kind = 4096;  // events that are kept; watches from older versions get 410
 };
 
 // Thread-safe.
@@ -44,17 +44,17 @@ class FakeApiServer {
   explicit FakeApiServer(FakeApiServerOptions options = {});
   ~FakeApiServer();
 
-  // Any number of clients; outlived by this. `user_agent` is what the log calls it.
+  // Returns a client; there may be any number. `user_agent` is its name in the log.
   std::unique_ptr<HttpTransport> Connect(std::string user_agent = "");
 
-  // As the cluster's own controllers would: straight into the store, status included, watchers told.
-  Status Put(const kube::Resource& resource, kube::Json object);  // create or replace, whatever its resourceVersion
+  // Write to the store directly, including the status, as the controllers of a cluster do. Watches see the changes.
+  Status Put(const kube::Resource& resource, kube::Json object);  // creates or replaces, ignoring the resourceVersion
   Status Update(const kube::Resource& resource, const kube::ObjectKey& key,
-                const std::function<void(kube::Json&)>& change);  // NotFound
-  // At once, whatever its finalizers and grace period; what it owned goes with it.
+                const std::function<void(kube::Json&)>& change);  // NotFound if there is no object
+  // Removes an object immediately, ignoring finalizers and grace period, and garbage-collects its dependents.
   Status Remove(const kube::Resource& resource, const kube::ObjectKey& key);
   std::vector<kube::Json> All(const kube::Resource& resource) const;
-  // For who looks again and again: what `known` holds since the last look, and has not changed, is not parsed again.
+  // For repeated calls: objects that are unchanged since the call that filled `known` are not parsed again.
   struct KnownObject {
     std::shared_ptr<const void> version;
     std::shared_ptr<const kube::Json> object;
@@ -64,31 +64,30 @@ class FakeApiServer {
   std::optional<kube::Json> Find(const kube::Resource& resource, const kube::ObjectKey& key) const;
   size_t Count(const kube::Resource& resource) const;
 
-  // Forgets the history of watches and the snapshots of paged lists: what is older is 410 from now on.
+  // Drops the history of watches and the snapshots of paged lists: requests for older versions get 410.
   void Compact();
-  // Cuts every open watch, with an error (broken) or cleanly.
+  // Ends every open watch, with an error (broken) or cleanly.
   void CutWatches(bool broken);
-  // Makes watches silent for ever without ending them, as a lost network does; until false.
+  // Makes all watches silent without ending them, like a lost network, until it is called with false.
   void MuteWatches(bool mute);
-  // A bookmark to every open watch that allows them, now.
+  // Sends a bookmark to every open watch that allows them.
   void SendBookmarks();
   int64_t num_open_watches() const;
 
-  // Called before each request is looked at; what it returns is the answer in place of the server's (nullopt: go on).
-  // After that, it is called a second time with `is_done` when the request has been carried out: an answer then is a
-  // lost one. Several threads call it at once.
+  // Called before each request is processed, and again with `is_done` afterwards. A result other than nullopt replaces
+  // the response: before, the request is not executed; afterwards, its response is lost. Must be thread-safe.
   using Interceptor = std::function<std::optional<Result<HttpResponse>>(const kube::HttpRequest&, bool is_done)>;
   void SetInterceptor(Interceptor interceptor);
 
   struct LoggedRequest {
     std::string method;
     std::string target;
-    int code = 0;  // 0: the interceptor answered without one
+    int code = 0;  // 0: the interceptor returned an error without a code
     std::string user_agent;
   };
-  std::vector<LoggedRequest> log() const;  // the newest 100,000
+  std::vector<LoggedRequest> log() const;  // the newest 100,000 requests
   void ClearLog();
-  int64_t num_requests() const;  // ever
+  int64_t num_requests() const;  // since the start
 
  private:
   class Impl;

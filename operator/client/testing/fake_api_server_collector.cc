@@ -1,4 +1,6 @@
-// Deletion in ObjectStore: grace, finalizers, and what goes along with its owner.
+// Deletion in ObjectStore: grace periods, finalizers, and garbage collection by owner references, which runs within the
+// call that deletes the owner. Foreground deletion uses the finalizer of the real server: the owner is erased after its
+// last dependent.
 #include <algorithm>
 
 #include "operator/client/testing/fake_api_server_store.h"
@@ -11,7 +13,7 @@ using kube::Json;
 constexpr char kForeground[] = "foregroundDeletion";
 constexpr int64_t kDefaultGraceSeconds = 30;
 
-// A pod that no kubelet has to end, or has ended, needs no time to do so.
+// Returns the grace period of a deletion in seconds. It is 0 for a pod that has ended or is on no node.
 int64_t GraceOf(const KindTraits& kind, const Json& object, std::optional<int64_t> asked) {
   if (!kind.ends_gracefully) return 0;
   const std::string phase = kube::StringAt(object, {"status", "phase"});
@@ -86,7 +88,7 @@ void ObjectStore::Erase(const Place& place) {
 void ObjectStore::CollectDependents(const std::string& uid) {
   const auto found = by_owner_.find(uid);
   if (found == by_owner_.end()) return;
-  const std::set<Place> dependents = found->second;  // changes meanwhile
+  const std::set<Place> dependents = found->second;  // a copy, because the loop changes the set
   for (const Place& place : dependents) {
     const StoredPtr dependent = At(place);
     if (dependent == nullptr) continue;

@@ -1,3 +1,6 @@
+// An object is flattened to its leaves (ForEachLeaf), whose paths are interned as numbers. Owners are sorted sets of
+// paths, so that ownership is computed with set operations. A field of an apply conflicts if another manager owns it
+// and the stored value differs. Removing a field also removes objects and lists that become empty.
 #include "operator/client/testing/fake_api_server_fields.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@ namespace {
 using kube::Json;
 using Id = FieldPaths::Id;
 
-// The server's own: nobody owns them.
+// Fields of metadata that only the server sets; they have no owner.
 constexpr std::array<std::string_view, 9> kSystemMetadata = {
     "name",          "namespace",         "uid",
     "generation",    "creationTimestamp", "resourceVersion",
@@ -22,7 +25,7 @@ bool IsSystemField(const FieldPaths& paths, Id parent, const std::string& name) 
   return std::find(kSystemMetadata.begin(), kSystemMetadata.end(), name) != kSystemMetadata.end();
 }
 
-// The member that tells the items of this list apart; "" for lists that are one value.
+// Returns the member that identifies the items of the list at `path`, or "" for lists that are one leaf.
 std::string ListKeyOf(const FieldPaths& paths, Id path) {
   const FieldPaths::Step& step = paths.step(path);
   if (path == FieldPaths::kRoot || step.parent == FieldPaths::kRoot) return "";
@@ -39,7 +42,7 @@ bool AllHaveKey(const Json& list, const std::string& key) {
 
 using Visit = std::function<void(Id path, const Json& value)>;
 
-// Calls `visit` for each leaf below `path`; nulls are not there.
+// Calls `visit` for each leaf below `path`, except nulls.
 void ForEachLeaf(FieldPaths& paths, Id path, const Json& value, const Visit& visit) {
   if (value.is_null()) return;
   if (value.is_object() && !value.empty()) {
@@ -93,7 +96,7 @@ Json* Lookup(const FieldPaths& paths, Json* object, Id path) {
 }
 
 const Json* Lookup(const FieldPaths& paths, const Json& object, Id path) {
-  return Lookup(paths, const_cast<Json*>(&object), path);  // which changes nothing
+  return Lookup(paths, const_cast<Json*>(&object), path);  // does not modify it
 }
 
 Json& LookupOrMake(const FieldPaths& paths, Json* object, Id path) {
@@ -110,13 +113,13 @@ Json& LookupOrMake(const FieldPaths& paths, Json* object, Id path) {
   return parent.back();
 }
 
-// And what is empty because of it.
+// Removes the value at `path`, and the containers that become empty.
 void Erase(const FieldPaths& paths, Json* object, Id path) {
   const FieldPaths::Step& step = paths.step(path);
   Json* const parent = Lookup(paths, object, step.parent);
   if (parent == nullptr) return;
   if (const std::string& key = paths.step(step.parent).list_key; !key.empty() && key == step.name) {
-    if (parent->size() == 1) Erase(paths, object, step.parent);  // an item is nothing without its key, nor it alone
+    if (parent->size() == 1) Erase(paths, object, step.parent);  // removes the item if only its key is left
     return;
   }
   if (!step.list_key.empty()) {
@@ -210,7 +213,7 @@ std::vector<FieldConflict> ApplyFields(FieldPaths& paths, const Json& applied, c
     if (!is_self(owner)) owner.fields = Minus(owner.fields, overruled);
   }
   const auto is_key = [&](Id path) { return paths.step(paths.step(path).parent).list_key == paths.step(path).name; };
-  FieldSet in_order = given_up;  // by its key an item is found: last
+  FieldSet in_order = given_up;  // keys last, because items are found by their key
   std::stable_partition(in_order.begin(), in_order.end(), [&](Id path) { return !is_key(path); });
   for (const Id path : in_order) {
     const bool has_owner =

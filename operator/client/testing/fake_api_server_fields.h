@@ -1,6 +1,6 @@
-// Which field manager owns which field: what server-side apply's merges, removals and conflicts are decided by
-// (https://kubernetes.io/docs/reference/using-api/server-side-apply/). Fields are the leaves of an object; a list is
-// one leaf, but for status.conditions and metadata.ownerReferences, whose items are merged by type and by uid.
+// Tracks which field manager owns which field, which decides the merges, removals and conflicts of server-side apply
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/). Fields are the leaves of an object. A list is
+// one leaf, except for status.conditions and metadata.ownerReferences, whose items are merged by type and by uid.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace espalier::ctl::client::fake {
 
-// Paths as numbers, so that thousands of objects of the same form share them. Thread-compatible.
+// Maps paths to numbers, so that thousands of objects of the same form share them. Thread-compatible.
 class FieldPaths {
  public:
   using Id = uint32_t;
@@ -21,8 +21,8 @@ class FieldPaths {
 
   struct Step {
     Id parent = kRoot;
-    std::string name;      // of a member; of an item of a list: the value of its key
-    std::string list_key;  // "": a member of an object
+    std::string name;      // name of a member, or the key's value of an item of a list
+    std::string list_key;  // name of the key; "": a member of an object
   };
   FieldPaths() : steps_(1) {}
   Id Child(Id parent, const std::string& name, const std::string& list_key = "");
@@ -34,13 +34,13 @@ class FieldPaths {
   std::unordered_map<std::string, Id> ids_;  // by parent and step
 };
 
-using FieldSet = std::vector<FieldPaths::Id>;  // in order
+using FieldSet = std::vector<FieldPaths::Id>;  // sorted
 
-enum class Part { kMain, kStatus };  // what a write to the object, or to its status, is about
+enum class Part { kMain, kStatus };  // part that a write to the object, or to its status, changes
 
 struct Owner {
   std::string manager;
-  bool applies = false;  // by server-side apply; else by create, replace or patch
+  bool applies = false;  // writes by server-side apply; else by create, replace or patch
   Part part = Part::kMain;
   FieldSet fields;
   friend bool operator==(const Owner&, const Owner&) = default;
@@ -52,16 +52,17 @@ struct OwnedObject {
   Owners owners;
 };
 
-// `object` was changed from `before` (null: it is new) by a manager that does not apply: what differs is its now.
+// Records a write other than an apply: `manager` becomes the owner of all fields that differ from `before` (null: the
+// object is new).
 void RecordChange(FieldPaths& paths, const kube::Json& before, const std::string& manager, Part part,
                   OwnedObject* after);
 
 struct FieldConflict {
-  std::string manager;  // who owns it
+  std::string manager;  // owner of the field
   std::string field;    // ".spec.replicas"
 };
-// Merges `applied` into `live` as all that `manager` wants; what it wanted before and does not any more is removed
-// where nobody else owns it. Without `force` conflicts are returned, and nothing is merged.
+// Merges `applied`, the complete intent of `manager`, into `live`. Fields of its previous intent that are missing now
+// are removed, unless another manager owns them. Without `force`, conflicts are returned and nothing is merged.
 std::vector<FieldConflict> ApplyFields(FieldPaths& paths, const kube::Json& applied, const std::string& manager,
                                        Part part, bool force, OwnedObject* live);
 

@@ -55,7 +55,7 @@ TEST_F(FieldsTest, SharesAFieldOfTheSameValue) {
 TEST_F(FieldsTest, GivesAFieldToWhoWroteItLast) {
   Apply({{"spec", {{"replicas", 1}}}}, "m");
   Write({{"spec", {{"replicas", 5}}}}, "kubectl");
-  Apply(Json::object(), "m");  // is not m's to remove any more
+  Apply(Json::object(), "m");  // m does not own the field any more, so it cannot remove it
   EXPECT_EQ(live_.object, Json({{"spec", {{"replicas", 5}}}}));
 }
 

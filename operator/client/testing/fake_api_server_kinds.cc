@@ -35,7 +35,7 @@ std::vector<KindTraits> MakeKinds() {
        .fields = {"spec", "status"},
        .has_status = true,
        .has_generation = true,
-       .default_propagation = Propagation::kOrphan},  // for compatibility, it says there
+       .default_propagation = Propagation::kOrphan},  // as in the real server, for compatibility
       {.resource = &kube::kStatefulSets, .fields = {"spec", "status"}, .has_status = true, .has_generation = true},
       {.resource = &kube::kPodDisruptionBudgets,
        .fields = {"spec", "status"},

@@ -1,3 +1,6 @@
+// A list with a limit keeps its matching objects as a snapshot, and its continue token names the snapshot and an
+// offset. Only kMaxSnapshots are kept; a token of an older one gets 410 with a new token, which continues after the
+// last object in the current state, as the real server does.
 #include "operator/client/testing/fake_api_server_lists.h"
 
 #include <algorithm>
@@ -17,7 +20,7 @@ std::optional<uint64_t> Number(std::string_view text) {
   return number;
 }
 
-// "<snapshot>/<offset>/<namespace>/<name>": the next object. Snapshot 0: of whatever there is then.
+// A continue token, "<snapshot>/<offset>/<namespace>/<name>", for the next object. Snapshot 0 is the current state.
 struct Token {
   uint64_t snapshot = 0;
   size_t offset = 0;
@@ -69,7 +72,7 @@ std::optional<Refusal> Lister::Begin(const ApiRequest& request, Place* place) {
 std::optional<Refusal> Lister::Continue(const ApiRequest& request, const std::string& text, Place* place) {
   const std::optional<Token> token = Token::Parse(text);
   if (!token) return BadRequest("continue key is not valid");
-  if (token->snapshot == 0) {  // what was told with a 410: the rest, of another moment
+  if (token->snapshot == 0) {  // a token from a 410 response: the rest of the current state
     if (std::optional<Refusal> refusal = Begin(request, place)) return refusal;
     const auto& objects = place->listing->objects;
     const auto first =
@@ -111,7 +114,7 @@ HttpResponse Lister::List(const ApiRequest& request) {
   if (refusal) return AnswerOf(*refusal);
   const KindTraits& kind = *request.kind;
   const auto& objects = place.listing->objects;
-  // Of version "0", the cache's, there are no pages.
+  // A list of version "0", from the cache, has no pages.
   const bool is_whole = token.empty() && request.Query("resourceVersion") == "0";
   const uint64_t limit = is_whole ? 0 : Number(request.Query("limit")).value_or(0);
   const size_t left = objects.size() - place.offset;

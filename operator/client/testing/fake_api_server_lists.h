@@ -1,4 +1,4 @@
-// Lists, whole or in pages: all pages of one list are of one moment.
+// Serves lists as a whole or in pages. All pages of a list are from one snapshot.
 #pragma once
 
 #include <deque>
@@ -14,15 +14,15 @@ class Lister {
   explicit Lister(const ObjectStore& store) : store_(store) {}
 
   HttpResponse List(const ApiRequest& request);
-  // What pages were begun are 410 from now on.
+  // Drops all snapshots: further pages of current lists get 410.
   void Forget();
 
  private:
   struct Snapshot {
     uint64_t id = 0;
-    std::shared_ptr<const ObjectStore::Listing> listing;  // what matches
+    std::shared_ptr<const ObjectStore::Listing> listing;  // objects that match the selectors
   };
-  struct Place {  // where a page begins
+  struct Place {  // start of a page
     std::shared_ptr<const ObjectStore::Listing> listing;
     uint64_t snapshot = 0;
     size_t offset = 0;
@@ -34,7 +34,7 @@ class Lister {
 
   const ObjectStore& store_;
   Mutex mutex_;
-  std::deque<Snapshot> snapshots_ ABSL_GUARDED_BY(mutex_);  // the newest
+  std::deque<Snapshot> snapshots_ ABSL_GUARDED_BY(mutex_);  // oldest first
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 

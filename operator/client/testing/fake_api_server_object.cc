@@ -1,3 +1,5 @@
+// Conversion between objects and their stored text, and the parser of selectors. Field selectors have the syntax of
+// equality-based label selectors, so one parser reads both.
 #include "operator/client/testing/fake_api_server_object.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@ namespace {
 
 using kube::Json;
 
-// {"spec.nodeName"} is at object["spec"]["nodeName"].
+// Returns the string at a dotted path of one or two names, such as "spec.nodeName".
 std::string ValueAt(const Json& object, std::string_view dotted) {
   const size_t dot = dotted.find('.');
   if (dot == std::string_view::npos) return kube::StringAt(object, {dotted});
@@ -22,7 +24,7 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// The parts between commas that are in no parentheses.
+// Splits the text at commas outside parentheses.
 std::vector<std::string_view> Requirements(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;

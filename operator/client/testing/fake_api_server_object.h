@@ -1,4 +1,5 @@
-// One version of one object as the fake server keeps it: text, for that is what is asked for, and what it is found by.
+// One version of an object in the fake server. It is stored as JSON text, which responses need, with the fields by
+// which it is found.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace espalier::ctl::client::fake {
 
-struct StoredObject {  // never changes
+struct StoredObject {  // immutable
   kube::ObjectKey key;
   std::string uid;
   uint64_t version = 0;
@@ -23,18 +24,18 @@ struct StoredObject {  // never changes
   std::vector<std::string> selectable;  // values of KindTraits::selectable
   std::vector<std::string> owner_uids;
   Owners owners;
-  std::string members;  // JSON from its first member after apiVersion and kind
+  std::string members;  // JSON text after apiVersion and kind, to the closing brace
 };
 using StoredPtr = std::shared_ptr<const StoredObject>;
 
-// `object` is complete but for its resourceVersion, which becomes `version`.
+// Returns `object` as stored, with `version` as its resourceVersion.
 StoredPtr MakeStored(const KindTraits& kind, uint64_t version, kube::Json object, Owners owners);
 std::string TextOf(const KindTraits& kind, const StoredObject& stored);
-// As items of lists are: without apiVersion and kind, but for custom resources.
+// Returns the text of an item of a list: without apiVersion and kind, except for custom resources.
 std::string ItemTextOf(const KindTraits& kind, const StoredObject& stored);
 kube::Json ParsedOf(const KindTraits& kind, const StoredObject& stored);
 
-// What labelSelector and fieldSelector ask for.
+// The label selector and the field selector of a request.
 class Selectors {
  public:
   static std::optional<Refusal> Parse(const ApiRequest& request, Selectors* selectors);

@@ -1,3 +1,5 @@
+// A request is parsed in three steps: path (kind, namespace, name, subresource), verb (from the method, the query and
+// the content type), and body. Errors have the codes, reasons and messages of the real server.
 #include "operator/client/testing/fake_api_server_request.h"
 
 #include <vector>
@@ -63,13 +65,13 @@ std::map<std::string, std::string> QueryOf(std::string_view text) {
 }
 
 std::string HeaderOf(const kube::HttpRequest& http, std::string_view name) {
-  HttpResponse headers;  // finds names whatever their case
+  HttpResponse headers;  // its Header ignores case
   headers.headers = http.headers;
   std::string value = headers.Header(name);
   return value.substr(0, value.find(';'));
 }
 
-// /api/v1/..., /apis/<group>/<version>/..., then [namespaces/<ns>/]<plural>[/<name>[/<subresource>]].
+// Parses /api/v1/... or /apis/<group>/<version>/..., then [namespaces/<ns>/]<plural>[/<name>[/<subresource>]].
 bool ParsePath(std::string_view path, ApiRequest* request) {
   std::vector<std::string> parts = Split(path.substr(1), '/');
   std::string group, version;

@@ -1,4 +1,4 @@
-// What an HTTP request asks of an API server.
+// Parses HTTP requests to an API server, and builds its error responses.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace espalier::ctl::client::fake {
 
-// An answer that says no: metav1.Status, as the real one words it.
+// An error response (metav1.Status), worded as that of the real server.
 struct Refusal {
   int code = 0;
   std::string reason;  // "NotFound"
   std::string message;
   kube::Json details = kube::Json::object();
-  std::string continue_token;  // of a 410 to a page
+  std::string continue_token;  // set in a 410 for a page of a list
 };
 kube::Json StatusObject(const Refusal& refusal);
 HttpResponse AnswerOf(const Refusal& refusal);
@@ -34,7 +34,7 @@ enum class Verb { kGet, kList, kWatch, kCreate, kReplace, kMergePatch, kApply, k
 struct ApiRequest {
   Verb verb = Verb::kGet;
   const KindTraits* kind = nullptr;
-  kube::ObjectKey key;  // without a name: of all in the namespace; without both: of all
+  kube::ObjectKey key;  // empty name: all objects of the namespace; both empty: all objects
   bool of_status = false;
   std::map<std::string, std::string> query;  // decoded
   kube::Json body;
@@ -45,7 +45,7 @@ struct ApiRequest {
   std::string field_manager() const;
 };
 
-// Fills `request`, or says why not.
+// Parses an HTTP request into `request`. Returns an error response if it is invalid.
 std::optional<Refusal> ParseRequest(const kube::HttpRequest& http, ApiRequest* request);
 
 }  // namespace espalier::ctl::client::fake

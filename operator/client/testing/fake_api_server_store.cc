@@ -1,3 +1,6 @@
+// One mutex serializes all writes, so that versions are ordered over all kinds. A write loads the stored object,
+// computes the new one (fake_api_server_writes.h), and commits it: Commit sets generation and version and appends to
+// the history of the kind. newest_ grows only after the history has the change, so that a watch never misses one.
 #include "operator/client/testing/fake_api_server_store.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@ namespace {
 
 using kube::Json;
 
-// Whether anything but metadata and status differs.
+// Returns true if a field other than metadata and status differs.
 bool IsSpecChanged(const Json& a, const Json& b) {
   const auto differs = [](const Json& one, const Json& other) {
     for (const auto& [name, value] : one.items()) {
@@ -83,7 +86,7 @@ NewObject ObjectStore::Fresh() {
 }
 
 ObjectStore::Outcome ObjectStore::Write(const ApiRequest& request) {
-  ApiRequest create;  // PUT of some kinds creates
+  ApiRequest create;  // used if PUT creates the object
   const ApiRequest* asked = &request;
   MutexLock lock(&mutex_);
   Place place{NumberOf(*request.kind), request.key};

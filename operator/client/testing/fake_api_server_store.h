@@ -1,5 +1,5 @@
-// All objects of the fake server, the one counter of versions, and the garbage collector, which works here within the
-// call that gives it work.
+// All objects of the fake server, the global version counter, and the garbage collector, which runs within the call
+// that causes the collection.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class ObjectStore {
  public:
   ObjectStore(size_t history_per_kind, std::function<kube::WallTime()> wall_now);
 
-  StoredPtr Find(const KindTraits& kind, const kube::ObjectKey& key) const;  // null where there is none
+  StoredPtr Find(const KindTraits& kind, const kube::ObjectKey& key) const;  // null if there is none
   struct Listing {
     std::vector<StoredPtr> objects;  // in order of keys
     uint64_t version = 0;
@@ -36,23 +36,25 @@ class ObjectStore {
 
   struct Outcome {
     std::optional<Refusal> refusal;
-    StoredPtr object;         // as stored, or as it would be
-    bool is_created = false;  // it was not there before
-    bool is_gone = false;     // of a deletion: at once
+    StoredPtr object;         // as stored, or with a dry run as it would be stored
+    bool is_created = false;  // it did not exist before
+    bool is_gone = false;     // for a deletion: the object was removed immediately
   };
   Outcome Write(const ApiRequest& request);  // create, replace, patch, apply
   Outcome Delete(const ApiRequest& request);
 
-  // Straight in, as `make` says (null: nothing was stored; false: leave it). Finalizers and owners are not looked at.
+  // Stores the object as changed by `make`, which gets null if there is none and returns false to store nothing.
+  // Returns whether it was stored. Ignores finalizers and owners.
   bool Force(const KindTraits& kind, const kube::ObjectKey& key, const std::function<bool(kube::Json* object)>& make);
   bool Remove(const KindTraits& kind, const kube::ObjectKey& key);
 
-  // Null where `version` is forgotten; 0: what there is as ADDED first.
+  // Opens a watch for changes after `version`; null if that version is too old. With version 0 the watch starts with
+  // all current objects as ADDED.
   std::unique_ptr<LineStream> Watch(const KindTraits& kind, uint64_t version, WatchSettings settings);
   const std::vector<std::shared_ptr<History>>& histories() const { return histories_; }
 
  private:
-  using Place = std::pair<size_t, kube::ObjectKey>;  // number of the kind, key
+  using Place = std::pair<size_t, kube::ObjectKey>;  // index of the kind, key
   struct Shelf {
     const KindTraits* kind = nullptr;
     std::map<kube::ObjectKey, StoredPtr> objects;
@@ -67,12 +69,12 @@ class ObjectStore {
   OwnedObject Load(size_t kind, const StoredObject& stored) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   NewObject Fresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Stores `after` in place of `before` (null: none) unless nothing changed, with its generation; the last finalizer of
-  // what is being deleted removes it.
+  // Stores `after` in place of `before` (null: none) with a new version and generation, unless they are equal. An
+  // object that is being deleted is removed when its last finalizer is gone.
   StoredPtr Commit(size_t kind, const StoredPtr& before, const OwnedObject* before_object, OwnedObject after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish(size_t kind, StoredPtr before, StoredPtr after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Delete(const Place& place, const Removal& removal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // true: gone
+  bool Delete(const Place& place, const Removal& removal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // true: removed
   void Erase(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void CollectDependents(const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -82,8 +84,8 @@ class ObjectStore {
   void DropOwner(const Place& place, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::function<kube::WallTime()> wall_now_;
-  std::atomic<uint64_t> newest_{1};                  // all histories are complete up to it
-  std::vector<std::shared_ptr<History>> histories_;  // by number of the kind; fixed after construction
+  std::atomic<uint64_t> newest_{1};                  // all histories are complete up to this version
+  std::vector<std::shared_ptr<History>> histories_;  // by index of the kind; fixed after construction
   mutable Mutex mutex_;
   std::vector<Shelf> shelves_ ABSL_GUARDED_BY(mutex_);
   FieldPaths paths_ ABSL_GUARDED_BY(mutex_);

@@ -1,3 +1,6 @@
+// A stream reads the changes of its kind by number (place_), under the mutex of the history, and skips those that do
+// not match. A stream that falls behind the kept changes ends, as a watch of the real server does. Cuts and bookmarks
+// are counters in the history: a stream compares them with the values that it has seen.
 #include "operator/client/testing/fake_api_server_watch.h"
 
 #include <algorithm>
@@ -8,7 +11,7 @@ namespace {
 using kube::Json;
 using kube::WatchEventType;
 
-// A fake clock moves without waking anybody: who waits looks again after so long.
+// A fake clock wakes no waiting thread when it moves, so streams with one poll at this interval.
 constexpr std::chrono::milliseconds kLookAgain{2};
 
 const char* ToString(WatchEventType type) {
@@ -51,7 +54,7 @@ class History::Stream final : public LineStream {
         place_(place),
         initial_(std::move(initial)),
         next_bookmark_(opened_at_ + settings_.bookmark_interval) {
-    std::reverse(initial_.begin(), initial_.end());  // taken from the back
+    std::reverse(initial_.begin(), initial_.end());  // NextLine takes them from the back
   }
 
   ~Stream() override {
@@ -90,14 +93,14 @@ class History::Stream final : public LineStream {
     return std::nullopt;
   }
 
-  // What there is to say now, if anything.
+  // Returns the next line if there is one now.
   std::optional<std::string> NextLine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(history_->mutex_) {
     if (!initial_.empty()) {
       const StoredPtr object = std::move(initial_.back());
       initial_.pop_back();
       return Line(WatchEventType::kAdded, TextOf(history_->kind_, *object));
     }
-    if (place_ < history_->num_dropped_) return End();  // too slow: the real one drops it too
+    if (place_ < history_->num_dropped_) return End();  // too slow; the real server ends such watches too
     const uint64_t complete_to = history_->newest_.load();
     while (place_ < history_->num_dropped_ + history_->changes_.size()) {
       const Change& change = history_->changes_[place_ - history_->num_dropped_];
@@ -117,7 +120,8 @@ class History::Stream final : public LineStream {
     return std::nullopt;
   }
 
-  // An object that begins or ceases to match looks like one that appears or goes.
+  // Returns the line of a change, or nullopt if it does not match. An object that starts or stops matching is reported
+  // as ADDED or DELETED.
   std::optional<std::string> LineOf(const Change& change) const {
     const auto matches = [&](const StoredPtr& object) {
       return object != nullptr && (settings_.name_space.empty() || object->key.name_space == settings_.name_space) &&
@@ -162,7 +166,7 @@ class History::Stream final : public LineStream {
   bool said_last_bookmark_ = false;
   bool has_ended_ = false;
   bool is_cancelled_ = false;
-  int64_t num_cuts_ = 0;  // as of opening
+  int64_t num_cuts_ = 0;  // when the stream was opened
   int64_t num_bookmark_rounds_ = 0;
 };
 
@@ -180,7 +184,7 @@ void History::DropOldest() {
 
 void History::Forget(uint64_t version) {
   MutexLock lock(&mutex_);
-  // Not below what watches have yet to read: those that are open go on.
+  // The changes are kept for the open watches.
   oldest_ = std::max(oldest_, version);
 }
 

@@ -1,5 +1,5 @@
-// The history of one kind of objects, and the watches that read it: each keeps its place and takes what matches when it
-// is asked for the next line, so that nothing is copied for those that sleep.
+// The history of one kind of objects, and its watches. A watch keeps a position in the history and looks for the next
+// matching change when its next line is requested, so that nothing is queued for idle watches.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ namespace espalier::ctl::client::fake {
 
 struct Change {
   kube::WatchEventType type = kube::WatchEventType::kAdded;
-  StoredPtr object;  // of a deletion: the last one, with the deletion's version
-  StoredPtr before;  // null: it is new
+  StoredPtr object;  // for a deletion: the last state, with the version of the deletion
+  StoredPtr before;  // null: the object is new
 };
 
 struct WatchSettings {
@@ -30,22 +30,22 @@ struct WatchSettings {
   Clock* clock = nullptr;
 };
 
-// Thread-safe. Changes come in the order of their versions.
+// Thread-safe. Changes must be appended in the order of their versions.
 class History {
  public:
-  // `newest` is the version up to which all histories are complete; outlives this.
+  // `newest` is the version up to which all histories are complete; it must outlive this.
   History(const KindTraits& kind, size_t max_changes, const std::atomic<uint64_t>& newest)
       : kind_(kind), max_changes_(max_changes), newest_(newest) {}
 
   void Append(Change change);
-  // Nobody can watch from before `version` any more.
+  // Makes versions before `version` too old for new watches.
   void Forget(uint64_t version);
   void Cut(bool broken);
   void Mute(bool mute);
   void SendBookmarks();
   int64_t num_open() const;
 
-  // A stream of `initial` as ADDED, then of what comes after `version`; null where that is forgotten already.
+  // Returns a stream of `initial` as ADDED and then of all changes after `version`; null if that is too old.
   static std::unique_ptr<LineStream> Open(std::shared_ptr<History> history, WatchSettings settings, uint64_t version,
                                           std::vector<StoredPtr> initial);
 
@@ -58,8 +58,8 @@ class History {
   const std::atomic<uint64_t>& newest_;
   mutable Mutex mutex_;
   std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);
-  uint64_t num_dropped_ ABSL_GUARDED_BY(mutex_) = 0;  // of the front: changes_[0] has this number
-  uint64_t oldest_ ABSL_GUARDED_BY(mutex_) = 0;       // watches may begin at this version or later
+  uint64_t num_dropped_ ABSL_GUARDED_BY(mutex_) = 0;  // dropped changes: changes_[0] has this number
+  uint64_t oldest_ ABSL_GUARDED_BY(mutex_) = 0;       // watches may start at this version or later
   bool is_muted_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t num_cuts_ ABSL_GUARDED_BY(mutex_) = 0;
   bool last_cut_broke_ ABSL_GUARDED_BY(mutex_) = false;
@@ -67,7 +67,7 @@ class History {
   int64_t num_open_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// The stream of one ERROR event: 410, Expired.
+// Returns a stream with one ERROR event: 410, Expired.
 std::unique_ptr<LineStream> ExpiredStream(uint64_t asked, uint64_t oldest);
 
 }  // namespace espalier::ctl::client::fake

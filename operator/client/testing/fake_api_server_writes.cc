@@ -1,3 +1,6 @@
+// Each write checks the body against the URL, then uid and resourceVersion against the stored object, and only then
+// computes the new object. A write to the object keeps the stored status and a write to the status keeps the rest;
+// fields that only the server sets are always taken from the stored object.
 #include "operator/client/testing/fake_api_server_writes.h"
 
 #include <algorithm>
@@ -20,13 +23,13 @@ bool IsName(std::string_view name) {
 
 std::optional<Refusal> CheckUnknownFields(const ApiRequest& request) {
   const kube::Resource& resource = request.resource();
-  const bool is_apply = request.verb == Verb::kApply;  // whatever the validation
+  const bool is_apply = request.verb == Verb::kApply;  // checked with any fieldValidation
   if (request.kind->fields.empty() || (!is_apply && request.Query("fieldValidation") != "Strict")) return std::nullopt;
   for (const auto& [name, value] : request.body.items()) {
     const auto& known = request.kind->fields;
     if (name == "apiVersion" || name == "kind" || name == "metadata") continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (is_apply) {  // really 500, and without a reason
+    if (is_apply) {  // the real server also returns 500 without a reason
       return Refusal{500, "",
                      "failed to create typed patch object (" + ToString(request.key) + "; " + resource.api_version() +
                          ", Kind=" + std::string(resource.kind) + "): ." + name + ": field not declared in schema"};
@@ -38,7 +41,7 @@ std::optional<Refusal> CheckUnknownFields(const ApiRequest& request) {
   return std::nullopt;
 }
 
-// That it is an object of the kind, with the name and namespace of the URL. `name` is the URL's, "" where it has none.
+// Checks that the body is an object of the kind with the namespace and name of the URL. `name` is "" for a POST.
 std::optional<Refusal> CheckBody(const ApiRequest& request, const std::string& name) {
   const Json& body = request.body;
   const kube::Resource& resource = request.resource();
@@ -88,7 +91,7 @@ void DropUnknownFields(const KindTraits& kind, Json* object) {
   }
 }
 
-// What only the server sets: of a new object as it should be, of one that is stored as it was.
+// Sets the fields that only the server sets: from the stored object, or for a new object from `fresh`.
 void SetSystemFields(const ApiRequest& request, const NewObject& fresh, const Json* stored, Json* object) {
   (*object)["apiVersion"] = request.resource().api_version();
   (*object)["kind"] = request.resource().kind;

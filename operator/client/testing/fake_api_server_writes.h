@@ -1,5 +1,5 @@
-// A write to one object: what comes of what is stored and what is asked, or why nothing does. No store, no clock.
-// resourceVersion and generation are the store's to set.
+// Writes to one object, as functions of the stored object and the request. They return an error response, or nullopt
+// and the new object in `after`. The store sets resourceVersion and generation.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace espalier::ctl::client::fake {
 
-struct NewObject {  // what one gets that did not exist before
+struct NewObject {  // fields of a new object that the server sets
   std::string uid;
   std::string created_at;
 };
 
 std::optional<Refusal> Create(const ApiRequest& request, const NewObject& fresh, FieldPaths& paths, OwnedObject* after);
-// PUT and merge patch, of the object or its status.
+// PUT or merge patch of the object or its status.
 std::optional<Refusal> Replace(const ApiRequest& request, const OwnedObject& before, FieldPaths& paths,
                                OwnedObject* after);
-// `before` is null where nothing is stored: then the object is created.
+// Server-side apply. Creates the object if `before` is null.
 std::optional<Refusal> Apply(const ApiRequest& request, const OwnedObject* before, const NewObject& fresh,
                              FieldPaths& paths, OwnedObject* after);
-// The preconditions of a DELETE.
+// Checks the preconditions of a DELETE.
 std::optional<Refusal> CheckDelete(const ApiRequest& request, const kube::Json& stored);
 
 }  // namespace espalier::ctl::client::fake

@@ -1,3 +1,6 @@
+// One thread polls all sockets and moves the bytes; every call of a test runs as a command on this thread (Run), so
+// that links need no locks. Bytes wait in chunks with a due time, which implements delays. A port stays reserved by a
+// bound socket while new connections are refused.
 #include "operator/client/testing/fault_proxy.h"
 
 #include <arpa/inet.h>
@@ -16,7 +19,7 @@ namespace espalier::ctl::client {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kMaxQueuedBytes = 256 << 10;  // then the sender is made to wait
+constexpr size_t kMaxQueuedBytes = 256 << 10;  // with more, the proxy stops reading from the sender
 
 sockaddr_in Loopback(uint16_t port) {
   sockaddr_in address{};
@@ -26,7 +29,7 @@ sockaddr_in Loopback(uint16_t port) {
   return address;
 }
 
-// By a reset, not by an orderly end.
+// Closes the socket with a TCP reset.
 void Reset(int descriptor) {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
   setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
@@ -40,7 +43,7 @@ void SendAtOnce(int descriptor) {
 
 }  // namespace
 
-// Two sockets and what is between them. Only the loop's thread touches it.
+// Two sockets and the bytes between them. Used only by the loop's thread.
 class FaultProxy::Link {
  public:
   Link(FaultProxy& proxy, int client, int server)
@@ -53,7 +56,7 @@ class FaultProxy::Link {
 
   void Silence() { is_lost_ = true; }
 
-  // What to wait for: the client's events, then the server's.
+  // Appends the events to wait for: those of the client's socket, then those of the server's.
   void Want(std::vector<pollfd>* fds) const {
     const auto events = [this](const Way& in, const Way& out) {
       if (is_lost_ || proxy_.is_silent_) return 0;
@@ -74,7 +77,7 @@ class FaultProxy::Link {
     return due;
   }
 
-  // False where the connection is over.
+  // Moves bytes in both directions. Returns false if the connection has ended.
   bool Pump(int client_events, int server_events) {
     if (is_lost_ || proxy_.is_silent_) return true;
     if (!Read(to_server_, client_events) || !Read(to_client_, server_events)) return false;
@@ -129,7 +132,7 @@ class FaultProxy::Link {
         }
       }
       bytes.erase(0, static_cast<size_t>(sent));
-      if (!bytes.empty()) return true;  // the receiver is slow
+      if (!bytes.empty()) return true;  // the receiver takes no more now
       way.chunks.pop_front();
     }
     if (way.has_ended && way.chunks.empty() && !std::exchange(way.has_told_end, true)) shutdown(way.to, SHUT_WR);
@@ -208,7 +211,7 @@ void FaultProxy::Run(std::function<void()> command) {
 
 void FaultProxy::RunCommands() {
   uint64_t ignored = 0;
-  if (read(wake_, &ignored, sizeof(ignored)) < 0) return;  // nobody has called
+  if (read(wake_, &ignored, sizeof(ignored)) < 0) return;  // no command
   MutexLock lock(&mutex_);
   while (!commands_.empty()) {
     commands_.front()();
@@ -219,7 +222,7 @@ void FaultProxy::RunCommands() {
 void FaultProxy::Accept() {
   const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (client < 0) return;
-  if (is_silent_) {  // it does not get through
+  if (is_silent_) {  // no connection to the server
     ++counts_.accepted;
     links_.push_back(std::make_unique<Link>(*this, client, /*server=*/-1));
     links_.back()->Silence();
@@ -241,14 +244,14 @@ void FaultProxy::Accept() {
 
 void FaultProxy::Loop() {
   while (!is_ending_) {
-    std::vector<pollfd> fds = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};  // a negative one is passed over
+    std::vector<pollfd> fds = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};  // poll ignores negative descriptors
     std::optional<SteadyTime> due;
     for (const auto& link : links_) {
       link->Want(&fds);
       const std::optional<SteadyTime> next = link->NextDue();
       if (next && (!due || *next < *due)) due = next;
     }
-    // A socket that nothing is wanted of still says that it is reset: lost links must not keep the loop awake.
+    // poll reports a reset even for a socket without events; without this, lost links would keep the loop busy.
     for (pollfd& fd : fds) fd.fd = fd.events == 0 ? -1 : fd.fd;
     int wait_ms = -1;
     if (due && *due > Clock::Real().Now()) {

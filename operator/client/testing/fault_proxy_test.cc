@@ -1,3 +1,4 @@
+// Tests each fault of FaultProxy with plain sockets on both sides.
 #include "operator/client/testing/fault_proxy.h"
 
 #include <arpa/inet.h>
@@ -13,7 +14,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// A blocking socket of 127.0.0.1 that gives up after a minute.
+// A blocking socket on 127.0.0.1 whose calls end after a minute.
 class Socket {
  public:
   explicit Socket(int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) : descriptor_(descriptor) {}
@@ -35,7 +36,7 @@ class Socket {
     EXPECT_TRUE(IsReadable(60'000));
     return Socket(accept(descriptor_, nullptr, nullptr));
   }
-  int Connect(uint16_t port) {  // errno
+  int Connect(uint16_t port) {  // returns errno, or 0
     const sockaddr_in address = Address(port);
     return connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
   }
@@ -47,7 +48,7 @@ class Socket {
     pollfd fd{descriptor_, POLLIN, 0};
     return poll(&fd, 1, timeout_ms) == 1;
   }
-  // So many bytes, or what came before the end: "RESET" and "END" are appended.
+  // Returns `num_bytes` bytes; if the connection ends before, the bytes so far followed by "RESET" or "END".
   std::string Receive(size_t num_bytes) {
     std::string bytes;
     while (bytes.size() < num_bytes) {
@@ -139,7 +140,7 @@ TEST_F(FaultProxyTest, CutsInTheMiddle) {
   Pair pair = Connect();
   proxy_->CutAfter(7);
   pair.server.Send("event 1\nevent 2\n");
-  EXPECT_EQ(pair.client.Receive(100).substr(0, 7), "event 1");  // a reset may overtake what is in the buffer
+  EXPECT_EQ(pair.client.Receive(100).substr(0, 7), "event 1");  // followed by "RESET"
   Pair next = Connect();
   next.server.Send("whole again");
   EXPECT_EQ(next.client.Receive(11), "whole again");
@@ -151,9 +152,9 @@ TEST_F(FaultProxyTest, FallsSilentWithTheConnectionOpen) {
   pair.server.Send("event");
   EXPECT_FALSE(pair.client.IsReadable(50));
   Socket late;
-  EXPECT_EQ(late.Connect(proxy_->port()), 0);  // by the kernel, at least
+  EXPECT_EQ(late.Connect(proxy_->port()), 0);  // accepted by the kernel
   proxy_->Silence(false);
-  EXPECT_FALSE(pair.client.IsReadable(50));  // lost is lost
+  EXPECT_FALSE(pair.client.IsReadable(50));  // old connections stay silent
   Pair next = Connect();
   next.server.Send("x");
   EXPECT_EQ(next.client.Receive(1), "x");
@@ -165,7 +166,7 @@ TEST_F(FaultProxyTest, Delays) {
   proxy_->Delay(std::chrono::milliseconds(100));
   pair.client.Send("x");
   EXPECT_EQ(pair.server.Receive(1), "x");
-  EXPECT_GE(timer.Seconds(), 0.1);  // at least: never sooner
+  EXPECT_GE(timer.Seconds(), 0.1);  // may take longer on a busy machine
 }
 
 TEST_F(FaultProxyTest, ResetsTheClientOfAServerThatIsNotThere) {

@@ -1,3 +1,6 @@
+// Draw decides on the fault of a request with a counter-based random generator (Philox), whose input is the seed, the
+// method and path, and the number of earlier requests with them. So a run with one seed is reproducible although its
+// threads are not.
 #include "operator/client/testing/faulty_api_transport.h"
 
 #include <vector>
@@ -44,7 +47,7 @@ std::vector<ApiFault> FaultsOf(const kube::HttpRequest& request, bool is_stream)
   return faults;
 }
 
-// Passes on so many lines, then ends as told.
+// Passes on `num_lines` lines, then ends with the given fault.
 class EndingStream final : public LineStream {
  public:
   EndingStream(std::unique_ptr<LineStream> inner, uint32_t num_lines, ApiFault end)

@@ -1,5 +1,5 @@
-// An API server that fails as HTTP lets it: on a bad day at random, by a seed, or at the moment that a test chooses. It
-// counts what was written. (Faults of TCP are fault_proxy.h.)
+// A transport that adds faults of HTTP to an API server: random faults with a seed (BadDay), or a fault at a moment
+// that the test chooses. It also counts writes. fault_proxy.h has the faults of TCP.
 #pragma once
 
 #include <array>
@@ -16,36 +16,36 @@ namespace espalier::ctl::client {
 
 enum class ApiFault {
   kNone,
-  kConflict,      // 409, of writes to what exists
-  kExpired,       // 410: of a page, or as the first event of a watch
+  kConflict,      // 409 for a write to an existing object
+  kExpired,       // 410 for a page of a list, or as the first event of a watch
   kTooMany,       // 429 with Retry-After: 0
   kInternal,      // 500
   kUnavailable,   // 503 without Retry-After
-  kNotSent,       // FailedPrecondition: surely not done
-  kLostAnswer,    // done, then Unavailable
-  kTwice,         // done twice, as a transport does that repeats by itself; the second answer
+  kNotSent,       // FailedPrecondition: the request is not executed
+  kLostAnswer,    // the request is executed, but the result is Unavailable
+  kTwice,         // the request is executed twice, as by a transport with own retries; returns the second response
   kBrokenStream,  // a watch breaks after a few events
   kEndedStream,   // a watch ends cleanly after a few events
 };
 inline constexpr int kNumApiFaults = 11;
 
 struct BadDay {
-  int percent_of_calls = 0;    // that go wrong; 0: none
-  int percent_of_watches = 0;  // the same
+  int percent_of_calls = 0;    // share of calls with a fault; 0: none
+  int percent_of_watches = 0;  // share of watches with a fault
   uint32_t seed = 0;
 };
 
-// What happens to the nth request of a method and path on a bad day depends on the seed alone, not on threads.
+// The fault of the nth request with a method and path depends on the seed alone, not on the order of threads.
 // Thread-safe.
 class FaultyApiTransport final : public HttpTransport {
  public:
   explicit FaultyApiTransport(HttpTransport& inner, BadDay day = {}) : inner_(inner), day_(day) {}
 
-  // Called before a call is sent, and once more with its answer: what it returns is the answer instead (before: and the
-  // call is not sent).
+  // Called before a call is sent, with a null `answer`, and again with its response. A result other than nullopt
+  // replaces the response; before sending, the call is then not sent.
   using Fault =
       std::function<std::optional<Result<HttpResponse>>(const kube::HttpRequest& request, const HttpResponse* answer)>;
-  // Only while nothing is under way.
+  // Must not be called during a call of Send.
   void SetFault(Fault fault) { fault_ = std::move(fault); }
   void SetDay(BadDay day);
 
@@ -53,9 +53,9 @@ class FaultyApiTransport final : public HttpTransport {
   Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
 
   int64_t Count(ApiFault fault) const { return counts_[static_cast<size_t>(fault)].load(); }
-  int64_t num_faults() const;  // of bad days
+  int64_t num_faults() const;  // random faults
   int64_t num_calls() const { return num_calls_.load(); }
-  // Calls that changed something: IsWrite, answered 2xx.
+  // Returns the number of calls with IsWrite and a 2xx response.
   int64_t num_writes() const { return num_writes_.load(); }
 
  private:
@@ -66,7 +66,7 @@ class FaultyApiTransport final : public HttpTransport {
   Drawn Draw(const kube::HttpRequest& request, bool is_stream);
   Result<HttpResponse> SendThroughTheDay(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop);
 
-  HttpTransport& inner_;  // outlives this
+  HttpTransport& inner_;  // must outlive this
   Fault fault_;
   std::array<std::atomic<int64_t>, kNumApiFaults> counts_{};
   std::atomic<int64_t> num_calls_{0};
@@ -76,10 +76,10 @@ class FaultyApiTransport final : public HttpTransport {
   std::map<std::string, uint64_t> tries_ ABSL_GUARDED_BY(mutex_);  // by method and path
 };
 
-// Neither GET nor a dry run.
+// Returns true unless the request is a GET or a dry run.
 bool IsWrite(const kube::HttpRequest& request);
 
-// {"kind": "Status", ...} as an API server answers.
+// Returns an error response of an API server, with a Status object.
 HttpResponse ErrorAnswer(int code, const std::string& reason, const std::string& message);
 
 }  // namespace espalier::ctl::client

@@ -1,3 +1,4 @@
+// Tests that random faults are reproducible, that every kind occurs, and that each has its effect on the server.
 #include "operator/client/testing/faulty_api_transport.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// One thread accepts connections, and each connection has a thread that runs the test's behavior on blocking sockets.
+// Stop shuts the sockets down, which makes all blocking calls return, and joins the threads.
 #include "operator/client/testing/misbehaving_server.h"
 
 #include <arpa/inet.h>
@@ -37,7 +39,7 @@ std::shared_ptr<SSL_CTX> MakeContext(const ServerOptions& options) {
                  1);
   ESPALIER_CHECK(SSL_CTX_use_PrivateKey(context.get(), key.get()) == 1);
   SSL_CTX_set_max_proto_version(context.get(), options.max_tls_version);
-  SSL_CTX_set_security_level(context.get(), 0);  // TLS 1.1 is what a test may want
+  SSL_CTX_set_security_level(context.get(), 0);  // allows tests with TLS 1.1
   if (!options.client_ca_pem.empty()) {
     X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), ParseCertificate(options.client_ca_pem).get());
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);

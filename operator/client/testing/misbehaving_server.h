@@ -1,4 +1,4 @@
-// An HTTP server that does to its client whatever a test says, byte by byte, over TCP or TLS.
+// An HTTP server over TCP or TLS whose test controls every byte of the responses.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -22,31 +22,31 @@ namespace espalier::ctl::client {
 struct ReceivedRequest {
   std::string method;
   std::string target;
-  std::map<std::string, std::string> headers;  // names in lower case; of several of a name a line each
+  std::map<std::string, std::string> headers;  // names in lower case; repeated headers are joined with line breaks
   std::string body;
-  std::string client_name;  // common name of the certificate that the client showed
+  std::string client_name;  // common name of the client's certificate
   std::string server_name;  // SNI
-  int connection = 0;       // 1 is the first that was accepted
+  int connection = 0;       // number of the connection, from 1
 };
 
-// One accepted connection, on a thread of its own. Calls return at once when the server stops.
+// One accepted connection, served by a thread of its own. Its calls return immediately when the server stops.
 class ServerConnection {
  public:
   ServerConnection(class MisbehavingServer* server, int descriptor, int number)
       : server_(server), descriptor_(descriptor), number_(number) {}
 
   int number() const { return number_; }
-  // The next request with its body; nullopt: the client has gone.
+  // Reads the next request with its body. Returns nullopt if the client has closed the connection.
   std::optional<ReceivedRequest> Read();
-  // The line and headers of a request, its body unread.
+  // Reads the request line and the headers, but not the body.
   std::optional<ReceivedRequest> ReadHead();
-  // False where the client has gone.
+  // Returns false if the client has closed the connection.
   bool Write(std::string_view bytes);
   bool Answer(int code, std::string_view body, std::string_view headers = "");
   bool StartChunks(int code = 200);
   bool Chunk(std::string_view bytes);
   bool EndChunks() { return Write("0\r\n\r\n"); }
-  // Answers everything with 200 and "ok" until the client goes.
+  // Answers all requests with 200 and "ok" until the client closes the connection.
   void AnswerAll();
   void AwaitClose();
   bool StartTls();
@@ -66,8 +66,8 @@ class ServerConnection {
 struct ServerOptions {
   std::string host = "127.0.0.1";
   std::optional<CertificateAndKey> certificate;  // none: no TLS
-  bool starts_with_tls = true;                   // false: the behaviour calls StartTls, as behind a CONNECT
-  std::string client_ca_pem;                     // whose clients are asked for certificates, which they must have
+  bool starts_with_tls = true;                   // false: the behavior calls StartTls, for example after a CONNECT
+  std::string client_ca_pem;                     // CA of client certificates, which are then required; empty: none
   int max_tls_version = TLS1_3_VERSION;
 };
 
@@ -78,20 +78,20 @@ class MisbehavingServer {
   ~MisbehavingServer();
 
   uint16_t port() const { return port_; }
-  // Closes every connection and listens no more.
+  // Closes every connection and stops listening.
   void Stop();
-  // On the same port; only after Stop.
+  // Listens on the same port again; only after Stop.
   void Start();
   void StopAndStart() {
     Stop();
     Start();
   }
 
-  std::vector<ReceivedRequest> requests() const;  // so far, as Read saw them
-  int num_connections() const;                    // so far
-  // Waits (ten seconds at most) until so many requests were read.
+  std::vector<ReceivedRequest> requests() const;  // requests that Read has returned so far
+  int num_connections() const;                    // accepted so far
+  // Blocks until `count` requests were read. Returns false after 10 s.
   bool AwaitRequests(size_t count) const;
-  // Waits (ten seconds at most) until no connection is open.
+  // Blocks until no connection is open. Returns false after 10 s.
   bool AwaitNoConnections() const;
 
  private:

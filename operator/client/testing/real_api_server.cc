@@ -1,3 +1,6 @@
+// StartOnce writes the certificates to a temporary folder, starts etcd, then kube-apiserver, then the other programs,
+// and polls until each of the first two is ready. Start retries with new ports, because another process may take a free
+// port before the program binds it.
 #include "operator/client/testing/real_api_server.h"
 
 #include <sys/wait.h>
@@ -21,7 +24,7 @@ using process::ChildProcess;
 using storage::FreePort;
 
 constexpr int kMaxStarts = 3;
-constexpr std::chrono::seconds kStartTime{60};  // on a machine that does much else
+constexpr std::chrono::seconds kStartTime{60};  // enough for a busy machine
 
 std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -94,7 +97,7 @@ Status RealApiServer::StartApiServer() {
       "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + at + "accounts.crt",
       "--service-account-signing-key-file=" + at + "accounts.key", "--service-cluster-ip-range=10.96.0.0/16",
       "--authorization-mode=RBAC",
-      // Pods name service accounts that no controller has made.
+      // Pods of tests use service accounts that no controller has created.
       "--disable-admission-plugins=ServiceAccount"};
   if (options_.audit) {
     flags.push_back("--audit-policy-file=" + at + "audit.json");
@@ -103,7 +106,7 @@ Status RealApiServer::StartApiServer() {
   flags.insert(flags.end(), options_.flags.begin(), options_.flags.end());
   ASSIGN_OR_RETURN(ChildProcess child, Run("kube-apiserver", std::move(flags)));
   api_server_ = std::make_unique<ChildProcess>(std::move(child));
-  // Anybody may ask so much, once the rules are there.
+  // Anonymous requests for /readyz are allowed as soon as the default RBAC rules exist.
   return AwaitReady("https://127.0.0.1:" + std::to_string(port_) + "/readyz", "kube-apiserver", *api_server_);
 }
 
@@ -149,7 +152,7 @@ Status RealApiServer::AwaitReady(const std::string& url, const std::string& prog
     const Result<http::Response> answer = Exchange("GET", url, ca_file, "");
     if (answer.ok() && answer->status == 200) return {};
     if (child.Poll()) return Unavailable(program + " has ended: " + LogOf(program));
-    Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
+    Clock::Real().SleepFor(std::chrono::milliseconds(50));  // polls another process
   }
   return DeadlineExceeded(program + " is not ready: " + LogOf(program));
 }
@@ -193,7 +196,7 @@ Status RealApiServer::Restart() {
 void RealApiServer::Freeze() {
   if (api_server_ == nullptr) return;
   api_server_->Signal(SIGSTOP);
-  // Until none of its threads runs any more.
+  // Waits until all its threads are stopped.
   siginfo_t ignored{};
   waitid(P_PID, static_cast<id_t>(api_server_->pid()), &ignored, WSTOPPED | WEXITED | WNOWAIT);
 }

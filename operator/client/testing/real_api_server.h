@@ -1,6 +1,6 @@
-// The real thing for tests: etcd and kube-apiserver of ESPALIER_KUBE_TOOLS (e2e/tools/build.sh kube) on free ports of
-// 127.0.0.1, with RBAC and certificates of their own, up in about 4 s; beside them, where asked for, the controller
-// manager, the scheduler and kwok, which pretends nodes.
+// A real API server for tests: etcd and kube-apiserver of ESPALIER_KUBE_TOOLS (e2e/tools/build.sh kube) on free ports
+// of 127.0.0.1, with RBAC and own certificates. It starts in about 4 s. On request the controller manager, the
+// scheduler and kwok, which simulates nodes, are started too.
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,44 @@
 namespace espalier::ctl::client {
 
 struct RealApiServerOptions {
-  // Of kube-controller-manager, by their names ("garbage-collector-controller"; "*": all); empty: it is not started.
+  // Controllers of kube-controller-manager ("garbage-collector-controller"; "*": all); empty: it is not started.
   std::vector<std::string> controllers;
   bool scheduler = false;
-  std::string kwok_stages;         // a file of Stages; empty: no kwok
-  bool audit = false;              // every request, to audit_log()
-  std::vector<std::string> flags;  // further ones of kube-apiserver
+  std::string kwok_stages;         // file with Stages; empty: no kwok
+  bool audit = false;              // write every request to audit_log()
+  std::vector<std::string> flags;  // more flags of kube-apiserver
 };
 
-// Its processes end with this, and with the thread that started it. Owned by one thread.
+// Its processes end when it is destroyed, or when the thread that started them ends. Thread-compatible.
 class RealApiServer {
  public:
-  // The folder of the programs: the environment variable ESPALIER_KUBE_TOOLS, or what the build was configured with; ""
-  // without.
+  // Returns the folder of the programs: the environment variable ESPALIER_KUBE_TOOLS, or the value from the
+  // configuration of the build, or "".
   static std::string Tools();
-  // Ready when this returns.
+  // Starts the server and waits until it is ready.
   static Result<std::unique_ptr<RealApiServer>> Start(const RealApiServerOptions& options = {});
   ~RealApiServer();
 
   uint16_t port() const { return port_; }
-  // Who may do everything.
+  // Returns a connection with all permissions.
   Connection AdminConnection() const { return ConnectionOf("admin", {"system:masters"}); }
-  // Anybody, by a client certificate: RBAC knows "system:serviceaccount:<namespace>:<name>" as it does a pod's account.
+  // Returns a connection with a client certificate for the user and groups. A user named
+  // "system:serviceaccount:<namespace>:<name>" has the permissions of that service account.
   Connection ConnectionOf(const std::string& user, const std::vector<std::string>& groups) const;
-  // The same as the text of a kubeconfig, certificates inside.
+  // Returns the text of a kubeconfig file with such a connection and its certificates.
   std::string KubeConfigOf(const std::string& user, const std::vector<std::string>& groups) const;
 
-  // kube-apiserver alone: killed as by a dying machine; started again on the same port, ready on return; frozen, with
-  // its connections open and silent, and back.
+  // Faults of kube-apiserver. Restart uses the same port and returns when the server is ready. While the server is
+  // frozen, its connections stay open and silent.
   void Kill();
   Status Restart();
   void Freeze();
   void Thaw();
-  // Makes etcd forget all but the newest versions. kube-apiserver remembers some until it is restarted.
+  // Makes etcd drop all versions but the newest. kube-apiserver keeps some in its cache until it is restarted.
   Status Compact();
 
   std::string audit_log() const;                        // path; a line of JSON for each stage of a request
-  std::string LogOf(const std::string& program) const;  // "kube-apiserver": what it printed so far
+  std::string LogOf(const std::string& program) const;  // output of the program so far, for example "kube-apiserver"
   const std::string& folder() const { return folder_.path(); }
 
  private:
@@ -71,7 +72,7 @@ class RealApiServer {
   uint16_t port_ = 0;
   std::string etcd_url_;
   std::unique_ptr<process::ChildProcess> etcd_, api_server_;
-  std::vector<std::unique_ptr<process::ChildProcess>> others_;  // end first
+  std::vector<std::unique_ptr<process::ChildProcess>> others_;  // ended first
 };
 
 }  // namespace espalier::ctl::client

@@ -25,7 +25,7 @@ class ScriptedStream final : public LineStream {
  private:
   std::deque<std::string> lines_;
   const Status end_;
-  std::atomic<bool> is_cancelled_ = false;  // atomic, because any thread cancels
+  std::atomic<bool> is_cancelled_ = false;  // any thread may cancel
 };
 
 }  // namespace
@@ -72,7 +72,7 @@ Result<HttpResponse> ScriptedTransport::Send(const kube::HttpRequest& request, D
     answer = std::move(answers_.front());
     answers_.pop_front();
   }
-  return answer(request);  // unlocked: it may call back
+  return answer(request);  // without the lock, because it may call this object
 }
 
 Result<HttpTransport::Stream> ScriptedTransport::Open(const kube::HttpRequest& request, Deadline,

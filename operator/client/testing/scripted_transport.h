@@ -1,4 +1,4 @@
-// A transport that answers what a test wrote down, and remembers what it was asked.
+// A transport that returns the responses of a script and records the requests.
 #pragma once
 
 #include <deque>
@@ -10,18 +10,18 @@
 
 namespace espalier::ctl::client {
 
-// Thread-safe. Send and Open have an order each of their own.
+// Thread-safe. The responses of Send and those of Open are separate sequences.
 class ScriptedTransport final : public HttpTransport {
  public:
   using Answer = std::function<Result<HttpResponse>(const kube::HttpRequest&)>;
   using Headers = std::vector<std::pair<std::string, std::string>>;
 
-  // Answers of Send, in order; Unavailable("no more answers") after the last.
+  // Append a response of Send. After the last one Send returns Unavailable("no more answers").
   void Then(Answer answer);
   void Then(int code, std::string body, Headers headers = {});
   void ThenFail(Status status);
-  // Answers of Open, in order; Unavailable("no more streams") after the last. The lines of a stream, then how it ends
-  // (ok: cleanly), again and again.
+  // Append a response of Open. After the last one Open returns Unavailable("no more streams"). A stream returns its
+  // lines, and then at each call its end (OK: nullopt).
   void ThenStream(std::vector<std::string> lines, Status end = {});
   void ThenRefuseStream(int code, std::string body, Headers headers = {});
   void ThenFailStream(Status status);
@@ -29,8 +29,8 @@ class ScriptedTransport final : public HttpTransport {
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
   Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
 
-  std::vector<kube::HttpRequest> requests() const;  // so far, of both
-  size_t num_answers_left() const;                  // of both
+  std::vector<kube::HttpRequest> requests() const;  // of Send and Open so far
+  size_t num_answers_left() const;                  // of Send and Open
 
  private:
   mutable Mutex mutex_;

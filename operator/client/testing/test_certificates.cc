@@ -23,7 +23,7 @@ void AddName(X509* certificate, const char* field, const std::string& value) {
                              reinterpret_cast<const unsigned char*>(value.c_str()), -1, -1, 0);
 }
 
-// Valid from an hour before `until` minus a day.
+// Returns an unsigned certificate that is valid for the 25 hours before `until_seconds` from now.
 std::shared_ptr<X509> NewCertificate(const std::string& name, long until_seconds, EVP_PKEY* key) {
   static std::atomic<long> serial{1};
   std::shared_ptr<X509> certificate(X509_new(), X509_free);

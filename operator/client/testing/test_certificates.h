@@ -1,4 +1,4 @@
-// Authorities and certificates for tests of TLS, the wrong ones too, made on the spot.
+// Creates CAs and certificates for tests of TLS, including invalid ones.
 #pragma once
 
 #include <openssl/evp.h>
@@ -19,7 +19,7 @@ enum class KeyKind { kEc, kRsa };
 
 struct CertificateOptions {
   std::string common_name = "test";
-  std::vector<std::string> organizations;  // an API server takes them for the user's groups
+  std::vector<std::string> organizations;  // the groups of the user, for an API server
   std::string alternative_names;           // "DNS:kubernetes,IP:127.0.0.1"; empty: none
   std::string usage = "serverAuth";
   bool is_expired = false;
@@ -28,7 +28,7 @@ struct CertificateOptions {
 
 class TestAuthority {
  public:
-  // Its own root, or below `issuer`.
+  // Creates a root CA, or an intermediate CA of `issuer`.
   explicit TestAuthority(const std::string& name, const TestAuthority* issuer = nullptr);
 
   const std::string& pem() const { return pem_; }

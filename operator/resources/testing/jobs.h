@@ -1,11 +1,11 @@
-// Jobs for tests: one that says as little as it may, one that says much, and that one with more servers in a pod.
+// Jobs for tests: a minimal one, one with many fields, and the latter with several servers per pod.
 #pragma once
 
 #include "operator/resources/builders.h"
 
 namespace espalier::ctl::resources::testing {
 
-// A job whose partitions are made, in its first incarnation. Moved, not copied, where it is: contexts refer to it.
+// A job with partitions, in its first incarnation. It must outlive its contexts, which refer to it.
 struct Job {
   api::DistTraining training;
   api::Status status;
@@ -15,9 +15,9 @@ struct Job {
 
 Job SmallJob();
 Job FullJob();
-Job TwoContainersJob();               // FullJob, whose servers' pods have two containers of the program
-Job JobOf(const kube::Json& object);  // a valid document; metadata that it lacks is SmallJob's
-// `spec` is merged (RFC 7396) into that of SmallJob.
+Job TwoContainersJob();               // FullJob with two program containers in the servers' pods
+Job JobOf(const kube::Json& object);  // from a valid document; missing metadata is that of SmallJob
+// Returns SmallJob with `spec` merged into its spec (RFC 7396).
 Job JobWith(const kube::Json& spec);
 
 }  // namespace espalier::ctl::resources::testing

@@ -1,4 +1,4 @@
-// The simplest projection of an object, and a sink of such that remembers what it told.
+// A minimal object type for tests, and a sink that records its changes.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct Thing {
   kube::ObjectMeta meta;
 };
 
-// InvalidArgument for one without a uid.
+// Parses a Thing. Returns InvalidArgument if it has no uid.
 inline Result<Thing> ParseThing(const kube::Json& object) {
   ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(object));
   if (meta.uid.empty()) return InvalidArgument("a thing without a uid");
@@ -31,12 +31,12 @@ inline kube::Json ThingJson(const std::string& name, const std::string& uid, con
 // Thread-safe.
 class Things {
  public:
-  // What was told, in order, by name and uid: "a ->1", "a 1>1", "a 1>-".
+  // Returns the changes in order, as name and uids before and after; "-" is none: "a ->1", "a 1>1", "a 1>-".
   std::vector<std::string> told() const {
     MutexLock lock(&mutex_);
     return told_;
   }
-  // False where nothing told was so within half a minute.
+  // Blocks until a change equals `what`. Returns false after 30 s.
   bool AwaitTold(const std::string& what) const {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -1,4 +1,4 @@
-// The documents of crds/examples and crds/tests, as kubectl sends them.
+// Reads the documents of crds/examples and crds/tests.
 #pragma once
 
 #include <string>
@@ -12,14 +12,15 @@ struct TestDocument {
   std::string name;  // "invalid/no-split.yaml"
   std::string text;
   kube::Json object;
-  // "# expect: <path>: <words>" on the first line: where the answer points, and what it says there; else empty.
+  // From "# expect: <path>: <words>" in the first line: field and text of the expected error; else empty.
   std::string expected_path;
   std::string expected_words;
 };
 
-// In order of names. A folder without documents, or a file that is no YAML, is a test's failure (gtest's).
+// Returns the documents of a folder, sorted by name. Reports a gtest failure if the folder has none or a file is not
+// YAML.
 std::vector<TestDocument> DocumentsIn(const std::string& folder);  // "crds/tests/valid"
 
-std::string ReadFileOrFail(const std::string& path);  // below the repository's root
+std::string ReadFileOrFail(const std::string& path);  // relative to the root of the repository
 
 }  // namespace espalier::ctl::schema

@@ -1,4 +1,4 @@
-// What the tests of this folder say over and over.
+// Helpers for the tests of this folder.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@
 
 namespace espalier::ctl::client {
 
-// The authority that SSL_CERT_FILE named when the process started (environment.cc).
+// Returns the CA of the file that SSL_CERT_FILE named before InitializeCpprest (environment.cc).
 const TestAuthority& MachineAuthority();
 
-// Far enough away never to be met by what works.
+// Returns a deadline that successful calls never reach.
 inline Deadline InTime() { return Deadline::After(std::chrono::seconds(60)); }
 
 inline Connection PlainTo(const MisbehavingServer& server) {
@@ -38,7 +38,7 @@ inline kube::HttpRequest Post(std::string body) {
           .body = std::move(body)};
 }
 
-// Hands out one after the other, the next one after each Reject; the last one for ever.
+// Returns the given credentials in turn: each Reject moves to the next, and the last stay in use.
 class CredentialsInTurn final : public CredentialsSource {
  public:
   explicit CredentialsInTurn(std::vector<Credentials> turns) : turns_(std::move(turns)) {}

@@ -1,5 +1,5 @@
-// The library can be initialized once in a process: here, for all tests of the executable, on a machine whose
-// authorities are MachineAuthority().
+// Initializes the library for all tests of the executable, since this is possible only once per process. The system's
+// CA file then contains MachineAuthority().
 #include <gtest/gtest.h>
 
 #include <cstdlib>
