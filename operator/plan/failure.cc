@@ -251,7 +251,9 @@ Failure FailureOfAGonePod(const std::string& reason) {
   constexpr const char* kGone = "a pod failed and is gone";
   if (reason == kSidecarFailed) return of(kOther, Retry::kCounted, kGone);
   if (reason == ToReason(ExitCode::kUnavailable)) return of(kPeer, Retry::kCounted, kGone);
-  if (reason == ToReason(ExitCode::kBadCredentials)) return of(kCredentials, Retry::kCounted, kGone);
+  const bool is_script = reason == kScriptChanged;
+  if (is_script || reason == ToReason(ExitCode::kBadCredentials)) return of(kCredentials, Retry::kCounted, kGone);
+  if (reason == kOutOfMemory) return of(kMemory, Retry::kCounted, kGone);
   return of(kCrash, Retry::kCounted, kGone);
 }
 

@@ -114,6 +114,7 @@ TEST(FailureTest, APodThatIsStillEndingWasToldToEnd) {
 TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
   std::vector<kube::Pod> pods = {Deleted(PodThatEnded(143)), Disrupted(PodThatEnded(143)), PodOfARestartedNode()};
   for (const int exit_code : {1, 70, 74, 77, 139}) pods.push_back(PodThatEnded(exit_code));
+  pods.push_back(PodThatEnded(137, kOutOfMemory));
   for (const kube::Pod& pod : pods) {
     const std::optional<Failure> seen = FindFailure(pod);
     ASSERT_TRUE(seen.has_value());

@@ -264,5 +264,22 @@ TEST(EmbeddingTableTest, RowsOfARestartedServerAreUnavailable) {
   EXPECT_THAT(lost.message(), HasSubstr("has lost the rows"));
 }
 
+TEST(EmbeddingTableTest, NoStepSucceedsAfterOneThatWasNotDelivered) {
+  testing::ServedGraph served(testing::SmallGraph(), 2);
+  const auto graph = GraphOfServers(served);
+  collective::SelfCollective group;
+  const auto table = MakeTable(graph, group, SgdTable());
+  const std::vector<int64_t> ids = {3};
+  const std::vector<float> ones(kRowValues, 1);
+  ASSERT_TRUE(table->Step(ids, ones, kTableRate).ok());
+  ASSERT_TRUE(table->AwaitSteps().ok());
+  served.Restart(0);
+  served.Restart(1);
+  ASSERT_TRUE(table->Step(ids, ones, kTableRate).ok()) << "it is sent in the background";
+  for (int call = 0; call < 2; ++call) EXPECT_EQ(table->AwaitSteps().code(), StatusCode::kUnavailable) << call;
+  EXPECT_EQ(table->Step(ids, ones, kTableRate).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(table->version(), 2u);
+}
+
 }  // namespace
 }  // namespace espalier::client

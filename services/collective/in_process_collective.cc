@@ -2,11 +2,13 @@
 // of them while it holds the mutex. A mismatch, a missed deadline or a rank that leaves sets `error_`, after which
 // every operation fails.
 #include "services/collective/in_process_collective.h"
-#include "services/base/mutex.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
+
+#include "services/base/mutex.h"
+#include "services/base/wait_ended.h"
 
 namespace espalier::collective {
 namespace {
@@ -83,7 +85,7 @@ class Group {
     if (error_.ok()) {
       error_ = Aborted("rank " + std::to_string(rank) + " reached its deadline before " +
                        std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks arrived");
-      return ReportError(rank, DeadlineExceeded(error_.message()));
+      return ReportError(rank, WaitEnded(deadline, error_.message()));
     }
     return ReportError(rank, error_);
   }

@@ -1,6 +1,7 @@
 // A step sends gradients to the owners of rows, and its completion arrives on any thread. The table keeps the
 // completion of its last step (`pending_`) and waits for it before it sends the next step, so at most one step is
-// unacknowledged. A wait that ends by its deadline keeps `pending_`: the call can be repeated.
+// unacknowledged. A wait that ends by its deadline keeps `pending_`: the call can be repeated. So does a step that was
+// not delivered: the owners lack its gradients, and no later step may succeed.
 #include "services/client/embedding/embedding_table.h"
 
 #include <cstring>
@@ -173,7 +174,7 @@ Status EmbeddingTable::AwaitSteps(std::optional<Deadline> deadline) {
   const Deadline until = deadline.value_or(CallDeadline());
   std::optional<Status> sent = pending_->Await(until);
   if (!sent.has_value()) return WaitEnded(until, "gradients of '" + name() + "' were not acknowledged in time");
-  pending_.reset();
+  if (sent->ok()) pending_.reset();  // else every later call returns the error
   return UnavailableWhereLost(*std::move(sent)).While("sending gradients of '" + name() + "'");
 }
 
