@@ -1,3 +1,6 @@
+// The training thread calls the On methods. They update the metrics and keep what Json needs. Two timers measure speed:
+// timer_ runs from the end of the first step and yields the remaining time; since_step_ covers only the time between
+// steps in the training phase, so that evaluations do not lower seedsPerSecond.
 #include "services/trainer/main/training_status.h"
 
 #include <nlohmann/json.hpp>
@@ -15,7 +18,7 @@ telemetry::Counter SecondsCounter(telemetry::MetricRegistry& metrics, const std:
                             {{"stage", stage}});
 }
 
-// The share of all steps that are done.
+// Returns the share of all steps that are done.
 double ComputeFraction(const RunPosition& position) {
   const double all = static_cast<double>(position.num_epochs) * position.steps_per_epoch;
   const double done = static_cast<double>(position.epoch) * position.steps_per_epoch + position.step + 1;
@@ -54,7 +57,6 @@ void TrainingStatus::OnResumed(const RunPosition& position) {
   const bool ends_epoch = position.step + 1 == position.steps_per_epoch;
   epoch_.Set(position.epoch + (ends_epoch ? 1 : 0));
   MutexLock lock(&mutex_);
-  brought_ = ComputeFraction(position);
   position_ = position;
 }
 
@@ -68,7 +70,10 @@ void TrainingStatus::OnStep(const RunPosition& position) {
   compute_seconds_.Add(position.seconds.compute);
   communicate_seconds_.Add(position.seconds.communicate);
   MutexLock lock(&mutex_);
-  if (!has_stepped_) timer_ = Timer();
+  if (!has_stepped_) {
+    timer_ = Timer();
+    timed_from_ = ComputeFraction(position);
+  }
   has_stepped_ = true;
   if (since_step_.has_value()) {
     timed_seconds_ += since_step_->Seconds();
@@ -80,7 +85,7 @@ void TrainingStatus::OnStep(const RunPosition& position) {
 
 void TrainingStatus::OnEpoch(const EpochReport& report) {
   epoch_.Set(report.epoch + 1);
-  // There from the first time on: a loss of 0 that nobody has computed would look like a very good one.
+  // The gauges are registered with their first value: before that, a loss of 0 would look like a very good one.
   registry_.AddGauge("espalier_trainer_loss_value", "Mean loss of the last epoch.").Set(report.loss);
   registry_.AddGauge("espalier_trainer_epoch_seconds", "Seconds of the last epoch, its evaluation included.")
       .Set(report.total_seconds);
@@ -103,7 +108,7 @@ void TrainingStatus::OnPhase(RunPhase phase, std::optional<double> fraction) {
   } else if (has_stepped_ && !since_step_.has_value()) {
     since_step_ = Timer();
   }
-  // The loop writes nothing before its end, which early stopping brings before the last step.
+  // The writing phase begins after the end of the loop, which early stopping may bring before the last planned step.
   if (phase == RunPhase::kWriting) has_no_more_steps_ = true;
   phase_ = phase;
   phase_fraction_ = fraction;
@@ -133,8 +138,10 @@ std::string TrainingStatus::Json() const {
     status["epochs"] = position_->num_epochs;
     status["stepsPerEpoch"] = position_->steps_per_epoch;
     status["percent"] = 100 * fraction;
-    // Nothing is known of this incarnation's speed before its first step, and nothing remains after the last.
-    if (has_stepped_) status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - brought_);
+    // The speed of this incarnation is unknown before its second step, and no time remains after the last one.
+    if (has_stepped_ && fraction > timed_from_) {
+      status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - timed_from_);
+    }
     if (fraction == 1 || has_no_more_steps_) status["etaSeconds"] = 0.0;
     if (is_training && timed_seeds_ > 0) status["seedsPerSecond"] = static_cast<double>(timed_seeds_) / timed_seconds_;
   }

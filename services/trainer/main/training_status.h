@@ -1,4 +1,4 @@
-// How far a trainer is, for /status and /metrics.
+// The progress of a trainer, for /status and /metrics.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,28 @@
 
 namespace espalier::trainer {
 
-// Written by the training thread, read by the admin server's. Thread-safe.
+// Written by the training thread, read by the threads of the admin server. Thread-safe.
 class TrainingStatus {
  public:
-  // `job_uid` may be empty.
+  // `job_uid` may be empty. `metrics` must outlive this.
   TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank, uint32_t num_trainers,
                  uint64_t incarnation, telemetry::MetricRegistry& metrics);
 
-  // Steps up to this one were taken by an earlier incarnation. Called at most once, before the first step.
+  // Earlier incarnations took the steps up to and including `position`. Call at most once, before the first step.
   void OnResumed(const RunPosition& position);
   void OnStep(const RunPosition& position);
   void OnEpoch(const EpochReport& report);
-  // As PhaseTracker::Report.
+  // As TrainingObserver::OnPhase.
   void OnPhase(RunPhase phase, std::optional<double> fraction);
   void OnWarning(const std::string& warning);
 
-  // Returns {"job", "uid", "rank", "incarnation", "phase", "phasePercent", "epoch", "step", "epochs", "percent",
-  // "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}, "warnings": [texts]}.
-  //   percent         of the steps of all epochs, in every phase; etaSeconds: until the last epoch ends
-  //   phasePercent    of the phase; absent where it is not known
-  //   seedsPerSecond  of all trainers, while steps are taken: time of other phases does not count
-  //   warnings        absent without any
+  // Returns {"job", "rank", "trainers", "incarnation", "uid", "phase", "phasePercent", "epoch", "step", "epochs",
+  // "stepsPerEpoch", "percent", "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}, "warnings": [texts]}.
+  //   percent         share of the steps of all epochs, in every phase
+  //   etaSeconds      estimated time until the last epoch ends
+  //   phasePercent    progress of the phase; absent if unknown
+  //   seedsPerSecond  over all trainers; only the time of the training phase counts; absent in other phases
+  //   uid, warnings   absent if empty
   std::string Json() const;
 
  private:
@@ -50,9 +51,9 @@ class TrainingStatus {
 
   mutable Mutex mutex_;
   bool has_stepped_ ABSL_GUARDED_BY(mutex_) = false;
-  double brought_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that an earlier incarnation took
-  Timer timer_ ABSL_GUARDED_BY(mutex_);         // since the first step of this one ended
-  // Since the last step, or since the training phase began anew; unset in other phases and before the first step.
+  Timer timer_ ABSL_GUARDED_BY(mutex_);            // since the end of the first step of this incarnation
+  double timed_from_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that were taken then
+  // Since the last step, or since the training phase began again; unset in other phases and before the first step.
   std::optional<Timer> since_step_ ABSL_GUARDED_BY(mutex_);
   double timed_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t timed_seeds_ ABSL_GUARDED_BY(mutex_) = 0;
